@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+#
+# shuf::compiler: the warnings and sanitizers that all of our own C shares.
+add_library(shuf_compiler INTERFACE)
+add_library(shuf::compiler ALIAS shuf_compiler)
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+target_compile_definitions(shuf_compiler INTERFACE $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>)
+target_compile_options(
+  shuf_compiler
+  INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wshadow -Wstrict-prototypes
+            -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2>
+            $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${SHUF_WERROR}>>:-Werror>)
+if(SHUF_SANITIZE)
+  target_compile_options(
+    shuf_compiler INTERFACE $<$<COMPILE_LANGUAGE:C>:-fsanitize=${SHUF_SANITIZE}
+                            -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  target_link_options(shuf_compiler INTERFACE -fsanitize=${SHUF_SANITIZE})
+endif()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+#
+# Third-party libraries, as imported targets deps::NAME. README.md says why each
+# is there.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+# shuf_dependency(NAME pkg-config-module static-archive)
+function(shuf_dependency name module archive)
+  if(SHUF_STATIC_DEPS)
+    find_library(SHUF_${name}_ARCHIVE ${archive} REQUIRED)
+    find_path(SHUF_${name}_INCLUDE ${ARGV3} REQUIRED)
+    add_library(deps::${name} INTERFACE IMPORTED GLOBAL)
+    target_include_directories(deps::${name} SYSTEM INTERFACE ${SHUF_${name}_INCLUDE})
+    target_link_libraries(deps::${name} INTERFACE ${SHUF_${name}_ARCHIVE} Threads::Threads
+                                                  ${CMAKE_DL_LIBS})
+  else()
+    pkg_check_modules(SHUF_${name} REQUIRED IMPORTED_TARGET GLOBAL ${module})
+    add_library(deps::${name} ALIAS PkgConfig::SHUF_${name})
+  endif()
+endfunction()
+
+shuf_dependency(uv libuv libuv_a.a uv.h)
+shuf_dependency(protobuf-c libprotobuf-c libprotobuf-c.a protobuf-c/protobuf-c.h)
+shuf_dependency(inih inih libinih.a ini.h)
+shuf_dependency(jansson jansson libjansson.a jansson.h)
+
+find_program(PROTOC_C protoc-c REQUIRED)

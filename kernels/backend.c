@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of backends, best first. Which of them this build has is decided
+ * here and nowhere else.
+ */
+#include "backend.h"
+
+#include <string.h>
+
+extern const struct shuf__backend_ops shuf__cpu_ops;
+#ifdef SHUF_HAVE_CUDA
+extern const struct shuf__backend_ops shuf__cuda_ops;
+#endif
+
+static const struct shuf__backend_ops *const backends[] = {
+#ifdef SHUF_HAVE_CUDA
+    &shuf__cuda_ops,
+#endif
+    &shuf__cpu_ops,
+};
+
+enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+const struct shuf__backend_ops *shuf__backend_at(unsigned index)
+{
+    return index < BACKENDS ? backends[index] : NULL;
+}
+
+static shuf_status open_first(unsigned threads, struct shuf__backend **backend,
+                              struct shuf__error *error)
+{
+    error->text[0] = '\0';
+    for (unsigned i = 0; i < BACKENDS; i++)
+        if (backends[i]->open(NULL, threads, backend, error) == SHUF_OK)
+            return SHUF_OK;
+    return error->status;
+}
+
+shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
+                               struct shuf__error *error)
+{
+    if (strcmp(spec, "auto") == 0)
+        return open_first(threads, backend, error);
+    const char *colon = strchr(spec, ':');
+    size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
+    for (unsigned i = 0; i < BACKENDS; i++)
+        if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, spec, length) == 0)
+            return backends[i]->open(colon ? colon + 1 : NULL, threads, backend, error);
+    return shuf__fail(error, SHUF_INVALID, "backend %.64s: expected auto, cpu or cuda%s", spec,
+                      shuf__backend_at(BACKENDS - 1) == backends[0]
+                          ? " (this build has no CUDA backend)"
+                          : "");
+}

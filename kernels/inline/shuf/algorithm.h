@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The permutation algorithms, in one table: a new one is one new row and one
+ * new file beside this.
+ */
+#ifndef SHUF_ALGORITHM_H
+#define SHUF_ALGORITHM_H
+
+/* X(NAME, "name", what it is) ; the first row is the default */
+#define SHUF_ALGORITHM_MAP(X)                                                  \
+    X(PHILOX24, "philox24", "VariablePhilox, 24 rounds, with compaction")      \
+    X(LCG, "lcg", "linear congruential bijection with compaction")
+
+enum shuf_algorithm {
+#define X(name, text, what) SHUF_ALGORITHM_##name,
+    SHUF_ALGORITHM_MAP(X)
+#undef X
+        SHUF_ALGORITHM_COUNT
+};
+
+#endif

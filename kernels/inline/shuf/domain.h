@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The power of two on which the paper's bijections work.
+ * Mitchell, Stokes, Frank, Holmes: "Bandwidth-optimal random shuffling for
+ * GPUs", ACM TOPC 9(1), 2022 (arXiv 2106.06161), section 4.
+ */
+#ifndef SHUF_DOMAIN_H
+#define SHUF_DOMAIN_H
+
+#include "inline.h"
+
+#include <stdint.h>
+
+/* B: the bits of n - 1, and at least 4. The domain is [0, 2^B). 1 <= n <= 2^62. */
+SHUF_INLINE unsigned shuf_domain_bits(uint64_t n)
+{
+    unsigned bits = 4;
+    while (bits < 64 && (n - 1) >> bits != 0)
+        bits++;
+    return bits;
+}
+
+#endif

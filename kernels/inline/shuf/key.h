@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The key schedule: every key word of every algorithm, by (seed, epoch,
+ * purpose). docs/spec.md, "Key schedule".
+ */
+#ifndef SHUF_KEY_H
+#define SHUF_KEY_H
+
+#include "philox4x64.h"
+
+/* What key words are for; different purposes never share a word. */
+enum shuf_purpose {
+    SHUF_PURPOSE_PHILOX24 = 1,
+    SHUF_PURPOSE_LCG = 2,
+};
+
+/* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's
+ * stream: each 64-bit lane gives its low half first. */
+SHUF_INLINE void shuf_key_words(uint64_t seed, uint64_t epoch, enum shuf_purpose purpose,
+                                uint64_t block, uint32_t words[8])
+{
+    shuf_philox4x64 counter = {{block, epoch, (uint64_t)purpose, 0}};
+    shuf_philox4x64 lanes = shuf_philox4x64_10(counter, seed, 0);
+    for (int i = 0; i < 4; i++) {
+        words[2 * i] = (uint32_t)lanes.word[i];
+        words[2 * i + 1] = (uint32_t)(lanes.word[i] >> 32);
+    }
+}
+
+#endif

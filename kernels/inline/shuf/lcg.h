@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `lcg`: the linear congruential bijection of the same paper (section 4.1),
+ * kept for comparison: fast, and not random enough (it fails chi-squared).
+ */
+#ifndef SHUF_LCG_H
+#define SHUF_LCG_H
+
+#include "domain.h"
+#include "key.h"
+
+typedef struct shuf_lcg {
+    uint64_t multiplier, increment, mask;
+} shuf_lcg;
+
+/* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (seed, epoch). */
+SHUF_INLINE shuf_lcg shuf_lcg_make(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    uint32_t word[8];
+    shuf_lcg l;
+    shuf_key_words(seed, epoch, SHUF_PURPOSE_LCG, 0, word);
+    l.multiplier = ((uint64_t)word[1] << 32 | word[0]) | 1; /* odd: invertible mod 2^B */
+    l.increment = (uint64_t)word[3] << 32 | word[2];
+    l.mask = (UINT64_C(1) << shuf_domain_bits(n)) - 1;
+    return l;
+}
+
+SHUF_INLINE uint64_t shuf_lcg_forward(const shuf_lcg *l, uint64_t x)
+{
+    return (l->multiplier * x + l->increment) & l->mask;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a failure travels inside shufd: a status and one line that names the
+ * field, its value and what was expected. It is written once, where the fault
+ * is found, and passed up unchanged.
+ */
+#ifndef SHUF__ERROR_H
+#define SHUF__ERROR_H
+
+#include "shuf_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SHUF__ERROR_TEXT = 256 };
+
+struct shuf__error {
+    shuf_status status;
+    char text[SHUF__ERROR_TEXT]; /* one line, no newline at its end */
+};
+
+/* Fills *error (cut to its size) and returns `status`, so that a failing
+ * function can end with `return shuf__fail(error, SHUF_INVALID, ...)`. */
+shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every way a request can end, in one table: the enum, the names and the
+ * messages all come from it, so a new status is one new row. The numbers are
+ * part of the wire protocol and never change meaning.
+ */
+#ifndef SHUF_STATUS_H
+#define SHUF_STATUS_H
+
+/* X(NAME, number, what it means to the caller) */
+#define SHUF_STATUS_MAP(X)                                                     \
+    X(OK, 0, "success")                                                        \
+    X(INVALID, 1, "a parameter is outside its range")                          \
+    X(NO_DAEMON, 2, "no daemon answers on the socket")                         \
+    X(BUSY, 3, "the daemon's queue is full; try again")                        \
+    X(DENIED, 4, "this user may not do that")                                  \
+    X(NO_MEMORY, 5, "the result does not fit in memory")                       \
+    X(DEVICE, 6, "the device failed")                                          \
+    X(VERSION, 7, "client and daemon speak different protocol versions")       \
+    X(PROTOCOL, 8, "the peer broke the protocol")                              \
+    X(TIMEOUT, 9, "the peer took too long")                                    \
+    X(CANCELLED, 10, "stopped on the caller's own request")                    \
+    X(IO, 11, "a system call failed")                                          \
+    X(INTERNAL, 12, "a bug in shufd; please report it")
+
+typedef enum shuf_status {
+#define X(name, number, message) SHUF_##name = number,
+    SHUF_STATUS_MAP(X)
+#undef X
+} shuf_status;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The row's name ("INVALID") and message. Any number is allowed: one that is
+ * not in the table (a newer peer) gives "UNKNOWN". Static storage. */
+const char *shuf_status_name(shuf_status status);
+const char *shuf_status_message(shuf_status status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
