@@ -11,8 +11,8 @@ enum shuf__frame_result shuf__frame_parse(const uint8_t *bytes, size_t size, siz
 {
     if (size < SHUF__FRAME_HEADER)
         return SHUF__FRAME_PARTIAL;
-    *length = (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16 |
-              (size_t)bytes[3] << 24;
+    *length =
+        (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 24;
     if (*length == 0 || *length > SHUF__FRAME_MAX)
         return SHUF__FRAME_BAD;
     return size - SHUF__FRAME_HEADER >= *length ? SHUF__FRAME_WHOLE : SHUF__FRAME_PARTIAL;

@@ -35,7 +35,8 @@ static void push_digit(struct digits *d, unsigned base, unsigned digit)
 /* An underscore counts only between two digits. */
 static const char *read_digits(const char *p, unsigned base, struct digits *d)
 {
-    for (; (unsigned)digit_of(*p) < base || (*p == '_' && d->any && (unsigned)digit_of(p[1]) < base);
+    for (;
+         (unsigned)digit_of(*p) < base || (*p == '_' && d->any && (unsigned)digit_of(p[1]) < base);
          p++)
         if (*p != '_')
             push_digit(d, base, (unsigned)digit_of(*p));

@@ -31,13 +31,14 @@ static shuf_status plan_slice(const Shuf__Slice *slice, struct shuf__plan *plan,
     if (slice->count == 0)
         return shuf__fail(error, SHUF_INVALID, "count 0: expected at least 1");
     if (slice->offset >= plan->n)
-        return shuf__fail(error, SHUF_INVALID, "offset %" PRIu64 ": expected less than n = %" PRIu64,
-                          slice->offset, plan->n);
+        return shuf__fail(error, SHUF_INVALID,
+                          "offset %" PRIu64 ": expected less than n = %" PRIu64, slice->offset,
+                          plan->n);
     uint64_t most = (plan->n - 1 - slice->offset) / slice->stride + 1;
     if (slice->count > most)
         return shuf__fail(error, SHUF_INVALID,
-                          "count %" PRIu64 ": expected at most %" PRIu64
-                          " from offset %" PRIu64 " with stride %" PRIu64 " in n = %" PRIu64,
+                          "count %" PRIu64 ": expected at most %" PRIu64 " from offset %" PRIu64
+                          " with stride %" PRIu64 " in n = %" PRIu64,
                           slice->count, most, slice->offset, slice->stride, plan->n);
     plan->offset = slice->offset;
     plan->count = slice->count;
@@ -80,8 +81,7 @@ static shuf_status plan_view(const Shuf__Permute *request, struct shuf__plan *pl
     }
 }
 
-static shuf_status plan_dtype(Shuf__Dtype dtype, struct shuf__plan *plan,
-                              struct shuf__error *error)
+static shuf_status plan_dtype(Shuf__Dtype dtype, struct shuf__plan *plan, struct shuf__error *error)
 {
     if (dtype == SHUF__DTYPE__DTYPE_AUTO)
         dtype = plan->n <= U32_VALUES ? SHUF__DTYPE__DTYPE_U32 : SHUF__DTYPE__DTYPE_U64;

@@ -8,19 +8,19 @@
 #define SHUF_STATUS_H
 
 /* X(NAME, number, what it means to the caller) */
-#define SHUF_STATUS_MAP(X)                                                     \
-    X(OK, 0, "success")                                                        \
-    X(INVALID, 1, "a parameter is outside its range")                          \
-    X(NO_DAEMON, 2, "no daemon answers on the socket")                         \
-    X(BUSY, 3, "the daemon's queue is full; try again")                        \
-    X(DENIED, 4, "this user may not do that")                                  \
-    X(NO_MEMORY, 5, "the result does not fit in memory")                       \
-    X(DEVICE, 6, "the device failed")                                          \
-    X(VERSION, 7, "client and daemon speak different protocol versions")       \
-    X(PROTOCOL, 8, "the peer broke the protocol")                              \
-    X(TIMEOUT, 9, "the peer took too long")                                    \
-    X(CANCELLED, 10, "stopped on the caller's own request")                    \
-    X(IO, 11, "a system call failed")                                          \
+#define SHUF_STATUS_MAP(X)                                               \
+    X(OK, 0, "success")                                                  \
+    X(INVALID, 1, "a parameter is outside its range")                    \
+    X(NO_DAEMON, 2, "no daemon answers on the socket")                   \
+    X(BUSY, 3, "the daemon's queue is full; try again")                  \
+    X(DENIED, 4, "this user may not do that")                            \
+    X(NO_MEMORY, 5, "the result does not fit in memory")                 \
+    X(DEVICE, 6, "the device failed")                                    \
+    X(VERSION, 7, "client and daemon speak different protocol versions") \
+    X(PROTOCOL, 8, "the peer broke the protocol")                        \
+    X(TIMEOUT, 9, "the peer took too long")                              \
+    X(CANCELLED, 10, "stopped on the caller's own request")              \
+    X(IO, 11, "a system call failed")                                    \
     X(INTERNAL, 12, "a bug in shufd; please report it")
 
 typedef enum shuf_status {

@@ -11,8 +11,8 @@
 const char *shuf_status_name(shuf_status status)
 {
     switch (status) {
-#define X(name, number, message)                                               \
-    case SHUF_##name:                                                          \
+#define X(name, number, message) \
+    case SHUF_##name:            \
         return #name;
         SHUF_STATUS_MAP(X)
 #undef X
@@ -23,8 +23,8 @@ const char *shuf_status_name(shuf_status status)
 const char *shuf_status_message(shuf_status status)
 {
     switch (status) {
-#define X(name, number, message)                                               \
-    case SHUF_##name:                                                          \
+#define X(name, number, message) \
+    case SHUF_##name:            \
         return message;
         SHUF_STATUS_MAP(X)
 #undef X

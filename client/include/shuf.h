@@ -120,10 +120,10 @@ enum { SHUF_EDGE = 4 };
 typedef struct shuf_result {
     shuf_shape shape;
     char algorithm[32];
-    char backend[16];     /* "cpu", "cuda" */
-    char device[128];     /* its name for people */
-    uint64_t device_ns;   /* computing the values, on the device; nanoseconds */
-    uint64_t fingerprint; /* shuf/fingerprint.h; only from shuf_summarize() */
+    char backend[16];      /* "cpu", "cuda" */
+    char device[128];      /* its name for people */
+    uint64_t device_ns;    /* computing the values, on the device; nanoseconds */
+    uint64_t fingerprint;  /* shuf/fingerprint.h; only from shuf_summarize() */
     unsigned heads, tails; /* how many of head and tail are set */
     uint64_t head[SHUF_EDGE], tail[SHUF_EDGE]; /* first and last values of the whole result */
 } shuf_result;
@@ -148,8 +148,8 @@ typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 /* As shuf_permute(), for results that need not be in memory at once. The
  * handle's own buffer is at most 256 KiB. SHUF_CANCELLED when the sink stopped
  * it. The sink must not use the handle. */
-SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *what,
-                                         shuf_sink sink, void *context, shuf_result *result);
+SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *what, shuf_sink sink,
+                                         void *context, shuf_result *result);
 
 /* Has the permutation computed where the daemon is and returns only its
  * summary, with the fingerprint. */
@@ -165,9 +165,9 @@ typedef struct shuf_daemon {
     char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
     uint64_t pid;
     uint64_t uptime_ms;
-    uint64_t clients; /* connections, this one included */
-    uint64_t queued, queue_limit; /* jobs waiting or running */
-    uint64_t served;  /* permutations answered since the start */
+    uint64_t clients;                   /* connections, this one included */
+    uint64_t queued, queue_limit;       /* jobs waiting or running */
+    uint64_t served;                    /* permutations answered since the start */
     uint64_t memory_used, memory_limit; /* bytes of results */
 } shuf_daemon;
 
