@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-extern const struct shuf__backend_ops shuf__cpu_ops;
-#ifdef SHUF_HAVE_CUDA
-extern const struct shuf__backend_ops shuf__cuda_ops;
-#endif
-
 static const struct shuf__backend_ops *const backends[] = {
 #ifdef SHUF_HAVE_CUDA
     &shuf__cuda_ops,

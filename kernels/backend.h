@@ -78,6 +78,9 @@ struct shuf__backend_ops {
                         uint64_t offset, uint64_t bytes, void *out, struct shuf__error *error);
 };
 
+extern const struct shuf__backend_ops shuf__cpu_ops;
+extern const struct shuf__backend_ops shuf__cuda_ops; /* where SHUF_HAVE_CUDA is set */
+
 /* Opens what `spec` names: "auto" (the first of the table that has a device),
  * "cpu", "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>". With
  * "auto", *error says why each better backend was passed over, even on success

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU's inner loops. lanes.c is compiled once for each instruction set and
+ * exports one of these tables each time; cpu.c picks the best that runs here.
+ *
+ * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
+ * in 64 ("wide").
+ */
+#ifndef SHUF__LANES_H
+#define SHUF__LANES_H
+
+#include "shuf/algorithm.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+union shuf__bijection {
+    shuf_philox24 philox24;
+    shuf_lcg lcg;
+};
+
+struct shuf__lanes {
+    const char *name;
+
+    /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. */
+    void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
+                                         uint32_t *out, size_t count);
+    void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,
+                                       uint64_t *out, size_t count);
+
+    /* Moves the values below n to the front, in order; how many they are. The
+     * rest of the array is undefined afterwards. */
+    size_t (*compact_narrow)(uint32_t *values, size_t count, uint32_t n);
+    size_t (*compact_wide)(uint64_t *values, size_t count, uint64_t n);
+
+    /* The sum of shuf_fingerprint_term(first + i, values[i]). */
+    uint64_t (*fingerprint_narrow)(const uint32_t *values, size_t count, uint64_t first);
+    uint64_t (*fingerprint_wide)(const uint64_t *values, size_t count, uint64_t first);
+};
+
+#endif

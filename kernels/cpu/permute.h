@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A whole job on the CPU: tiles over threads.
+ */
+#ifndef SHUF__CPU_PERMUTE_H
+#define SHUF__CPU_PERMUTE_H
+
+#include "backend.h"
+#include "lanes.h"
+
+/* Writes rows * count values to `out`; false when the job was cancelled. */
+bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+                       void *out);
+
+#endif
