@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the golden tables in this directory: an independent reference.
+
+It is written from the specification (docs/spec.md) and shares no code with the
+C sources, so an error would have to be made twice to go unseen. NumPy is used
+where it is installed; without it the largest rows take minutes.
+
+    make.py           write the tables again
+    make.py --check   compare them with what stands here, change nothing
+"""
+import argparse
+import hashlib
+import math
+import pathlib
+import struct
+import sys
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+HERE = pathlib.Path(__file__).resolve().parent
+M32 = (1 << 32) - 1
+M64 = (1 << 64) - 1
+CHUNK = 1 << 20
+
+# ---- Philox4x64-10 (Salmon et al., SC'11) --------------------------------------
+
+
+def philox4x64(counter, key):
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        left = 0xD2E7470EE14C6C93 * c0
+        right = 0xCA5A826395121157 * c2
+        c0, c1, c2, c3 = (right >> 64) ^ c1 ^ k0, right & M64, (left >> 64) ^ c3 ^ k1, left & M64
+        k0 = (k0 + 0x9E3779B97F4A7C15) & M64
+        k1 = (k1 + 0xBB67AE8584CAA73B) & M64
+    return c0, c1, c2, c3
+
+
+def key_word(seed, epoch, purpose, i):
+    lane = philox4x64((i // 8, epoch, purpose, 0), (seed, 0))[i % 8 // 2]
+    return lane >> 32 if i % 2 else lane & M32
+
+
+# ---- Bijections of [0, 2^bits): `x` is an int or a NumPy array of uint64 --------
+
+
+def philox24(seed, epoch, bits):
+    right_bits, left_bits = (bits + 1) // 2, bits // 2
+    right_mask, left_mask = (1 << right_bits) - 1, (1 << left_bits) - 1
+    keys = [key_word(seed, epoch, 1, r) for r in range(24)]
+
+    def f(x):
+        left, right = x >> right_bits, x & right_mask
+        for key in keys:
+            product = left * 0xD2B74407B1CE6E93 & M64
+            low = (product & M32) << (right_bits - left_bits) | right >> left_bits
+            left, right = ((product >> 32) ^ key ^ right) & left_mask, low & right_mask
+        return left << right_bits | right
+
+    return f
+
+
+def lcg(seed, epoch, bits):
+    words = [key_word(seed, epoch, 2, i) for i in range(4)]
+    a = (words[1] << 32 | words[0]) | 1
+    c = words[3] << 32 | words[2]
+    mask = (1 << bits) - 1
+    return lambda x: (x * a + c) & mask
+
+
+ALGORITHMS = {"philox24": philox24, "lcg": lcg}
+
+
+def permutation(algorithm, n, seed, epoch):
+    """The values below n among f(0), f(1), ..., f(2^bits - 1), in that order."""
+    bits = max(4, (n - 1).bit_length())
+    f = ALGORITHMS[algorithm](seed, epoch, bits)
+    if numpy is None:
+        return [y for y in map(f, range(1 << bits)) if y < n]
+    parts = []
+    for start in range(0, 1 << bits, CHUNK):
+        y = f(numpy.arange(start, min(start + CHUNK, 1 << bits), dtype=numpy.uint64))
+        parts.append(y[y < n])
+    return numpy.concatenate(parts)
+
+
+# ---- Fingerprint ----------------------------------------------------------------
+
+
+def fingerprint(values):
+    """The sum of mix(value[i] + (i + 1) * golden), mod 2^64."""
+
+    def mix(z):
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
+        return z ^ z >> 31
+
+    golden = 0x9E3779B97F4A7C15
+    if numpy is None:
+        return sum(mix(v + i * golden & M64) for i, v in enumerate(values, 1)) & M64
+    place = numpy.arange(1, len(values) + 1, dtype=numpy.uint64)
+    return int(mix(values + place * golden).sum(dtype=numpy.uint64))
+
+
+# ---- DistributedSampler ----------------------------------------------------------
+
+
+def sampler(n, world, rank, drop_last):
+    """The positions that torch's DistributedSampler gives one rank."""
+    indices = list(range(n))
+    if drop_last and n % world != 0:
+        samples = math.ceil((n - world) / world)
+    else:
+        samples = math.ceil(n / world)
+    total = samples * world
+    if drop_last:
+        indices = indices[:total]
+    else:
+        padding = total - n
+        indices += (indices * math.ceil(padding / n))[:padding]
+    assert len(indices) == total
+    return indices[rank:total:world]
+
+
+# ---- Tables ----------------------------------------------------------------------
+
+NOTE = "# SPDX-License-Identifier: MIT\n# Written by make.py; do not edit.\n"
+
+KEYS = [
+    (7, 0),
+    (7, 3),
+    (0, 0),
+    (0xFEDCBA9876543210, (1 << 40) + 5),
+    (M64, M64),
+]
+SMALL = list(range(1, 41))
+MIDDLE = [255, 256, 257, 1000, 65535, 65536, 65537]
+LARGE = [1000003, (1 << 20) + 1, (1 << 24) + 1]
+
+
+def permute_row(algorithm, n, seed, epoch):
+    values = permutation(algorithm, n, seed, epoch)
+    shown = [*values] if n <= 40 else [*values[:8], *values[-4:]]
+    head = f"{algorithm} {n} {seed:#x} {epoch:#x} {fingerprint(values):#018x}"
+    return " ".join([head, *map(str, shown)])
+
+
+def permute_table():
+    yield NOTE + (
+        "# Permutations. Columns: algorithm, n, seed, epoch, fingerprint of the whole\n"
+        "# permutation, then its values: all of them where n <= 40, else the first 8 and\n"
+        "# the last 4."
+    )
+    for algorithm in ALGORITHMS:
+        for n in SMALL + MIDDLE:
+            for seed, epoch in KEYS:
+                yield permute_row(algorithm, n, seed, epoch)
+        for n in LARGE:
+            for seed, epoch in (KEYS[0], KEYS[3]):
+                yield permute_row(algorithm, n, seed, epoch)
+
+
+PHILOX = [
+    ((0, 0, 0, 0), (0, 0)),
+    ((M64, M64, M64, M64), (M64, M64)),
+    (
+        (0x243F6A8885A308D3, 0x13198A2E03707344, 0xA4093822299F31D0, 0x082EFA98EC4E6C89),
+        (0x452821E638D01377, 0xBE5466CF34E90C6C),
+    ),
+    ((0, 0, 1, 0), (7, 0)),
+    ((2, 3, 1, 0), (7, 0)),
+    ((1, (1 << 40) + 5, 2, 0), (0xFEDCBA9876543210, 0)),
+]
+
+
+def philox_table():
+    yield NOTE + (
+        "# Philox4x64-10 in hexadecimal. Columns: four counter words, two key words, four\n"
+        "# output words. The first three are those that Random123 publishes."
+    )
+    for counter, key in PHILOX:
+        yield " ".join(f"{w:016x}" for w in (*counter, *key, *philox4x64(counter, key)))
+
+
+SHARDS = [
+    (1, 1), (1, 2), (1, 5), (2, 3), (3, 8), (5, 16), (10, 1), (10, 3), (10, 4), (10, 5),
+    (10, 9), (10, 10), (10, 11), (12, 5), (16, 4), (17, 4), (40, 7),
+]  # fmt: skip
+
+
+def shard_table():
+    yield NOTE + (
+        "# What torch's DistributedSampler gives a rank. Columns: n, world, rank,\n"
+        "# drop_last (0 or 1), count, then `count` positions in the permutation."
+    )
+    for n, world in SHARDS:
+        for rank in range(world):
+            for drop_last in (0, 1):
+                places = sampler(n, world, rank, drop_last)
+                yield " ".join(map(str, (n, world, rank, drop_last, len(places), *places)))
+
+
+TABLES = {"permute.txt": permute_table, "philox4x64.txt": philox_table, "shard.txt": shard_table}
+
+
+# ---- What is published elsewhere -------------------------------------------------
+
+
+def check_published():
+    def expect(what, got, want):
+        if got != want:
+            sys.exit(f"{what}: got {got}, expected {want}")
+
+    def words(text):
+        return tuple(int(w, 16) for w in text.split())
+
+    known = (
+        "16554d9eca36314c db20fe9d672d0fdc d7e772cee186176b 7e68b68aec7ba23b",
+        "87b092c3013fe90b 438c3c67be8d0224 9cc7d7c69cd777b6 a09caebf594f0ba0",
+        "a528f45403e61d95 38c72dbd566e9788 a5a1610e72fd18b5 57bd43b5e52b7fe6",
+    )
+    for (counter, key), want in zip(PHILOX, known):
+        expect(f"Philox4x64-10 of {counter}", philox4x64(counter, key), words(want))
+    for algorithm, n, epoch, want in (
+        ("philox24", 10, 0, "5 9 8 0 1 6 2 4 3 7"),
+        ("philox24", 17, 3, "15 14 2 7 11 3 16 0 12 10 6 9 13 1 5 4 8"),
+        ("lcg", 10, 0, "1 8 6 4 2 9 0 7 5 3"),
+    ):
+        got = " ".join(str(int(v)) for v in permutation(algorithm, n, 7, epoch))
+        expect(f"{algorithm} n={n} epoch {epoch}", got, want)
+    values = [int(v) for v in permutation("philox24", 1000003, 7, 0)]
+    expect(
+        "SHA-256 of philox24 n=1000003",
+        hashlib.sha256(struct.pack(f"<{len(values)}Q", *values)).hexdigest(),
+        "ef20c369708d908b2360a741eb6390cda5b75daf08de70e8a5bcdc06a8bbee13",
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes or checks the golden tables.")
+    parser.add_argument("--check", action="store_true", help="compare, change nothing")
+    arguments = parser.parse_args()
+    check_published()
+    for name, rows in TABLES.items():
+        text = "\n".join(rows()) + "\n"
+        if not arguments.check:
+            (HERE / name).write_text(text)
+        elif (HERE / name).read_text() != text:
+            sys.exit(f"{name}: differs from what make.py writes")
+
+
+if __name__ == "__main__":
+    main()
