@@ -29,14 +29,20 @@ typedef enum shuf_status {
 #undef X
 } shuf_status;
 
+#if defined(__GNUC__)
+#define SHUF_API __attribute__((visibility("default")))
+#else
+#define SHUF_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* The row's name ("INVALID") and message. Any number is allowed: one that is
  * not in the table (a newer peer) gives "UNKNOWN". Static storage. */
-const char *shuf_status_name(shuf_status status);
-const char *shuf_status_message(shuf_status status);
+SHUF_API const char *shuf_status_name(shuf_status status);
+SHUF_API const char *shuf_status_message(shuf_status status);
 
 #ifdef __cplusplus
 }

@@ -38,12 +38,6 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define SHUF_API __attribute__((visibility("default")))
-#else
-#define SHUF_API
-#endif
-
 /* ---- Connection ------------------------------------------------------- */
 
 /* A connection to one daemon. */
@@ -55,8 +49,9 @@ typedef struct shuf shuf;
  *
  * *handle is set on failure too (NULL only when memory is out), so that
  * shuf_message() can tell why, and is always given back by shuf_close().
- * Fails with SHUF_NO_DAEMON, SHUF_DENIED, SHUF_VERSION, SHUF_BUSY,
- * SHUF_NO_MEMORY, SHUF_PROTOCOL or SHUF_IO. */
+ * Fails with SHUF_INVALID (a path too long for a socket), SHUF_NO_DAEMON,
+ * SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
+ * SHUF_TIMEOUT (no answer to the greeting in 10 s) or SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
 /* Disconnects and frees. NULL is allowed. */
@@ -66,12 +61,13 @@ SHUF_API void shuf_close(shuf *handle);
  * Valid until the next call with the handle. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
-/* The path in use. Valid until shuf_close(). */
+/* The path in use, "" when it was refused. Valid until shuf_close(). */
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* How long a call whose daemon has gone away keeps trying to reach the next one
  * before it fails with SHUF_NO_DAEMON; then it asks again from the start, and
- * goes on where the bytes stopped. Milliseconds; 0: do not. Default 10 000. */
+ * goes on where the bytes stopped. Milliseconds; 0: do not. Default 10 000.
+ * A call that loses five daemons in a row without a new byte fails too. */
 SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call from request to last byte, across the loss of its daemon. An answer
+ * is a pure function of its request, so the call asks the next daemon the same
+ * and passes over the bytes that it has delivered.
+ */
+#ifndef SHUF__CALL_H
+#define SHUF__CALL_H
+
+#include "handle.h"
+
+struct shuf__call {
+    Shuf__Request *request;
+    /* Looks at a reply whose status is SHUF_OK; once for each time it was asked. */
+    shuf_status (*accept)(struct shuf__call *call, const Shuf__Reply *reply,
+                          struct shuf__error *error);
+    void *answer;    /* accept's */
+    uint64_t bulk;   /* raw bytes that must follow the reply */
+    uint8_t *memory; /* where they go, or NULL: */
+    shuf_sink sink;  /* who takes them */
+    void *context;   /* the sink's */
+    uint64_t delivered;
+};
+
+/* Leaves the message of a failure in the handle. */
+shuf_status shuf__call_run(shuf *handle, struct shuf__call *call);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See connection.h. Sockets stay in blocking mode; the handshake's deadline is
+ * the kernel's own receive time-out, so that a long transfer pays no poll().
+ */
+#include "connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+uint64_t shuf__now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
+}
+
+void shuf__connection_close(struct shuf__connection *connection)
+{
+    if (connection->fd >= 0)
+        close(connection->fd);
+    connection->fd = -1;
+}
+
+/* What went wrong on the open socket, by errno; closes it. */
+static shuf_status broken(struct shuf__connection *connection, const char *doing,
+                          struct shuf__error *error)
+{
+    int cause = errno;
+    const char *path = connection->address.sun_path;
+    shuf__connection_close(connection);
+    switch (cause) {
+    case EPIPE:
+    case ECONNRESET:
+        return shuf__fail(error, SHUF_NO_DAEMON, "socket %s: the daemon left while %s", path,
+                          doing);
+    case EAGAIN:
+        return shuf__fail(error, SHUF_TIMEOUT,
+                          "socket %s: the daemon did not answer while %s, expected it within %d ms",
+                          path, doing, SHUF__HANDSHAKE_MS);
+    default:
+        return shuf__fail(error, SHUF_IO, "socket %s: %s while %s", path, strerror(cause), doing);
+    }
+}
+
+static shuf_status violation(struct shuf__connection *connection, struct shuf__error *error)
+{
+    shuf__connection_close(connection);
+    return error->status;
+}
+
+static struct timeval time_out(uint64_t ns)
+{
+    uint64_t us = ns / 1000 + 1; /* 0 would mean for ever */
+    return (struct timeval){.tv_sec = (time_t)(us / 1000000),
+                            .tv_usec = (suseconds_t)(us % 1000000)};
+}
+
+static int set_time_out(int fd, int option, struct timeval value)
+{
+    return setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
+}
+
+/* Lets the next receive take what is left until the deadline. */
+static int arm_deadline(const struct shuf__connection *connection)
+{
+    if (connection->deadline_ns == 0)
+        return 0;
+    uint64_t now = shuf__now_ns();
+    if (now >= connection->deadline_ns) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return set_time_out(connection->fd, SO_RCVTIMEO, time_out(connection->deadline_ns - now));
+}
+
+shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
+                                     size_t *received, struct shuf__error *error)
+{
+    assert(size > 0);
+    for (;;) {
+        if (arm_deadline(connection) != 0)
+            return broken(connection, "it was awaited", error);
+        ssize_t got = recv(connection->fd, out, size, MSG_WAITALL);
+        if (got > 0) {
+            *received = (size_t)got;
+            return SHUF_OK;
+        }
+        if (got == 0)
+            errno = ECONNRESET;
+        if (errno != EINTR)
+            return broken(connection, "it was awaited", error);
+    }
+}
+
+static shuf_status receive_whole(struct shuf__connection *connection, uint8_t *out, size_t size,
+                                 struct shuf__error *error)
+{
+    for (size_t done = 0, got; done < size; done += got)
+        if (shuf__connection_receive(connection, out + done, size - done, &got, error))
+            return error->status;
+    return SHUF_OK;
+}
+
+/* Reads exactly one frame into the buffer: what follows it may be bulk, which
+ * belongs elsewhere. */
+static shuf_status receive_frame(struct shuf__connection *connection, size_t *length,
+                                 struct shuf__error *error)
+{
+    uint8_t *frame = connection->buffer;
+    if (receive_whole(connection, frame, SHUF__FRAME_HEADER, error))
+        return error->status;
+    if (shuf__frame_parse(frame, SHUF__FRAME_HEADER, length) == SHUF__FRAME_BAD) {
+        shuf__fail(error, SHUF_PROTOCOL, "frame length %zu: expected 1 to %d", *length,
+                   SHUF__FRAME_MAX);
+        return violation(connection, error);
+    }
+    return receive_whole(connection, frame + SHUF__FRAME_HEADER, *length, error);
+}
+
+/* Id 0 is of no request: a daemon that could not read one says so under it. */
+static bool id_fits(const struct shuf__connection *connection, const Shuf__Reply *reply)
+{
+    return reply->id == connection->last_id || (reply->id == 0 && reply->status != SHUF_OK);
+}
+
+shuf_status shuf__connection_reply(struct shuf__connection *connection, const Shuf__Reply **reply,
+                                   struct shuf__error *error)
+{
+    size_t length;
+    if (receive_frame(connection, &length, error))
+        return error->status;
+    *reply =
+        shuf__reply_unpack(&connection->arena, connection->buffer + SHUF__FRAME_HEADER, length);
+    if (!*reply) {
+        shuf__fail(error, SHUF_PROTOCOL, "frame of %zu bytes: not a reply", length);
+        return violation(connection, error);
+    }
+    if (!id_fits(connection, *reply)) {
+        shuf__fail(error, SHUF_PROTOCOL, "reply id %" PRIu64 ": expected %" PRIu64, (*reply)->id,
+                   connection->last_id);
+        return violation(connection, error);
+    }
+    if ((*reply)->status != SHUF_OK && (*reply)->bulk_bytes != 0) {
+        shuf__fail(error, SHUF_PROTOCOL,
+                   "reply bulk_bytes %" PRIu64 ": expected 0 with status %" PRIu32,
+                   (*reply)->bulk_bytes, (*reply)->status);
+        return violation(connection, error);
+    }
+    return SHUF_OK;
+}
+
+shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error)
+{
+    shuf_status status = (shuf_status)reply->status;
+    assert(status != SHUF_OK);
+    if (status == SHUF_NO_DAEMON) /* would read as a lost connection */
+        return shuf__fail(error, SHUF_PROTOCOL, "reply status NO_DAEMON: expected another");
+    return shuf__fail(error, status, "%s",
+                      *reply->message ? reply->message : shuf_status_message(status));
+}
+
+shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
+                                  struct shuf__error *error)
+{
+    request->id = ++connection->last_id;
+    size_t size = shuf__message_pack(&request->base, connection->buffer, sizeof connection->buffer);
+    if (size == 0)
+        return shuf__fail(error, SHUF_INVALID, "request: expected at most %d bytes of it",
+                          SHUF__FRAME_MAX);
+    for (size_t done = 0; done < size;) {
+        ssize_t sent = send(connection->fd, connection->buffer + done, size - done, MSG_NOSIGNAL);
+        if (sent >= 0)
+            done += (size_t)sent;
+        else if (errno == EPIPE)
+            break; /* its last words may be there to read: receiving tells */
+        else if (errno != EINTR)
+            return broken(connection, "a request was sent", error);
+    }
+    return SHUF_OK;
+}
+
+static shuf_status connect_failed(struct shuf__connection *connection, struct shuf__error *error)
+{
+    int cause = errno;
+    const char *path = connection->address.sun_path;
+    shuf__connection_close(connection);
+    switch (cause) {
+    case ENOENT:
+    case ENOTDIR:
+    case ECONNREFUSED:
+        return shuf__fail(error, SHUF_NO_DAEMON, "socket %s: no daemon answers (%s)", path,
+                          strerror(cause));
+    case EACCES:
+    case EPERM:
+        return shuf__fail(error, SHUF_DENIED,
+                          "socket %s: permission denied for uid %u, expected a member of the "
+                          "group that owns it",
+                          path, (unsigned)geteuid());
+    case EAGAIN:
+        return shuf__fail(error, SHUF_BUSY,
+                          "socket %s: too many connections wait for the daemon; try again", path);
+    case ENOMEM:
+    case ENOBUFS:
+        return shuf__fail(error, SHUF_NO_MEMORY, "socket %s: %s", path, strerror(cause));
+    default:
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(cause));
+    }
+}
+
+/* The send time-out bounds connect() too, which waits while the backlog is full. */
+static int connect_socket(const struct shuf__connection *connection)
+{
+    if (set_time_out(connection->fd, SO_SNDTIMEO, time_out(SHUF__HANDSHAKE_MS * NS_PER_MS)) != 0)
+        return -1;
+    int result;
+    do
+        result = connect(connection->fd, (const struct sockaddr *)&connection->address,
+                         sizeof connection->address);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
+static shuf_status check_hello(struct shuf__connection *connection, const Shuf__Reply *reply,
+                               struct shuf__error *error)
+{
+    uint32_t version =
+        reply->body_case == SHUF__REPLY__BODY_HELLO ? reply->hello->version : UINT32_C(0);
+    if (reply->status != SHUF_OK)
+        shuf__reply_fail(reply, error);
+    else if (reply->body_case != SHUF__REPLY__BODY_HELLO || reply->bulk_bytes != 0)
+        shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a HelloReply",
+                   (int)reply->body_case);
+    else if (version != SHUF__PROTOCOL_VERSION)
+        shuf__fail(error, SHUF_VERSION, "protocol version %" PRIu32 " of %.64s: expected %d",
+                   version, reply->hello->daemon, SHUF__PROTOCOL_VERSION);
+    else
+        return SHUF_OK;
+    return violation(connection, error);
+}
+
+static shuf_status say_hello(struct shuf__connection *connection, struct shuf__error *error)
+{
+    static char client[] = "libshuf " SHUF_VERSION_TEXT;
+    Shuf__Hello hello = SHUF__HELLO__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    const Shuf__Reply *reply;
+    hello.version = SHUF__PROTOCOL_VERSION;
+    hello.client = client;
+    request.body_case = SHUF__REQUEST__BODY_HELLO;
+    request.hello = &hello;
+    if (shuf__connection_send(connection, &request, error) ||
+        shuf__connection_reply(connection, &reply, error))
+        return error->status;
+    return check_hello(connection, reply, error);
+}
+
+shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
+{
+    assert(connection->fd < 0);
+    if (connection->address.sun_path[0] == '\0')
+        return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
+    connection->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connection->fd < 0 || connect_socket(connection) != 0)
+        return connect_failed(connection, error);
+    connection->deadline_ns = shuf__now_ns() + SHUF__HANDSHAKE_MS * NS_PER_MS;
+    shuf_status status = say_hello(connection, error);
+    connection->deadline_ns = 0;
+    if (status == SHUF_OK && set_time_out(connection->fd, SO_RCVTIMEO, (struct timeval){0}) != 0)
+        return broken(connection, "it was greeted", error);
+    return status;
+}

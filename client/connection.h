@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One connection to a daemon: connect and Hello under a deadline, send a
+ * request, receive its reply and the raw bytes behind it. Whatever fails here
+ * leaves the connection closed; SHUF_NO_DAEMON means that the peer went away,
+ * and is the one failure after which asking again makes sense.
+ */
+#ifndef SHUF__CONNECTION_H
+#define SHUF__CONNECTION_H
+
+#include "error.h"
+#include "message.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+enum {
+    SHUF__CONNECTION_BUFFER = 256 * 1024, /* frames, and what a stream hands on */
+    SHUF__HANDSHAKE_MS = 10000,           /* a daemon that is just starting has a GPU to wake */
+};
+
+struct shuf__connection {
+    int fd; /* -1: none */
+    uint64_t last_id;
+    uint64_t deadline_ns; /* for receiving; 0: none, a long computation is no fault */
+    struct sockaddr_un address;
+    struct shuf__arena arena; /* the last reply */
+    uint8_t buffer[SHUF__CONNECTION_BUFFER];
+};
+
+/* Connects to ->address and says Hello. */
+shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error);
+void shuf__connection_close(struct shuf__connection *connection);
+
+/* Sends the request under a new id, which is written into it. */
+shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
+                                  struct shuf__error *error);
+
+/* The reply to the last request, valid until the next one. That it answers with
+ * an error is for the caller to see. */
+shuf_status shuf__connection_reply(struct shuf__connection *connection, const Shuf__Reply **reply,
+                                   struct shuf__error *error);
+
+/* Fails with what a reply whose status is not SHUF_OK says. */
+shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error);
+
+/* Up to `size` raw bytes, at least one; as many as `size` unless the peer left
+ * or a signal came. */
+shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
+                                     size_t *received, struct shuf__error *error);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t shuf__now_ns(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What stands behind the public `shuf *`.
+ */
+#ifndef SHUF__HANDLE_H
+#define SHUF__HANDLE_H
+
+#include "connection.h"
+#include "shuf.h"
+
+struct shuf {
+    unsigned reconnect_ms;
+    struct shuf__error error; /* of the last call; an empty text after a success */
+    struct shuf__connection connection;
+};
+
+#endif

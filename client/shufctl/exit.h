@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How shufctl fails: one line on stderr and one of sysexits.h's codes.
+ */
+#ifndef SHUF__EXIT_H
+#define SHUF__EXIT_H
+
+#include "shuf.h"
+
+/* Writes "shufctl: ..." and returns `code`. */
+int shuf__fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The exit code of a status. */
+int shuf__exit_code(shuf_status status);
+
+/* Writes the handle's message, with the command that starts a daemon when none
+ * answers, and returns the status's code. */
+int shuf__fail_call(const shuf *handle, shuf_status status);
+
+/* Connects, or fails as above; 0 or the exit code. *handle is to be closed
+ * either way. */
+int shuf__connect_or_fail(shuf **handle, const char *socket);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See json.h.
+ */
+#include "json.h"
+
+#include <inttypes.h>
+
+void shuf__json_text(json_t *object, const char *key, const char *value)
+{
+    json_t *text = json_string(value);
+    json_object_set_new(object, key, text ? text : json_string("")); /* NULL: not UTF-8 */
+}
+
+void shuf__json_integer(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+void shuf__json_seconds(json_t *object, const char *key, uint64_t ns)
+{
+    json_object_set_new(object, key, json_real((double)ns / 1e9));
+}
+
+void shuf__json_decimal(json_t *object, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    json_object_set_new(object, key, json_string(text));
+}
+
+void shuf__json_hex(json_t *object, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%016" PRIx64, value);
+    json_object_set_new(object, key, json_string(text));
+}
+
+void shuf__json_print(json_t *object, FILE *to)
+{
+    json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    fputc('\n', to);
+    json_decref(object);
+}

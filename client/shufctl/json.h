@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What --json prints: one object, numbers plain and in base units (bytes,
+ * seconds). Seeds, epochs and fingerprints use all 64 bits, which many readers
+ * of JSON round, so they are strings.
+ */
+#ifndef SHUF__JSON_H
+#define SHUF__JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+void shuf__json_text(json_t *object, const char *key, const char *value);
+void shuf__json_integer(json_t *object, const char *key, uint64_t value); /* below 2^63 */
+void shuf__json_seconds(json_t *object, const char *key, uint64_t ns);
+void shuf__json_decimal(json_t *object, const char *key,
+                        uint64_t value);                              /* "18446744073709551615" */
+void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
+
+/* Prints and frees the object. */
+void shuf__json_print(json_t *object, FILE *to);
+
+#endif

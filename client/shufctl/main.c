@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shufctl: finds the verb and runs it. What a verb takes is the verb's own.
+ */
+#include "exit.h"
+#include "shuf.h"
+#include "verb.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+struct verb {
+    const char *name, *what;
+    int (*run)(int argc, char **argv);
+};
+
+static int help(int argc, char **argv);
+
+static const struct verb verbs[] = {
+    {"permute", "a pseudo-random permutation, or a part of one", shuf__verb_permute},
+    {"status", "what the daemon runs on and how busy it is", shuf__verb_status},
+    {"version", "the version of shufctl, and of the daemon", shuf__verb_version},
+    {"help", "what a verb does and takes: shufctl help permute", help},
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static void print_usage(FILE *to)
+{
+    fputs("Usage: shufctl VERB [OPTION...]\n"
+          "Asks a running shufd for permutations.\n\n",
+          to);
+    for (int i = 0; i < VERBS; i++)
+        fprintf(to, "  %-9s %s\n", verbs[i].name, verbs[i].what);
+    fputs("\nshufctl VERB --help lists the verb's options.\n", to);
+}
+
+static int unknown(const char *name)
+{
+    shuf__fail_with(EX_USAGE, "verb '%.64s': expected permute, status, version or help", name);
+    return EX_USAGE;
+}
+
+static int run(const char *name, int argc, char **argv)
+{
+    static char title[64];
+    for (int i = 0; i < VERBS; i++) {
+        if (strcmp(verbs[i].name, name) != 0)
+            continue;
+        snprintf(title, sizeof title, "shufctl %s", name);
+        argv[0] = title; /* argp begins its messages with it */
+        return verbs[i].run(argc, argv);
+    }
+    return unknown(name);
+}
+
+static int help(int argc, char **argv)
+{
+    static char option[] = "--help";
+    if (argc > 2)
+        return shuf__fail_with(EX_USAGE, "help: expected at most one verb");
+    if (argc == 1 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return EX_OK;
+    }
+    char *forward[] = {argv[0], option, NULL};
+    return run(argv[1], 2, forward);
+}
+
+/* Output that did not arrive is a failure, whatever the verb thought. */
+static int finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    int cause = errno;
+    return cause == EPIPE ? EX_IOERR
+                          : shuf__fail_with(EX_IOERR, "standard output: %s", strerror(cause));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return EX_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0) {
+        print_usage(stdout);
+        return finish(EX_OK);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("shufctl %s\n", shuf_version());
+        return finish(EX_OK);
+    }
+    return finish(run(argv[1], argc - 1, argv + 1));
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See npy.h, and numpy/lib/format.py for the rules: magic, version, a 16-bit
+ * length, then a Python dict, blank-padded so that the data is aligned.
+ */
+#include "npy.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PREFIX = 10, ALIGNMENT = 64 };
+
+static const char *description(const shuf_shape *shape)
+{
+    if (shape->width == 4)
+        return "<u4";
+    return shape->dtype == SHUF_I64 ? "<i8" : "<u8";
+}
+
+size_t shuf__npy_header(const shuf_shape *shape, bool batch, char out[SHUF__NPY_HEADER_MAX])
+{
+    char rows[24] = "";
+    if (batch)
+        snprintf(rows, sizeof rows, "%" PRIu64 ", ", shape->rows);
+    int text = snprintf(out + PREFIX, SHUF__NPY_HEADER_MAX - PREFIX,
+                        "{'descr': '%s', 'fortran_order': False, 'shape': (%s%" PRIu64 "%s), }",
+                        description(shape), rows, shape->count, batch ? "" : ",");
+    size_t used = PREFIX + (size_t)text;
+    size_t size = (used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; /* 1: the newline */
+    assert(size <= SHUF__NPY_HEADER_MAX);
+    memset(out + used, ' ', size - used);
+    out[size - 1] = '\n';
+    memcpy(out, "\x93NUMPY\x01\x00", 8);
+    out[8] = (char)((size - PREFIX) & 0xff);
+    out[9] = (char)((size - PREFIX) >> 8);
+    return size;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See output.h.
+ */
+#include "output.h"
+
+#include "exit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
+
+/* The file that a signal must remove; "" when there is none. It changes only
+ * while those signals are blocked. */
+static char temporary[PATH_MAX];
+
+static void remove_and_die(int number)
+{
+    if (*temporary)
+        unlink(temporary);
+    raise(number); /* reset by SA_RESETHAND, delivered when this handler returns */
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < ENDING_SIGNALS; i++) {
+        struct sigaction old;
+        sigaction(ending_signals[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) /* nohup asked for it */
+            sigaction(ending_signals[i], &action, NULL);
+    }
+}
+
+static void block_signals(sigset_t *old)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < ENDING_SIGNALS; i++)
+        sigaddset(&set, ending_signals[i]);
+    sigprocmask(SIG_BLOCK, &set, old);
+}
+
+static void unblock_signals(const sigset_t *old)
+{
+    sigprocmask(SIG_SETMASK, old, NULL);
+}
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return mask;
+}
+
+static int cannot_create(const char *name, int cause)
+{
+    return shuf__fail_with(cause == EACCES || cause == EPERM ? EX_NOPERM : EX_CANTCREAT,
+                           "--out %s: cannot create: %s", name, strerror(cause));
+}
+
+/* ".NAME.XXXXXX" in the target's own directory: a rename must not cross file systems. */
+static bool name_temporary(const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    int directory = slash ? (int)(slash + 1 - target) : 0;
+    int length = snprintf(temporary, sizeof temporary, "%.*s.%.200s.XXXXXX", directory, target,
+                          target + directory);
+    return length > 0 && (size_t)length < sizeof temporary;
+}
+
+static int create_temporary(struct shuf__output *output)
+{
+    sigset_t old;
+    int cause = 0;
+    block_signals(&old);
+    if (!name_temporary(output->target))
+        cause = ENAMETOOLONG;
+    else if ((output->fd = mkostemp(temporary, O_CLOEXEC)) < 0)
+        cause = errno;
+    if (output->fd < 0)
+        *temporary = '\0';
+    unblock_signals(&old);
+    if (cause != 0)
+        return cannot_create(output->name, cause);
+    fchmod(output->fd, 0666 & ~current_umask()); /* mkostemp gave 0600 */
+    return EX_OK;
+}
+
+/* A link stays a link: the file that it names is replaced. */
+static int open_path(struct shuf__output *output, const char *path)
+{
+    struct stat old;
+    bool exists = stat(path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode))
+        return cannot_create(path, EISDIR);
+    if (exists && !S_ISREG(old.st_mode)) {
+        output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return output->fd < 0 ? cannot_create(path, errno) : EX_OK;
+    }
+    if (!*path)
+        return cannot_create("''", ENOENT);
+    output->target = exists ? realpath(path, NULL) : strdup(path);
+    if (!output->target)
+        return cannot_create(path, errno);
+    catch_signals();
+    return create_temporary(output);
+}
+
+int shuf__output_open(struct shuf__output *output, const char *path, bool binary)
+{
+    bool standard = strcmp(path, "-") == 0;
+    *output = (struct shuf__output){.fd = standard ? STDOUT_FILENO : -1, .name = path};
+    int code = standard ? EX_OK : open_path(output, path);
+    if (code == EX_OK && binary && isatty(output->fd))
+        code = shuf__fail_with(EX_USAGE,
+                               "--out %s: binary to a terminal; expected --format text, a file "
+                               "or a pipe",
+                               path);
+    if (code != EX_OK)
+        shuf__output_close(output);
+    return code;
+}
+
+int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
+{
+    if (!output->target || bytes == 0)
+        return EX_OK;
+    /* Not posix_fallocate(), which writes every block where the file system
+     * cannot reserve. */
+    int result;
+    do
+        result = fallocate(output->fd, 0, 0, (off_t)bytes);
+    while (result != 0 && errno == EINTR);
+    if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
+        return EX_OK;
+    output->cause = errno;
+    return shuf__output_failed(output);
+}
+
+bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t size)
+{
+    const char *p = bytes;
+    while (size > 0) {
+        ssize_t written = write(output->fd, p, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0) {
+            output->cause = errno;
+            return false;
+        }
+        p += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+int shuf__output_failed(const struct shuf__output *output)
+{
+    if (output->cause == EPIPE) /* a reader that has enough is no news */
+        return EX_IOERR;
+    return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, strerror(output->cause));
+}
+
+static int rename_temporary(struct shuf__output *output)
+{
+    sigset_t old;
+    block_signals(&old);
+    int cause = rename(temporary, output->target) == 0 ? 0 : errno;
+    if (cause == 0)
+        *temporary = '\0';
+    unblock_signals(&old);
+    return cause == 0 ? EX_OK : cannot_create(output->name, cause);
+}
+
+int shuf__output_commit(struct shuf__output *output)
+{
+    if (!output->target)
+        return EX_OK;
+    if (fsync(output->fd) != 0) {
+        output->cause = errno;
+        return shuf__output_failed(output);
+    }
+    return rename_temporary(output);
+}
+
+void shuf__output_close(struct shuf__output *output)
+{
+    sigset_t old;
+    block_signals(&old);
+    if (*temporary)
+        unlink(temporary);
+    *temporary = '\0';
+    unblock_signals(&old);
+    if (output->fd > STDERR_FILENO)
+        close(output->fd);
+    free(output->target);
+    *output = (struct shuf__output){.fd = -1};
+}

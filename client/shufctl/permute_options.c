@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See permute_options.h.
+ */
+#include "permute_options.h"
+
+#include "exit.h"
+#include "number.h"
+
+#include <argp.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum key {
+    KEY_N = 0x100,
+    KEY_SEED,
+    KEY_EPOCH,
+    KEY_EPOCHS,
+    KEY_ALGORITHM,
+    KEY_OFFSET,
+    KEY_COUNT,
+    KEY_STRIDE,
+    KEY_RANK,
+    KEY_WORLD,
+    KEY_DROP_LAST,
+    KEY_DTYPE,
+    KEY_OUT,
+    KEY_FORMAT,
+    KEY_JSON,
+    KEY_SOCKET,
+};
+
+#define BIT(key) (1U << ((key)-KEY_N))
+#define SLICE_OPTIONS (BIT(KEY_OFFSET) | BIT(KEY_COUNT) | BIT(KEY_STRIDE))
+#define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_DROP_LAST))
+
+static const struct argp_option option_table[] = {
+    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 1},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
+    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
+    {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "philox24 (default) or lcg", 1},
+    {"offset", KEY_OFFSET, "O", 0, "The first position wanted (default 0)", 2},
+    {"count", KEY_COUNT, "C", 0, "How many positions (default: all from the offset)", 2},
+    {"stride", KEY_STRIDE, "K", 0, "The distance between positions (default 1)", 2},
+    {"rank", KEY_RANK, "R", 0, "The share of rank R, as torch's DistributedSampler gives it", 3},
+    {"world", KEY_WORLD, "W", 0, "How many ranks share the permutation", 3},
+    {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut what does not divide, instead of padding", 3},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
+    {"out", KEY_OUT, "FILE", 0, "Write the values to FILE, or to standard output for -", 5},
+    {"format", KEY_FORMAT, "FORMAT", 0,
+     "npy, raw (little-endian) or text; by default npy for *.npy, text for *.txt and for a "
+     "terminal, else raw",
+     5},
+    {"json", KEY_JSON, NULL, 0, "Summary as one JSON object (with --out - on stderr)", 6},
+    {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 6},
+    {0},
+};
+
+struct parse {
+    struct shuf__permute_options *options;
+    unsigned given; /* BIT(key) of each option seen */
+};
+
+static void read_number(struct argp_state *state, const char *field, const char *text,
+                        uint64_t *value)
+{
+    struct shuf__error error;
+    if (shuf__number_parse(field, text, value, &error))
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+}
+
+/* A:B, B excluded. */
+static void read_epochs(struct argp_state *state, const char *text, shuf_permutation *what)
+{
+    char first[80];
+    const char *colon = strchr(text, ':');
+    uint64_t end = 0;
+    if (!colon || (size_t)(colon - text) >= sizeof first)
+        argp_failure(state, EX_USAGE, 0, "--epochs %.64s: expected A:B, as in 0:10", text);
+    memcpy(first, text, (size_t)(colon - text));
+    first[colon - text] = '\0';
+    read_number(state, "--epochs", first, &what->epoch);
+    read_number(state, "--epochs", colon + 1, &end);
+    if (end <= what->epoch)
+        argp_failure(state, EX_USAGE, 0,
+                     "--epochs %.64s: no epoch is in it; expected A below B (B is excluded)", text);
+    what->epochs = end - what->epoch;
+}
+
+/* The index of `text` in a list that ends with NULL. */
+static int read_name(struct argp_state *state, const char *field, const char *text,
+                     const char *const names[], const char *expected)
+{
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], text) == 0)
+            return i;
+    argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s", field, *text ? text : "''", expected);
+    return 0;
+}
+
+static const char *const dtype_names[] = {"auto", "u32", "u64", "i64", NULL};
+static const char *const format_names[] = {"raw", "npy", "text", NULL};
+
+const char *shuf__shape_dtype(const shuf_shape *shape)
+{
+    return dtype_names[shape->dtype];
+}
+
+const char *shuf__format_name(enum shuf__format format)
+{
+    return format_names[format];
+}
+
+static void refuse_both(struct argp_state *state, const char *one, const char *other)
+{
+    argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected one of them", one, other);
+}
+
+static void check_given(struct argp_state *state, unsigned given)
+{
+    if (!(given & BIT(KEY_N)))
+        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
+    if (!(given & BIT(KEY_SEED)))
+        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
+        refuse_both(state, "--epochs", "--epoch");
+    if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
+        refuse_both(state, "--rank, --world, --drop-last", "--offset, --count, --stride");
+    if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
+        argp_failure(state, EX_USAGE, 0, "--rank: missing; expected it beside --world");
+    if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
+        argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
+    if ((given & BIT(KEY_FORMAT)) && !(given & BIT(KEY_OUT)))
+        argp_failure(state, EX_USAGE, 0, "--format: nothing is written; expected --out FILE too");
+}
+
+/* What the options not given stand for; wrong ones are left for the plan to name. */
+static void complete_view(shuf_permutation *what, unsigned given)
+{
+    if (given & SHARD_OPTIONS)
+        what->view = SHUF_VIEW_SHARD;
+    if (!(given & SLICE_OPTIONS))
+        return;
+    what->view = SHUF_VIEW_SLICE;
+    if (!(given & BIT(KEY_STRIDE)))
+        what->stride = 1;
+    if (given & BIT(KEY_COUNT))
+        return;
+    bool inside = what->offset < what->n && what->stride > 0;
+    what->count = inside ? (what->n - 1 - what->offset) / what->stride + 1 : 1;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+static enum shuf__format default_format(const char *out)
+{
+    if (strcmp(out, "-") == 0)
+        return isatty(STDOUT_FILENO) ? SHUF__FORMAT_TEXT : SHUF__FORMAT_RAW;
+    if (ends_with(out, ".npy"))
+        return SHUF__FORMAT_NPY;
+    return ends_with(out, ".txt") ? SHUF__FORMAT_TEXT : SHUF__FORMAT_RAW;
+}
+
+static void finish(struct argp_state *state, struct parse *parse)
+{
+    struct shuf__permute_options *options = parse->options;
+    char message[256];
+    check_given(state, parse->given);
+    complete_view(&options->what, parse->given);
+    shuf_status status =
+        shuf_permutation_shape(&options->what, &options->shape, message, sizeof message);
+    if (status != SHUF_OK)
+        argp_failure(state, shuf__exit_code(status), 0, "%s", message);
+    options->batch = parse->given & BIT(KEY_EPOCHS);
+    if (options->out && !(parse->given & BIT(KEY_FORMAT)))
+        options->format = default_format(options->out);
+}
+
+/* The options that are one number. */
+static uint64_t *number_of(shuf_permutation *what, int key)
+{
+    switch (key) {
+    case KEY_N:
+        return &what->n;
+    case KEY_SEED:
+        return &what->seed;
+    case KEY_EPOCH:
+        return &what->epoch;
+    case KEY_OFFSET:
+        return &what->offset;
+    case KEY_COUNT:
+        return &what->count;
+    case KEY_STRIDE:
+        return &what->stride;
+    case KEY_RANK:
+        return &what->rank;
+    case KEY_WORLD:
+        return &what->world;
+    default:
+        return NULL;
+    }
+}
+
+static error_t parse_word(int key, char *text, struct argp_state *state,
+                          struct shuf__permute_options *options)
+{
+    switch (key) {
+    case KEY_EPOCHS:
+        read_epochs(state, text, &options->what);
+        return 0;
+    case KEY_ALGORITHM:
+        options->what.algorithm = text;
+        return 0;
+    case KEY_DROP_LAST:
+        options->what.drop_last = true;
+        return 0;
+    case KEY_DTYPE:
+        options->what.dtype =
+            (shuf_dtype)read_name(state, "--dtype", text, dtype_names, "u32, u64 or i64");
+        return 0;
+    case KEY_OUT:
+        options->out = text;
+        return 0;
+    case KEY_FORMAT:
+        options->format =
+            (enum shuf__format)read_name(state, "--format", text, format_names, "npy, raw or text");
+        return 0;
+    case KEY_JSON:
+        options->json = true;
+        return 0;
+    case KEY_SOCKET:
+        options->socket = text;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char *option_name(int key)
+{
+    static char name[32];
+    for (const struct argp_option *o = option_table; o->name; o++)
+        if (o->key == key)
+            snprintf(name, sizeof name, "--%s", o->name);
+    return name;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    if (key == ARGP_KEY_ARG)
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+    if (key == ARGP_KEY_END)
+        finish(state, parse);
+    if (key < KEY_N || key > KEY_SOCKET)
+        return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+    parse->given |= BIT(key);
+    uint64_t *number = number_of(&parse->options->what, key);
+    if (!number)
+        return parse_word(key, text, state, parse->options);
+    read_number(state, option_name(key), text, number);
+    return 0;
+}
+
+void shuf__permute_options(int argc, char **argv, struct shuf__permute_options *options)
+{
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .args_doc = "--n N --seed S",
+        .doc = "Has the daemon compute a permutation, and shows a summary of it or writes it."
+               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out the "
+               "values stay in the daemon and only a summary with their fingerprint comes back.",
+    };
+    struct parse parse = {.options = options};
+    *options = (struct shuf__permute_options){0};
+    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See progress.h.
+ */
+#include "progress.h"
+
+#include "units.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR = 30 };
+static const uint64_t interval_ns = 100000000;
+
+uint64_t shuf__clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool wanted)
+{
+    uint64_t now = shuf__clock_ns();
+    *progress = (struct shuf__progress){
+        .shown = wanted && total > 0 && isatty(STDERR_FILENO),
+        .total = total,
+        .start_ns = now,
+        .next_ns = now + interval_ns, /* what is quick needs no bar */
+    };
+}
+
+static void draw(const struct shuf__progress *progress, uint64_t now)
+{
+    static const char full[] = "##############################";
+    static const char none[] = "..............................";
+    char done[SHUF__UNITS_TEXT], total[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT];
+    double part = (double)progress->done / (double)progress->total;
+    double seconds = (double)(now - progress->start_ns) / 1e9;
+    int filled = (int)(part * BAR);
+    fprintf(stderr, "\r[%.*s%.*s] %3d%%  %s of %s  %s/s \033[K", filled, full, BAR - filled, none,
+            (int)(part * 100), shuf__units_bytes(done, progress->done),
+            shuf__units_bytes(total, progress->total),
+            shuf__units_bytes(rate, (uint64_t)((double)progress->done / seconds)));
+}
+
+void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes)
+{
+    progress->done += bytes;
+    if (!progress->shown)
+        return;
+    uint64_t now = shuf__clock_ns();
+    if (now < progress->next_ns)
+        return;
+    draw(progress, now);
+    progress->next_ns = now + interval_ns;
+}
+
+void shuf__progress_end(struct shuf__progress *progress)
+{
+    if (progress->shown)
+        fputs("\r\033[K", stderr);
+    progress->shown = false;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A bar on stderr while values arrive, only for people: not where stderr is no
+ * terminal.
+ */
+#ifndef SHUF__PROGRESS_H
+#define SHUF__PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct shuf__progress {
+    bool shown;
+    uint64_t total, done; /* bytes */
+    uint64_t start_ns, next_ns;
+};
+
+/* `wanted` false: never shown, as when the values go to the same terminal. */
+void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool wanted);
+void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes);
+
+/* Wipes the line. */
+void shuf__progress_end(struct shuf__progress *progress);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t shuf__clock_ns(void);
+
+#endif

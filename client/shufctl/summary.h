@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What `shufctl permute` tells of a result.
+ */
+#ifndef SHUF__SUMMARY_H
+#define SHUF__SUMMARY_H
+
+#include "permute_options.h"
+
+#include <stdio.h>
+
+struct shuf__summary {
+    const struct shuf__permute_options *options;
+    const shuf_result *result;
+    uint64_t seen_ns; /* the whole call, by the clock of this process */
+};
+
+/* For people; short where the values were written. */
+void shuf__summary_print(const struct shuf__summary *summary, FILE *to);
+void shuf__summary_json(const struct shuf__summary *summary, FILE *to);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Values as text: one a line, or one row a line with blanks between.
+ */
+#ifndef SHUF__TEXT_H
+#define SHUF__TEXT_H
+
+#include "output.h"
+#include "shuf.h"
+
+enum { SHUF__TEXT_BUFFER = 64 * 1024 };
+
+struct shuf__text {
+    struct shuf__output *output;
+    unsigned width;    /* bytes of a value */
+    uint64_t per_line; /* values */
+    uint64_t column;   /* of the next value in its line */
+    unsigned held;     /* bytes of a value that has not come whole */
+    uint8_t partial[8];
+    size_t used;
+    char buffer[SHUF__TEXT_BUFFER];
+};
+
+void shuf__text_start(struct shuf__text *text, struct shuf__output *output, const shuf_shape *shape,
+                      bool batch);
+
+/* Takes the next bytes of the values, cut anywhere; false when writing failed. */
+bool shuf__text_write(struct shuf__text *text, const void *bytes, size_t size);
+bool shuf__text_flush(struct shuf__text *text);
+
+#endif

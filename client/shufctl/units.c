@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See units.h.
+ */
+#include "units.h"
+
+#include <stdio.h>
+
+/* The prefix that leaves 1 to 999 before the point. */
+static double reduce(double value, const char *const prefixes[], int count, const char **prefix)
+{
+    int i = 0;
+    while (i + 1 < count && value >= 999.5) {
+        value /= 1000;
+        i++;
+    }
+    *prefix = prefixes[i];
+    return value;
+}
+
+static int decimals(double value, int digits)
+{
+    int whole = value < 9.995 ? 1 : value < 99.95 ? 2 : 3;
+    return digits > whole ? digits - whole : 0;
+}
+
+const char *shuf__units_time(char text[SHUF__UNITS_TEXT], uint64_t ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    const char *unit;
+    double value = reduce((double)ns, units, 4, &unit);
+    snprintf(text, SHUF__UNITS_TEXT, "%.*f %s", ns < 1000 ? 0 : decimals(value, 4), value, unit);
+    return text;
+}
+
+const char *shuf__units_bytes(char text[SHUF__UNITS_TEXT], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    const char *unit;
+    double value = reduce((double)bytes, units, 7, &unit);
+    snprintf(text, SHUF__UNITS_TEXT, "%.*f %s", bytes < 1000 ? 0 : decimals(value, 3), value, unit);
+    return text;
+}
+
+const char *shuf__units_rate(char text[SHUF__UNITS_TEXT], uint64_t values, uint64_t ns)
+{
+    static const char *const units[] = {"", "k ", "M ", "G ", "T "};
+    const char *unit;
+    if (ns == 0)
+        return "-";
+    double value = reduce((double)values * 1e9 / (double)ns, units, 5, &unit);
+    snprintf(text, SHUF__UNITS_TEXT, "%.*f %svalues/s", decimals(value, 3), value, unit);
+    return text;
+}

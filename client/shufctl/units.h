@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Quantities for people: three digits and a unit.
+ */
+#ifndef SHUF__UNITS_H
+#define SHUF__UNITS_H
+
+#include <stdint.h>
+
+enum { SHUF__UNITS_TEXT = 32 };
+
+/* "1.234 ms"; "4.00 GB"; "95.1 M values/s" ("-" when the time is 0). */
+const char *shuf__units_time(char text[SHUF__UNITS_TEXT], uint64_t ns);
+const char *shuf__units_bytes(char text[SHUF__UNITS_TEXT], uint64_t bytes);
+const char *shuf__units_rate(char text[SHUF__UNITS_TEXT], uint64_t values, uint64_t ns);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The verbs of shufctl: one file each, one row each in main.c.
+ */
+#ifndef SHUF__VERB_H
+#define SHUF__VERB_H
+
+/* argv[0] is "shufctl VERB"; the exit code. Wrong options end the process with
+ * 64 (argp's way), --help with 0. */
+int shuf__verb_permute(int argc, char **argv);
+int shuf__verb_status(int argc, char **argv);
+int shuf__verb_version(int argc, char **argv);
+
+#endif
