@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bijections as the GPU runs them: the same numbers as the inline C in
+ * shuf/, arranged for 32-bit registers and `items` values a thread.
+ *
+ * A bijection here is a struct made on the host from n, and
+ * evaluate(key, x): x[i] = f(x[i]), the row's 24 key words being in shared
+ * memory. Word is uint32_t where B <= 32, else uint64_t.
+ */
+#ifndef SHUF__CUDA_BIJECTION_CUH
+#define SHUF__CUDA_BIJECTION_CUH
+
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+#include "tuning.cuh"
+
+namespace shuf
+{
+
+constexpr int key_words = SHUF_PHILOX24_ROUNDS; /* room for any algorithm's */
+
+/* Both halves fit 32 bits at every width up to 62. A round costs one wide and
+ * one plain multiply-add and two logic operations; Odd (B is odd, the right
+ * half is one bit longer) two more, to carry that bit over. */
+template <typename Word_, bool Odd> struct Philox24 {
+    using Word = Word_;
+    static constexpr shuf_purpose purpose = SHUF_PURPOSE_PHILOX24;
+    uint32_t left_mask, right_mask;
+    int left_bits, right_bits;
+
+    explicit Philox24(uint64_t n)
+    {
+        unsigned bits = shuf_domain_bits(n);
+        left_bits = static_cast<int>(bits / 2);
+        right_bits = static_cast<int>((bits + 1) / 2);
+        left_mask = (uint32_t{1} << left_bits) - 1;
+        right_mask = (uint32_t{1} << right_bits) - 1;
+    }
+
+    /* Even: `right` keeps garbage above its bits, which the mask on `left` and
+     * the last step take away. */
+    __device__ __forceinline__ void round(uint32_t key, uint32_t &left, uint32_t &right) const
+    {
+        constexpr uint32_t m_lo = static_cast<uint32_t>(SHUF_PHILOX24_MULTIPLIER);
+        constexpr uint32_t m_hi = static_cast<uint32_t>(SHUF_PHILOX24_MULTIPLIER >> 32);
+        uint64_t product = static_cast<uint64_t>(left) * m_lo;
+        uint32_t hi = static_cast<uint32_t>(product >> 32) + left * m_hi;
+        uint32_t lo = static_cast<uint32_t>(product);
+        left = (hi ^ key ^ right) & left_mask;
+        if constexpr (Odd)
+            right = (lo + lo + (right >> left_bits)) & right_mask;
+        else
+            right = lo;
+    }
+
+    __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[tuning::items]) const
+    {
+        uint32_t left[tuning::items], right[tuning::items];
+#pragma unroll
+        for (int i = 0; i < tuning::items; i++) {
+            left[i] = static_cast<uint32_t>(x[i] >> right_bits);
+            right[i] = static_cast<uint32_t>(x[i]) & right_mask;
+        }
+#pragma unroll tuning::rounds_unrolled
+        for (int r = 0; r < SHUF_PHILOX24_ROUNDS; r++) {
+            uint32_t k = key[r];
+#pragma unroll
+            for (int i = 0; i < tuning::items; i++)
+                round(k, left[i], right[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < tuning::items; i++)
+            x[i] = static_cast<Word>(left[i]) << right_bits | (right[i] & right_mask);
+    }
+};
+
+template <typename Word_> struct Lcg {
+    using Word = Word_;
+    static constexpr shuf_purpose purpose = SHUF_PURPOSE_LCG;
+    Word mask;
+
+    explicit Lcg(uint64_t n) : mask(static_cast<Word>((uint64_t{1} << shuf_domain_bits(n)) - 1))
+    {
+    }
+
+    __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[tuning::items]) const
+    {
+        Word a = static_cast<Word>(uint64_t{key[1]} << 32 | key[0] | 1);
+        Word c = static_cast<Word>(uint64_t{key[3]} << 32 | key[2]);
+#pragma unroll
+        for (int i = 0; i < tuning::items; i++)
+            x[i] = (a * x[i] + c) & mask;
+    }
+};
+
+} // namespace shuf
+
+#endif

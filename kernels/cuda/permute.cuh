@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A whole job on the GPU, as asynchronous work in a stream.
+ */
+#ifndef SHUF__CUDA_PERMUTE_CUH
+#define SHUF__CUDA_PERMUTE_CUH
+
+#include "backend.h"
+
+#include <cuda_runtime.h>
+
+namespace shuf
+{
+
+/* Device memory that every launch needs besides its output, made once; the
+ * keys live here and never in a result's allocation. */
+struct Scratch {
+    void *tile_state;   /* cub::ScanTileState of a launch's tiles */
+    uint32_t *keys;     /* key words of a launch's rows */
+    uint64_t *base;     /* [2]: kept values before a launch, in turns */
+    uint64_t *progress; /* pinned host memory: base after the last launch */
+};
+
+cudaError_t scratch_make(Scratch *scratch);
+void scratch_free(Scratch *scratch);
+
+/* Queues the job's work. Waits only between the launches of a job that takes
+ * several; *cancelled tells whether it was stopped there. */
+cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
+                          cudaStream_t stream, bool *cancelled);
+
+/* Adds the fingerprint of `values` values to *sum, which is device memory. */
+cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, int sm_count,
+                              unsigned long long *sum, cudaStream_t stream);
+
+} // namespace shuf
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The numbers that shape the kernels, together. Measured on an H200; the
+ * results do not depend on them.
+ */
+#ifndef SHUF__CUDA_TUNING_CUH
+#define SHUF__CUDA_TUNING_CUH
+
+#include <cstdint>
+
+namespace shuf::tuning
+{
+
+constexpr int threads = 256; /* of a block */
+constexpr int items = 16; /* values a thread evaluates side by side, for instruction parallelism */
+constexpr int tile = threads * items;
+constexpr int rounds_unrolled = 4; /* of 24: all of them would not fit the instruction cache */
+constexpr int blocks_per_sm = 3;   /* registers are held to what this needs */
+
+/* One launch covers at most this much, so that a look-back prefix fits 32 bits
+ * and a long job can be cancelled in between. */
+constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
+constexpr uint64_t launch_rows = 65536;
+
+constexpr int reduce_threads = 256;
+constexpr int reduce_blocks_per_sm = 8;
+
+} // namespace shuf::tuning
+
+#endif
