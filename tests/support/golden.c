@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See golden.h.
+ */
+#include "golden.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+FILE *golden_open(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", SHUF_VECTORS, name);
+    FILE *table = fopen(path, "re");
+    if (!table) {
+        perror(path);
+        exit(1);
+    }
+    return table;
+}
+
+char *golden_line(FILE *table)
+{
+    static char line[4096];
+    while (fgets(line, sizeof line, table))
+        if (line[0] != '#') {
+            line[strcspn(line, "\n")] = '\0';
+            return line;
+        }
+    return NULL;
+}
+
+bool golden_next(FILE *table, struct golden *row)
+{
+    int used = 0;
+    const char *line = golden_line(table);
+    if (!line)
+        return false;
+    if (sscanf(line, "%15s %" SCNu64 " %" SCNx64 " %" SCNx64 " %" SCNx64 "%n", row->algorithm,
+               &row->n, &row->seed, &row->epoch, &row->fingerprint, &used) != 5)
+        goto bad;
+    row->count = row->n <= GOLDEN_WHOLE ? (unsigned)row->n : GOLDEN_HEAD + GOLDEN_TAIL;
+    char *next = NULL;
+    const char *p = line + used;
+    for (unsigned i = 0; i < row->count; i++, p = next) {
+        row->values[i] = strtoull(p, &next, 10);
+        if (next == p)
+            goto bad;
+    }
+    if (*p == '\0')
+        return true;
+bad:
+    fprintf(stderr, "permute.txt: not a row: %s\n", line);
+    exit(1);
+}
+
+uint64_t golden_position(const struct golden *row, unsigned index)
+{
+    if (row->n <= GOLDEN_WHOLE || index < GOLDEN_HEAD)
+        return index;
+    return row->n - GOLDEN_HEAD - GOLDEN_TAIL + index;
+}

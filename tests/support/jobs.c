@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See jobs.h.
+ */
+#include "jobs.h"
+
+#include "cmocka_all.h"
+#include "shuf/fingerprint.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SKIPPED = 77, GUARD = 64 };
+
+struct shuf__backend *backend;
+
+struct shuf__backend *jobs_open(const char *spec)
+{
+    struct shuf__backend *opened = NULL;
+    struct shuf__error error = {0};
+    shuf_status status = shuf__backend_open(spec, 0, &opened, &error);
+    if (status == SHUF_OK) {
+        printf("%s: %s, %s\n", spec, opened->device, opened->device_id);
+        return opened;
+    }
+    fprintf(stderr, "%s\n", error.text);
+    /* A build without CUDA does not know the name at all. */
+    bool absent = status == SHUF_DEVICE || (status == SHUF_INVALID && strcmp(spec, "cuda") == 0);
+    exit(absent ? SKIPPED : 1);
+}
+
+enum shuf_algorithm jobs_algorithm(const char *name)
+{
+    static const char *const names[] = {
+#define X(name, text, what) [SHUF_ALGORITHM_##name] = text,
+        SHUF_ALGORITHM_MAP(X)
+#undef X
+    };
+    for (unsigned i = 0; i < SHUF_ALGORITHM_COUNT; i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum shuf_algorithm)i;
+    fail_msg("no algorithm %s", name);
+    return SHUF_ALGORITHM_COUNT;
+}
+
+uint64_t jobs_values(const struct shuf__job *job)
+{
+    return job->rows * job->count;
+}
+
+struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
+                            uint64_t epoch)
+{
+    return (struct shuf__job){.algorithm = algorithm,
+                              .n = n,
+                              .seed = seed,
+                              .epoch = epoch,
+                              .rows = 1,
+                              .count = n,
+                              .stride = 1,
+                              .width = n <= UINT64_C(1) << 32 ? 4 : 8};
+}
+
+/* ---- The reference: one row, by the inline ciphers ----------------------- */
+
+struct reference {
+    const struct shuf__job *job;
+    shuf_philox24 philox24;
+    shuf_lcg lcg;
+    uint64_t *values; /* NULL where n is the whole domain: position x holds f(x) */
+};
+
+static uint64_t reference_f(const struct reference *r, uint64_t x)
+{
+    switch (r->job->algorithm) {
+    case SHUF_ALGORITHM_PHILOX24:
+        return shuf_philox24_forward(&r->philox24, x);
+    case SHUF_ALGORITHM_LCG:
+        return shuf_lcg_forward(&r->lcg, x);
+    case SHUF_ALGORITHM_COUNT:
+        break;
+    }
+    fail_msg("algorithm %d has no reference", (int)r->job->algorithm);
+    return 0;
+}
+
+/* How many positions from the front the job can see. */
+static uint64_t positions_seen(const struct shuf__job *job)
+{
+    uint64_t last = job->offset + (job->count - 1) * job->stride;
+    return last < job->n ? last + 1 : job->n;
+}
+
+static struct reference reference_make(const struct shuf__job *job, uint64_t row)
+{
+    struct reference r = {.job = job};
+    r.philox24 = shuf_philox24_make(job->n, job->seed, job->epoch + row);
+    r.lcg = shuf_lcg_make(job->n, job->seed, job->epoch + row);
+    if (job->n == UINT64_C(1) << shuf_domain_bits(job->n))
+        return r;
+    uint64_t seen = positions_seen(job);
+    r.values = malloc(seen * sizeof *r.values);
+    assert_non_null(r.values);
+    for (uint64_t x = 0, kept = 0; kept < seen; x++) {
+        uint64_t y = reference_f(&r, x);
+        if (y < job->n)
+            r.values[kept++] = y;
+    }
+    return r;
+}
+
+static uint64_t reference_at(const struct reference *r, uint64_t index)
+{
+    uint64_t position = (r->job->offset + index * r->job->stride) % r->job->n;
+    return r->values ? r->values[position] : reference_f(r, position);
+}
+
+/* ---- Running -------------------------------------------------------------- */
+
+static void expect_ok(shuf_status status, const struct shuf__error *error)
+{
+    if (status != SHUF_OK)
+        fail_msg("%s: %s", shuf_status_name(status), error->text);
+}
+
+/* Fills the block with known values that look like nothing: a slice of a
+ * permutation of the 32-bit numbers, since a backend can write nothing else. */
+static struct shuf__job poison_job(uint64_t bytes)
+{
+    struct shuf__job job =
+        jobs_whole(SHUF_ALGORITHM_PHILOX24, UINT64_C(1) << 32, 0x6a09e667, 0xbb67ae85);
+    job.count = bytes / 4;
+    return job;
+}
+
+static void check_guard(const struct shuf__block *block, uint64_t bytes)
+{
+    uint32_t guard[GUARD / 4];
+    struct shuf__error error = {0};
+    struct shuf__job poison = poison_job(block->bytes);
+    struct reference r = reference_make(&poison, 0);
+    expect_ok(backend->ops->read(backend, block, bytes, GUARD, guard, &error), &error);
+    for (uint64_t i = 0; i < GUARD / 4; i++)
+        if (guard[i] != reference_at(&r, bytes / 4 + i))
+            fail_msg("%" PRIu64 " bytes after the result's end were overwritten", 4 * i);
+}
+
+static uint64_t *read_values(const struct shuf__job *job, const struct shuf__block *block)
+{
+    uint64_t count = jobs_values(job);
+    struct shuf__error error = {0};
+    uint64_t *values = malloc(count * sizeof *values + 1); /* never of size 0 */
+    assert_non_null(values);
+    expect_ok(backend->ops->read(backend, block, 0, count * job->width, values, &error), &error);
+    if (job->width == 4) {
+        const uint32_t *narrow = (const uint32_t *)values;
+        for (uint64_t i = count; i-- > 0;) {
+            uint32_t value;
+            memcpy(&value, narrow + i, sizeof value); /* widened in place, from the back */
+            values[i] = value;
+        }
+    }
+    return values;
+}
+
+uint64_t jobs_fingerprint(const uint64_t *values, uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += shuf_fingerprint_term(i, values[i]);
+    return sum;
+}
+
+uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
+{
+    uint64_t bytes = jobs_values(job) * job->width, ns = 0, sum = 0;
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    struct shuf__job poison = poison_job(bytes + GUARD);
+    expect_ok(backend->ops->alloc(backend, bytes + GUARD, &block, &error), &error);
+    expect_ok(backend->ops->permute(backend, &poison, &block, &ns, &error), &error);
+    expect_ok(backend->ops->permute(backend, job, &block, &ns, &error), &error);
+    check_guard(&block, bytes);
+    expect_ok(
+        backend->ops->fingerprint(backend, &block, job->width, jobs_values(job), &sum, &error),
+        &error);
+    uint64_t *values = read_values(job, &block);
+    backend->ops->free(backend, &block);
+    assert_int_equal(sum, jobs_fingerprint(values, jobs_values(job)));
+    if (fingerprint)
+        *fingerprint = sum;
+    return values;
+}
+
+void jobs_check(const struct shuf__job *job)
+{
+    uint64_t *values = jobs_run(job, NULL);
+    for (uint64_t row = 0; row < job->rows && job->count; row++) {
+        struct reference r = reference_make(job, row);
+        for (uint64_t i = 0; i < job->count; i++)
+            if (values[row * job->count + i] != reference_at(&r, i))
+                fail_msg("algorithm %d n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64
+                         " offset %" PRIu64 " count %" PRIu64 " stride %" PRIu64
+                         " width %u: row %" PRIu64 " value %" PRIu64 " is %" PRIu64
+                         ", expected %" PRIu64,
+                         (int)job->algorithm, job->n, job->seed, job->epoch, job->offset,
+                         job->count, job->stride, job->width, row, i, values[row * job->count + i],
+                         reference_at(&r, i));
+        free(r.values);
+    }
+    free(values);
+}

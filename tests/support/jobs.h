@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs jobs on the backend under test and compares every value with the inline
+ * ciphers, evaluated here one by one in a plain loop.
+ */
+#ifndef SHUF__TEST_JOBS_H
+#define SHUF__TEST_JOBS_H
+
+#include "backend.h"
+
+/* The backend that the test's command line named. */
+extern struct shuf__backend *backend;
+
+/* Opens it; exits with 77 where the machine has no such device, with 1 on any other failure. */
+struct shuf__backend *jobs_open(const char *spec);
+
+/* The table's number of an algorithm; fails the test for an unknown name. */
+enum shuf_algorithm jobs_algorithm(const char *name);
+
+uint64_t jobs_values(const struct shuf__job *job);
+
+/* Runs the job and returns the values widened to 64 bits, freed by the caller. On the way it
+ * holds the backend to its contract: nothing is written past the result's end, and the
+ * fingerprint is the one that a plain sum gives (*fingerprint, may be NULL). */
+uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint);
+
+/* The plain sum of shuf/fingerprint.h. */
+uint64_t jobs_fingerprint(const uint64_t *values, uint64_t count);
+
+/* jobs_run(), and each value against the inline ciphers. */
+void jobs_check(const struct shuf__job *job);
+
+/* The whole permutation of [0, n), one row, 8-byte values where n needs them. */
+struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
+                            uint64_t epoch);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kernels/backend.h promises, on the backend that the command line names:
+ * the golden table, memory, reading, cancelling. Slices, shards and batches are
+ * in test_slices.c.
+ */
+#include "support/cmocka_all.h"
+#include "support/golden.h"
+#include "support/jobs.h"
+#include "support/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void check_golden(const struct golden *row, unsigned width)
+{
+    struct shuf__job job =
+        jobs_whole(jobs_algorithm(row->algorithm), row->n, row->seed, row->epoch);
+    uint64_t fingerprint;
+    job.width = width;
+    uint64_t *values = jobs_run(&job, &fingerprint);
+    for (unsigned i = 0; i < row->count; i++)
+        assert_int_equal(values[golden_position(row, i)], row->values[i]);
+    assert_int_equal(fingerprint, row->fingerprint);
+    free(values);
+}
+
+/* u64 and i64 are the same bytes: no value reaches 2^63. */
+static void golden_table(void **state)
+{
+    (void)state;
+    struct golden row;
+    unsigned rows = 0;
+    FILE *table = golden_open("permute.txt");
+    for (; golden_next(table, &row); rows++) {
+        check_golden(&row, 4);
+        check_golden(&row, 8);
+    }
+    fclose(table);
+    assert_in_range(rows, 400, 10000);
+}
+
+static void fingerprint_notices_order(void **state)
+{
+    (void)state;
+    const uint64_t forward[] = {1, 2}, backward[] = {2, 1};
+    assert_int_not_equal(jobs_fingerprint(forward, 2), jobs_fingerprint(backward, 2));
+}
+
+/* The first `values` values, at lengths around the sizes at which backends split work. */
+static void fingerprint_of_any_length(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {0, 1, 2, 31, 33, 255, 257, 65535, 65536, 65537, 200000};
+    struct shuf__error error = {0};
+    struct shuf__block block;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 200000, 11, 12);
+    uint64_t *values = jobs_run(&job, NULL), ns, sum;
+    for (unsigned width = 4; width <= 8; width += 4) {
+        job.width = width;
+        assert_int_equal(backend->ops->alloc(backend, job.n * width, &block, &error), SHUF_OK);
+        assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+        for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+            assert_int_equal(
+                backend->ops->fingerprint(backend, &block, width, lengths[i], &sum, &error),
+                SHUF_OK);
+            assert_int_equal(sum, jobs_fingerprint(values, lengths[i]));
+        }
+        backend->ops->free(backend, &block);
+    }
+    free(values);
+}
+
+static void read_at_any_offset(void **state)
+{
+    (void)state;
+    random_start("read_at_any_offset");
+    enum { N = 100000, BYTES = 4 * N };
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_LCG, N, 5, 6);
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    uint64_t ns;
+    uint8_t *whole = malloc(BYTES), *part = malloc(BYTES + 2);
+    assert_int_equal(backend->ops->alloc(backend, BYTES, &block, &error), SHUF_OK);
+    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+    assert_int_equal(backend->ops->read(backend, &block, 0, BYTES, whole, &error), SHUF_OK);
+    for (int i = 0; i < 200; i++) {
+        uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
+        uint64_t bytes = i ? random_size(BYTES - offset) : 0;
+        memset(part, 0xA5, BYTES + 2);
+        assert_int_equal(backend->ops->read(backend, &block, offset, bytes, part + 1, &error),
+                         SHUF_OK);
+        assert_memory_equal(part + 1, whole + offset, bytes);
+        assert_int_equal(part[0], 0xA5);
+        assert_int_equal(part[bytes + 1], 0xA5);
+    }
+    backend->ops->free(backend, &block);
+    free(whole);
+    free(part);
+}
+
+static void host_view_is_the_block(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000, 7, 0);
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    uint32_t values[1000];
+    uint64_t ns;
+    assert_int_equal(backend->ops->alloc(backend, sizeof values, &block, &error), SHUF_OK);
+    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+    assert_int_equal(backend->ops->read(backend, &block, 0, sizeof values, values, &error),
+                     SHUF_OK);
+    if (block.host)
+        assert_memory_equal(block.host, values, sizeof values);
+    assert_in_range(block.bytes, sizeof values, UINT64_MAX);
+    backend->ops->free(backend, &block);
+}
+
+/* A shard may hold nothing; nothing then goes wrong. */
+static void nothing_at_all(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 10, 7, 0);
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    uint64_t ns, sum = 1;
+    job.count = 0;
+    assert_int_equal(backend->ops->alloc(backend, 0, &block, &error), SHUF_OK);
+    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+    assert_int_equal(backend->ops->fingerprint(backend, &block, 4, 0, &sum, &error), SHUF_OK);
+    assert_int_equal(sum, 0);
+    assert_int_equal(backend->ops->read(backend, &block, 0, 0, NULL, &error), SHUF_OK);
+    backend->ops->free(backend, &block);
+}
+
+static void impossible_size(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {UINT64_C(1) << 50, UINT64_C(1) << 62, INT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct shuf__block block;
+        struct shuf__error error = {0};
+        char number[32];
+        snprintf(number, sizeof number, "%llu", (unsigned long long)sizes[i]);
+        assert_int_equal(backend->ops->alloc(backend, sizes[i], &block, &error), SHUF_NO_MEMORY);
+        assert_int_equal(error.status, SHUF_NO_MEMORY);
+        assert_non_null(strstr(error.text, number));
+        assert_null(strchr(error.text, '\n'));
+    }
+}
+
+static void memory_is_told(void **state)
+{
+    (void)state;
+    uint64_t available = 0, total = 0;
+    struct shuf__error error = {0};
+    assert_int_equal(backend->ops->memory(backend, &available, &total, &error), SHUF_OK);
+    assert_in_range(total, 1, UINT64_MAX);
+    assert_in_range(available, 1, total);
+}
+
+/* ---- Cancelling ----------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool past(void *context)
+{
+    return now() > *(const double *)context;
+}
+
+static bool never(void *context)
+{
+    __atomic_store_n((bool *)context, true, __ATOMIC_RELAXED); /* CPU threads ask side by side */
+    return false;
+}
+
+/* The last value of 2^40 + 1 takes any backend far longer than the deadline. */
+static void long_job_is_cancelled(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 40) + 1, 7, 0);
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    double begin = now(), deadline = begin + 0.1;
+    uint64_t ns;
+    job.offset = job.n - 1;
+    job.count = 1;
+    job.cancelled = past;
+    job.cancel_context = &deadline;
+    assert_int_equal(backend->ops->alloc(backend, 8, &block, &error), SHUF_OK);
+    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    assert_int_equal(error.status, SHUF_CANCELLED);
+    backend->ops->free(backend, &block);
+    if (now() - begin > 5)
+        fail_msg("cancelled after 0.1 s, ended after %.1f s", now() - begin);
+}
+
+static void many_rows_are_cancelled(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 17, 7, 0);
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    double past_already = 0;
+    uint64_t ns;
+    job.rows = 1 << 20;
+    job.cancelled = past;
+    job.cancel_context = &past_already;
+    assert_int_equal(backend->ops->alloc(backend, 4 * jobs_values(&job), &block, &error), SHUF_OK);
+    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    backend->ops->free(backend, &block);
+}
+
+/* Being asked changes nothing, and a cancelled job leaves the backend whole. */
+static void question_changes_nothing(void **state)
+{
+    (void)state;
+    bool asked = false;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (1 << 20) + 1, 7, 0);
+    job.cancelled = never;
+    job.cancel_context = &asked;
+    jobs_check(&job);
+    assert_true(asked);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_table),
+        cmocka_unit_test(fingerprint_notices_order),
+        cmocka_unit_test(fingerprint_of_any_length),
+        cmocka_unit_test(read_at_any_offset),
+        cmocka_unit_test(host_view_is_the_block),
+        cmocka_unit_test(nothing_at_all),
+        cmocka_unit_test(impossible_size),
+        cmocka_unit_test(memory_is_told),
+        cmocka_unit_test(long_job_is_cancelled),
+        cmocka_unit_test(many_rows_are_cancelled),
+        cmocka_unit_test(question_changes_nothing),
+    };
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}

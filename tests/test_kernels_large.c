@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A GPU against the CPU at sizes where a 32-bit index or count would go wrong:
+ * the whole permutation, by fingerprint. It takes minutes and 35 GB of host
+ * memory, so it is registered for the GPU alone and skipped where either is
+ * missing.
+ */
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SKIPPED = 77 };
+
+static struct shuf__backend *cpu;
+
+static uint64_t run(struct shuf__backend *on, const struct shuf__job *job)
+{
+    struct shuf__error error = {0};
+    struct shuf__block block;
+    uint64_t ns, fingerprint, values = jobs_values(job);
+    if (on->ops->alloc(on, values * job->width, &block, &error) ||
+        on->ops->permute(on, job, &block, &ns, &error) ||
+        on->ops->fingerprint(on, &block, job->width, values, &fingerprint, &error))
+        fail_msg("%s: %s", on->ops->name, error.text);
+    on->ops->free(on, &block);
+    printf("%s n=%llu width %u: %016llx\n", on->ops->name, (unsigned long long)job->n, job->width,
+           (unsigned long long)fingerprint);
+    return fingerprint;
+}
+
+static void compare(uint64_t n)
+{
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 7, 0);
+    assert_int_equal(run(backend, &job), run(cpu, &job));
+}
+
+static void past_31_bits(void **state)
+{
+    (void)state;
+    compare((UINT64_C(1) << 31) + 1);
+}
+
+static void past_32_bits(void **state)
+{
+    (void)state;
+    compare((UINT64_C(1) << 32) + 1);
+}
+
+static bool has_memory(struct shuf__backend *on, uint64_t bytes)
+{
+    uint64_t available, total;
+    struct shuf__error error = {0};
+    if (on->ops->memory(on, &available, &total, &error) != SHUF_OK || available < bytes) {
+        fprintf(stderr, "%s: less than %llu bytes of memory\n", on->ops->name,
+                (unsigned long long)bytes);
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(past_31_bits),
+        cmocka_unit_test(past_32_bits),
+    };
+    const uint64_t needed = UINT64_C(36) << 30;
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    cpu = jobs_open("cpu");
+    int result = SKIPPED;
+    if (has_memory(backend, needed) && has_memory(cpu, needed))
+        result = cmocka_run_group_tests(tests, NULL, NULL) != 0;
+    backend->ops->close(backend);
+    cpu->ops->close(cpu);
+    return result;
+}

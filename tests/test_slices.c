@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parts of permutations on the backend that the command line names: slices,
+ * padded shards, batches of epochs, every size near a power of two, and sizes
+ * beyond 32 bits. Every value is compared with the inline ciphers.
+ */
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+#include "support/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(k) (UINT64_C(1) << (k))
+
+/* Both algorithms, both widths where n allows. */
+static void check(struct shuf__job job)
+{
+    for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
+        for (job.width = job.n <= BIT(32) ? 4 : 8; job.width <= 8; job.width += 4) {
+            job.algorithm = (enum shuf_algorithm)a;
+            jobs_check(&job);
+        }
+}
+
+static void check_slice(uint64_t n, uint64_t offset, uint64_t count, uint64_t stride)
+{
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 0x123456789abcdef, BIT(40) + n);
+    job.offset = offset;
+    job.count = count;
+    job.stride = stride;
+    check(job);
+}
+
+static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
+{
+    return (n - 1 - offset) / stride + 1;
+}
+
+static const uint64_t sizes[] = {1, 2, 15, 16, 17, 1000, 4096, 65536, 70001};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static void edges_of_slices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES; i++) {
+        uint64_t n = sizes[i], half = n / 2;
+        check_slice(n, 0, n, 1);
+        check_slice(n, 0, 1, 1);
+        check_slice(n, n - 1, 1, 1);
+        check_slice(n, n - 1, 1, n + 5);
+        check_slice(n, 0, 1, BIT(61));
+        check_slice(n, half, n - half, 1);
+        check_slice(n, 0, most(n, 0, half + 1), half + 1);
+        check_slice(n, 0, most(n, 0, 3), 3);
+        check_slice(n, half, most(n, half, 7), 7);
+    }
+}
+
+/* A padded shard: the last value alone stands past n and is taken from the front. */
+static void shards_wrap(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES; i++)
+        for (uint64_t world = 1; world <= 9 && world <= sizes[i]; world++)
+            for (uint64_t rank = 0; rank < world; rank++)
+                check_slice(sizes[i], rank, (sizes[i] + world - 1) / world, world);
+}
+
+static void powers_of_two(void **state)
+{
+    (void)state;
+    for (unsigned k = 1; k <= 20; k++)
+        for (int d = -1; d <= 1; d++)
+            for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
+                struct shuf__job job =
+                    jobs_whole((enum shuf_algorithm)a, BIT(k) + (uint64_t)(int64_t)d, k, BIT(k));
+                job.width = k % 2 ? 4 : 8;
+                jobs_check(&job);
+            }
+}
+
+static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
+{
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 99, epoch);
+    job.rows = rows;
+    check(job);
+}
+
+/* Row r of a batch is the single run with epoch + r (mod 2^64). */
+static void batches(void **state)
+{
+    (void)state;
+    check_batch(1, 1000, 0);
+    check_batch(10, 5000, 3);
+    check_batch(16, 5000, BIT(32) - 2500);
+    check_batch(17, 3, UINT64_MAX - 1); /* the epoch wraps */
+    check_batch(1000, 300, UINT64_MAX);
+    check_batch(1024, 65, BIT(63));
+    check_batch(100003, 7, 1);
+    check_batch(65536, 3, 1);
+}
+
+static void batches_of_slices(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1001, 5, UINT64_MAX - 10);
+    job.rows = 33;
+    job.offset = 3;
+    job.stride = 4;
+    job.count = 251; /* the last wraps: 3 + 250 * 4 = 1003 */
+    check(job);
+    job.n = 1000003;
+    job.rows = 3;
+    job.stride = 1000;
+    job.count = 1001;
+    check(job);
+}
+
+/* Only the front of the permutation is looked at: a backend may stop there. */
+static void beyond_32_bits(void **state)
+{
+    (void)state;
+    check_slice(BIT(31) + 1, 5, 1000, 3);
+    check_slice(BIT(32), BIT(32) - 1, 1, 1);
+    check_slice(BIT(32), 17, 1000, BIT(32) / 1001);
+    check_slice(BIT(32) + 1, 1000, 5000, 3);
+    check_slice(BIT(33), BIT(33) - 70000, 70000, 1);
+    check_slice(BIT(33) + 12345, 0, 100000, 1);
+    check_slice(BIT(40) + 1, 3, 1, 1);
+    check_slice(BIT(62) - 1, 0, 5000, 7);
+    check_slice(BIT(62), BIT(62) - 5000, 5000, 1);
+    check_slice(BIT(62), 1, 5, BIT(60) - 1);
+}
+
+static struct shuf__job random_job(void)
+{
+    uint64_t n = random_size(1 << 17);
+    struct shuf__job job = jobs_whole((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n,
+                                      random_u64(), random_u64());
+    job.width = random_below(2) ? 4 : 8;
+    job.rows = random_size(1 + 200000 / n / 4);
+    job.offset = random_below(n);
+    job.stride = random_size(n);
+    job.count = random_size(most(n, job.offset, job.stride));
+    if (random_below(4) == 0) { /* up to the end, and for a shard past it */
+        job.offset = random_below(job.stride);
+        job.count = (n + job.stride - 1) / job.stride;
+    }
+    return job;
+}
+
+static void random_jobs(void **state)
+{
+    (void)state;
+    random_start("random_jobs");
+    for (int i = 0; i < 300; i++) {
+        struct shuf__job job = random_job();
+        jobs_check(&job);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges_of_slices),   cmocka_unit_test(shards_wrap),
+        cmocka_unit_test(powers_of_two),     cmocka_unit_test(batches),
+        cmocka_unit_test(batches_of_slices), cmocka_unit_test(beyond_32_bits),
+        cmocka_unit_test(random_jobs),
+    };
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}
