@@ -95,10 +95,10 @@ shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *va
         p = read_digits(p, 10, &d);
         if (d.any && *p == '.')
             p = read_fraction(p + 1, &d);
-        if (d.any && (*p == 'e' || *p == 'E'))
+        if (d.any && d.fraction == 0 && (power = suffix_power(p)) != 0)
+            p += 2; /* before the exponent, which an E begins too */
+        else if (d.any && (*p == 'e' || *p == 'E'))
             p = read_exponent(p + 1, &exponent);
-        else if (d.any && (power = suffix_power(p)) != 0)
-            p += 2;
     }
     if (!p || !d.any || *p != '\0')
         goto bad;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Framing: what a header says, at every length where the answer changes. The
+ * bytes stand in blocks of exactly their size, so that AddressSanitizer sees a
+ * read beyond them.
+ */
+#include "support/cmocka_all.h"
+
+#include "frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum shuf__frame_result parse(const uint8_t *bytes, size_t size, size_t *length)
+{
+    uint8_t *exact = malloc(size ? size : 1);
+    assert_non_null(exact);
+    memcpy(exact, bytes, size);
+    enum shuf__frame_result result = shuf__frame_parse(exact, size, length);
+    free(exact);
+    return result;
+}
+
+static void header_is_little_endian(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t length;
+        uint8_t header[SHUF__FRAME_HEADER];
+    } rows[] = {
+        {1, {1, 0, 0, 0}},      {255, {255, 0, 0, 0}},     {256, {0, 1, 0, 0}},
+        {0x1234, {0x34, 0x12}}, {65535, {255, 255, 0, 0}}, {SHUF__FRAME_MAX, {0, 0, 1, 0}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t header[SHUF__FRAME_HEADER];
+        shuf__frame_header(header, rows[i].length);
+        assert_memory_equal(header, rows[i].header, sizeof header);
+    }
+}
+
+static void whole_only_with_every_byte(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {1, 2, 255, 256, 4711, SHUF__FRAME_MAX};
+    static uint8_t bytes[SHUF__FRAME_HEADER + SHUF__FRAME_MAX + 1];
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        size_t whole = SHUF__FRAME_HEADER + lengths[i], length = 0;
+        shuf__frame_header(bytes, lengths[i]);
+        assert_int_equal(parse(bytes, whole, &length), SHUF__FRAME_WHOLE);
+        assert_int_equal(length, lengths[i]);
+        length = 0;
+        assert_int_equal(parse(bytes, whole + 1, &length), SHUF__FRAME_WHOLE);
+        assert_int_equal(length, lengths[i]); /* the next frame's first byte is not counted */
+        assert_int_equal(parse(bytes, whole - 1, &length), SHUF__FRAME_PARTIAL);
+        for (size_t size = 0; size <= SHUF__FRAME_HEADER; size++)
+            assert_int_equal(parse(bytes, size, &length), SHUF__FRAME_PARTIAL);
+    }
+}
+
+/* A bad length is known from the header alone; nobody waits for bytes that would be refused. */
+static void bad_lengths(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t header[SHUF__FRAME_HEADER];
+        size_t length;
+    } rows[] = {
+        {{0, 0, 0, 0}, 0},
+        {{1, 0, 1, 0}, SHUF__FRAME_MAX + 1},
+        {{0, 0, 0, 1}, 1 << 24},
+        {{0, 0, 0, 0x80}, (size_t)1 << 31},
+        {{255, 255, 255, 255}, UINT32_MAX},
+        {{'G', 'E', 'T', ' '}, 0x20544547}, /* a lost web browser */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t length = 4711;
+        assert_int_equal(parse(rows[i].header, SHUF__FRAME_HEADER, &length), SHUF__FRAME_BAD);
+        assert_int_equal(length, rows[i].length);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_is_little_endian),
+        cmocka_unit_test(whole_only_with_every_byte),
+        cmocka_unit_test(bad_lengths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inline ciphers on their own: known answers of Philox4x64-10, the key
+ * schedule's words, the golden table by a plain loop, and that each bijection is one.
+ */
+#include "support/cmocka_all.h"
+#include "support/golden.h"
+#include "support/random.h"
+
+#include "shuf/algorithm.h"
+#include "shuf/fingerprint.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void philox_known_answers(void **state)
+{
+    (void)state;
+    FILE *table = golden_open("philox4x64.txt");
+    unsigned rows = 0;
+    for (char *line; (line = golden_line(table)) != NULL; rows++) {
+        uint64_t w[10];
+        char *p = line;
+        for (int i = 0; i < 10; i++)
+            w[i] = strtoull(p, &p, 16);
+        assert_int_equal(*p, '\0');
+        shuf_philox4x64 counter = {{w[0], w[1], w[2], w[3]}};
+        shuf_philox4x64 got = shuf_philox4x64_10(counter, w[4], w[5]);
+        assert_memory_equal(got.word, w + 6, sizeof got.word);
+    }
+    fclose(table);
+    assert_in_range(rows, 3, 1000);
+}
+
+/* The words of Philox4x64-10 with key (7, 0) and counter (2, 3, 1, 0), which
+ * stands in philox4x64.txt: low half first. */
+static void key_words(void **state)
+{
+    (void)state;
+    static const uint32_t expected[8] = {0x8c6845e8, 0x9a6199f4, 0xb163ce9f, 0x1a11440b,
+                                         0xd60673d8, 0x718f5f9a, 0x1163a729, 0x7009fd61};
+    uint32_t words[8];
+    shuf_key_words(7, 3, SHUF_PURPOSE_PHILOX24, 2, words);
+    assert_memory_equal(words, expected, sizeof words);
+    shuf_philox24 p = shuf_philox24_make(10, 7, 3);
+    assert_memory_equal(p.key + 16, expected, sizeof words); /* key[r] = word(r) */
+}
+
+static void domain_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n;
+        unsigned bits;
+    } rows[] = {{1, 4},
+                {2, 4},
+                {16, 4},
+                {17, 5},
+                {32, 5},
+                {33, 6},
+                {UINT64_C(1) << 32, 32},
+                {(UINT64_C(1) << 32) + 1, 33},
+                {UINT64_C(1) << 62, 62}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(shuf_domain_bits(rows[i].n), rows[i].bits);
+}
+
+/* Either bijection, by the table's name for it. */
+struct bijection {
+    bool is_lcg;
+    shuf_philox24 philox24;
+    shuf_lcg lcg;
+};
+
+static struct bijection make(const char *name, uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    struct bijection b = {.is_lcg = strcmp(name, "lcg") == 0};
+    if (!b.is_lcg)
+        assert_string_equal(name, "philox24");
+    b.philox24 = shuf_philox24_make(n, seed, epoch);
+    b.lcg = shuf_lcg_make(n, seed, epoch);
+    return b;
+}
+
+static uint64_t forward(const struct bijection *b, uint64_t x)
+{
+    return b->is_lcg ? shuf_lcg_forward(&b->lcg, x) : shuf_philox24_forward(&b->philox24, x);
+}
+
+static void check_golden(const struct golden *row)
+{
+    struct bijection b = make(row->algorithm, row->n, row->seed, row->epoch);
+    uint64_t position = 0, sum = 0;
+    for (uint64_t x = 0, i = 0; position < row->n; x++) {
+        uint64_t value = forward(&b, x);
+        if (value >= row->n)
+            continue;
+        sum += shuf_fingerprint_term(position, value);
+        if (i < row->count && position == golden_position(row, (unsigned)i))
+            assert_int_equal(value, row->values[i++]);
+        position++;
+    }
+    assert_int_equal(sum, row->fingerprint);
+}
+
+static void golden_table(void **state)
+{
+    (void)state;
+    struct golden row;
+    unsigned rows = 0;
+    FILE *table = golden_open("permute.txt");
+    for (; golden_next(table, &row); rows++)
+        check_golden(&row);
+    fclose(table);
+    assert_in_range(rows, 400, 10000);
+}
+
+/* The vectors that docs/spec.md prints, for seed 7. */
+static void specification_vectors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t n, epoch;
+        uint64_t values[17];
+    } rows[] = {
+        {"philox24", 10, 0, {5, 9, 8, 0, 1, 6, 2, 4, 3, 7}},
+        {"philox24", 17, 3, {15, 14, 2, 7, 11, 3, 16, 0, 12, 10, 6, 9, 13, 1, 5, 4, 8}},
+        {"lcg", 10, 0, {1, 8, 6, 4, 2, 9, 0, 7, 5, 3}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bijection b = make(rows[i].name, rows[i].n, 7, rows[i].epoch);
+        uint64_t kept = 0;
+        for (uint64_t x = 0; kept < rows[i].n; x++)
+            if (forward(&b, x) < rows[i].n)
+                assert_int_equal(forward(&b, x), rows[i].values[kept++]);
+    }
+}
+
+static void every_domain_is_permuted(void **state)
+{
+    (void)state;
+    random_start("every_domain_is_permuted");
+    static const char *const names[] = {"philox24", "lcg"};
+    for (unsigned bits = 4; bits <= 18; bits++)
+        for (int a = 0; a < 2; a++) {
+            uint64_t n = UINT64_C(1) << bits;
+            struct bijection b = make(names[a], n, random_u64(), random_u64());
+            unsigned char *seen = calloc(1, n);
+            assert_non_null(seen);
+            for (uint64_t x = 0; x < n; x++) {
+                uint64_t y = forward(&b, x);
+                assert_in_range(y, 0, n - 1);
+                assert_int_equal(seen[y]++, 0);
+            }
+            free(seen);
+        }
+}
+
+/* Wide domains cannot be walked; a random value's image must stay inside. */
+static void wide_domains_are_kept(void **state)
+{
+    (void)state;
+    random_start("wide_domains_are_kept");
+    static const char *const names[] = {"philox24", "lcg"};
+    for (unsigned bits = 19; bits <= 62; bits++)
+        for (int i = 0; i < 2000; i++) {
+            uint64_t n = UINT64_C(1) << bits;
+            struct bijection b = make(names[i % 2], n, random_u64(), random_u64());
+            uint64_t x = random_below(n), y = forward(&b, x);
+            assert_in_range(y, 0, n - 1);
+            assert_int_not_equal(forward(&b, x ^ 1), y);
+        }
+}
+
+/* Epoch and seed are words of their own: (7, 1) is not (8, 0). */
+static void seed_and_epoch_are_independent(void **state)
+{
+    (void)state;
+    shuf_philox24 a = shuf_philox24_make(1000, 7, 1), b = shuf_philox24_make(1000, 8, 0),
+                  c = shuf_philox24_make(1000, 7, 1 + (UINT64_C(1) << 32));
+    assert_memory_not_equal(a.key, b.key, sizeof a.key);
+    assert_memory_not_equal(a.key, c.key, sizeof a.key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_known_answers),  cmocka_unit_test(key_words),
+        cmocka_unit_test(domain_bits),           cmocka_unit_test(golden_table),
+        cmocka_unit_test(specification_vectors), cmocka_unit_test(every_domain_is_permuted),
+        cmocka_unit_test(wide_domains_are_kept), cmocka_unit_test(seed_and_epoch_are_independent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages: there and back, the limits of a frame and of the arena, and bytes
+ * that nobody sane would send.
+ */
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include "message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct shuf__arena arena;
+static uint8_t out[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
+
+static size_t pack_permute(uint64_t id, Shuf__Slice *slice)
+{
+    static char algorithm[] = "philox24"; /* protobuf-c's strings are not const */
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    permute.algorithm = algorithm;
+    permute.n = UINT64_C(1) << 62;
+    permute.seed = UINT64_C(0xfedcba9876543210);
+    permute.epoch = UINT64_MAX;
+    permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
+    permute.slice = slice;
+    permute.dtype = SHUF__DTYPE__DTYPE_I64;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.id = id;
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    return shuf__message_pack(&request.base, out, sizeof out);
+}
+
+static void request_there_and_back(void **state)
+{
+    (void)state;
+    Shuf__Slice slice = SHUF__SLICE__INIT;
+    slice.offset = 1;
+    slice.count = 2;
+    slice.stride = UINT64_C(1) << 61;
+    size_t length, size = pack_permute(4711, &slice);
+    assert_int_equal(shuf__frame_parse(out, size, &length), SHUF__FRAME_WHOLE);
+    assert_int_equal(size, SHUF__FRAME_HEADER + length);
+    const Shuf__Request *r = shuf__request_unpack(&arena, out + SHUF__FRAME_HEADER, length);
+    assert_non_null(r);
+    assert_int_equal(r->id, 4711);
+    assert_int_equal(r->body_case, SHUF__REQUEST__BODY_PERMUTE);
+    assert_string_equal(r->permute->algorithm, "philox24");
+    assert_int_equal(r->permute->n, UINT64_C(1) << 62);
+    assert_int_equal(r->permute->seed, UINT64_C(0xfedcba9876543210));
+    assert_int_equal(r->permute->epoch, UINT64_MAX);
+    assert_int_equal(r->permute->epochs, 0);
+    assert_int_equal(r->permute->view_case, SHUF__PERMUTE__VIEW_SLICE);
+    assert_int_equal(r->permute->slice->stride, UINT64_C(1) << 61);
+    assert_int_equal(r->permute->dtype, SHUF__DTYPE__DTYPE_I64);
+    assert_in_range((uintptr_t)r, (uintptr_t)&arena, (uintptr_t)(&arena + 1));
+}
+
+static void reply_there_and_back(void **state)
+{
+    (void)state;
+    uint64_t head[] = {5, UINT64_MAX, 8};
+    static char device[] = "a device", message[] = "queue full";
+    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    permute.n_head = 3;
+    permute.head = head;
+    permute.device = device;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    reply.id = UINT64_MAX;
+    reply.status = 3;
+    reply.message = message;
+    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
+    reply.permute = &permute;
+    reply.bulk_bytes = UINT64_C(1) << 40;
+    size_t size = shuf__message_pack(&reply.base, out, sizeof out);
+    const Shuf__Reply *r =
+        shuf__reply_unpack(&arena, out + SHUF__FRAME_HEADER, size - SHUF__FRAME_HEADER);
+    assert_non_null(r);
+    assert_int_equal(r->id, UINT64_MAX);
+    assert_int_equal(r->status, 3);
+    assert_string_equal(r->message, "queue full");
+    assert_int_equal(r->permute->n_head, 3);
+    assert_memory_equal(r->permute->head, head, sizeof head);
+    assert_int_equal(r->permute->n_tail, 0);
+    assert_string_equal(r->permute->device, "a device");
+    assert_int_equal(r->bulk_bytes, UINT64_C(1) << 40);
+}
+
+/* Packing writes all or nothing: the byte past a buffer of each size stays. */
+static void pack_fits_or_gives_zero(void **state)
+{
+    (void)state;
+    Shuf__Slice slice = SHUF__SLICE__INIT;
+    slice.count = 9;
+    size_t size = pack_permute(1, &slice);
+    Shuf__Request *request =
+        shuf__request__unpack(NULL, size - SHUF__FRAME_HEADER, out + SHUF__FRAME_HEADER);
+    assert_non_null(request);
+    for (size_t capacity = 0; capacity <= size + 1; capacity++) {
+        uint8_t buffer[512];
+        assert_in_range(size, 10, sizeof buffer - 2);
+        memset(buffer, 0xA5, sizeof buffer);
+        assert_int_equal(shuf__message_pack(&request->base, buffer, capacity),
+                         capacity >= size ? size : 0);
+        assert_int_equal(buffer[capacity < size ? 0 : size], 0xA5);
+        if (capacity >= size)
+            assert_memory_equal(buffer, out, size);
+    }
+    shuf__request__free_unpacked(request, NULL);
+}
+
+static size_t pack_text(size_t text_length, uint8_t *buffer, size_t capacity)
+{
+    char *text = calloc(1, text_length + 1);
+    assert_non_null(text);
+    memset(text, 'a', text_length);
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    reply.message = text;
+    size_t size = shuf__message_pack(&reply.base, buffer, capacity);
+    free(text);
+    return size;
+}
+
+/* The text's tag and length take 4 bytes. */
+static void a_frame_has_a_limit(void **state)
+{
+    (void)state;
+    enum { ROOM = SHUF__FRAME_HEADER + 2 * SHUF__FRAME_MAX };
+    uint8_t *buffer = malloc(ROOM);
+    assert_non_null(buffer);
+    size_t size = pack_text(SHUF__FRAME_MAX - 4, buffer, ROOM);
+    assert_int_equal(size, SHUF__FRAME_HEADER + SHUF__FRAME_MAX);
+    const Shuf__Reply *r = shuf__reply_unpack(&arena, buffer + SHUF__FRAME_HEADER, SHUF__FRAME_MAX);
+    assert_non_null(r);
+    assert_int_equal(strlen(r->message), SHUF__FRAME_MAX - 4);
+    assert_int_equal(pack_text(SHUF__FRAME_MAX - 3, buffer, ROOM), 0);
+    free(buffer);
+}
+
+/* The tag and length of a field that holds bytes. */
+static size_t put_field(uint8_t *to, unsigned field, size_t length)
+{
+    size_t used = 0;
+    to[used++] = (uint8_t)(field << 3 | 2);
+    for (; length >= 0x80; length >>= 7)
+        to[used++] = (uint8_t)(length | 0x80);
+    to[used++] = (uint8_t)length;
+    return used;
+}
+
+/* PermuteReply.head, packed: each byte of input would take eight. The arena
+ * refuses; the process's own heap is never asked. */
+static void hostile_growth_is_refused(void **state)
+{
+    (void)state;
+    static uint8_t bytes[SHUF__FRAME_MAX];
+    size_t few = 1000, many = SHUF__FRAME_MAX - 16;
+    for (size_t packed = few; packed <= many; packed += many - few) {
+        uint8_t head[8];
+        size_t inner = put_field(head, 8, packed);
+        size_t length = put_field(bytes, 5, inner + packed);
+        memcpy(bytes + length, head, inner);
+        memset(bytes + length + inner, 1, packed);
+        const Shuf__Reply *r = shuf__reply_unpack(&arena, bytes, length + inner + packed);
+        assert_int_equal(r != NULL, packed == few);
+    }
+}
+
+static void truncated_bytes_are_refused(void **state)
+{
+    (void)state;
+    Shuf__Slice slice = SHUF__SLICE__INIT;
+    slice.count = 9;
+    size_t size = pack_permute(300, &slice) - SHUF__FRAME_HEADER;
+    unsigned refused = 0;
+    for (size_t length = 0; length < size; length++) {
+        uint8_t *exact = malloc(length + 1);
+        assert_non_null(exact);
+        memcpy(exact, out + SHUF__FRAME_HEADER, length);
+        refused += shuf__request_unpack(&arena, exact, length) == NULL;
+        free(exact);
+    }
+    /* Some prefixes end between two fields, and those alone are messages. */
+    assert_in_range(refused, size - 3, size);
+}
+
+static void garbage_is_survived(void **state)
+{
+    (void)state;
+    random_start("garbage_is_survived");
+    Shuf__Slice slice = SHUF__SLICE__INIT;
+    slice.count = 9;
+    size_t size = pack_permute(300, &slice) - SHUF__FRAME_HEADER;
+    unsigned refused = 0;
+    for (int i = 0; i < 20000; i++) {
+        size_t length = random_size(512);
+        uint8_t *bytes = malloc(length);
+        assert_non_null(bytes);
+        for (size_t k = 0; k < length; k++)
+            bytes[k] = (uint8_t)random_u64();
+        if (i % 2) { /* or a good message with one byte changed */
+            length = length < size ? length : size;
+            memcpy(bytes, out + SHUF__FRAME_HEADER, length);
+            bytes[random_below(length)] = (uint8_t)random_u64();
+        }
+        refused += shuf__request_unpack(&arena, bytes, length) == NULL;
+        refused += shuf__reply_unpack(&arena, bytes, length) == NULL;
+        assert_in_range(arena.used, 0, SHUF__ARENA_SIZE);
+        free(bytes);
+    }
+    assert_in_range(refused, 1000, 40000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(request_there_and_back),    cmocka_unit_test(reply_there_and_back),
+        cmocka_unit_test(pack_fits_or_gives_zero),   cmocka_unit_test(a_frame_has_a_limit),
+        cmocka_unit_test(hostile_growth_is_refused), cmocka_unit_test(truncated_bytes_are_refused),
+        cmocka_unit_test(garbage_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How people write numbers: what is one, what is not, and what they are told.
+ */
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include "number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX UINT64_MAX
+
+static const struct {
+    const char *text;
+    uint64_t value;
+} good[] = {
+    {"0", 0},
+    {"7", 7},
+    {"007", 7},
+    {"1000", 1000},
+    {"1_000_000", 1000000},
+    {"1e9", 1000000000},
+    {"1E9", 1000000000},
+    {"1e+9", 1000000000},
+    {"1e0", 1},
+    {"0e99999999999999999999", 0},
+    {"2.5e3", 2500},
+    {"1.50e1", 15},
+    {"1.0", 1},
+    {"0.000001e6", 1},
+    {"18.446744073709551615e18", MAX},
+    {"18446744073709551615", MAX},
+    {"9007199254740993", 9007199254740993}, /* 2^53 + 1: no double */
+    {"1e19", UINT64_C(10000000000000000000)},
+    {"0x7", 7},
+    {"0X1f", 31},
+    {"0xFFFFFFFFFFFFFFFF", MAX},
+    {"0xffff_ffff", 0xffffffff},
+    {"0x1e9", 0x1e9}, /* e is a digit here */
+    {"64Ki", 65536},
+    {"1Mi", 1 << 20},
+    {"3Gi", UINT64_C(3) << 30},
+    {"1Ti", UINT64_C(1) << 40},
+    {"1Pi", UINT64_C(1) << 50},
+    {"15Ei", UINT64_C(15) << 60},
+    {"0Ei", 0},
+};
+
+static const struct {
+    const char *text, *why; /* why: must stand in the message */
+} bad[] = {
+    {"", "expected a whole number"},
+    {" ", "expected a whole number"},
+    {" 7", "expected a whole number"},
+    {"7 ", "expected a whole number"},
+    {"+7", "expected a whole number"},
+    {"seven", "expected a whole number"},
+    {"e9", "expected a whole number"},
+    {"1e", "expected a whole number"},
+    {"1e-9", "expected a whole number"},
+    {"1e9x", "expected a whole number"},
+    {"1e9Ki", "expected a whole number"},
+    {"1,000", "expected a whole number"},
+    {"1__0", "expected a whole number"},
+    {"_1", "expected a whole number"},
+    {"1_", "expected a whole number"},
+    {".5", "expected a whole number"},
+    {"0x", "expected a whole number"},
+    {"0x_1", "expected a whole number"},
+    {"0xg", "expected a whole number"},
+    {"0x7Ki", "expected a whole number"},
+    {"1K", "expected a whole number"},
+    {"1k", "expected a whole number"},
+    {"1ki", "expected a whole number"},
+    {"1KiB", "expected a whole number"},
+    {"1Zi", "expected a whole number"},
+    {"1.5Ki", "expected a whole number"}, /* a fraction only with an exponent */
+    {"nan", "expected a whole number"},
+    {"inf", "expected a whole number"},
+    {"1.5", "not whole"},
+    {"0.5", "not whole"},
+    {"1.25e1", "not whole"},
+    {"-1", "negative"},
+    {"-0x7", "negative"},
+    {"1e30", "too large"},
+    {"1e20", "too large"},
+    {"2e19", "too large"},
+    {"1e99999999999999999999", "too large"},
+    {"18446744073709551616", "too large"},
+    {"99999999999999999999999999", "too large"},
+    {"0x10000000000000000", "too large"},
+    {"16Ei", "too large"},
+    {"18446744073709551615Ki", "too large"},
+};
+
+static void good_forms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct shuf__error error = {0};
+        uint64_t value = 4711;
+        if (shuf__number_parse("n", good[i].text, &value, &error) != SHUF_OK)
+            fail_msg("%s", error.text);
+        if (value != good[i].value)
+            fail_msg("%s: %" PRIu64 ", expected %" PRIu64, good[i].text, value, good[i].value);
+    }
+}
+
+static void bad_forms_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct shuf__error error = {0};
+        uint64_t value = 4711;
+        if (shuf__number_parse("epoch", bad[i].text, &value, &error) != SHUF_INVALID)
+            fail_msg("'%s' was taken as %" PRIu64, bad[i].text, value);
+        assert_int_equal(error.status, SHUF_INVALID);
+        if (!strstr(error.text, bad[i].why) || !strstr(error.text, bad[i].text) ||
+            strncmp(error.text, "epoch ", 6) != 0)
+            fail_msg("'%s': the message is '%s', which lacks the field, the text or '%s'",
+                     bad[i].text, error.text, bad[i].why);
+    }
+}
+
+static void long_text_is_cut_in_the_message(void **state)
+{
+    (void)state;
+    char text[1000];
+    struct shuf__error error = {0};
+    uint64_t value;
+    memset(text, '9', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(shuf__number_parse("n", text, &value, &error), SHUF_INVALID);
+    assert_non_null(strstr(error.text, "too large"));
+}
+
+static void any_number_is_read_back(void **state)
+{
+    (void)state;
+    random_start("any_number_is_read_back");
+    for (int i = 0; i < 10000; i++) {
+        uint64_t number = random_u64() >> random_below(64), value;
+        struct shuf__error error = {0};
+        char text[64];
+        snprintf(text, sizeof text, i % 2 ? "%" PRIu64 : "0x%" PRIx64, number);
+        assert_int_equal(shuf__number_parse("n", text, &value, &error), SHUF_OK);
+        assert_int_equal(value, number);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_forms),
+        cmocka_unit_test(bad_forms_say_why),
+        cmocka_unit_test(long_text_is_cut_in_the_message),
+        cmocka_unit_test(any_number_is_read_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}

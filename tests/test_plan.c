@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a request means: defaults, ranges, slices, DistributedSampler's shards
+ * as tests/vectors/shard.txt has them, and the words of every error.
+ */
+#include "support/cmocka_all.h"
+#include "support/golden.h"
+#include "support/random.h"
+
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(k) (UINT64_C(1) << (k))
+
+/* A request with room for its view. */
+struct request {
+    Shuf__Permute permute;
+    Shuf__Slice slice;
+    Shuf__Shard shard;
+};
+
+static void whole(struct request *r, uint64_t n)
+{
+    r->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
+    r->permute.n = n;
+}
+
+static void slice(struct request *r, uint64_t n, uint64_t offset, uint64_t count, uint64_t stride)
+{
+    whole(r, n);
+    r->slice = (Shuf__Slice)SHUF__SLICE__INIT;
+    r->slice.offset = offset;
+    r->slice.count = count;
+    r->slice.stride = stride;
+    r->permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
+    r->permute.slice = &r->slice;
+}
+
+static void shard(struct request *r, uint64_t n, uint64_t rank, uint64_t world, bool drop_last)
+{
+    whole(r, n);
+    r->shard = (Shuf__Shard)SHUF__SHARD__INIT;
+    r->shard.rank = rank;
+    r->shard.world = world;
+    r->shard.drop_last = drop_last;
+    r->permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
+    r->permute.shard = &r->shard;
+}
+
+static struct shuf__plan good(const struct request *r)
+{
+    struct shuf__plan plan;
+    struct shuf__error error = {0};
+    if (shuf__plan_make(&r->permute, &plan, &error) != SHUF_OK)
+        fail_msg("%s", error.text);
+    return plan;
+}
+
+static void refused(const struct request *r, shuf_status status, const char *text)
+{
+    struct shuf__plan plan;
+    struct shuf__error error = {0};
+    assert_int_equal(shuf__plan_make(&r->permute, &plan, &error), status);
+    assert_int_equal(error.status, status);
+    assert_string_equal(error.text, text);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    struct request r;
+    whole(&r, 1000);
+    struct shuf__plan p = good(&r);
+    assert_int_equal(p.n, 1000);
+    assert_int_equal(p.seed, 0);
+    assert_int_equal(p.epoch, 0);
+    assert_int_equal(p.rows, 1);
+    assert_int_equal(p.offset, 0);
+    assert_int_equal(p.count, 1000);
+    assert_int_equal(p.stride, 1);
+    assert_int_equal(p.dtype, SHUF__DTYPE__DTYPE_U32);
+    assert_int_equal(p.width, 4);
+    assert_int_equal(p.bytes, 4000);
+}
+
+static void everything_is_carried(void **state)
+{
+    (void)state;
+    struct request r;
+    slice(&r, 1000, 999, 1, UINT64_MAX);
+    r.permute.seed = UINT64_MAX;
+    r.permute.epoch = UINT64_MAX - 1;
+    r.permute.epochs = 5;
+    r.permute.dtype = SHUF__DTYPE__DTYPE_I64;
+    struct shuf__plan p = good(&r);
+    assert_int_equal(p.seed, UINT64_MAX);
+    assert_int_equal(p.epoch, UINT64_MAX - 1);
+    assert_int_equal(p.rows, 5);
+    assert_int_equal(p.offset, 999);
+    assert_int_equal(p.count, 1);
+    assert_int_equal(p.stride, UINT64_MAX);
+    assert_int_equal(p.dtype, SHUF__DTYPE__DTYPE_I64);
+    assert_int_equal(p.bytes, 40);
+}
+
+static void range_of_n(void **state)
+{
+    (void)state;
+    struct request r;
+    whole(&r, 1);
+    assert_int_equal(good(&r).count, 1);
+    slice(&r, BIT(62), BIT(62) - 1, 1, 1);
+    assert_int_equal(good(&r).offset, BIT(62) - 1);
+    whole(&r, 0);
+    refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
+    whole(&r, BIT(62) + 1);
+    refused(&r, SHUF_INVALID, "n 4611686018427387905: expected 1 to 2^62 (4611686018427387904)");
+    whole(&r, UINT64_MAX);
+    refused(&r, SHUF_INVALID, "n 18446744073709551615: expected 1 to 2^62 (4611686018427387904)");
+}
+
+static void element_types(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n;
+        Shuf__Dtype asked, given;
+        unsigned width;
+    } rows[] = {
+        {BIT(32), SHUF__DTYPE__DTYPE_AUTO, SHUF__DTYPE__DTYPE_U32, 4}, /* n - 1 fits */
+        {BIT(32) + 1, SHUF__DTYPE__DTYPE_AUTO, SHUF__DTYPE__DTYPE_U64, 8},
+        {BIT(32), SHUF__DTYPE__DTYPE_U32, SHUF__DTYPE__DTYPE_U32, 4},
+        {10, SHUF__DTYPE__DTYPE_U64, SHUF__DTYPE__DTYPE_U64, 8},
+        {10, SHUF__DTYPE__DTYPE_I64, SHUF__DTYPE__DTYPE_I64, 8},
+        {BIT(60), SHUF__DTYPE__DTYPE_I64, SHUF__DTYPE__DTYPE_I64, 8},
+    };
+    struct request r;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        slice(&r, rows[i].n, 0, 1, 1);
+        r.permute.dtype = rows[i].asked;
+        struct shuf__plan p = good(&r);
+        assert_int_equal(p.dtype, rows[i].given);
+        assert_int_equal(p.width, rows[i].width);
+    }
+    r.permute.dtype = SHUF__DTYPE__DTYPE_U32;
+    refused(&r, SHUF_INVALID,
+            "dtype u32: too small for n = 1152921504606846976, expected u64 or i64 above 2^32");
+    r.permute.dtype = (Shuf__Dtype)9;
+    refused(&r, SHUF_INVALID, "dtype 9: expected u32, u64 or i64");
+}
+
+static void slices(void **state)
+{
+    (void)state;
+    struct request r;
+    slice(&r, 1000, 1, 333, 3);
+    struct shuf__plan p = good(&r);
+    assert_int_equal(p.offset, 1);
+    assert_int_equal(p.count, 333);
+    assert_int_equal(p.stride, 3);
+    assert_int_equal(p.bytes, 1332);
+    slice(&r, 1000, 1, 334, 3);
+    refused(&r, SHUF_INVALID,
+            "count 334: expected at most 333 from offset 1 with stride 3 in n = 1000");
+    slice(&r, 1000, 0, 1001, 1);
+    refused(&r, SHUF_INVALID,
+            "count 1001: expected at most 1000 from offset 0 with stride 1 in n = 1000");
+    slice(&r, 1000, 999, 2, UINT64_MAX);
+    refused(&r, SHUF_INVALID,
+            "count 2: expected at most 1 from offset 999 with stride 18446744073709551615 in "
+            "n = 1000");
+    slice(&r, 1000, 1000, 1, 1);
+    refused(&r, SHUF_INVALID, "offset 1000: expected less than n = 1000");
+    slice(&r, 1000, 0, 0, 1);
+    refused(&r, SHUF_INVALID, "count 0: expected at least 1");
+    slice(&r, 1000, 0, 1, 0);
+    refused(&r, SHUF_INVALID, "stride 0: expected at least 1");
+}
+
+/* count * stride would overflow long before it is compared with n. */
+static void slices_do_not_overflow(void **state)
+{
+    (void)state;
+    struct request r;
+    slice(&r, BIT(62), 5, BIT(33), BIT(33));
+    refused(&r, SHUF_INVALID,
+            "count 8589934592: expected at most 536870912 from offset 5 with stride 8589934592 in "
+            "n = 4611686018427387904");
+    slice(&r, BIT(62), 5, UINT64_MAX, UINT64_MAX);
+    refused(&r, SHUF_INVALID,
+            "count 18446744073709551615: expected at most 1 from offset 5 with stride "
+            "18446744073709551615 in n = 4611686018427387904");
+}
+
+/* One row of shard.txt: n, world, rank, drop_last, count, positions. */
+static void check_shard_row(const char *line)
+{
+    uint64_t n, world, rank;
+    uint64_t drop_last, count;
+    int used;
+    assert_int_equal(sscanf(line, "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%n", &n,
+                            &world, &rank, &drop_last, &count, &used),
+                     5);
+    struct request r;
+    shard(&r, n, rank, world, drop_last != 0);
+    struct shuf__plan p = good(&r);
+    assert_int_equal(p.count, count);
+    assert_in_range(p.offset, 0, n - 1);
+    const char *next = line + used;
+    for (uint64_t i = 0; i < count; i++) {
+        char *end;
+        uint64_t position = strtoull(next, &end, 10);
+        assert_ptr_not_equal(end, next);
+        assert_int_equal((p.offset + i * p.stride) % n, position);
+        if (i + 1 < count) /* the last value alone may wrap */
+            assert_in_range(p.offset + i * p.stride, 0, n - 1);
+        next = end;
+    }
+    assert_int_equal(*next, '\0');
+}
+
+static void shards_are_those_of_distributed_sampler(void **state)
+{
+    (void)state;
+    FILE *table = golden_open("shard.txt");
+    unsigned rows = 0;
+    for (const char *line; (line = golden_line(table)) != NULL; rows++)
+        check_shard_row(line);
+    fclose(table);
+    assert_in_range(rows, 100, 10000);
+}
+
+/* Without padding the ranks share out the permutation; with it, each has as many. */
+static void ranks_partition(void **state)
+{
+    (void)state;
+    random_start("ranks_partition");
+    for (int i = 0; i < 500; i++) {
+        uint64_t n = random_size(2000), world = random_size(100), taken = 0;
+        unsigned char *seen = calloc(1, n);
+        assert_non_null(seen);
+        for (uint64_t rank = 0; rank < world; rank++) {
+            struct request r;
+            shard(&r, n, rank, world, true);
+            struct shuf__plan p = good(&r);
+            assert_int_equal(p.count, n / world);
+            for (uint64_t k = 0; k < p.count; k++, taken++)
+                assert_int_equal(seen[p.offset + k * p.stride]++, 0);
+            shard(&r, n, rank, world, false);
+            assert_int_equal(good(&r).count, (n + world - 1) / world);
+        }
+        assert_int_equal(taken, n / world * world);
+        free(seen);
+    }
+}
+
+static void shard_errors(void **state)
+{
+    (void)state;
+    struct request r;
+    shard(&r, 10, 0, 0, false);
+    refused(&r, SHUF_INVALID, "world 0: expected 1 to 2^62");
+    shard(&r, 10, 0, BIT(62) + 1, false);
+    refused(&r, SHUF_INVALID, "world 4611686018427387905: expected 1 to 2^62");
+    shard(&r, 10, 4, 4, false);
+    refused(&r, SHUF_INVALID, "rank 4: expected less than world = 4");
+    shard(&r, BIT(62), BIT(62) - 1, BIT(62), false);
+    struct shuf__plan p = good(&r);
+    assert_int_equal(p.offset, BIT(62) - 1);
+    assert_int_equal(p.count, 1);
+}
+
+static void sizes_past_the_address_space(void **state)
+{
+    (void)state;
+    struct request r;
+    whole(&r, BIT(59)); /* 2^62 bytes: absurd, and still a size */
+    assert_int_equal(good(&r).bytes, BIT(62));
+    whole(&r, BIT(60));
+    refused(&r, SHUF_NO_MEMORY, "epochs 1: 1 rows of 1152921504606846976 values pass 2^63 bytes");
+    whole(&r, 1000);
+    r.permute.epochs = UINT64_MAX;
+    refused(&r, SHUF_NO_MEMORY,
+            "epochs 18446744073709551615: 18446744073709551615 rows of 1000 values pass 2^63 "
+            "bytes");
+    whole(&r, BIT(32));
+    r.permute.epochs = BIT(32); /* the product is 2^64: zero, were it not looked at */
+    refused(&r, SHUF_NO_MEMORY,
+            "epochs 4294967296: 4294967296 rows of 4294967296 values pass 2^63 bytes");
+}
+
+/* Nothing in every row is no size at all, whatever the number of rows. */
+static void empty_shards(void **state)
+{
+    (void)state;
+    struct request r;
+    shard(&r, 3, 7, 8, true);
+    r.permute.epochs = UINT64_MAX;
+    struct shuf__plan p = good(&r);
+    assert_int_equal(p.count, 0);
+    assert_int_equal(p.bytes, 0);
+    assert_in_range(p.offset, 0, 2);
+}
+
+static void the_first_wrong_field_is_named(void **state)
+{
+    (void)state;
+    struct request r;
+    slice(&r, 0, 9, 0, 0);
+    r.permute.dtype = (Shuf__Dtype)9;
+    refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
+}
+
+static void names_of_types(void **state)
+{
+    (void)state;
+    assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_U32), "u32");
+    assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_U64), "u64");
+    assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_I64), "i64");
+    assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_AUTO), "auto");
+    assert_string_equal(shuf__dtype_name((Shuf__Dtype)9), "auto");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(everything_is_carried),
+        cmocka_unit_test(range_of_n),
+        cmocka_unit_test(element_types),
+        cmocka_unit_test(slices),
+        cmocka_unit_test(slices_do_not_overflow),
+        cmocka_unit_test(shards_are_those_of_distributed_sampler),
+        cmocka_unit_test(ranks_partition),
+        cmocka_unit_test(shard_errors),
+        cmocka_unit_test(sizes_past_the_address_space),
+        cmocka_unit_test(empty_shards),
+        cmocka_unit_test(the_first_wrong_field_is_named),
+        cmocka_unit_test(names_of_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The status table: its numbers are part of the protocol, so they are written
+ * down here once more; and the function that writes an error.
+ */
+#include "support/cmocka_all.h"
+
+#include "error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int number;
+} frozen[] = {
+    {"OK", 0},         {"INVALID", 1}, {"NO_DAEMON", 2}, {"BUSY", 3},     {"DENIED", 4},
+    {"NO_MEMORY", 5},  {"DEVICE", 6},  {"VERSION", 7},   {"PROTOCOL", 8}, {"TIMEOUT", 9},
+    {"CANCELLED", 10}, {"IO", 11},     {"INTERNAL", 12},
+};
+enum { FROZEN = sizeof frozen / sizeof frozen[0] };
+
+static void numbers_are_frozen(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FROZEN; i++)
+        assert_string_equal(shuf_status_name((shuf_status)frozen[i].number), frozen[i].name);
+}
+
+static void every_row_has_its_own_words(void **state)
+{
+    (void)state;
+    static const shuf_status all[] = {
+#define X(name, number, message) SHUF_##name,
+        SHUF_STATUS_MAP(X)
+#undef X
+    };
+    enum { ALL = sizeof all / sizeof all[0] };
+    assert_in_range(ALL, FROZEN, 100);
+    for (int i = 0; i < ALL; i++)
+        for (int j = 0; j <= i; j++) {
+            const char *a = shuf_status_message(all[i]), *b = shuf_status_message(all[j]);
+            assert_int_equal(i == j, strcmp(a, b) == 0);
+            assert_int_equal(i == j, all[i] == all[j]);
+        }
+}
+
+static void a_newer_peer_is_unknown(void **state)
+{
+    (void)state;
+    static const int numbers[] = {-1, 4711, INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(shuf_status_name((shuf_status)numbers[i]), "UNKNOWN");
+        assert_int_not_equal(shuf_status_message((shuf_status)numbers[i])[0], '\0');
+    }
+}
+
+static void fail_writes_and_returns(void **state)
+{
+    (void)state;
+    struct shuf__error error = {0};
+    assert_int_equal(shuf__fail(&error, SHUF_INVALID, "n %d: expected %s", 0, "more"),
+                     SHUF_INVALID);
+    assert_int_equal(error.status, SHUF_INVALID);
+    assert_string_equal(error.text, "n 0: expected more");
+}
+
+static void fail_cuts_to_size(void **state)
+{
+    (void)state;
+    struct {
+        struct shuf__error error;
+        char after;
+    } held = {.after = 'x'};
+    char text[2 * SHUF__ERROR_TEXT];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(shuf__fail(&held.error, SHUF_IO, "%s", text), SHUF_IO);
+    assert_int_equal(strlen(held.error.text), SHUF__ERROR_TEXT - 1);
+    assert_int_equal(held.after, 'x');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_frozen),      cmocka_unit_test(every_row_has_its_own_words),
+        cmocka_unit_test(a_newer_peer_is_unknown), cmocka_unit_test(fail_writes_and_returns),
+        cmocka_unit_test(fail_cuts_to_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
