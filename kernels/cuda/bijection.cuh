@@ -20,12 +20,17 @@ namespace shuf
 constexpr int key_words = SHUF_PHILOX24_ROUNDS; /* room for any algorithm's */
 
 /* Both halves fit 32 bits at every width up to 62. A round costs one wide and
- * one plain multiply-add and two logic operations; Odd (B is odd, the right
- * half is one bit longer) two more, to carry that bit over. */
+ * one plain multiply-add and two logic operations. Odd (B is odd, the right half
+ * is one bit longer) costs one multiply-add and one shift more, to carry that
+ * bit over. The multiplier pipe is the limit, where a wide one counts twice.
+ *
+ * `right` keeps garbage above its bits, which the mask on `left` and the last
+ * step take away. */
 template <typename Word_, bool Odd> struct Philox24 {
     using Word = Word_;
     static constexpr shuf_purpose purpose = SHUF_PURPOSE_PHILOX24;
     uint32_t left_mask, right_mask;
+    uint32_t right_to_top; /* a factor, not a shift: the multiplier has room, the shifter not */
     int left_bits, right_bits;
 
     explicit Philox24(uint64_t n)
@@ -35,10 +40,9 @@ template <typename Word_, bool Odd> struct Philox24 {
         right_bits = static_cast<int>((bits + 1) / 2);
         left_mask = (uint32_t{1} << left_bits) - 1;
         right_mask = (uint32_t{1} << right_bits) - 1;
+        right_to_top = uint32_t{1} << (32 - right_bits);
     }
 
-    /* Even: `right` keeps garbage above its bits, which the mask on `left` and
-     * the last step take away. */
     __device__ __forceinline__ void round(uint32_t key, uint32_t &left, uint32_t &right) const
     {
         constexpr uint32_t m_lo = static_cast<uint32_t>(SHUF_PHILOX24_MULTIPLIER);
@@ -47,10 +51,7 @@ template <typename Word_, bool Odd> struct Philox24 {
         uint32_t hi = static_cast<uint32_t>(product >> 32) + left * m_hi;
         uint32_t lo = static_cast<uint32_t>(product);
         left = (hi ^ key ^ right) & left_mask;
-        if constexpr (Odd)
-            right = (lo + lo + (right >> left_bits)) & right_mask;
-        else
-            right = lo;
+        right = Odd ? __funnelshift_l(right * right_to_top, lo, 1) : lo;
     }
 
     __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[tuning::items]) const

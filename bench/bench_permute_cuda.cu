@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * permute on the GPU, device time, resident output: philox24 and lcg next to
+ * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
+ * ships) and to a plain memset of the same bytes, all in one run.
+ */
+#include "backend.h"
+#include "report.h"
+
+#include <thrust/execution_policy.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/random.h>
+#include <thrust/shuffle.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace
+{
+
+constexpr int samples = 9;
+
+[[noreturn]] void die(const char *text)
+{
+    fprintf(stderr, "bench_permute_cuda: %s\n", text);
+    exit(1);
+}
+
+void check(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        die(cudaGetErrorString(e));
+}
+
+struct Bench {
+    report *out;
+    shuf__backend *backend;
+    cudaEvent_t start, stop;
+
+    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    {
+        shuf__error error;
+        shuf__job job{};
+        job.algorithm = algorithm;
+        job.n = job.count = n;
+        job.rows = rows;
+        job.stride = 1;
+        job.seed = 7;
+        job.width = n <= uint64_t{1} << 32 ? 4 : 8;
+        uint64_t bytes = rows * n * job.width;
+        shuf__block block;
+        double ns[samples];
+        if (backend->ops->alloc(backend, bytes, &block, &error))
+            die(error.text);
+        for (int i = -1; i < samples; i++) { /* the first is a warm-up */
+            uint64_t took;
+            if (backend->ops->permute(backend, &job, &block, &took, &error))
+                die(error.text);
+            if (i >= 0)
+                ns[i] = static_cast<double>(took);
+        }
+        backend->ops->free(backend, &block);
+        report_add(out, what, n, rows * n, "values", bytes, ns, samples);
+    }
+
+    template <typename Work> void device(const char *what, uint64_t n, uint64_t bytes, Work work)
+    {
+        void *memory;
+        double ns[samples];
+        check(cudaMalloc(&memory, bytes));
+        for (int i = -1; i < samples; i++) {
+            float ms;
+            check(cudaEventRecord(start));
+            work(memory);
+            check(cudaEventRecord(stop));
+            check(cudaEventSynchronize(stop));
+            check(cudaEventElapsedTime(&ms, start, stop));
+            if (i >= 0)
+                ns[i] = ms * 1e6;
+        }
+        check(cudaFree(memory));
+        report_add(out, what, n, n, "values", bytes, ns, samples);
+    }
+
+    void peers(uint64_t n)
+    {
+        device("memset", n, 4 * n, [&](void *m) { check(cudaMemsetAsync(m, 1, 4 * n)); });
+        device("thrust::shuffle_copy", n, 4 * n, [&](void *m) {
+            thrust::default_random_engine engine(7);
+            thrust::counting_iterator<uint32_t> first(0);
+            thrust::shuffle_copy(thrust::device, first, first + n, static_cast<uint32_t *>(m),
+                                 engine);
+        });
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    constexpr uint64_t sizes[] = {1000,
+                                  (1u << 20) + 1,
+                                  (1u << 24) + 1,
+                                  uint64_t{1} << 29,
+                                  (uint64_t{1} << 29) + 1,
+                                  1000000000,
+                                  uint64_t{1} << 30,
+                                  (uint64_t{1} << 30) + 1};
+    Bench bench{};
+    shuf__error error;
+    char driver[32];
+    int version = 0;
+    bench.out = report_begin("permute on a GPU, device time", argc, argv);
+    if (shuf__backend_open("cuda", 0, &bench.backend, &error))
+        die(error.text);
+    check(cudaDriverGetVersion(&version));
+    snprintf(driver, sizeof driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+    report_fact(bench.out, "device", bench.backend->device);
+    report_fact(bench.out, "driver", driver);
+    check(cudaEventCreate(&bench.start));
+    check(cudaEventCreate(&bench.stop));
+    for (uint64_t n : sizes) {
+        bench.permute("philox24", SHUF_ALGORITHM_PHILOX24, n);
+        bench.permute("lcg", SHUF_ALGORITHM_LCG, n);
+        bench.peers(n);
+    }
+    bench.permute("philox24, u64", SHUF_ALGORITHM_PHILOX24, (uint64_t{1} << 32) + 1);
+    bench.permute("philox24, 1000 epochs of 1e6", SHUF_ALGORITHM_PHILOX24, 1000000, 1000);
+    bench.permute("philox24, 1e6 epochs of 100", SHUF_ALGORITHM_PHILOX24, 100, 1000000);
+    bench.backend->ops->close(bench.backend);
+    return report_end(bench.out);
+}
