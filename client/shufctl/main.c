@@ -39,7 +39,9 @@ static void print_usage(FILE *to)
 
 static int unknown(const char *name)
 {
-    shuf__fail_with(EX_USAGE, "verb '%.64s': expected permute, status, version or help", name);
+    fprintf(stderr, "shufctl: verb '%.64s': expected ", name);
+    for (int i = 0; i < VERBS; i++)
+        fprintf(stderr, "%s%s", verbs[i].name, i + 1 < VERBS ? ", " : "\n");
     return EX_USAGE;
 }
 

@@ -221,8 +221,8 @@ static error_t parse_word(int key, char *text, struct argp_state *state,
         options->what.drop_last = true;
         return 0;
     case KEY_DTYPE:
-        options->what.dtype =
-            (shuf_dtype)read_name(state, "--dtype", text, dtype_names, "u32, u64 or i64");
+        options->what.dtype = /* "auto" is said by leaving the option out */
+            (shuf_dtype)(read_name(state, "--dtype", text, dtype_names + 1, "u32, u64 or i64") + 1);
         return 0;
     case KEY_OUT:
         options->out = text;
@@ -276,7 +276,7 @@ void shuf__permute_options(int argc, char **argv, struct shuf__permute_options *
         .args_doc = "--n N --seed S",
         .doc = "Has the daemon compute a permutation, and shows a summary of it or writes it."
                "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out the "
-               "values stay in the daemon and only a summary with their fingerprint comes back.",
+               "values stay in the daemon and only a summary with their fingerprint comes back.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__permute_options){0};

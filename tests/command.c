@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See command.h.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Noreturn void give_up(const char *what)
+{
+    perror(what);
+    exit(EXIT_FAILURE);
+}
+
+/* The end that is read, and in *theirs the end for the program. */
+static int make_pipe(int *theirs)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        give_up("pipe");
+    *theirs = fds[1];
+    return fds[0];
+}
+
+static int make_terminal(int *theirs)
+{
+    char name[128];
+    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || grantpt(fd) != 0 || unlockpt(fd) != 0 || ptsname_r(fd, name, sizeof name) != 0)
+        give_up("posix_openpt");
+    *theirs = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (*theirs < 0)
+        give_up(name);
+    return fd;
+}
+
+static _Noreturn void become(const char *const *argv, int out, int err)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    execvp(argv[0], (char *const *)argv);
+    dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+void command_start(struct command *command, unsigned flags, const char *const *argv)
+{
+    int out, err;
+    *command = (struct command){0};
+    command->out.fd = flags & COMMAND_TERMINAL_OUT ? make_terminal(&out) : make_pipe(&out);
+    command->err.fd = flags & COMMAND_TERMINAL_ERR ? make_terminal(&err) : make_pipe(&err);
+    fflush(NULL);
+    command->pid = fork();
+    if (command->pid == 0)
+        become(argv, out, err);
+    if (command->pid < 0)
+        give_up("fork");
+    close(out);
+    close(err);
+}
+
+/* A terminal whose other side has gone reads as EIO. */
+static void read_some(struct command_stream *stream)
+{
+    enum { STEP = 65536 };
+    char *bytes = realloc(stream->bytes, stream->size + STEP + 1);
+    if (!bytes)
+        give_up("realloc");
+    stream->bytes = bytes;
+    ssize_t got = read(stream->fd, bytes + stream->size, STEP);
+    if (got < 0 && errno == EINTR)
+        return;
+    if (got > 0) {
+        stream->size += (size_t)got;
+    } else {
+        close(stream->fd);
+        stream->fd = -1;
+    }
+    bytes[stream->size] = '\0';
+}
+
+static long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void command_finish(struct command *command)
+{
+    long end = now_ms() + COMMAND_WAIT_MS;
+    int status;
+    while (command->out.fd >= 0 || command->err.fd >= 0) {
+        struct pollfd fds[] = {{.fd = command->out.fd, .events = POLLIN},
+                               {.fd = command->err.fd, .events = POLLIN}};
+        long left = end - now_ms();
+        if (poll(fds, 2, left > 0 ? (int)left : 0) == 0) {
+            fprintf(stderr, "a program did not end within %d ms\n", COMMAND_WAIT_MS);
+            kill(command->pid, SIGKILL);
+            end = now_ms() + 1000;
+        }
+        if (command->out.fd >= 0 && fds[0].revents)
+            read_some(&command->out);
+        if (command->err.fd >= 0 && fds[1].revents)
+            read_some(&command->err);
+    }
+    waitpid(command->pid, &status, 0);
+    command->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int command_run(struct command *command, unsigned flags, const char *const *argv)
+{
+    command_start(command, flags, argv);
+    command_finish(command);
+    return command->status;
+}
+
+void command_free(struct command *command)
+{
+    free(command->out.bytes);
+    free(command->err.bytes);
+    command->out.bytes = command->err.bytes = NULL;
+}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+#
+# libshuf.so exports what the public headers declare and nothing else, and leans
+# on no library but protobuf-c and libc.
+#     cmake -DLIBRARY=... -DHEADERS="a.h;b.h" -DNM=... -DREADELF=... -P exports.cmake
+foreach(header IN LISTS HEADERS)
+  file(STRINGS ${header} lines REGEX "^SHUF_API ")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^[^(]*[ *](shuf_[a-z_]+)\\(.*" "\\1" name "${line}")
+    list(APPEND declared ${name})
+  endforeach()
+endforeach()
+
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols
+                COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[A-Z] [^\n]+" symbols "${symbols}")
+list(TRANSFORM symbols REPLACE "^[A-Z] " "" OUTPUT_VARIABLE exported)
+
+list(SORT declared)
+list(SORT exported)
+if(NOT declared STREQUAL exported)
+  message(FATAL_ERROR "exported: ${exported}\nexpected: ${declared}")
+endif()
+
+execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic
+                COMMAND_ERROR_IS_FATAL ANY)
+if(NOT dynamic MATCHES "Library soname: \\[libshuf\\.so\\.0\\]")
+  message(FATAL_ERROR "expected the soname libshuf.so.0 in:\n${dynamic}")
+endif()
+string(REGEX MATCHALL "Shared library: \\[[^]]+\\]" needed "${dynamic}")
+foreach(library IN LISTS needed)
+  if(NOT library MATCHES "\\[(libprotobuf-c|libc|libasan|libubsan|libtsan|libm|libgcc_s)\\.so")
+    message(FATAL_ERROR "${library}: expected only protobuf-c and libc")
+  endif()
+endforeach()

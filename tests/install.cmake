@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+#
+# What is installed is enough to build on: the example compiles against the
+# installed headers with both libraries, by pkg-config alone, and runs.
+#     cmake -DBUILD=... -DEXAMPLE=epoch.c -DCC=... -DFLAGS="..." -DPKG_CONFIG=... -P install.cmake
+set(prefix ${BUILD}/install-test)
+file(REMOVE_RECURSE ${prefix})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix} OUTPUT_QUIET
+                COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB_RECURSE pc ${prefix}/libshuf.pc)
+get_filename_component(directory "${pc}" DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${directory})
+
+# The file's prefix is that of the configuration; this installation stands elsewhere.
+function(pkg_config result)
+  execute_process(COMMAND ${PKG_CONFIG} --define-variable=prefix=${prefix} ${ARGN} libshuf
+                  OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  set(${result} ${flags} PARENT_SCOPE)
+endfunction()
+
+# Without a daemon the example ends with 1 and says so: it links, loads and runs.
+function(check name)
+  separate_arguments(extra UNIX_COMMAND "${FLAGS}")
+  execute_process(COMMAND ${CC} ${extra} ${EXAMPLE} ${ARGN} -o ${prefix}/${name}
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env SHUFD_SOCKET=/nonexistent/s
+                          LD_LIBRARY_PATH=${directory}/.. ${prefix}/${name}
+                  RESULT_VARIABLE code ERROR_VARIABLE words)
+  if(NOT code EQUAL 1 OR NOT words MATCHES "^NO_DAEMON: socket /nonexistent/s")
+    message(FATAL_ERROR "${name} ended with ${code}: ${words}")
+  endif()
+endfunction()
+
+pkg_config(shared --cflags --libs)
+check(epoch-shared ${shared})
+pkg_config(static --static --cflags --libs)
+list(TRANSFORM static REPLACE "^-lshuf$" "-l:libshuf.a")
+check(epoch-static ${static})

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See expected.h. Slow and obvious on purpose.
+ */
+#include "expected.h"
+
+#include "shuf/fingerprint.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *allocate(uint64_t values)
+{
+    void *memory = malloc((values ? values : 1) * sizeof(uint64_t));
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    bool lcg = algorithm && strcmp(algorithm, "lcg") == 0;
+    if (!lcg && algorithm && strcmp(algorithm, "philox24") != 0)
+        abort();
+    uint64_t *values = allocate(n), kept = 0;
+    shuf_philox24 philox = shuf_philox24_make(n, seed, epoch);
+    shuf_lcg congruence = shuf_lcg_make(n, seed, epoch);
+    for (uint64_t x = 0; x < UINT64_C(1) << shuf_domain_bits(n); x++) {
+        uint64_t y = lcg ? shuf_lcg_forward(&congruence, x) : shuf_philox24_forward(&philox, x);
+        if (y < n)
+            values[kept++] = y;
+    }
+    return values;
+}
+
+/* torch's DistributedSampler: the list of indices, padded or cut, then every world-th. */
+static uint64_t take_shard(const shuf_permutation *what, const uint64_t *whole, uint64_t *out)
+{
+    uint64_t each = what->n / what->world, count = 0;
+    if (!what->drop_last && what->n % what->world != 0)
+        each++;
+    for (uint64_t i = what->rank; i < each * what->world; i += what->world)
+        out[count++] = whole[i % what->n];
+    return count;
+}
+
+static uint64_t take_slice(const shuf_permutation *what, const uint64_t *whole, uint64_t *out)
+{
+    for (uint64_t i = 0; i < what->count; i++)
+        out[i] = whole[what->offset + i * what->stride];
+    return what->count;
+}
+
+static uint64_t take_view(const shuf_permutation *what, const uint64_t *whole, uint64_t *out)
+{
+    if (what->view == SHUF_VIEW_SHARD)
+        return take_shard(what, whole, out);
+    if (what->view == SHUF_VIEW_SLICE)
+        return take_slice(what, whole, out);
+    memcpy(out, whole, what->n * sizeof *out);
+    return what->n;
+}
+
+uint64_t *expected_values(const shuf_permutation *what, uint64_t *count)
+{
+    uint64_t rows = what->epochs ? what->epochs : 1, used = 0;
+    uint64_t *values = allocate(rows * (what->n + 1));
+    for (uint64_t row = 0; row < rows; row++) {
+        uint64_t *whole = permutation(what->algorithm, what->n, what->seed, what->epoch + row);
+        used += take_view(what, whole, values + used);
+        free(whole);
+    }
+    if (count)
+        *count = used;
+    return values;
+}
+
+uint64_t expected_read(const void *result, unsigned width, uint64_t index)
+{
+    return width == 4 ? ((const uint32_t *)result)[index] : ((const uint64_t *)result)[index];
+}
+
+bool expected_equal(const uint64_t *values, const void *result, unsigned width, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t value = expected_read(result, width, i);
+        if (value == values[i])
+            continue;
+        fprintf(stderr, "value %" PRIu64 " is %" PRIu64 ", expected %" PRIu64 "\n", i, value,
+                values[i]);
+        return false;
+    }
+    return true;
+}
+
+uint64_t expected_fingerprint(const uint64_t *values, uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += shuf_fingerprint_term(i, values[i]);
+    return sum;
+}

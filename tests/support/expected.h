@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a request must give, worked out the plain way: the whole permutation by
+ * the inline ciphers, then the view as its definition reads.
+ */
+#ifndef SHUF__TEST_EXPECTED_H
+#define SHUF__TEST_EXPECTED_H
+
+#include "shuf.h"
+
+/* All values, row-major; freed by the caller. *count: how many, may be NULL. Ends the process for
+ * an algorithm that it does not know. */
+uint64_t *expected_values(const shuf_permutation *what, uint64_t *count);
+
+/* Value `index` of a result, whatever its type. */
+uint64_t expected_read(const void *result, unsigned width, uint64_t index);
+
+/* Whether `result` holds just these values; a first difference goes to stderr. */
+bool expected_equal(const uint64_t *values, const void *result, unsigned width, uint64_t count);
+
+/* shuf/fingerprint.h, by a plain sum. */
+uint64_t expected_fingerprint(const uint64_t *values, uint64_t count);
+
+#endif

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libshuf against a real daemon on the backend that the command line names:
+ * every view and type value by value, failures that the world causes, and
+ * daemons that are killed while their bytes are on the way.
+ */
+#include "harness.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/random.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *backend;
+static struct harness daemon_;
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
+}
+
+static int stop_daemon(void **state)
+{
+    (void)state;
+    return harness_stop(&daemon_) ? 0 : -1;
+}
+
+static shuf *open_handle(void)
+{
+    shuf *handle;
+    shuf_status status = shuf_connect(&handle, daemon_.socket);
+    if (status != SHUF_OK)
+        fprintf(stderr, "%s\n", shuf_message(handle));
+    assert_int_equal(status, SHUF_OK);
+    return handle;
+}
+
+static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+{
+    if (got != wanted || !strstr(shuf_message(handle), words))
+        fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
+    assert_int_equal(got, wanted);
+    assert_non_null(strstr(shuf_message(handle), words));
+}
+
+/* Asks into memory and compares all of it; usable in any thread or process. */
+static bool ask_and_check(shuf *handle, const shuf_permutation *what)
+{
+    shuf_shape shape;
+    shuf_result result;
+    uint64_t count;
+    if (shuf_permutation_shape(what, &shape, NULL, 0) != SHUF_OK)
+        return false;
+    uint64_t *values = expected_values(what, &count);
+    void *out = malloc(shape.bytes + 1);
+    bool right = out && count == shape.rows * shape.count && count * shape.width == shape.bytes &&
+                 shuf_permute(handle, what, out, shape.bytes, &result) == SHUF_OK &&
+                 expected_equal(values, out, shape.width, count);
+    if (!right)
+        fprintf(stderr, "n %llu: %s\n", (unsigned long long)what->n, shuf_message(handle));
+    free(values);
+    free(out);
+    return right;
+}
+
+static shuf_permutation random_request(uint64_t n_limit)
+{
+    static const char *const algorithms[] = {NULL, "philox24", "lcg"};
+    shuf_permutation what = {
+        .algorithm = algorithms[random_below(3)],
+        .n = random_size(n_limit),
+        .seed = random_u64(),
+        .epoch = random_u64(),
+        .epochs = random_below(4),
+        .view = (shuf_view)random_below(3),
+        .dtype = (shuf_dtype)random_below(4),
+        .drop_last = random_below(2),
+    };
+    what.offset = random_below(what.n);
+    what.stride = random_size(what.n);
+    what.count = random_size((what.n - 1 - what.offset) / what.stride + 1);
+    what.world = random_size(what.n * 2);
+    what.rank = random_below(what.world);
+    return what;
+}
+
+static void no_daemon(void **state)
+{
+    (void)state;
+    shuf *handle;
+    expect(handle, shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON,
+           "/nonexistent/shufd.sock");
+    assert_string_equal(shuf_socket(handle), "/nonexistent/shufd.sock");
+    shuf_close(handle);
+    shuf_close(NULL);
+}
+
+static void path_too_long(void **state)
+{
+    (void)state;
+    char path[200];
+    shuf *handle;
+    shuf_daemon status;
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    expect(handle, shuf_connect(&handle, path), SHUF_INVALID, "expected at most 107");
+    expect(handle, shuf_daemon_status(handle, &status), SHUF_INVALID, "socket");
+    shuf_close(handle);
+}
+
+/* The harness's directory is for its owner only. */
+static void permission_denied(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid_t child = fork();
+    if (child == 0) {
+        shuf *handle;
+        if (setuid(65534) != 0)
+            _exit(1);
+        shuf_status status = shuf_connect(&handle, daemon_.socket);
+        _exit(status == SHUF_DENIED && strstr(shuf_message(handle), "65534") ? 0 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void every_type_and_view(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    random_start("every_type_and_view");
+    for (int i = 0; i < 300; i++) {
+        shuf_permutation what = random_request(5000);
+        assert_true(ask_and_check(handle, &what));
+    }
+    shuf_close(handle);
+}
+
+static void more_ranks_than_values(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_permutation what = {.n = 3, .view = SHUF_VIEW_SHARD, .rank = 6, .world = 7};
+    assert_true(ask_and_check(handle, &what));
+    what.drop_last = true;
+    assert_true(ask_and_check(handle, &what));
+    assert_int_equal(shuf_permute(handle, &what, NULL, 0, NULL), SHUF_OK);
+    shuf_close(handle);
+}
+
+static void results_are_described(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_permutation what = {.n = 100003, .seed = 7, .epoch = 1, .epochs = 2, .dtype = SHUF_I64};
+    shuf_result result;
+    uint64_t count, *values = expected_values(&what, &count);
+    assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_OK);
+    assert_string_equal(shuf_message(handle), "");
+    assert_string_equal(result.algorithm, "philox24");
+    assert_string_equal(result.backend, backend);
+    assert_true(result.device[0] != '\0' && result.device_ns > 0);
+    assert_int_equal(result.shape.bytes, count * 8);
+    assert_int_equal(result.fingerprint, expected_fingerprint(values, count));
+    assert_true(result.heads == SHUF_EDGE && result.tails == SHUF_EDGE);
+    assert_memory_equal(result.head, values, sizeof result.head);
+    assert_memory_equal(result.tail, values + count - SHUF_EDGE, sizeof result.tail);
+    free(values);
+    shuf_close(handle);
+}
+
+static void heads_and_tails_never_overlap(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    for (uint64_t n = 1; n <= 10; n++) {
+        shuf_permutation what = {.n = n, .seed = n};
+        shuf_result result;
+        uint64_t *values = expected_values(&what, NULL);
+        assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_OK);
+        assert_true(result.heads + result.tails <= n);
+        assert_true(result.heads + result.tails == (n < 2 * SHUF_EDGE ? n : 2 * SHUF_EDGE));
+        assert_memory_equal(result.head, values, result.heads * sizeof *values);
+        assert_memory_equal(result.tail, values + n - result.tails, result.tails * sizeof *values);
+        free(values);
+    }
+    shuf_close(handle);
+}
+
+/* Refused here, with the words that the daemon would use; the handle stays good. */
+static void wrong_parameters(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    uint32_t out[10];
+    char message[256];
+    shuf_shape shape;
+    shuf_permutation none = {0}, unknown = {.n = 10, .algorithm = "sattolo"};
+    shuf_permutation narrow = {.n = (UINT64_C(1) << 32) + 1, .dtype = SHUF_U32};
+    shuf_permutation odd = {.n = 10, .view = (shuf_view)7};
+    shuf_permutation huge = {.n = UINT64_C(1) << 62, .epochs = 4};
+    shuf_permutation whole = {.n = 10};
+    expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
+    expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID, "dtype u32");
+    expect(handle, shuf_permute(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "view 7");
+    expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY, "epochs 4");
+    expect(handle, shuf_permute(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
+    expect(handle, shuf_permute(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
+    expect(handle, shuf_permute(handle, &unknown, out, sizeof out, NULL), SHUF_INVALID, "sattolo");
+    assert_int_equal(shuf_permutation_shape(&none, &shape, message, sizeof message), SHUF_INVALID);
+    assert_string_equal(message, "n 0: expected 1 to 2^62 (4611686018427387904)");
+    assert_true(ask_and_check(handle, &whole));
+    shuf_close(handle);
+}
+
+/* A name that no frame can hold is refused before it is sent. */
+static void endless_algorithm(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    char *name = malloc(100001);
+    memset(name, 'a', 100000);
+    name[100000] = '\0';
+    shuf_permutation what = {.n = 10, .algorithm = name}, whole = {.n = 10};
+    expect(handle, shuf_summarize(handle, &what, &(shuf_result){0}), SHUF_INVALID, "request");
+    free(name);
+    assert_true(ask_and_check(handle, &whole));
+    shuf_close(handle);
+}
+
+/* More than the daemon's memory: its refusal, in its words. */
+static void too_large_for_the_daemon(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_permutation what = {.n = UINT64_C(1) << 45}, whole = {.n = 10};
+    shuf_result result;
+    assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_NO_MEMORY);
+    assert_true(shuf_message(handle)[0] != '\0');
+    assert_true(ask_and_check(handle, &whole));
+    shuf_close(handle);
+}
+
+/* A sink that collects, and at given places dawdles, stops, or has the daemon killed. */
+struct collector {
+    uint8_t *bytes;
+    size_t size, largest;
+    size_t stop_at; /* 0: never */
+    unsigned calls, slow_calls;
+    size_t kill_at[4]; /* ascending; 0: no more */
+    unsigned kills;
+};
+
+static bool collect(void *context, const void *bytes, size_t size)
+{
+    struct collector *c = context;
+    memcpy(c->bytes + c->size, bytes, size);
+    c->size += size;
+    c->largest = size > c->largest ? size : c->largest;
+    if (c->calls++ < c->slow_calls)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    if (c->kill_at[c->kills] != 0 && c->size >= c->kill_at[c->kills]) {
+        c->kills++;
+        harness_kill(&daemon_, SIGKILL);
+        return harness_restart(&daemon_);
+    }
+    return c->stop_at == 0 || c->size < c->stop_at;
+}
+
+static const shuf_permutation streamed = {.n = 1000003, .seed = 7, .dtype = SHUF_U64};
+enum { STREAMED_BYTES = 1000003 * 8 };
+
+static void stream_to_a_slow_sink(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    uint64_t count, *values = expected_values(&streamed, &count);
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .slow_calls = 10};
+    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_OK);
+    assert_int_equal(c.size, STREAMED_BYTES);
+    assert_true(c.largest <= 256 * 1024);
+    assert_true(expected_equal(values, c.bytes, 8, count));
+    free(c.bytes);
+    free(values);
+    shuf_close(handle);
+}
+
+static void stream_that_the_sink_stops(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_permutation small = {.n = 10};
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
+    expect(handle, shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+           "of 8000024 bytes");
+    assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
+    assert_true(ask_and_check(handle, &small));
+    free(c.bytes);
+    shuf_close(handle);
+}
+
+/* Each byte once and in order, though four daemons had a part in it. */
+static void stream_across_killed_daemons(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    uint64_t count, *values = expected_values(&streamed, &count);
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 3000001, 5000000}};
+    shuf_result result;
+    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(c.kills, 3);
+    assert_int_equal(c.size, STREAMED_BYTES);
+    assert_true(expected_equal(values, c.bytes, 8, count));
+    assert_string_equal(result.backend, backend);
+    free(c.bytes);
+    free(values);
+    shuf_close(handle);
+}
+
+/* In a process of its own: asks until told to stop, and checks every answer. */
+static int ask_until(int stop_fd)
+{
+    static const shuf_permutation what = {.n = 2000003, .seed = 3, .epoch = 5};
+    uint64_t count, *values = expected_values(&what, &count);
+    uint32_t *out = malloc(count * sizeof *out);
+    shuf *handle;
+    char byte;
+    shuf_set_reconnect((shuf_connect(&handle, daemon_.socket), handle), 60000);
+    do {
+        memset(out, 0xff, count * sizeof *out);
+        if (shuf_permute(handle, &what, out, count * sizeof *out, NULL) != SHUF_OK) {
+            fprintf(stderr, "%s\n", shuf_message(handle));
+            return 1;
+        }
+        if (!expected_equal(values, out, 4, count))
+            return 2;
+    } while (read(stop_fd, &byte, 1) < 0);
+    shuf_close(handle);
+    free(values);
+    free(out);
+    return 0;
+}
+
+static void memory_across_killed_daemons(void **state)
+{
+    (void)state;
+    int stop[2], status;
+    assert_int_equal(pipe2(stop, O_CLOEXEC | O_NONBLOCK), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(stop[1]);
+        _exit(ask_until(stop[0]));
+    }
+    close(stop[0]);
+    random_start("memory_across_killed_daemons");
+    for (int i = 0; i < 8; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = (long)random_below(100) * 1000000}, NULL);
+        harness_kill(&daemon_, SIGKILL);
+        assert_true(harness_restart(&daemon_));
+    }
+    close(stop[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void without_reconnecting(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_permutation what = {.n = 10};
+    shuf_daemon status;
+    shuf_set_reconnect(handle, 0);
+    harness_kill(&daemon_, SIGKILL);
+    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, daemon_.socket);
+    shuf_set_reconnect(handle, 100);
+    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, daemon_.socket);
+    assert_true(harness_restart(&daemon_));
+    shuf_set_reconnect(handle, 0);
+    assert_true(ask_and_check(handle, &what));
+    shuf_close(handle);
+}
+
+static void daemon_status(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(), *other = open_handle();
+    shuf_daemon before, after;
+    assert_int_equal(shuf_daemon_status(handle, &before), SHUF_OK);
+    assert_int_equal(before.pid, daemon_.pid);
+    assert_int_equal(before.clients, 2);
+    assert_string_equal(before.backend, backend);
+    assert_true(strncmp(before.version, "shufd ", 6) == 0);
+    assert_true(before.device[0] && before.device_id[0]);
+    assert_true(before.queue_limit > 0 && before.memory_limit > 0);
+    assert_int_equal(shuf_summarize(handle, &(shuf_permutation){.n = 10}, &(shuf_result){0}),
+                     SHUF_OK);
+    assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
+    assert_int_equal(after.served, before.served + 1);
+    shuf_close(other);
+    shuf_close(handle);
+}
+
+enum { PROCESSES = 4, THREADS = 25, HERE = 100 };
+
+struct client {
+    pthread_t thread;
+    shuf_permutation what[3];
+    bool right;
+};
+
+static void *be_client(void *argument)
+{
+    struct client *c = argument;
+    shuf *handle;
+    c->right = shuf_connect(&handle, daemon_.socket) == SHUF_OK;
+    if (!c->right)
+        fprintf(stderr, "%s\n", shuf_message(handle));
+    for (int i = 0; i < 3 && c->right; i++)
+        c->right = ask_and_check(handle, &c->what[i]);
+    shuf_close(handle);
+    return NULL;
+}
+
+static bool be_clients(int threads)
+{
+    static struct client clients[HERE];
+    bool right = true;
+    for (int i = 0; i < threads; i++) {
+        for (int k = 0; k < 3; k++)
+            clients[i].what[k] = random_request(20000);
+        if (pthread_create(&clients[i].thread, NULL, be_client, &clients[i]) != 0)
+            abort();
+    }
+    for (int i = 0; i < threads; i++) {
+        pthread_join(clients[i].thread, NULL);
+        right = right && clients[i].right;
+    }
+    return right;
+}
+
+/* 200 at once, in threads and processes, no two with the same request. */
+static void many_clients(void **state)
+{
+    (void)state;
+    pid_t children[PROCESSES];
+    int status;
+    random_start("many_clients");
+    for (int i = 0; i < PROCESSES; i++) {
+        for (uint64_t skip_draws = random_below(1000); skip_draws > 0; skip_draws--)
+            random_u64();
+        children[i] = fork();
+        if (children[i] == 0)
+            _exit(be_clients(THREADS) ? 0 : 1);
+    }
+    assert_true(be_clients(HERE));
+    for (int i = 0; i < PROCESSES; i++) {
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_daemon),
+        cmocka_unit_test(path_too_long),
+        cmocka_unit_test(permission_denied),
+        cmocka_unit_test(every_type_and_view),
+        cmocka_unit_test(more_ranks_than_values),
+        cmocka_unit_test(results_are_described),
+        cmocka_unit_test(heads_and_tails_never_overlap),
+        cmocka_unit_test(wrong_parameters),
+        cmocka_unit_test(endless_algorithm),
+        cmocka_unit_test(too_large_for_the_daemon),
+        cmocka_unit_test(stream_to_a_slow_sink),
+        cmocka_unit_test(stream_that_the_sink_stops),
+        cmocka_unit_test(many_clients),
+        cmocka_unit_test(stream_across_killed_daemons),
+        cmocka_unit_test(memory_across_killed_daemons),
+        cmocka_unit_test(without_reconnecting),
+        cmocka_unit_test(daemon_status),
+    };
+    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libshuf against peers that are no shufd: a thread on a raw socket that sends
+ * garbage, answers wrongly, or leaves at the worst moment. Each has its status,
+ * and none makes a call hang.
+ */
+#include "message.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Plays one connection, number 0 first; it is closed when this returns. */
+typedef void (*script)(int fd, int connection);
+
+static struct {
+    char directory[64], path[96];
+    int listener;
+    pthread_t thread;
+    script script;
+    int connections;
+} peer;
+
+static void *serve(void *argument)
+{
+    (void)argument;
+    int fd;
+    while ((fd = accept(peer.listener, NULL, NULL)) >= 0) {
+        peer.script(fd, peer.connections++);
+        close(fd);
+    }
+    return NULL;
+}
+
+static void start(script played)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    strcpy(peer.directory, "/tmp/shuf-peer-XXXXXX");
+    assert_non_null(mkdtemp(peer.directory));
+    snprintf(peer.path, sizeof peer.path, "%s/s", peer.directory);
+    strcpy(address.sun_path, peer.path);
+    peer.script = played;
+    peer.connections = 0;
+    peer.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(peer.listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(peer.listener, 16), 0);
+    assert_int_equal(pthread_create(&peer.thread, NULL, serve, NULL), 0);
+}
+
+/* How many connections there were. */
+static int stop(void)
+{
+    shutdown(peer.listener, SHUT_RDWR); /* ends accept() */
+    pthread_join(peer.thread, NULL);
+    close(peer.listener);
+    unlink(peer.path);
+    rmdir(peer.directory);
+    return peer.connections;
+}
+
+/* ---- The peer's side ---------------------------------------------------- */
+
+static void put(int fd, const void *bytes, size_t size)
+{
+    const char *p = bytes;
+    ssize_t sent;
+    for (; size > 0 && (sent = send(fd, p, size, MSG_NOSIGNAL)) > 0; p += sent)
+        size -= (size_t)sent;
+}
+
+static void put_reply(int fd, const Shuf__Reply *reply)
+{
+    uint8_t frame[4096];
+    put(fd, frame, shuf__message_pack(&reply->base, frame, sizeof frame));
+}
+
+/* The id of the next request, 0 when the client is gone; *epoch of a Permute. */
+static uint64_t get_request(int fd, uint64_t *epoch)
+{
+    static struct shuf__arena arena;
+    static uint8_t frame[SHUF__FRAME_MAX];
+    size_t length;
+    uint8_t header[SHUF__FRAME_HEADER];
+    if (recv(fd, header, sizeof header, MSG_WAITALL) != sizeof header)
+        return 0;
+    shuf__frame_parse(header, sizeof header, &length);
+    if (recv(fd, frame, length, MSG_WAITALL) != (ssize_t)length)
+        return 0;
+    const Shuf__Request *request = shuf__request_unpack(&arena, frame, length);
+    if (epoch && request->body_case == SHUF__REQUEST__BODY_PERMUTE)
+        *epoch = request->permute->epoch;
+    return request->id;
+}
+
+static void welcome(int fd, uint32_t version, uint64_t id_shift)
+{
+    Shuf__HelloReply hello = SHUF__HELLO_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    hello.version = version;
+    reply.id = get_request(fd, NULL) + id_shift;
+    reply.body_case = SHUF__REPLY__BODY_HELLO;
+    reply.hello = &hello;
+    put_reply(fd, &reply);
+}
+
+static void refuse(int fd, uint64_t id, shuf_status status, uint64_t bulk)
+{
+    static char why[] = "because";
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    reply.id = id;
+    reply.status = status;
+    reply.message = why;
+    reply.bulk_bytes = bulk;
+    put_reply(fd, &reply);
+}
+
+enum { VALUES = 300007, BYTES = VALUES * 4 };
+static const shuf_permutation asked = {.n = VALUES, .seed = 7, .epoch = 3};
+static uint32_t answer[VALUES];
+
+/* The right reply, but for what a script changed; then `bytes` of the bulk. */
+static void put_answer(int fd, const Shuf__PermuteReply *changed, uint64_t bulk, size_t bytes)
+{
+    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    uint64_t epoch = 0;
+    if (changed)
+        permute = *changed;
+    permute.rows = permute.rows ? permute.rows : 1;
+    permute.count = permute.count ? permute.count : VALUES;
+    permute.bytes = permute.bytes ? permute.bytes : BYTES;
+    permute.dtype = permute.dtype ? permute.dtype : SHUF__DTYPE__DTYPE_U32;
+    reply.id = get_request(fd, &epoch);
+    if (reply.id == 0 || epoch != asked.epoch)
+        return;
+    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
+    reply.permute = &permute;
+    reply.bulk_bytes = bulk;
+    put_reply(fd, &reply);
+    put(fd, answer, bytes);
+}
+
+/* Until the client has gone. */
+static void linger(int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, 0) > 0)
+        continue;
+}
+
+/* ---- Greetings ---------------------------------------------------------- */
+
+static void says_garbage(int fd, int connection)
+{
+    (void)connection;
+    put(fd, "\x08\x00\x00\x00garbage!", 12);
+    linger(fd);
+}
+
+static void says_http(int fd, int connection)
+{
+    (void)connection;
+    put(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
+    linger(fd);
+}
+
+static void says_nothing_at_length(int fd, int connection)
+{
+    (void)connection;
+    put(fd, "\0\0\0\0", 4);
+    linger(fd);
+}
+
+static void says_too_much(int fd, int connection)
+{
+    (void)connection;
+    put(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
+    linger(fd);
+}
+
+static void answers_another(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 1);
+    linger(fd);
+}
+
+static void speaks_version_2(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, 2, 0);
+    linger(fd);
+}
+
+static void refuses_the_version(int fd, int connection)
+{
+    (void)connection;
+    refuse(fd, get_request(fd, NULL), SHUF_VERSION, 0);
+    linger(fd);
+}
+
+/* Before the greeting is read, under no id, and gone: the words still arrive. */
+static void is_busy(int fd, int connection)
+{
+    (void)connection;
+    refuse(fd, 0, SHUF_BUSY, 0);
+}
+
+static void succeeds_under_no_id(int fd, int connection)
+{
+    (void)connection;
+    refuse(fd, 0, SHUF_OK, 0);
+    linger(fd);
+}
+
+static void answers_without_a_body(int fd, int connection)
+{
+    (void)connection;
+    refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
+    linger(fd);
+}
+
+static void claims_no_daemon(int fd, int connection)
+{
+    (void)connection;
+    refuse(fd, get_request(fd, NULL), SHUF_NO_DAEMON, 0);
+    linger(fd);
+}
+
+static void closes(int fd, int connection)
+{
+    (void)fd;
+    (void)connection;
+}
+
+static void closes_in_a_frame(int fd, int connection)
+{
+    (void)connection;
+    get_request(fd, NULL);
+    put(fd, "\x10\x00\x00\x00half", 8);
+}
+
+static void is_silent(int fd, int connection)
+{
+    (void)connection;
+    linger(fd);
+}
+
+static void greetings(void **state)
+{
+    (void)state;
+    static const struct {
+        script script;
+        shuf_status status;
+        const char *words;
+    } rows[] = {
+        {says_garbage, SHUF_PROTOCOL, "not a reply"},
+        {says_http, SHUF_PROTOCOL, "frame length 1347703880: expected 1 to 65536"},
+        {says_nothing_at_length, SHUF_PROTOCOL, "frame length 0"},
+        {says_too_much, SHUF_PROTOCOL, "frame length 65537"},
+        {answers_another, SHUF_PROTOCOL, "reply id 2: expected 1"},
+        {speaks_version_2, SHUF_VERSION, "protocol version 2"},
+        {refuses_the_version, SHUF_VERSION, "because"},
+        {is_busy, SHUF_BUSY, "because"},
+        {succeeds_under_no_id, SHUF_PROTOCOL, "reply id 0"},
+        {answers_without_a_body, SHUF_PROTOCOL, "HelloReply"},
+        {claims_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
+        {closes, SHUF_NO_DAEMON, "the daemon left"},
+        {closes_in_a_frame, SHUF_NO_DAEMON, "the daemon left"},
+        {is_silent, SHUF_TIMEOUT, "within 10000 ms"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf *handle;
+        start(rows[i].script);
+        shuf_status status = shuf_connect(&handle, peer.path);
+        if (status != rows[i].status || !strstr(shuf_message(handle), rows[i].words))
+            fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
+        assert_int_equal(status, rows[i].status);
+        assert_non_null(strstr(shuf_message(handle), rows[i].words));
+        shuf_close(handle);
+        assert_int_equal(stop(), 1);
+    }
+}
+
+/* ---- Answers ------------------------------------------------------------ */
+
+static void answers_too_few_bytes(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, NULL, BYTES - 1, BYTES - 1);
+    linger(fd);
+}
+
+static void answers_too_many_rows(int fd, int connection)
+{
+    (void)connection;
+    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    permute.rows = 2;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, &permute, BYTES, BYTES);
+    linger(fd);
+}
+
+static void answers_another_type(int fd, int connection)
+{
+    (void)connection;
+    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    permute.dtype = SHUF__DTYPE__DTYPE_I64;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, &permute, BYTES, BYTES);
+    linger(fd);
+}
+
+static void refuses_with_bulk(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    refuse(fd, get_request(fd, NULL), SHUF_BUSY, 10);
+    linger(fd);
+}
+
+static void greets_again(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    refuse(fd, get_request(fd, NULL), SHUF_OK, BYTES);
+    linger(fd);
+}
+
+static void ends_in_words(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    refuse(fd, get_request(fd, NULL), (shuf_status)200, 0);
+    linger(fd);
+}
+
+static void wrong_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        script script;
+        int status;
+        const char *words;
+    } rows[] = {
+        {answers_too_few_bytes, SHUF_PROTOCOL, "bulk_bytes 1200027: expected 1200028"},
+        {answers_too_many_rows, SHUF_PROTOCOL, "reply of 2 rows"},
+        {answers_another_type, SHUF_PROTOCOL, "reply of 1 rows"},
+        {refuses_with_bulk, SHUF_PROTOCOL, "bulk_bytes 10: expected 0"},
+        {greets_again, SHUF_PROTOCOL, "PermuteReply"},
+        {ends_in_words, 200, "because"},
+    };
+    static uint32_t out[VALUES];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf *handle;
+        start(rows[i].script);
+        assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+        int status = (int)shuf_permute(handle, &asked, out, sizeof out, NULL);
+        if (status != rows[i].status || !strstr(shuf_message(handle), rows[i].words))
+            fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
+        assert_int_equal(status, rows[i].status);
+        assert_non_null(strstr(shuf_message(handle), rows[i].words));
+        shuf_close(handle);
+        assert_int_equal(stop(), 1);
+    }
+}
+
+/* ---- Losses ------------------------------------------------------------- */
+
+static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
+
+/* Each connection comes a little further. */
+static void leaves_later_each_time(int fd, int connection)
+{
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, NULL, BYTES, cuts[connection]);
+    if (cuts[connection] == BYTES)
+        linger(fd);
+}
+
+static void memory_across_losses(void **state)
+{
+    (void)state;
+    static uint32_t out[VALUES];
+    shuf *handle;
+    start(leaves_later_each_time);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_OK);
+    assert_memory_equal(out, answer, sizeof out);
+    shuf_close(handle);
+    assert_int_equal(stop(), sizeof cuts / sizeof *cuts);
+}
+
+struct sequence {
+    size_t size;
+    bool right;
+};
+
+static bool follow(void *context, const void *bytes, size_t size)
+{
+    struct sequence *s = context;
+    s->right = s->right && size > 0 && size <= BYTES - s->size &&
+               memcmp((const char *)answer + s->size, bytes, size) == 0;
+    s->size += size;
+    return true;
+}
+
+static void stream_across_losses(void **state)
+{
+    (void)state;
+    struct sequence s = {.right = true};
+    shuf *handle;
+    start(leaves_later_each_time);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    assert_int_equal(shuf_permute_stream(handle, &asked, follow, &s, NULL), SHUF_OK);
+    assert_true(s.right && s.size == BYTES);
+    shuf_close(handle);
+    assert_int_equal(stop(), sizeof cuts / sizeof *cuts);
+}
+
+static void leaves_when_asked(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    get_request(fd, NULL);
+}
+
+/* A request that is every daemon's end must not be asked for ever. */
+static void losses_without_progress(void **state)
+{
+    (void)state;
+    static uint32_t out[VALUES];
+    shuf *handle;
+    start(leaves_when_asked);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
+    shuf_close(handle);
+    assert_int_equal(stop(), 5);
+}
+
+static void losses_without_reconnecting(void **state)
+{
+    (void)state;
+    static uint32_t out[VALUES];
+    shuf *handle;
+    start(leaves_later_each_time);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    shuf_set_reconnect(handle, 0);
+    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
+    assert_non_null(strstr(shuf_message(handle), "the daemon left"));
+    shuf_close(handle);
+    assert_int_equal(stop(), 1);
+}
+
+static void answers_once(int fd, int connection)
+{
+    (void)connection;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, NULL, BYTES, BYTES);
+}
+
+/* The loss comes while the handle rests; the next call meets it. */
+static void loss_between_calls(void **state)
+{
+    (void)state;
+    static uint32_t out[VALUES];
+    shuf *handle;
+    start(answers_once);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    for (int i = 0; i < 3; i++) {
+        memset(out, 0, sizeof out);
+        assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_OK);
+        assert_memory_equal(out, answer, sizeof out);
+    }
+    shuf_close(handle);
+    assert_int_equal(stop(), 3);
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    uint64_t count, *values = expected_values(&asked, &count);
+    for (uint64_t i = 0; i < count; i++)
+        answer[i] = (uint32_t)values[i];
+    free(values);
+    return count == VALUES ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(greetings),
+        cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(memory_across_losses),
+        cmocka_unit_test(stream_across_losses),
+        cmocka_unit_test(losses_without_progress),
+        cmocka_unit_test(losses_without_reconnecting),
+        cmocka_unit_test(loss_between_calls),
+    };
+    return cmocka_run_group_tests(tests, prepare, NULL);
+}
