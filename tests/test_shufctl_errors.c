@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How shufctl fails: the exit code and the words of every mistake, and files
+ * that are whole or not there, whatever the disk, the terminal or a signal does.
+ */
+#include "shufctl.h"
+#include "support/cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Mistakes ----------------------------------------------------------- */
+
+static void every_mistake(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *words;
+    } rows[] = {
+        {"", 64, "Usage: shufctl VERB"},
+        {"shuffle", 64, "verb 'shuffle': expected permute, status, version, help"},
+        {"help shuffle", 64, "verb 'shuffle'"},
+        {"permute --bogus", 64, "unrecognized option '--bogus'"},
+        {"permute 10", 64, "argument '10'"},
+        {"permute --seed 7", 64, "--n: missing"},
+        {"permute --n 10", 64, "--seed: missing"},
+        {"permute --n 0 --seed 7", 64, "n 0: expected 1 to 2^62"},
+        {"permute --n 1.5 --seed 7", 64, "--n 1.5: is not whole"},
+        {"permute --n -1 --seed 7", 64, "--n -1: is negative"},
+        {"permute --n 1e30 --seed 7", 64, "--n 1e30: is too large"},
+        {"permute --n ten --seed 7", 64, "--n ten: expected a whole number"},
+        {"permute --n 10 --seed 2e19", 64, "--seed 2e19: is too large"},
+        {"permute --n 4611686018427387905 --seed 7", 64, "n 4611686018427387905"},
+        {"permute --n 10 --seed 7 --epochs 3:3", 64, "--epochs 3:3: no epoch"},
+        {"permute --n 10 --seed 7 --epochs 3", 64, "--epochs 3: expected A:B"},
+        {"permute --n 10 --seed 7 --epochs :3", 64, "--epochs ''"},
+        {"permute --n 10 --seed 7 --epochs 0:x", 64, "--epochs x"},
+        {"permute --n 10 --seed 7 --epoch 1 --epochs 0:3", 64, "--epochs: excludes --epoch"},
+        {"permute --n 10 --seed 7 --algorithm sattolo", 64, "sattolo"},
+        {"permute --n 10 --seed 7 --offset 10", 64, "offset 10: expected less than n = 10"},
+        {"permute --n 10 --seed 7 --count 11", 64, "count 11: expected at most 10"},
+        {"permute --n 10 --seed 7 --count 0", 64, "count 0"},
+        {"permute --n 10 --seed 7 --stride 0", 64, "stride 0"},
+        {"permute --n 10 --seed 7 --rank 2 --world 2", 64, "rank 2: expected less than world"},
+        {"permute --n 10 --seed 7 --rank 0 --world 0", 64, "world 0"},
+        {"permute --n 10 --seed 7 --rank 0", 64, "--world: missing"},
+        {"permute --n 10 --seed 7 --world 2", 64, "--rank: missing"},
+        {"permute --n 10 --seed 7 --drop-last", 64, "--rank: missing"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64, "excludes --offset"},
+        {"permute --n 10 --seed 7 --dtype f32", 64, "--dtype f32: expected u32, u64 or i64"},
+        {"permute --n 10 --seed 7 --dtype auto", 64, "--dtype auto: expected u32, u64 or i64"},
+        {"permute --n 4294967297 --seed 7 --dtype u32", 64, "dtype u32: too small"},
+        {"permute --n 10 --seed 7 --format csv --out x", 64, "--format csv: expected npy"},
+        {"permute --n 10 --seed 7 --format npy", 64, "--format: nothing is written"},
+        {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
+        {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "epochs 4"},
+        {"permute --n 10 --seed 7 --out /nonexistent/file", 73, "/nonexistent/file: cannot create"},
+        {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
+        {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
+        {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
+        {"permute --n 35184372088832 --seed 7", 71, ""},
+        {"permute --n 10 --seed 7 --socket /nonexistent/s", 69,
+         "start one: shufd --socket /nonexistent/s"},
+        {"status --socket /nonexistent/s", 69, "start one: shufd --socket /nonexistent/s"},
+        {"status now", 64, "argument 'now'"},
+        {"help permute status", 64, "at most one verb"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        int status = shufctl_run(&c, 0, "%s", rows[i].arguments);
+        if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
+            fprintf(stderr, "shufctl %s: %d\n%s", rows[i].arguments, status, c.err.bytes);
+        assert_int_equal(status, rows[i].status);
+        assert_non_null(strstr(c.err.bytes, rows[i].words));
+        assert_memory_equal(c.err.bytes + c.err.size - 1, "\n", 1);
+        assert_int_equal(c.out.size, 0);
+        command_free(&c);
+    }
+}
+
+static void help_is_no_mistake(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"--help", "permute   "},        {"help", "permute   "},
+        {"help permute", "--drop-last"}, {"permute --help", "--drop-last"},
+        {"help status", "--json"},       {"--version", "shufctl "},
+        {"permute --usage", "--epochs"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text = shufctl_succeed(NULL, "%s", rows[i][0]);
+        assert_non_null(strstr(text, rows[i][1]));
+        free(text);
+    }
+}
+
+/* Standard output that takes nothing is an error for every verb. */
+static void full_standard_output(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {"permute --n 10 --seed 7", "status", "version", "help",
+                                        "permute --n 10 --seed 7 --out -"};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        struct command c;
+        assert_int_equal(shufctl_script(&c, "exec \"$0\" %s >/dev/full", verbs[i]), 74);
+        assert_non_null(strstr(c.err.bytes, "No space left on device"));
+        command_free(&c);
+    }
+}
+
+/* A reader that has seen enough, with SIGPIPE as usual and ignored. */
+static void reader_that_leaves(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {"", "trap '' PIPE; "};
+    for (int i = 0; i < 2; i++) {
+        struct command c;
+        assert_int_equal(shufctl_script(&c,
+                                        "%s\"$0\" permute --n 1e6 --seed 7 --out - --format text "
+                                        "| head -n 1",
+                                        starts[i]),
+                         0);
+        assert_int_equal(c.err.size, 0);
+        assert_true(c.out.size > 0 && strchr(c.out.bytes, '\n') == c.out.bytes + c.out.size - 1);
+        command_free(&c);
+    }
+}
+
+/* ---- Files, terminals, signals ------------------------------------------ */
+
+static void terminals(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(
+        shufctl_run(&c, COMMAND_TERMINAL_OUT, "permute --n 10 --seed 7 --out - --format raw"), 64);
+    assert_int_equal(c.out.size, 0);
+    assert_non_null(strstr(c.err.bytes, "binary to a terminal; expected --format text"));
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "permute --n 10 --seed 7 --out -"), 0);
+    assert_memory_equal(c.out.bytes, "5\r\n9\r\n", 6); /* the terminal adds the \r */
+    command_free(&c);
+}
+
+/* Long enough for the bar on any machine: text of it takes a while. */
+static void progress_bar(void **state)
+{
+    (void)state;
+    struct command c;
+    const char *request = "permute --n 2e7 --seed 7 --format text --out /dev/null";
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", request), 0);
+    assert_non_null(strstr(c.err.bytes, "% "));
+    assert_non_null(strstr(c.err.bytes, " of 80.0 MB"));
+    assert_memory_equal(c.err.bytes + c.err.size - 4, "\r\033[K", 4);
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, 0, "%s", request), 0);
+    assert_int_equal(c.err.size, 0);
+    command_free(&c);
+}
+
+static void file_modes_and_links(void **state)
+{
+    (void)state;
+    const char *path = shufctl_path("values"), *link = shufctl_path("link");
+    char target[96];
+    struct stat status;
+    mode_t old = umask(027);
+    char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path);
+    umask(old);
+    assert_non_null(strstr(text, "values (raw)"));
+    free(text);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+    assert_int_equal(status.st_size, 40);
+    assert_int_equal(symlink("values", link), 0);
+    free(shufctl_succeed(NULL, "permute --n 20 --seed 7 --out %s", link));
+    assert_true(readlink(link, target, sizeof target) > 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 80);
+    assert_int_equal(shufctl_files(), 2);
+    shufctl_remove("link");
+    shufctl_remove("values");
+}
+
+static void pipes_are_written_to(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_script(&c,
+                                    "cd %s && mkfifo p && { cat p & \"$0\" permute --n 10 --seed 7 "
+                                    "--out p --format text >/dev/null; wait; test -p p; }",
+                                    shufctl_directory),
+                     0);
+    assert_string_equal(c.out.bytes, "5\n9\n8\n0\n1\n6\n2\n4\n3\n7\n");
+    command_free(&c);
+    shufctl_remove("p");
+}
+
+static bool wait_for_files(int count)
+{
+    for (int i = 0; i < 6000 && shufctl_files() != count; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    return shufctl_files() == count;
+}
+
+/* What stood in the target before is what stands there after. */
+static void signals_leave_nothing(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    const char *path = shufctl_path("values");
+    size_t size;
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path));
+    for (int i = 0; i < 3; i++) {
+        struct command c;
+        shufctl_start(&c, 0, "permute --n 1e8 --seed 7 --format text --out %s", path);
+        assert_true(wait_for_files(2));
+        kill(c.pid, signals[i]);
+        command_finish(&c);
+        assert_int_equal(c.status, 128 + signals[i]);
+        assert_int_equal(shufctl_files(), 1);
+        command_free(&c);
+    }
+    free(shufctl_read(path, &size));
+    assert_int_equal(size, 40);
+    shufctl_remove("values");
+}
+
+/* A limit on the size of files stands for a disk that fills. */
+static void full_disk(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"raw", "npy", "text"};
+    for (int i = 0; i < 3; i++) {
+        struct command c;
+        assert_int_equal(shufctl_script(&c,
+                                        "trap '' XFSZ; ulimit -f 100; exec \"$0\" permute --n 1e6 "
+                                        "--seed 7 --format %s --out %s/values",
+                                        formats[i], shufctl_directory),
+                         74);
+        assert_non_null(strstr(c.err.bytes, "File too large"));
+        command_free(&c);
+        assert_int_equal(shufctl_files(), 0);
+    }
+}
+
+static void unwritable_directory(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip(); /* root writes anywhere */
+    struct command c;
+    assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out /usr/x"), 77);
+    assert_non_null(strstr(c.err.bytes, "/usr/x: cannot create: Permission denied"));
+    command_free(&c);
+}
+
+int main(int argc, char **argv)
+{
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mistake),
+        cmocka_unit_test(help_is_no_mistake),
+        cmocka_unit_test(full_standard_output),
+        cmocka_unit_test(reader_that_leaves),
+        cmocka_unit_test(terminals),
+        cmocka_unit_test(progress_bar),
+        cmocka_unit_test(file_modes_and_links),
+        cmocka_unit_test(pipes_are_written_to),
+        cmocka_unit_test(signals_leave_nothing),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(unwritable_directory),
+    };
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}
