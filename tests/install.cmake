@@ -11,10 +11,9 @@ file(GLOB_RECURSE pc ${prefix}/libshuf.pc)
 get_filename_component(directory "${pc}" DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${directory})
 
-# The file's prefix is that of the configuration; this installation stands elsewhere.
 function(pkg_config result)
-  execute_process(COMMAND ${PKG_CONFIG} --define-variable=prefix=${prefix} ${ARGN} libshuf
-                  OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${PKG_CONFIG} ${ARGN} libshuf OUTPUT_VARIABLE flags
+                  COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   set(${result} ${flags} PARENT_SCOPE)
 endfunction()
