@@ -47,7 +47,8 @@ static void split(char *text, const char **argv)
     argv[count] = NULL;
 }
 
-static void start_list(struct command *command, unsigned flags, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void
+start_list(struct command *command, unsigned flags, const char *format, va_list args)
 {
     char text[TEXT];
     const char *argv[ARGUMENTS + 1];

@@ -98,8 +98,8 @@ static void no_daemon(void **state)
 {
     (void)state;
     shuf *handle;
-    expect(handle, shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON,
-           "/nonexistent/shufd.sock");
+    shuf_status status = shuf_connect(&handle, "/nonexistent/shufd.sock");
+    expect(handle, status, SHUF_NO_DAEMON, "/nonexistent/shufd.sock");
     assert_string_equal(shuf_socket(handle), "/nonexistent/shufd.sock");
     shuf_close(handle);
     shuf_close(NULL);
@@ -110,11 +110,12 @@ static void path_too_long(void **state)
     (void)state;
     char path[200];
     shuf *handle;
-    shuf_daemon status;
+    shuf_daemon daemon;
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    expect(handle, shuf_connect(&handle, path), SHUF_INVALID, "expected at most 107");
-    expect(handle, shuf_daemon_status(handle, &status), SHUF_INVALID, "socket");
+    shuf_status status = shuf_connect(&handle, path);
+    expect(handle, status, SHUF_INVALID, "expected at most 107");
+    expect(handle, shuf_daemon_status(handle, &daemon), SHUF_INVALID, "socket");
     shuf_close(handle);
 }
 
@@ -338,7 +339,9 @@ static int ask_until(int stop_fd)
     uint32_t *out = malloc(count * sizeof *out);
     shuf *handle;
     char byte;
-    shuf_set_reconnect((shuf_connect(&handle, daemon_.socket), handle), 60000);
+    if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+        return 3;
+    shuf_set_reconnect(handle, 60000);
     do {
         memset(out, 0xff, count * sizeof *out);
         if (shuf_permute(handle, &what, out, count * sizeof *out, NULL) != SHUF_OK) {
