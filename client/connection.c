@@ -105,7 +105,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
 static shuf_status receive_whole(struct shuf__connection *connection, uint8_t *out, size_t size,
                                  struct shuf__error *error)
 {
-    for (size_t done = 0, got; done < size; done += got)
+    for (size_t done = 0, got = 0; done < size; done += got)
         if (shuf__connection_receive(connection, out + done, size - done, &got, error))
             return error->status;
     return SHUF_OK;
