@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See config.h. libinih splits the lines; what they mean comes from params.def.
+ */
+#include "config.h"
+
+#include "number.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <ini.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+enum kind { TEXT, NUMBER, MODE, LEVEL };
+
+static const struct param {
+    const char *key;
+    enum kind kind;
+    size_t offset;
+    const char *standard;
+    uint64_t least, most;
+    const char *help;
+} params[] = {
+#define SHUF__PARAM(key, kind, standard, least, most, help) \
+    {#key, kind, offsetof(struct shuf__config, key), standard, least, most, help},
+#include "params.def"
+#undef SHUF__PARAM
+};
+
+enum { PARAMS = sizeof params / sizeof params[0] };
+
+static void *field_of(struct shuf__config *config, const struct param *param)
+{
+    return (char *)config + param->offset;
+}
+
+static const struct param *find_param(const char *key)
+{
+    for (size_t i = 0; i < PARAMS; i++)
+        if (strcmp(params[i].key, key) == 0)
+            return &params[i];
+    return NULL;
+}
+
+static shuf_status set_text(const struct param *param, const char *value, char *field,
+                            struct shuf__error *error)
+{
+    size_t length = strlen(value);
+    if (length < param->least || length > param->most)
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.80s: %zu bytes, expected %" PRIu64 " to %" PRIu64, param->key,
+                          length ? value : "''", length, param->least, param->most);
+    memcpy(field, value, length + 1);
+    return SHUF_OK;
+}
+
+static shuf_status set_number(const struct param *param, const char *value, uint64_t *field,
+                              struct shuf__error *error)
+{
+    uint64_t number;
+    if (shuf__number_parse(param->key, value, &number, error))
+        return error->status;
+    if (number < param->least || number > param->most)
+        return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %" PRIu64 " to %" PRIu64,
+                          param->key, value, param->least, param->most);
+    *field = number;
+    return SHUF_OK;
+}
+
+static shuf_status set_mode(const struct param *param, const char *value, uint64_t *field,
+                            struct shuf__error *error)
+{
+    uint64_t mode = 0;
+    size_t length = strspn(value, "01234567");
+    for (size_t i = 0; i < length && mode <= param->most; i++)
+        mode = mode * 8 + (uint64_t)(value[i] - '0');
+    if (length == 0 || value[length] != '\0' || mode > param->most)
+        return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected octal permissions, 0000 to 0777",
+                          param->key, *value ? value : "''");
+    *field = mode;
+    return SHUF_OK;
+}
+
+static shuf_status set_level(const struct param *param, const char *value, uint64_t *field,
+                             struct shuf__error *error)
+{
+    for (uint64_t level = param->least; level <= param->most; level++)
+        if (strcmp(value, shuf__log_level_name((enum shuf__log_level)level)) == 0) {
+            *field = level;
+            return SHUF_OK;
+        }
+    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected error, warning, info or debug",
+                      param->key, *value ? value : "''");
+}
+
+static shuf_status set_param(struct shuf__config *config, const struct param *param,
+                             const char *value, struct shuf__error *error)
+{
+    void *field = field_of(config, param);
+    switch (param->kind) {
+    case TEXT:
+        return set_text(param, value, field, error);
+    case NUMBER:
+        return set_number(param, value, field, error);
+    case MODE:
+        return set_mode(param, value, field, error);
+    case LEVEL:
+        return set_level(param, value, field, error);
+    }
+    return SHUF_OK;
+}
+
+void shuf__config_init(struct shuf__config *config)
+{
+    struct shuf__error error;
+    for (size_t i = 0; i < PARAMS; i++) {
+        shuf_status status = set_param(config, &params[i], params[i].standard, &error);
+        assert(status == SHUF_OK);
+        (void)status;
+    }
+}
+
+shuf_status shuf__config_set(struct shuf__config *config, const char *key, const char *value,
+                             struct shuf__error *error)
+{
+    const struct param *param = find_param(key);
+    if (!param)
+        return shuf__fail(error, SHUF_INVALID,
+                          "%.64s: no such key; shufd --print-config lists them", key);
+    return set_param(config, param, value, error);
+}
+
+/* What the callbacks of libinih share. */
+struct reading {
+    struct shuf__config *config;
+    FILE *file;
+    int line; /* of the last line read */
+    int seen[PARAMS];
+    struct shuf__error fault; /* the first */
+    int fault_line;           /* 0 while there is none */
+};
+
+static void note_fault(struct reading *reading, const struct shuf__error *error)
+{
+    if (reading->fault_line)
+        return;
+    reading->fault = *error;
+    reading->fault_line = reading->line;
+}
+
+/* Counts lines, which libinih keeps to itself, and notices those that it would
+ * silently cut in two. */
+static char *read_line(char *out, int size, void *context)
+{
+    struct reading *reading = context;
+    struct shuf__error error;
+    if (!fgets(out, size, reading->file))
+        return NULL;
+    reading->line++;
+    if (!strchr(out, '\n') && strlen(out) + 1 == (size_t)size) {
+        shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
+        note_fault(reading, &error);
+    }
+    return out;
+}
+
+static int take_pair(void *context, const char *section, const char *key, const char *value)
+{
+    struct reading *reading = context;
+    struct shuf__error error = {.status = SHUF_OK};
+    const struct param *param = find_param(key);
+    if (*section)
+        shuf__fail(&error, SHUF_INVALID, "[%.64s]: expected no sections", section);
+    else if (param && reading->seen[param - params])
+        shuf__fail(&error, SHUF_INVALID, "%s %.64s: given in line %d already, expected once", key,
+                   value, reading->seen[param - params]);
+    else
+        shuf__config_set(reading->config, key, value, &error);
+    if (param && !reading->seen[param - params])
+        reading->seen[param - params] = reading->line;
+    if (error.status)
+        note_fault(reading, &error);
+    return error.status == SHUF_OK;
+}
+
+shuf_status shuf__config_read(struct shuf__config *config, const char *path,
+                              struct shuf__error *error)
+{
+    struct reading reading = {.config = config, .file = fopen(path, "re")};
+    if (!reading.file)
+        return shuf__fail(error, SHUF_IO, "%.128s: %s", path, strerror(errno));
+    int line = ini_parse_stream(read_line, &reading, take_pair, &reading);
+    int broken = ferror(reading.file);
+    fclose(reading.file);
+    if (broken || line < 0)
+        return shuf__fail(error, SHUF_IO, "%.128s: reading failed", path);
+    if (reading.fault_line && (line == 0 || reading.fault_line <= line))
+        return shuf__fail(error, reading.fault.status, "%.80s:%d: %.160s", path, reading.fault_line,
+                          reading.fault.text);
+    if (line)
+        return shuf__fail(error, SHUF_INVALID, "%.128s:%d: expected a line KEY = VALUE", path,
+                          line);
+    return SHUF_OK;
+}
+
+static void print_help(const char *help, FILE *out)
+{
+    while (*help) {
+        size_t length = strcspn(help, "\n");
+        fprintf(out, "# %.*s\n", (int)length, help);
+        help += length + (help[length] == '\n');
+    }
+}
+
+static void print_value(const struct param *param, const void *field, FILE *out)
+{
+    const char *text = field;
+    const uint64_t *number = field;
+    switch (param->kind) {
+    case TEXT:
+        fprintf(out, "%s =%s%s\n", param->key, *text ? " " : "", text);
+        break;
+    case NUMBER:
+        fprintf(out, "%s = %" PRIu64 "\n", param->key, *number);
+        break;
+    case MODE:
+        fprintf(out, "%s = %04" PRIo64 "\n", param->key, *number);
+        break;
+    case LEVEL:
+        fprintf(out, "%s = %s\n", param->key,
+                shuf__log_level_name((enum shuf__log_level) * number));
+        break;
+    }
+}
+
+void shuf__config_print(const struct shuf__config *config, FILE *out)
+{
+    fprintf(out, "# SPDX-License-Identifier: MIT\n#\n"
+                 "# shufd's configuration: shufd --config FILE. As it stands here every key has\n"
+                 "# its default. Numbers may be written 1e9, 64Ki, 1_000_000 or 0x10.\n");
+    for (size_t i = 0; i < PARAMS; i++) {
+        fputc('\n', out);
+        print_help(params[i].help, out);
+        print_value(&params[i], (const char *)config + params[i].offset, out);
+    }
+}

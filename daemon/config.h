@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The daemon's configuration: defaults, then a file, then the command line.
+ * Which keys there are stands in params.def.
+ */
+#ifndef SHUFD_CONFIG_H
+#define SHUFD_CONFIG_H
+
+#include "error.h"
+#include "log.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef char shuf__config_TEXT[108];
+typedef uint64_t shuf__config_NUMBER;
+typedef uint64_t shuf__config_MODE;  /* permission bits */
+typedef uint64_t shuf__config_LEVEL; /* enum shuf__log_level */
+
+struct shuf__config {
+#define SHUF__PARAM(key, kind, standard, least, most, help) shuf__config_##kind key;
+#include "params.def"
+#undef SHUF__PARAM
+};
+
+/* Sets every key to its default. */
+void shuf__config_init(struct shuf__config *config);
+
+/* Reads `key = value` lines over what stands in *config. Fails with SHUF_IO, or
+ * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...". */
+shuf_status shuf__config_read(struct shuf__config *config, const char *path,
+                              struct shuf__error *error);
+
+/* Sets one key from its text; fails with SHUF_INVALID. */
+shuf_status shuf__config_set(struct shuf__config *config, const char *key, const char *value,
+                             struct shuf__error *error);
+
+/* Writes a file that shuf__config_read takes, each key with its help. */
+void shuf__config_print(const struct shuf__config *config, FILE *out);
+
+#endif

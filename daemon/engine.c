@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See engine.h. Follow-ups overtake jobs: they are short, each session has two
+ * at most, and a client that takes its bytes should not wait behind others' work.
+ */
+#include "engine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct queue {
+    struct shuf__task *first, **end;
+};
+
+struct shuf__engine {
+    struct shuf__engine_options options;
+    uv_thread_t thread;
+    uv_async_t wake; /* the loop: something is finished */
+    size_t given;    /* tasks not yet done; the loop's thread alone */
+
+    struct shuf__backend *backend; /* written before `opened`, then constant */
+    struct shuf__error error;
+
+    uv_mutex_t lock; /* for all below */
+    uv_cond_t changed;
+    struct queue jobs, follow_ups, finished;
+    uint64_t queued; /* jobs waiting or running */
+    bool opened, stop;
+};
+
+static void queue_init(struct queue *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+}
+
+static void push(struct queue *queue, struct shuf__task *task)
+{
+    task->next = NULL;
+    *queue->end = task;
+    queue->end = &task->next;
+}
+
+static struct shuf__task *pop(struct queue *queue)
+{
+    struct shuf__task *task = queue->first;
+    if (task && !(queue->first = task->next))
+        queue->end = &queue->first;
+    return task;
+}
+
+/* ---- the engine's thread ---- */
+
+static struct shuf__task *take(struct shuf__engine *engine)
+{
+    struct shuf__task *task;
+    uv_mutex_lock(&engine->lock);
+    while (!(task = pop(&engine->follow_ups)) && !(task = pop(&engine->jobs)) && !engine->stop)
+        uv_cond_wait(&engine->changed, &engine->lock);
+    uv_mutex_unlock(&engine->lock);
+    return task;
+}
+
+static void finish(struct shuf__engine *engine, struct shuf__task *task)
+{
+    uv_mutex_lock(&engine->lock);
+    if (task->job)
+        engine->queued--;
+    push(&engine->finished, task);
+    uv_mutex_unlock(&engine->lock);
+    uv_async_send(&engine->wake);
+}
+
+static shuf_status open_backend(struct shuf__engine *engine)
+{
+    shuf_status status = shuf__backend_open(engine->options.backend, engine->options.threads,
+                                            &engine->backend, &engine->error);
+    engine->error.status = status;
+    uv_mutex_lock(&engine->lock);
+    engine->opened = true;
+    uv_cond_signal(&engine->changed);
+    uv_mutex_unlock(&engine->lock);
+    return status;
+}
+
+static void drive(void *context)
+{
+    struct shuf__engine *engine = context;
+    struct shuf__task *task;
+    if (open_backend(engine) != SHUF_OK)
+        return;
+    while ((task = take(engine)) != NULL) {
+        task->run(task, engine->backend);
+        finish(engine, task);
+    }
+    engine->backend->ops->close(engine->backend);
+}
+
+/* ---- the loop's thread ---- */
+
+static void deliver(uv_async_t *wake)
+{
+    struct shuf__engine *engine = wake->data;
+    uv_mutex_lock(&engine->lock);
+    struct shuf__task *task = engine->finished.first;
+    queue_init(&engine->finished);
+    uv_mutex_unlock(&engine->lock);
+    while (task) {
+        struct shuf__task *next = task->next;
+        engine->given--;
+        task->done(task);
+        task = next;
+    }
+    if (engine->given == 0)
+        engine->options.idle(engine->options.context);
+}
+
+static void give(struct shuf__engine *engine, struct queue *queue, struct shuf__task *task)
+{
+    engine->given++;
+    push(queue, task);
+    uv_cond_signal(&engine->changed);
+}
+
+bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__task *task)
+{
+    uv_mutex_lock(&engine->lock);
+    bool room = engine->queued <= engine->options.queue;
+    if (room) {
+        task->job = true;
+        engine->queued++;
+        give(engine, &engine->jobs, task);
+    }
+    uv_mutex_unlock(&engine->lock);
+    return room;
+}
+
+void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__task *task)
+{
+    uv_mutex_lock(&engine->lock);
+    task->job = false;
+    give(engine, &engine->follow_ups, task);
+    uv_mutex_unlock(&engine->lock);
+}
+
+bool shuf__engine_is_idle(const struct shuf__engine *engine)
+{
+    return engine->given == 0;
+}
+
+uint64_t shuf__engine_queued(struct shuf__engine *engine)
+{
+    uv_mutex_lock(&engine->lock);
+    uint64_t queued = engine->queued;
+    uv_mutex_unlock(&engine->lock);
+    return queued;
+}
+
+const struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
+{
+    return engine->backend;
+}
+
+static void free_engine(uv_handle_t *wake)
+{
+    struct shuf__engine *engine = wake->data;
+    uv_cond_destroy(&engine->changed);
+    uv_mutex_destroy(&engine->lock);
+    free(engine);
+}
+
+static shuf_status await_open(struct shuf__engine *engine, struct shuf__error *error)
+{
+    uv_mutex_lock(&engine->lock);
+    while (!engine->opened)
+        uv_cond_wait(&engine->changed, &engine->lock);
+    uv_mutex_unlock(&engine->lock);
+    *error = engine->error;
+    return error->status;
+}
+
+static shuf_status start_thread(struct shuf__engine *engine, struct shuf__error *error)
+{
+    int result = uv_thread_create(&engine->thread, drive, engine);
+    if (result)
+        return shuf__fail(error, SHUF_IO, "engine: thread: %s", uv_strerror(result));
+    if (await_open(engine, error) == SHUF_OK)
+        return SHUF_OK;
+    uv_thread_join(&engine->thread);
+    return error->status;
+}
+
+shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
+                               const struct shuf__engine_options *options,
+                               struct shuf__error *error)
+{
+    struct shuf__engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return shuf__fail(error, SHUF_NO_MEMORY, "engine: out of memory");
+    engine->options = *options;
+    queue_init(&engine->jobs);
+    queue_init(&engine->follow_ups);
+    queue_init(&engine->finished);
+    int result;
+    if ((result = uv_mutex_init(&engine->lock)) != 0)
+        goto free_memory;
+    if ((result = uv_cond_init(&engine->changed)) != 0)
+        goto destroy_lock;
+    if ((result = uv_async_init(loop, &engine->wake, deliver)) != 0)
+        goto destroy_cond;
+    engine->wake.data = engine;
+    if (start_thread(engine, error)) {
+        uv_close((uv_handle_t *)&engine->wake, free_engine);
+        return error->status;
+    }
+    *out = engine;
+    return SHUF_OK;
+destroy_cond:
+    uv_cond_destroy(&engine->changed);
+destroy_lock:
+    uv_mutex_destroy(&engine->lock);
+free_memory:
+    free(engine);
+    return shuf__fail(error, SHUF_IO, "engine: %s", uv_strerror(result));
+}
+
+void shuf__engine_stop(struct shuf__engine *engine)
+{
+    assert(shuf__engine_is_idle(engine));
+    uv_mutex_lock(&engine->lock);
+    engine->stop = true;
+    uv_cond_signal(&engine->changed);
+    uv_mutex_unlock(&engine->lock);
+    uv_thread_join(&engine->thread);
+    uv_close((uv_handle_t *)&engine->wake, free_engine);
+}

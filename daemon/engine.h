@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one thread that drives the device, so that the socket thread never waits
+ * for it. Tasks go to it through a bounded queue and come back to the loop.
+ */
+#ifndef SHUFD_ENGINE_H
+#define SHUFD_ENGINE_H
+
+#include "backend.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct shuf__engine;
+
+/* Embedded in whatever is to be done; must stay where it is until `done`. */
+struct shuf__task {
+    void (*run)(struct shuf__task *task, struct shuf__backend *backend); /* engine's thread */
+    void (*done)(struct shuf__task *task);                               /* loop's thread */
+    /* Set by the loop's thread when nobody waits for the task any more; `run`
+     * looks at it. It is run and done all the same, so that it can tidy up. */
+    atomic_bool cancelled;
+
+    /* the engine's own */
+    bool job;
+    struct shuf__task *next;
+};
+
+struct shuf__engine_options {
+    const char *backend; /* as shuf__backend_open() takes it */
+    unsigned threads;
+    uint64_t queue;              /* jobs that may wait while another runs */
+    void (*idle)(void *context); /* on the loop's thread: all that was given is done */
+    void *context;
+};
+
+/* Returns when the device is open, or why it is not. On success *error tells why
+ * better backends were passed over (see shuf__backend_open). */
+shuf_status shuf__engine_start(struct shuf__engine **engine, uv_loop_t *loop,
+                               const struct shuf__engine_options *options,
+                               struct shuf__error *error);
+
+/* Ends the thread and closes the device; the engine must be idle. Its memory goes
+ * when the loop has run once more. */
+void shuf__engine_stop(struct shuf__engine *engine);
+
+/* The rest is for the loop's thread. */
+
+/* Queues a job; false when the queue is full, and the task was not taken. */
+bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__task *task);
+
+/* Queues what follows from a job that was accepted (reading it, freeing it): never
+ * refused, and done before the next job starts. */
+void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__task *task);
+
+bool shuf__engine_is_idle(const struct shuf__engine *engine);
+
+/* Jobs waiting or running. */
+uint64_t shuf__engine_queued(struct shuf__engine *engine);
+
+/* Its names only: everything else is the engine thread's. */
+const struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);
+
+#endif

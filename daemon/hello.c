@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hello: agrees on the protocol's version, or names both and ends.
+ */
+#include "handlers.h"
+#include "server.h"
+
+#include <inttypes.h>
+
+void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *request)
+{
+    struct shuf__server *server = session->server;
+    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    Shuf__HelloReply hello = SHUF__HELLO_REPLY__INIT;
+    struct shuf__error error;
+    hello.version = SHUF__PROTOCOL_VERSION;
+    hello.daemon = (char *)SHUF__DAEMON;
+    hello.backend = (char *)(uintptr_t)backend->ops->name;
+    hello.device = (char *)(uintptr_t)backend->device;
+    reply.body_case = SHUF__REPLY__BODY_HELLO;
+    reply.hello = &hello;
+    if (request->hello->version != SHUF__PROTOCOL_VERSION) {
+        shuf__fail(&error, SHUF_VERSION,
+                   "protocol version %" PRIu32 ": expected %d, which " SHUF__DAEMON " speaks",
+                   request->hello->version, SHUF__PROTOCOL_VERSION);
+        shuf__session_refuse(session, &reply, &error);
+        return;
+    }
+    session->greeted = true;
+    shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: %.64s",
+              (long)session->peer.pid, (long)session->peer.uid, request->hello->client);
+    shuf__session_reply(session, &reply, NULL, 0);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See listener.h. The lock decides between two daemons that start at once; the
+ * connect that follows it notices a listener that knows nothing of the lock.
+ */
+#include "listener.h"
+
+#include "socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct ucred shuf__peer_of(int fd)
+{
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        peer = (struct ucred){0};
+    return peer;
+}
+
+static void command_of(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(name, (int)size, file))
+        snprintf(name, size, "unknown");
+    name[strcspn(name, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static shuf_status refuse_live(const struct shuf__listener *listener, struct ucred owner,
+                               struct shuf__error *error)
+{
+    char command[32];
+    const char *path = listener->address.sun_path;
+    if (owner.pid == 0)
+        return shuf__fail(error, SHUF_BUSY, "socket %s: in use, its owner is not known", path);
+    command_of(owner.pid, command, sizeof command);
+    return shuf__fail(error, SHUF_BUSY, "socket %s: in use by %s, pid %ld, uid %ld", path, command,
+                      (long)owner.pid, (long)owner.uid);
+}
+
+enum found { LIVE, STALE, NO_ANSWER };
+
+/* Whether anybody listens at the path; *owner only where somebody does. */
+static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
+{
+    *owner = (struct ucred){0};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return NO_ANSWER;
+    int result = connect(fd, (const struct sockaddr *)address, sizeof *address);
+    int cause = result == 0 ? 0 : errno;
+    if (result == 0)
+        *owner = shuf__peer_of(fd);
+    close(fd);
+    if (result == 0 || cause == EAGAIN)
+        return LIVE;
+    errno = cause;
+    return cause == ECONNREFUSED || cause == ENOENT ? STALE : NO_ANSWER;
+}
+
+/* The lock's holder, who wrote its pid there; it may be draining, its socket gone. */
+static shuf_status refuse_locked(struct shuf__listener *listener, struct shuf__error *error)
+{
+    struct ucred owner;
+    struct stat status;
+    char text[32] = "";
+    if (probe(&listener->address, &owner) != LIVE || owner.pid == 0) {
+        ssize_t length = pread(listener->lock, text, sizeof text - 1, 0);
+        owner.pid = length > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+        owner.uid = fstat(listener->lock, &status) == 0 ? status.st_uid : (uid_t)-1;
+    }
+    return refuse_live(listener, owner, error);
+}
+
+static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error *error)
+{
+    char path[sizeof listener->address.sun_path + 8], text[32];
+    snprintf(path, sizeof path, "%s.lock", listener->address.sun_path);
+    listener->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (listener->lock < 0)
+        return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", path, strerror(errno));
+    if (flock(listener->lock, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? refuse_locked(listener, error)
+                   : shuf__fail(error, SHUF_IO, "socket %s: lock: %s", path, strerror(errno));
+    int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(listener->lock, 0) != 0 ||
+        pwrite(listener->lock, text, (size_t)length, 0) != length)
+        return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", path, strerror(errno));
+    return SHUF_OK;
+}
+
+/* Removes a socket that nobody listens on, and nothing else. */
+static shuf_status make_way(struct shuf__listener *listener, struct shuf__error *error)
+{
+    const char *path = listener->address.sun_path;
+    struct stat status;
+    struct ucred owner;
+    if (lstat(path, &status) != 0)
+        return errno == ENOENT ? SHUF_OK
+                               : shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    if (!S_ISSOCK(status.st_mode))
+        return shuf__fail(error, SHUF_INVALID,
+                          "socket %s: something that is no socket stands there; expected a socket "
+                          "or nothing",
+                          path);
+    switch (probe(&listener->address, &owner)) {
+    case LIVE:
+        return refuse_live(listener, owner, error);
+    case NO_ANSWER:
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    case STALE:
+        break;
+    }
+    if (unlink(path) != 0 && errno != ENOENT)
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    return SHUF_OK;
+}
+
+static shuf_status find_group(const char *name, gid_t *gid, struct shuf__error *error)
+{
+    char *end;
+    *gid = (gid_t)-1; /* chown's "leave it" */
+    if (*name == '\0')
+        return SHUF_OK;
+    struct group *group = getgrnam(name);
+    unsigned long number = strtoul(name, &end, 10);
+    if (group)
+        *gid = group->gr_gid;
+    else if (strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1)
+        *gid = (gid_t)number;
+    else
+        return shuf__fail(error, SHUF_INVALID, "socket_group %.64s: no such group", name);
+    return SHUF_OK;
+}
+
+/* Until listen() every connect is refused, so owner and mode come in time. */
+static bool bind_and_listen(struct shuf__listener *listener, mode_t mode, gid_t group)
+{
+    const char *path = listener->address.sun_path;
+    struct stat status;
+    mode_t before = umask(0177);
+    int bound = bind(listener->fd, (struct sockaddr *)&listener->address, sizeof listener->address);
+    umask(before);
+    if (bound != 0)
+        return false;
+    if (lstat(path, &status) == 0) {
+        listener->device = status.st_dev;
+        listener->inode = status.st_ino;
+    }
+    return (group == (gid_t)-1 || chown(path, (uid_t)-1, group) == 0) && chmod(path, mode) == 0 &&
+           listen(listener->fd, SOMAXCONN) == 0;
+}
+
+static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
+                               struct shuf__error *error)
+{
+    listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener->fd < 0 || !bind_and_listen(listener, mode, group))
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", listener->address.sun_path,
+                          strerror(errno));
+    return SHUF_OK;
+}
+
+shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
+                                const char *group, struct shuf__error *error)
+{
+    gid_t gid;
+    *listener = (struct shuf__listener){.fd = -1, .lock = -1};
+    if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
+        find_group(group, &gid, error))
+        return error->status;
+    if (take_lock(listener, error) || make_way(listener, error) ||
+        open_socket(listener, mode, gid, error)) {
+        shuf__listener_close(listener);
+        shuf__listener_unlock(listener);
+        return error->status;
+    }
+    return SHUF_OK;
+}
+
+void shuf__listener_close(struct shuf__listener *listener)
+{
+    struct stat status;
+    const char *path = listener->address.sun_path;
+    if (listener->fd < 0)
+        return;
+    if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
+        status.st_ino == listener->inode)
+        unlink(path);
+    close(listener->fd);
+    listener->fd = -1;
+}
+
+void shuf__listener_unlock(struct shuf__listener *listener)
+{
+    if (listener->lock >= 0)
+        close(listener->lock);
+    listener->lock = -1;
+}

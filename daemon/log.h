@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The daemon's log: one line an event, to stderr, which the service manager
+ * keeps. Under the journal each line carries its priority.
+ */
+#ifndef SHUFD_LOG_H
+#define SHUFD_LOG_H
+
+#include <stdbool.h>
+
+/* Weightiest first. */
+enum shuf__log_level {
+    SHUF__LOG_ERROR,
+    SHUF__LOG_WARNING,
+    SHUF__LOG_INFO,
+    SHUF__LOG_DEBUG,
+};
+
+struct shuf__log {
+    enum shuf__log_level level; /* lighter lines are left out */
+    bool journal;               /* stderr is the journal's: prefix <6> and so on */
+};
+
+void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);
+
+/* Safe from any thread: a line is one write. */
+void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "error", "warning", "info", "debug" */
+const char *shuf__log_level_name(enum shuf__log_level level);
+
+/* Replaces what is not printable ASCII by '?': text of a client must neither
+ * break a line nor reach a terminal as commands. */
+void shuf__make_printable(char *text);
+
+#endif

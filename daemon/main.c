@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shufd: reads the command line and the configuration, then serves.
+ */
+#include "config.h"
+#include "log.h"
+#include "server.h"
+
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+const char *argp_program_version = SHUF__DAEMON;
+
+enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG };
+
+static const struct argp_option options[] = {
+    {"config", 'c', "FILE", 0, "Read the configuration from FILE", 0},
+    {"socket", 's', "PATH", 0, "Listen on PATH instead of the configured socket", 0},
+    {"backend", 'b', "SPEC", 0,
+     "Compute with SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
+    {"check", OPTION_CHECK, NULL, 0, "Open the backend, print its device and exit", 0},
+    {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
+     "Print the configuration in force, every key explained, and exit", 0},
+    {0},
+};
+
+struct arguments {
+    const char *config, *socket, *backend;
+    bool check, print_config;
+};
+
+static error_t take_option(int key, char *value, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case 'c':
+        arguments->config = value;
+        return 0;
+    case 's':
+        arguments->socket = value;
+        return 0;
+    case 'b':
+        arguments->backend = value;
+        return 0;
+    case OPTION_CHECK:
+        arguments->check = true;
+        return 0;
+    case OPTION_PRINT_CONFIG:
+        arguments->print_config = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "%s: expected no such argument", value);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The exit code, EX_OK when *config holds what is in force. */
+static int configure(struct shuf__config *config, const struct arguments *arguments,
+                     struct shuf__error *error)
+{
+    shuf__config_init(config);
+    if (arguments->config && shuf__config_read(config, arguments->config, error))
+        return EX_CONFIG;
+    if (arguments->socket && shuf__config_set(config, "socket", arguments->socket, error))
+        return EX_USAGE;
+    if (arguments->backend && shuf__config_set(config, "backend", arguments->backend, error))
+        return EX_USAGE;
+    return EX_OK;
+}
+
+static int check_backend(const struct shuf__config *config, const struct shuf__log *log)
+{
+    struct shuf__backend *backend;
+    struct shuf__error error;
+    if (shuf__backend_open(config->backend, (unsigned)config->threads, &backend, &error)) {
+        shuf__log(log, SHUF__LOG_ERROR, "%s", error.text);
+        return EX_UNAVAILABLE;
+    }
+    printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
+    backend->ops->close(backend);
+    return EX_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp parser = {
+        .options = options,
+        .parser = take_option,
+        .doc = "Serves permutations, computed on a GPU or on this machine's processors, to its "
+               "processes over a Unix socket.",
+    };
+    struct arguments arguments = {0};
+    struct shuf__config config;
+    struct shuf__log log;
+    struct shuf__error error;
+    shuf__log_init(&log, SHUF__LOG_INFO);
+    argp_err_exit_status = EX_USAGE;
+    argp_parse(&parser, argc, argv, 0, NULL, &arguments);
+    int code = configure(&config, &arguments, &error);
+    if (code != EX_OK) {
+        shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
+        return code;
+    }
+    log.level = (enum shuf__log_level)config.log_level;
+    if (arguments.print_config) {
+        shuf__config_print(&config, stdout);
+        return EX_OK;
+    }
+    if (arguments.check)
+        return check_backend(&config, &log);
+    signal(SIGPIPE, SIG_IGN);
+    return shuf__server_run(&config, &log);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server.h. It ends in three steps: a drain, which answers what was accepted;
+ * by force, which cancels it, when asked twice or too slow; and out of patience with
+ * a device that does not even stop.
+ */
+#include "server.h"
+
+#include "session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum {
+    ACCEPTS_PER_TURN = 64,
+    ACCEPT_AGAIN_MS = 100,
+    RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
+    DEVICE_FAILED_MS = 1000,   /* for the last answers of a daemon whose device is gone */
+    FORCED_END_MS = 5000,      /* for the running job to notice that it is cancelled */
+};
+
+/* ---- the end ---- */
+
+static void close_handle(void *handle)
+{
+    uv_handle_t *h = handle;
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+static void close_handles(struct shuf__server *server)
+{
+    close_handle(&server->accept);
+    close_handle(&server->accept_again);
+    close_handle(&server->deadline);
+    close_handle(&server->terminate);
+    close_handle(&server->interrupt);
+}
+
+/* Ends the loop once nobody is connected and nothing is under way. */
+static void settle(struct shuf__server *server)
+{
+    if (!server->draining || server->ended || !LIST_EMPTY(&server->sessions) ||
+        !shuf__engine_is_idle(server->engine))
+        return;
+    server->ended = true;
+    close_handles(server);
+    shuf__engine_stop(server->engine);
+}
+
+static void on_idle(void *context)
+{
+    settle(context);
+}
+
+void shuf__server_forget(struct shuf__server *server, struct shuf__session *session)
+{
+    LIST_REMOVE(session, link);
+    server->clients--;
+    settle(server);
+}
+
+/* Calls `end` for each session, any of which may leave the list. */
+static void for_each_session(struct shuf__server *server, void (*end)(struct shuf__session *))
+{
+    struct shuf__session *session = LIST_FIRST(&server->sessions);
+    while (session) {
+        struct shuf__session *next = LIST_NEXT(session, link);
+        end(session);
+        session = next;
+    }
+}
+
+static void on_patience_lost(uv_timer_t *timer)
+{
+    struct shuf__server *server = timer->data;
+    shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
+    _exit(EX_SOFTWARE);
+}
+
+static void force(struct shuf__server *server, const char *why)
+{
+    if (server->forced)
+        return;
+    server->forced = true;
+    if (server->exit_code == EX_OK)
+        server->exit_code = EX_TEMPFAIL;
+    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cancelling the work of %" PRIu64 " clients", why,
+              server->clients);
+    uv_timer_start(&server->deadline, on_patience_lost, FORCED_END_MS, 0);
+    for_each_session(server, shuf__session_close);
+}
+
+static void on_drain_timeout(uv_timer_t *timer)
+{
+    force(timer->data, "drain_timeout_ms is over");
+}
+
+static void drain(struct shuf__server *server, uint64_t timeout_ms)
+{
+    server->draining = true;
+    uv_poll_stop(&server->accept);
+    uv_timer_stop(&server->accept_again);
+    shuf__listener_close(&server->listener);
+    uv_timer_start(&server->deadline, on_drain_timeout, timeout_ms, 0);
+    for_each_session(server, shuf__session_drain);
+    settle(server);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct shuf__server *server = handle->data;
+    const char *name = number == SIGTERM ? "SIGTERM" : "SIGINT";
+    if (server->draining) {
+        force(server, name);
+        return;
+    }
+    shuf__log(server->log, SHUF__LOG_INFO, "%s: draining, %" PRIu64 " clients, %" PRIu64 " jobs",
+              name, server->clients, shuf__engine_queued(server->engine));
+    drain(server, server->config->drain_timeout_ms);
+}
+
+void shuf__server_device_failed(struct shuf__server *server, const struct shuf__error *error)
+{
+    if (server->exit_code == EX_OK)
+        shuf__log(server->log, SHUF__LOG_ERROR, "the device failed, ending: %s", error->text);
+    server->exit_code = EX_IOERR;
+    if (!server->draining)
+        drain(server, DEVICE_FAILED_MS);
+}
+
+/* ---- accepting ---- */
+
+/* A fresh socket has room for one reply, so this never waits. What the client has
+ * said by now is read, or it would see a reset instead of the end. */
+static void refuse(struct shuf__server *server, int fd)
+{
+    uint8_t bytes[512];
+    char text[SHUF__ERROR_TEXT];
+    struct shuf__error error;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    shuf__fail(&error, SHUF_BUSY, "clients: %" PRIu64 " are connected, as many as may; try again",
+               server->clients);
+    memcpy(text, error.text, sizeof text);
+    reply.status = SHUF_BUSY;
+    reply.message = text;
+    size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
+    assert(size > 0);
+    if (send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size) {
+        shutdown(fd, SHUT_WR);
+        while (recv(fd, bytes, sizeof bytes, MSG_TRUNC) == sizeof bytes)
+            continue;
+    }
+    close(fd);
+    shuf__log(server->log, SHUF__LOG_DEBUG, "client refused: %s", error.text);
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events);
+
+static void accept_again(uv_timer_t *timer)
+{
+    struct shuf__server *server = timer->data;
+    uv_poll_start(&server->accept, UV_READABLE, on_connection);
+}
+
+/* Without descriptors or memory the loop would spin on a connection that it
+ * cannot take; a little later some client may have left. */
+static void pause_accepting(struct shuf__server *server)
+{
+    shuf__log(server->log, SHUF__LOG_WARNING, "accept: %s; trying again in %d ms", strerror(errno),
+              ACCEPT_AGAIN_MS);
+    uv_poll_stop(&server->accept);
+    uv_timer_start(&server->accept_again, accept_again, ACCEPT_AGAIN_MS, 0);
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+    struct shuf__server *server = poll->data;
+    (void)status; /* accept4 tells what is wrong */
+    (void)events;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        int fd = accept4(server->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && errno == EAGAIN)
+            return;
+        if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {
+            pause_accepting(server);
+            return;
+        }
+        if (fd >= 0 && server->clients >= server->clients_limit)
+            refuse(server, fd);
+        else if (fd >= 0)
+            shuf__session_open(server, fd);
+    }
+}
+
+/* ---- the start ---- */
+
+static void run_measure(struct shuf__task *task, struct shuf__backend *backend)
+{
+    struct shuf__server *server =
+        (struct shuf__server *)((char *)task - offsetof(struct shuf__server, measure));
+    uint64_t left;
+    struct shuf__error error;
+    if (shuf__budget_left(&server->budget, backend, &left, &error))
+        shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
+}
+
+/* The budget is known: status has something to tell from the first client on. */
+static void start_accepting(struct shuf__task *task)
+{
+    struct shuf__server *server =
+        (struct shuf__server *)((char *)task - offsetof(struct shuf__server, measure));
+    if (server->draining)
+        return;
+    uv_poll_start(&server->accept, UV_READABLE, on_connection);
+    shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
+}
+
+static void limit_clients(struct shuf__server *server)
+{
+    struct rlimit files;
+    server->clients_limit = server->config->clients;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files); /* where it fails, the old limit counts */
+    getrlimit(RLIMIT_NOFILE, &files);
+    uint64_t room = files.rlim_cur > RESERVED_DESCRIPTORS + 1
+                        ? (uint64_t)files.rlim_cur - RESERVED_DESCRIPTORS
+                        : 1;
+    if (room >= server->clients_limit)
+        return;
+    server->clients_limit = room;
+    shuf__log(server->log, SHUF__LOG_WARNING,
+              "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files",
+              server->config->clients, room);
+}
+
+static void init_handles(struct shuf__server *server)
+{
+    uv_timer_init(&server->loop, &server->accept_again);
+    uv_timer_init(&server->loop, &server->deadline);
+    server->accept.data = server->accept_again.data = server->deadline.data = server;
+    server->terminate.data = server->interrupt.data = server;
+}
+
+/* Whatever fails here is the system's lack of descriptors or memory. */
+static int start_handles(struct shuf__server *server)
+{
+    int result;
+    if ((result = uv_poll_init(&server->loop, &server->accept, server->listener.fd)) != 0)
+        return result;
+    if ((result = uv_signal_init(&server->loop, &server->terminate)) != 0 ||
+        (result = uv_signal_init(&server->loop, &server->interrupt)) != 0 ||
+        (result = uv_signal_start(&server->terminate, on_signal, SIGTERM)) != 0)
+        return result;
+    return uv_signal_start(&server->interrupt, on_signal, SIGINT);
+}
+
+static shuf_status start_engine(struct shuf__server *server, struct shuf__error *error)
+{
+    const struct shuf__config *config = server->config;
+    struct shuf__engine_options options = {
+        .backend = config->backend,
+        .threads = (unsigned)config->threads,
+        .queue = config->queue,
+        .idle = on_idle,
+        .context = server,
+    };
+    error->text[0] = '\0';
+    if (shuf__engine_start(&server->engine, &server->loop, &options, error))
+        return error->status;
+    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    if (strcmp(config->backend, "auto") == 0 && error->text[0])
+        shuf__log(server->log, SHUF__LOG_INFO, "passed over: %s", error->text);
+    shuf__log(server->log, SHUF__LOG_INFO, "backend %s: %s (%s)", backend->ops->name,
+              backend->device, backend->device_id);
+    return SHUF_OK;
+}
+
+static int fail(struct shuf__server *server, int exit_code, const char *text)
+{
+    shuf__log(server->log, SHUF__LOG_ERROR, "%s", text);
+    return exit_code;
+}
+
+/* Acquires in order; the exit code, EX_OK when all stands. */
+static int start(struct shuf__server *server)
+{
+    struct shuf__error error;
+    const struct shuf__config *config = server->config;
+    if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
+                            config->socket_group, &error))
+        return fail(server, EX_CANTCREAT, error.text);
+    init_handles(server);
+    int result = start_handles(server);
+    if (result)
+        return fail(server, EX_OSERR, uv_strerror(result));
+    if (start_engine(server, &error))
+        return fail(server, EX_UNAVAILABLE, error.text);
+    limit_clients(server);
+    uv_update_time(&server->loop);
+    server->start_ms = uv_now(&server->loop);
+    server->measure.run = run_measure;
+    server->measure.done = start_accepting;
+    shuf__engine_follow_up(server->engine, &server->measure);
+    return EX_OK;
+}
+
+static void close_every_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    close_handle(handle);
+}
+
+int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log)
+{
+    struct shuf__server *server = calloc(1, sizeof *server);
+    if (!server || uv_loop_init(&server->loop) != 0) {
+        shuf__log(log, SHUF__LOG_ERROR, "no memory or descriptors to start with");
+        free(server);
+        return EX_OSERR;
+    }
+    server->config = config;
+    server->log = log;
+    server->budget.configured = config->memory;
+    LIST_INIT(&server->sessions);
+    int code = start(server);
+    if (code != EX_OK)
+        uv_walk(&server->loop, close_every_handle, NULL);
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    int busy = uv_loop_close(&server->loop);
+    assert(busy == 0);
+    (void)busy;
+    shuf__listener_close(&server->listener);
+    shuf__listener_unlock(&server->listener);
+    if (code == EX_OK) {
+        code = server->exit_code;
+        shuf__log(log, SHUF__LOG_INFO, "ended, %" PRIu64 " permutations served", server->served);
+    }
+    free(server);
+    return code;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The daemon as a whole: the loop, who is connected, and how it ends.
+ */
+#ifndef SHUFD_SERVER_H
+#define SHUFD_SERVER_H
+
+#include "config.h"
+#include "engine.h"
+#include "listener.h"
+#include "log.h"
+#include "message.h"
+#include "result.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#define SHUF__DAEMON "shufd " SHUF_VERSION_TEXT
+
+struct shuf__session;
+
+struct shuf__server {
+    const struct shuf__config *config;
+    const struct shuf__log *log;
+    uv_loop_t loop;
+    uv_poll_t accept;
+    uv_timer_t accept_again; /* after running out of descriptors */
+    uv_timer_t deadline;     /* of the drain, then of the end */
+    uv_signal_t terminate, interrupt;
+    struct shuf__listener listener;
+    struct shuf__engine *engine;
+    struct shuf__budget budget;
+    LIST_HEAD(, shuf__session) sessions;
+    uint64_t clients, clients_limit, served, start_ms;
+    struct shuf__task measure; /* the first look at the device's memory */
+    bool draining, forced, ended;
+    int exit_code;
+    struct shuf__arena arena; /* of the request being handled */
+};
+
+/* Serves until SIGTERM or SIGINT; the exit code (sysexits.h). */
+int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log);
+
+/* ---- For sessions ---- */
+
+/* A session is over: its place is free. */
+void shuf__server_forget(struct shuf__server *server, struct shuf__session *session);
+
+/* The device failed: nothing that it holds can be trusted, so the daemon ends and
+ * its service manager starts it anew. */
+void shuf__server_device_failed(struct shuf__server *server, const struct shuf__error *error);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One connection: bytes to frames to requests, replies and bulk back. One
+ * request is worked on at a time, and nothing is read meanwhile: a client that
+ * does not take its answers is not asked for more work.
+ */
+#ifndef SHUFD_SESSION_H
+#define SHUFD_SESSION_H
+
+#include "bulk.h"
+#include "message.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+struct shuf__server;
+
+enum { SHUF__REPLY_MAX = 4096 };
+
+enum shuf__session_state {
+    SHUF__SESSION_READING,   /* for the next request */
+    SHUF__SESSION_WORKING,   /* the engine has it */
+    SHUF__SESSION_SENDING,   /* the reply and its bulk */
+    SHUF__SESSION_LINGERING, /* the last word is sent; the peer may read it */
+    SHUF__SESSION_CLOSED,    /* memory is kept while `holds` > 0 */
+};
+
+struct shuf__session {
+    struct shuf__server *server;
+    LIST_ENTRY(shuf__session) link;
+    struct ucred peer;
+    int fd;
+    uv_poll_t poll;
+    uv_timer_t deadline; /* of a frame, or of lingering */
+    int watched;         /* what poll is asked to watch */
+    unsigned holds;      /* handles not yet closed, tasks not yet done */
+    enum shuf__session_state state;
+    bool greeted;
+    bool last;   /* the reply on its way is the last */
+    uint64_t id; /* of the request at hand */
+    struct shuf__task *task;
+
+    size_t begin, end; /* received and not yet handled */
+    size_t reply_sent, reply_size;
+    struct shuf__bulk bulk;
+    uint8_t reply[SHUF__REPLY_MAX];
+    uint8_t received[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
+};
+
+/* Takes the accepted, non-blocking socket over, also when it fails. */
+void shuf__session_open(struct shuf__server *server, int fd);
+
+/* Ends it now: work is cancelled, nothing more is sent. */
+void shuf__session_close(struct shuf__session *session);
+
+/* The daemon drains: closes it unless an answer is under way, which will be its last. */
+void shuf__session_drain(struct shuf__session *session);
+
+/* ---- For request handlers ---- */
+
+/* Sends `reply` under the request's id, and then `size` bytes of `result`, which
+ * it takes over; NULL for none. */
+void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
+                         struct shuf__result *result, uint64_t size);
+
+/* Sends a failure. */
+void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error);
+
+/* The same, and closes the connection when it is sent; `reply` may carry a body. */
+void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
+                          const struct shuf__error *error);
+
+/* The engine has the request's task; its `done` calls shuf__session_resume first. */
+void shuf__session_work(struct shuf__session *session, struct shuf__task *task);
+
+/* True when the client is still there and must get a reply. Either way `done` ends with
+ * shuf__session_continue, after which the session may be gone. */
+bool shuf__session_resume(struct shuf__session *session);
+void shuf__session_continue(struct shuf__session *session);
+
+#endif
