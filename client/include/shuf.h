@@ -48,7 +48,8 @@ typedef struct shuf shuf;
  * one stands, else /run/shufd/shufd.sock.
  *
  * *handle is set on failure too (NULL only when memory is out), so that
- * shuf_message() can tell why, and is always given back by shuf_close().
+ * shuf_message() can tell why, and is always given back by shuf_close(). A
+ * handle that found no daemon may be used: its next call tries again.
  * Fails with SHUF_INVALID (a path too long for a socket), SHUF_NO_DAEMON,
  * SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
  * SHUF_TIMEOUT (no answer to the greeting in 10 s) or SHUF_IO. */
