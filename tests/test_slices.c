@@ -8,6 +8,8 @@
 #include "support/jobs.h"
 #include "support/random.h"
 
+#include "shuf/philox24.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,23 @@ static void edges_of_slices(void **state)
         check_slice(n, 0, most(n, 0, half + 1), half + 1);
         check_slice(n, 0, most(n, 0, 3), 3);
         check_slice(n, half, most(n, half, 7), 7);
+    }
+}
+
+/* Values on both sides of every place where a tile of the domain may begin,
+ * each as the last one asked for: a backend that stops early must not stop there. */
+static void ends_at_tiles(void **state)
+{
+    (void)state;
+    enum { N = 20001, DOMAIN = 32768, STEP = 512 };
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, N, 7, 0);
+    shuf_philox24 f = shuf_philox24_make(N, 7, 0);
+    job.count = 1;
+    for (uint64_t x = 0, kept = 0; x < DOMAIN; x++) {
+        if (x % STEP == 0)
+            for (job.offset = kept ? kept - 1 : 0; job.offset <= kept; job.offset++)
+                jobs_check(&job);
+        kept += shuf_philox24_forward(&f, x) < N;
     }
 }
 
@@ -163,10 +182,10 @@ static void random_jobs(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_of_slices),   cmocka_unit_test(shards_wrap),
-        cmocka_unit_test(powers_of_two),     cmocka_unit_test(batches),
-        cmocka_unit_test(batches_of_slices), cmocka_unit_test(beyond_32_bits),
-        cmocka_unit_test(random_jobs),
+        cmocka_unit_test(edges_of_slices), cmocka_unit_test(ends_at_tiles),
+        cmocka_unit_test(shards_wrap),     cmocka_unit_test(powers_of_two),
+        cmocka_unit_test(batches),         cmocka_unit_test(batches_of_slices),
+        cmocka_unit_test(beyond_32_bits),  cmocka_unit_test(random_jobs),
     };
     backend = jobs_open(argc == 2 ? argv[1] : "");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
