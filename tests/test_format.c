@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of shufctl that turn bytes into text: values that arrive cut
+ * anywhere, and quantities for people at the edges of their units.
+ */
+#include "output.h"
+#include "support/cmocka_all.h"
+#include "support/random.h"
+#include "text.h"
+#include "units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 3, COUNT = 20001, VALUES = ROWS * COUNT };
+
+static void fill(void *values, unsigned width)
+{
+    for (int i = 0; i < VALUES; i++) {
+        uint64_t value = random_u64() >> random_below(64);
+        if (width == 4)
+            ((uint32_t *)values)[i] = (uint32_t)value;
+        else
+            ((uint64_t *)values)[i] = value;
+    }
+}
+
+/* By printf, in another way than text.c. */
+static size_t expect_text(const void *values, unsigned width, bool batch, char *out)
+{
+    size_t size = 0;
+    for (int i = 0; i < VALUES; i++)
+        size += (size_t)sprintf(out + size, "%" PRIu64 "%c",
+                                width == 4 ? ((const uint32_t *)values)[i]
+                                           : ((const uint64_t *)values)[i],
+                                batch && i % COUNT != COUNT - 1 ? ' ' : '\n');
+    return size;
+}
+
+/* Pieces of 0 to 19 bytes, so that values are cut in every place. */
+static void write_in_pieces(struct shuf__text *text, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        size_t piece = random_below(20);
+        piece = piece < size ? piece : size;
+        assert_true(shuf__text_write(text, bytes, piece));
+        bytes += piece;
+        size -= piece;
+    }
+    assert_true(shuf__text_flush(text));
+}
+
+static void check_cuts(unsigned width, bool batch)
+{
+    static struct shuf__text text;
+    static char expected[VALUES * 21 + 1], got[VALUES * 21 + 1];
+    static uint64_t values[VALUES];
+    shuf_shape shape = {.rows = ROWS, .count = COUNT, .width = width};
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    struct shuf__output output = {.fd = fileno(file), .name = "test"};
+    fill(values, width);
+    size_t size = expect_text(values, width, batch, expected);
+    shuf__text_start(&text, &output, &shape, batch);
+    write_in_pieces(&text, (const uint8_t *)values, (size_t)VALUES * width);
+    rewind(file);
+    assert_int_equal(fread(got, 1, sizeof got, file), size);
+    assert_memory_equal(got, expected, size);
+    fclose(file);
+}
+
+static void values_cut_anywhere(void **state)
+{
+    (void)state;
+    random_start("values_cut_anywhere");
+    check_cuts(4, false);
+    check_cuts(4, true);
+    check_cuts(8, false);
+    check_cuts(8, true);
+}
+
+static void times(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t ns;
+        const char *text;
+    } rows[] = {
+        {0, "0 ns"},
+        {999, "999 ns"},
+        {1000, "1.000 us"},
+        {1234567, "1.235 ms"},
+        {12345678, "12.35 ms"},
+        {999499999, "999.5 ms"},
+        {999999999, "1.000 s"},
+        {123456789012, "123.5 s"},
+        {12345678901234, "12345.7 s"},
+    };
+    char text[SHUF__UNITS_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(shuf__units_time(text, rows[i].ns), rows[i].text);
+}
+
+static void sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0, "0 B"},         {40, "40 B"},        {999, "999 B"},          {1000, "1.00 kB"},
+        {999499, "999 kB"}, {999500, "1.00 MB"}, {4000000000, "4.00 GB"}, {UINT64_MAX, "18.4 EB"},
+    };
+    char text[SHUF__UNITS_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(shuf__units_bytes(text, rows[i].bytes), rows[i].text);
+}
+
+static void rates(void **state)
+{
+    (void)state;
+    char text[SHUF__UNITS_TEXT];
+    assert_string_equal(shuf__units_rate(text, 1000000000, 10515247108), "95.1 M values/s");
+    assert_string_equal(shuf__units_rate(text, 1000000000, 10000000), "100 G values/s");
+    assert_string_equal(shuf__units_rate(text, 10, 1000000000), "10.0 values/s");
+    assert_string_equal(shuf__units_rate(text, 10, 0), "-");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_cut_anywhere),
+        cmocka_unit_test(times),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(rates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
