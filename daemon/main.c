@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-const char *argp_program_version = SHUF__DAEMON;
+SHUF_API const char *argp_program_version = SHUF__DAEMON; /* for libc to find */
 
 enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG };
 

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a real shufd does with proper, clumsy and hostile clients: each gets its
+ * status and one line that says why, and the others never notice.
+ */
+#include "wire.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static const char *backend;
+
+/* One daemon for all tests that need no settings of their own. */
+static struct harness shared;
+
+static int start_shared(void **state)
+{
+    (void)state;
+    return harness_start(&shared, backend, NULL) ? 0 : -1;
+}
+
+static int stop_shared(void **state)
+{
+    (void)state;
+    return harness_stop(&shared) ? 0 : -1;
+}
+
+/* A daemon with a configuration of its own. */
+static void start_with(struct harness *h, const char *config)
+{
+    static char path[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", path, NULL};
+    assert_true(harness_prepare(h, backend, extra));
+    snprintf(path, sizeof path, "%s/conf", h->directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(config, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(harness_restart(h));
+}
+
+static size_t count_descriptors(pid_t pid)
+{
+    char path[64];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+/* Memory that the process alone has written to. */
+static uint64_t private_bytes(pid_t pid)
+{
+    char path[64], line[256];
+    uint64_t kib = 0, part;
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "Private_Dirty: %" SCNu64, &part) == 1)
+            kib += part;
+    fclose(file);
+    return kib * 1024;
+}
+
+static void await_memory_free(const struct harness *h)
+{
+    for (int waited = 0; wire_status(h).memory_used != 0; waited += 5) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+}
+
+/* ---- the conversation ---- */
+
+static void test_handshake(void **state)
+{
+    (void)state;
+    struct wire *w = wire_open(&shared);
+    wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_HELLO);
+    assert_int_equal(reply->hello->version, SHUF__PROTOCOL_VERSION);
+    assert_memory_equal(reply->hello->daemon, "shufd ", 6);
+    assert_memory_equal(reply->hello->backend, backend, strlen(reply->hello->backend));
+    assert_true(*reply->hello->device);
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+static void test_wrong_version(void **state)
+{
+    (void)state;
+    struct wire *w = wire_open(&shared);
+    wire_send_hello(w, 9);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_VERSION, "protocol version 9: expected 1");
+    assert_int_equal(reply->id, w->id);
+    assert_int_equal(reply->hello->version, SHUF__PROTOCOL_VERSION);
+    wire_expect_end(w);
+    wire_close(w);
+}
+
+static void test_hello_comes_first_and_once(void **state)
+{
+    (void)state;
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct wire *w = wire_open(&shared);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_PROTOCOL, "expected hello");
+    wire_expect_end(w);
+    wire_close(w);
+    w = wire_greet(&shared);
+    wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+    wire_expect(w, SHUF_PROTOCOL, "hello: expected once");
+    wire_expect_end(w);
+    wire_close(w);
+}
+
+static void expect_refused(bool greet, const void *bytes, size_t size, const char *text)
+{
+    struct wire *w = greet ? wire_greet(&shared) : wire_open(&shared);
+    wire_send_bytes(w, bytes, size);
+    wire_expect(w, SHUF_PROTOCOL, text);
+    wire_expect_end(w);
+    wire_close(w);
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const uint8_t noise[] = {8, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255};
+    static const uint8_t empty[] = {0, 0, 0, 0, 1, 2, 3};
+    static const uint8_t large[] = {1, 0, 1, 0};
+    static const uint8_t unknown[] = {4, 0, 0, 0, 0x08, 0x01, 0x7a, 0x00}; /* field 15 */
+    static const uint8_t no_body[] = {2, 0, 0, 0, 0x08, 0x05};
+    static uint8_t flood[1 << 20];
+    memset(flood, 0xa5, sizeof flood);
+    for (int greet = 0; greet < 2; greet++) {
+        expect_refused(greet, http, sizeof http - 1, "frame length 542393671: expected 1 to 65536");
+        expect_refused(greet, noise, sizeof noise, "frame of 8 bytes: expected a request");
+        expect_refused(greet, empty, sizeof empty, "frame length 0: expected");
+        expect_refused(greet, large, sizeof large, "frame length 65537: expected");
+        expect_refused(greet, unknown, sizeof unknown, "no body that is known");
+        expect_refused(greet, no_body, sizeof no_body, "no body that is known");
+        expect_refused(greet, flood, sizeof flood, "frame length 2779096485");
+    }
+}
+
+/* A frame whose fields are each allowed and whose unpacked form would be large. */
+static void test_greedy_frame(void **state)
+{
+    (void)state;
+    static uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
+    size_t used = SHUF__FRAME_HEADER;
+    while (used + 2 <= sizeof frame) {
+        frame[used++] = 0x22; /* another Status, to be merged */
+        frame[used++] = 0x00;
+    }
+    shuf__frame_header(frame, used - SHUF__FRAME_HEADER);
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    wire_send_bytes(w, frame, used);
+    const Shuf__Reply *reply = wire_receive(w);
+    assert_true(reply->status == SHUF_OK || reply->status == SHUF_PROTOCOL);
+    wire_check_alive(other);
+    wire_close(w);
+    wire_close(other);
+}
+
+static void test_byte_by_byte(void **state)
+{
+    (void)state;
+    uint8_t frame[256];
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct wire *w = wire_greet(&shared);
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    size_t size = wire_pack(w, &request, frame, sizeof frame);
+    for (size_t i = 0; i < size; i++) {
+        wire_send_bytes(w, frame + i, 1);
+        usleep(500);
+    }
+    assert_int_equal(wire_expect(w, SHUF_OK, "")->permute->count, 10);
+    wire_close(w);
+}
+
+static void test_pipeline(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 200 };
+    static uint8_t bytes[REQUESTS * 64];
+    size_t used = 0;
+    struct wire *w = wire_greet(&shared);
+    for (uint64_t i = 1; i <= REQUESTS; i++) {
+        Shuf__Request request = SHUF__REQUEST__INIT;
+        Shuf__Permute permute = wire_permutation(i, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        Shuf__Status status = SHUF__STATUS__INIT;
+        if (i % 3) {
+            request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+            request.permute = &permute;
+        } else {
+            request.body_case = SHUF__REQUEST__BODY_STATUS;
+            request.status = &status;
+        }
+        used += wire_pack(w, &request, bytes + used, sizeof bytes - used);
+    }
+    wire_send_bytes(w, bytes, used);
+    for (uint64_t i = 1; i <= REQUESTS; i++) {
+        uint32_t values[REQUESTS];
+        w->id = i + 1; /* hello had the first */
+        const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+        assert_int_equal(reply->bulk_bytes, i % 3 ? 4 * i : 0);
+        wire_read_bulk(w, values, reply->bulk_bytes);
+    }
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+static void test_status(void **state)
+{
+    (void)state;
+    Shuf__StatusReply before = wire_status(&shared);
+    struct wire *w = wire_greet(&shared);
+    wire_check_alive(w);
+    Shuf__StatusReply after = wire_status(&shared);
+    assert_int_equal(before.pid, shared.pid);
+    assert_int_equal(after.served, before.served + 1);
+    assert_true(after.clients >= 2); /* those that have just left may still count */
+    assert_int_equal(after.queued, 0);
+    assert_int_equal(after.queue_limit, 1024);
+    assert_true(after.memory_limit > 0);
+    assert_true(after.uptime_ms >= before.uptime_ms);
+    wire_close(w);
+}
+
+static void test_summary(void **state)
+{
+    (void)state;
+    static const uint64_t head[] = {5, 9, 8, 0}, tail[] = {2, 4, 3, 7};
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct wire *w = wire_greet(&shared);
+    wire_send_permute(w, &permute);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->bulk_bytes, 0);
+    assert_string_equal(reply->permute->algorithm, "philox24");
+    assert_int_equal(reply->permute->dtype, SHUF__DTYPE__DTYPE_U32);
+    assert_int_equal(reply->permute->bytes, 40);
+    assert_int_equal(reply->permute->fingerprint, 0);
+    assert_int_equal(reply->permute->n_head, 4);
+    assert_int_equal(reply->permute->n_tail, 4);
+    assert_memory_equal(reply->permute->head, head, sizeof head);
+    assert_memory_equal(reply->permute->tail, tail, sizeof tail);
+
+    permute.n = 5; /* head and tail do not overlap */
+    permute.fingerprint = true;
+    wire_send_permute(w, &permute);
+    reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->permute->n_head, 4);
+    assert_int_equal(reply->permute->n_tail, 1);
+    assert_int_not_equal(reply->permute->fingerprint, 0);
+    wire_close(w);
+}
+
+/* world > n with drop_last: no values, however many epochs. */
+static void test_empty_shard(void **state)
+{
+    (void)state;
+    Shuf__Shard shard = SHUF__SHARD__INIT;
+    Shuf__Permute permute = wire_permutation(3, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    shard.world = 4;
+    shard.drop_last = true;
+    permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
+    permute.shard = &shard;
+    permute.epochs = UINT64_C(1) << 60;
+    permute.fingerprint = true;
+    struct wire *w = wire_greet(&shared);
+    wire_send_permute(w, &permute);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->permute->count, 0);
+    assert_int_equal(reply->permute->n_head + reply->permute->n_tail, 0);
+    assert_int_equal(reply->bulk_bytes, 0);
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+/* ---- bad requests ---- */
+
+static void test_bad_permutes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *algorithm;
+        uint64_t n, epochs;
+        int dtype, transport;
+        shuf_status status;
+        const char *text;
+    } rows[] = {
+        {"", 0, 0, 0, 0, SHUF_INVALID, "n 0: expected 1 to 2^62"},
+        {"", (UINT64_C(1) << 62) + 1, 0, 0, 0, SHUF_INVALID, "n 4611686018427387905: expected"},
+        {"foo", 10, 0, 0, 0, SHUF_INVALID, "algorithm \"foo\": expected philox24 or lcg"},
+        {"a\nb\x1b[2J", 10, 0, 0, 0, SHUF_INVALID, "algorithm \"a?b?[2J\": expected"},
+        {"", (UINT64_C(1) << 32) + 1, 0, 1, 0, SHUF_INVALID,
+         "dtype u32: too small for n = 4294967297"},
+        {"", 10, 0, 17, 0, SHUF_INVALID, "dtype 17: expected u32, u64 or i64"},
+        {"", 10, 0, 0, 2, SHUF_INVALID, "transport 2: expected 0 (none) or 1 (inline)"},
+        {"", 10, 0, 0, 99, SHUF_INVALID, "transport 99: expected"},
+        {"", 1000000000, 1000000, 2, 1, SHUF_NO_MEMORY, "result of 8000000000000000 bytes"},
+        {"", 1000000000, UINT64_C(1) << 62, 2, 1, SHUF_NO_MEMORY, "epochs 4611686018427387904"},
+        {"", UINT64_C(1) << 62, 0, 0, 0, SHUF_NO_MEMORY, "pass 2^63 bytes"},
+    };
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Shuf__Permute permute = wire_permutation(rows[i].n, (Shuf__Transport)rows[i].transport);
+        permute.algorithm = (char *)(uintptr_t)rows[i].algorithm;
+        permute.epochs = rows[i].epochs;
+        permute.dtype = (Shuf__Dtype)rows[i].dtype;
+        wire_send_permute(w, &permute);
+        const Shuf__Reply *reply = wire_expect(w, rows[i].status, rows[i].text);
+        assert_int_equal(reply->id, w->id);
+        assert_int_equal(reply->bulk_bytes, 0);
+        wire_check_alive(other);
+        wire_check_alive(w); /* a bad request ends no connection */
+    }
+    wire_close(w);
+    wire_close(other);
+}
+
+static void test_bad_views(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset, count, stride;
+        const char *text;
+    } rows[] = {
+        {10, 1, 1, "offset 10: expected less than n = 10"},
+        {0, 0, 1, "count 0: expected at least 1"},
+        {0, 1, 0, "stride 0: expected at least 1"},
+        {5, 6, 1, "count 6: expected at most 5"},
+        {1, UINT64_MAX, UINT64_MAX, "count 18446744073709551615: expected at most 1"},
+    };
+    struct wire *w = wire_greet(&shared);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Shuf__Slice slice = SHUF__SLICE__INIT;
+        Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        slice.offset = rows[i].offset;
+        slice.count = rows[i].count;
+        slice.stride = rows[i].stride;
+        permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
+        permute.slice = &slice;
+        wire_send_permute(w, &permute);
+        wire_expect(w, SHUF_INVALID, rows[i].text);
+    }
+    Shuf__Shard shard = SHUF__SHARD__INIT;
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
+    permute.shard = &shard;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_INVALID, "world 0: expected 1 to 2^62");
+    shard.rank = shard.world = 3;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_INVALID, "rank 3: expected less than world = 3");
+    wire_close(w);
+}
+
+/* ---- clients that leave, dawdle or crowd ---- */
+
+static void test_leaves_while_computing(void **state)
+{
+    (void)state;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    wire_send_permute(w, &endless);
+    wire_await_queued(&shared, 1);
+    wire_close(w);
+    wire_check_alive(other);
+    wire_close(other);
+}
+
+static void test_leaves_while_waiting(void **state)
+{
+    (void)state;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    struct wire *a = wire_greet(&shared), *b = wire_greet(&shared), *c = wire_greet(&shared);
+    wire_send_permute(a, &endless);
+    wire_await_queued(&shared, 1);
+    wire_send_permute(b, &endless);
+    wire_await_queued(&shared, 2);
+    wire_close(b);
+    wire_close(a);
+    wire_check_alive(c);
+    wire_close(c);
+}
+
+static void test_leaves_in_bulk(void **state)
+{
+    (void)state;
+    uint8_t bytes[1000];
+    Shuf__Permute permute = wire_permutation(8 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    wire_read_bulk(w, bytes, sizeof bytes);
+    assert_true(wire_status(&shared).memory_used >= 32 << 20);
+    wire_close(w);
+    wire_check_alive(other);
+    wire_close(other);
+    await_memory_free(&shared);
+}
+
+/* A client that half-closes has left too. */
+static void test_half_close(void **state)
+{
+    (void)state;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    struct wire *w = wire_greet(&shared);
+    wire_send_permute(w, &endless);
+    wire_await_queued(&shared, 1);
+    shutdown(w->fd, SHUT_WR);
+    wire_expect_end(w);
+    wire_close(w);
+    wire_await_queued(&shared, 0);
+}
+
+static void test_unread_results(void **state)
+{
+    (void)state;
+#ifdef SANITIZED
+    skip(); /* a sanitizer's own memory hides what is measured */
+#endif
+    enum { CLIENTS = 8 };
+    const uint64_t most = CLIENTS * (UINT64_C(1) << 20);
+    struct wire *clients[CLIENTS];
+    Shuf__Permute permute = wire_permutation(8 << 20, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct harness h;
+    assert_true(harness_start(&h, backend, NULL));
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = wire_greet(&h);
+    wire_send_permute(clients[0], &permute); /* threads and scratch are there from now on */
+    wire_expect(clients[0], SHUF_OK, "");
+    uint64_t before = private_bytes(h.pid);
+    permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_send_permute(clients[i], &permute);
+        wire_expect(clients[i], SHUF_OK, "");
+    }
+    usleep(100000); /* time to hoard, if it did */
+    uint64_t used = wire_status(&h).memory_used;
+    assert_true(used >= CLIENTS * UINT64_C(32) << 20);
+    if (strncmp(backend, "cpu", 3) != 0)
+        used = 0; /* it is not the host's memory */
+    uint64_t after = private_bytes(h.pid);
+    if (after > before + used + most)
+        fail_msg("%" PRIu64 " bytes beyond the results, expected at most %" PRIu64,
+                 after - before - used, most);
+    for (int i = 0; i < CLIENTS; i++)
+        wire_close(clients[i]);
+    await_memory_free(&h);
+    assert_true(harness_stop(&h));
+}
+
+static void test_queue_full(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    start_with(&h, "queue = 1\n");
+    struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_greet(&h);
+    wire_send_permute(a, &endless);
+    wire_await_queued(&h, 1);
+    wire_send_permute(b, &endless);
+    wire_await_queued(&h, 2);
+    wire_send_permute(c, &endless);
+    wire_expect(c, SHUF_BUSY, "queue: 1 jobs wait");
+    wire_close(a);
+    wire_close(b);
+    wire_await_queued(&h, 0);
+    wire_check_alive(c);
+    wire_close(c);
+    assert_true(harness_stop(&h));
+}
+
+static void test_too_many_clients(void **state)
+{
+    (void)state;
+    struct harness h;
+    start_with(&h, "clients = 2\n");
+    struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_open(&h);
+    const Shuf__Reply *reply = wire_expect(c, SHUF_BUSY, "clients: 2 are connected");
+    assert_int_equal(reply->id, 0);
+    wire_expect_end(c);
+    wire_close(c);
+    wire_check_alive(a);
+    wire_close(b);
+    /* b's place is free when the daemon has noticed. */
+    for (bool refused = true; refused;) {
+        c = wire_open(&h);
+        wire_send_hello(c, SHUF__PROTOCOL_VERSION);
+        refused = wire_receive(c)->status == SHUF_BUSY;
+        wire_close(c);
+    }
+    wire_close(a);
+    assert_true(harness_stop(&h));
+}
+
+static void test_slow_frames(void **state)
+{
+    (void)state;
+    static const uint8_t half[] = {20, 0, 0, 0, 1, 2, 3};
+    struct harness h;
+    start_with(&h, "frame_timeout_ms = 300\n");
+    struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
+    for (size_t i = 0; i < sizeof half; i++) { /* each byte is no new start */
+        wire_send_bytes(slow, half + i, 1);
+        usleep(20000);
+    }
+    wire_expect(slow, SHUF_TIMEOUT, "frame: 7 bytes of it came within 300 ms");
+    wire_expect_end(slow);
+    wire_expect(silent, SHUF_TIMEOUT, "frame: 0 bytes");
+    wire_expect_end(silent);
+    usleep(400000);
+    wire_check_alive(idle); /* nothing is owed */
+    wire_close(idle);
+    wire_close(silent);
+    wire_close(slow);
+    assert_true(harness_stop(&h));
+}
+
+static void test_unasked_descriptors(void **state)
+{
+    (void)state;
+    enum { DESCRIPTORS = 3 };
+    int descriptors[DESCRIPTORS] = {0, 1, 2};
+    uint8_t frame[256];
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    union {
+        struct cmsghdr header;
+        uint8_t bytes[CMSG_SPACE(sizeof descriptors)];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof descriptors),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.header), descriptors, sizeof descriptors);
+    struct wire *w = wire_greet(&shared);
+    size_t before = count_descriptors(shared.pid);
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    for (int i = 0; i < 10; i++) {
+        struct iovec part = {frame, wire_pack(w, &request, frame, sizeof frame)};
+        struct msghdr message = {.msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &control,
+                                 .msg_controllen = sizeof control};
+        assert_int_equal(sendmsg(w->fd, &message, MSG_NOSIGNAL), part.iov_len);
+        wire_expect(w, SHUF_OK, "");
+    }
+    assert_int_equal(count_descriptors(shared.pid), before);
+    wire_close(w);
+}
+
+static void connect_many(int connections)
+{
+    for (int i = 0; i < connections; i++) {
+        struct wire *w = i % 4 ? wire_greet(&shared) : wire_open(&shared);
+        if (i % 4 == 1)
+            wire_check_alive(w);
+        if (i % 4 == 2)
+            wire_send_bytes(w, "\x08", 1);
+        wire_close(w);
+    }
+    for (int waited = 0; wire_status(&shared).clients > 1; waited += 5) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+}
+
+static void test_no_growth(void **state)
+{
+    (void)state;
+    connect_many(200);
+    size_t descriptors = count_descriptors(shared.pid);
+    uint64_t memory = private_bytes(shared.pid);
+    connect_many(1000);
+    assert_true(count_descriptors(shared.pid) <= descriptors);
+#ifndef SANITIZED
+    assert_true(private_bytes(shared.pid) <= memory + (1 << 20));
+#else
+    (void)memory; /* a sanitizer keeps freed memory on purpose */
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_handshake),
+        cmocka_unit_test(test_wrong_version),
+        cmocka_unit_test(test_hello_comes_first_and_once),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_greedy_frame),
+        cmocka_unit_test(test_byte_by_byte),
+        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_empty_shard),
+        cmocka_unit_test(test_bad_permutes),
+        cmocka_unit_test(test_bad_views),
+        cmocka_unit_test(test_leaves_while_computing),
+        cmocka_unit_test(test_leaves_while_waiting),
+        cmocka_unit_test(test_leaves_in_bulk),
+        cmocka_unit_test(test_half_close),
+        cmocka_unit_test(test_unread_results),
+        cmocka_unit_test(test_queue_full),
+        cmocka_unit_test(test_too_many_clients),
+        cmocka_unit_test(test_slow_frames),
+        cmocka_unit_test(test_unasked_descriptors),
+        cmocka_unit_test(test_no_growth),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, start_shared, stop_shared);
+}

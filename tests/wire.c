@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See wire.h.
+ */
+#include "wire.h"
+
+#include "shuf/philox24.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct wire *wire_open(const struct harness *h)
+{
+    struct wire *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->fd = harness_connect(h->socket);
+    assert_true(w->fd >= 0);
+    return w;
+}
+
+struct wire *wire_greet(const struct harness *h)
+{
+    struct wire *w = wire_open(h);
+    wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+    wire_expect(w, SHUF_OK, "");
+    return w;
+}
+
+void wire_close(struct wire *w)
+{
+    close(w->fd);
+    free(w);
+}
+
+void wire_send_bytes(struct wire *w, const void *bytes, size_t size)
+{
+    ssize_t sent = 0;
+    for (size_t done = 0; done < size; done += (size_t)sent) {
+        sent = send(w->fd, (const char *)bytes + done, size - done, MSG_NOSIGNAL);
+        assert_true(sent > 0);
+    }
+}
+
+size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room)
+{
+    request->id = ++w->id;
+    size_t size = shuf__message_pack(&request->base, at, room);
+    assert_true(size > 0);
+    return size;
+}
+
+void wire_send(struct wire *w, Shuf__Request *request)
+{
+    wire_send_bytes(w, w->frame, wire_pack(w, request, w->frame, sizeof w->frame));
+}
+
+void wire_send_hello(struct wire *w, uint32_t version)
+{
+    Shuf__Hello hello = SHUF__HELLO__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    hello.version = version;
+    hello.client = (char *)"test";
+    request.body_case = SHUF__REQUEST__BODY_HELLO;
+    request.hello = &hello;
+    wire_send(w, &request);
+}
+
+void wire_send_permute(struct wire *w, Shuf__Permute *permute)
+{
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = permute;
+    wire_send(w, &request);
+}
+
+void wire_read_bulk(struct wire *w, void *out, size_t size)
+{
+    ssize_t got = 0;
+    for (size_t done = 0; done < size; done += (size_t)got) {
+        got = recv(w->fd, (char *)out + done, size - done, 0);
+        assert_true(got > 0);
+    }
+}
+
+const Shuf__Reply *wire_receive(struct wire *w)
+{
+    size_t length;
+    wire_read_bulk(w, w->frame, SHUF__FRAME_HEADER);
+    assert_int_not_equal(shuf__frame_parse(w->frame, SHUF__FRAME_HEADER, &length), SHUF__FRAME_BAD);
+    wire_read_bulk(w, w->frame + SHUF__FRAME_HEADER, length);
+    const Shuf__Reply *reply = shuf__reply_unpack(&w->arena, w->frame + SHUF__FRAME_HEADER, length);
+    assert_non_null(reply);
+    return reply;
+}
+
+const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text)
+{
+    const Shuf__Reply *reply = wire_receive(w);
+    if (reply->status != (uint32_t)status || !strstr(reply->message, text))
+        fail_msg("expected %s with \"%s\", got %s with \"%s\"", shuf_status_name(status), text,
+                 shuf_status_name((shuf_status)reply->status), reply->message);
+    assert_null(strchr(reply->message, '\n'));
+    if (status == SHUF_OK)
+        assert_int_equal(reply->id, w->id);
+    return reply;
+}
+
+void wire_expect_end(struct wire *w)
+{
+    char byte;
+    assert_int_equal(recv(w->fd, &byte, 1, 0), 0);
+}
+
+Shuf__StatusReply wire_status(const struct harness *h)
+{
+    Shuf__Status status = SHUF__STATUS__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    struct wire *w = wire_greet(h);
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    wire_send(w, &request);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_STATUS_REPLY);
+    Shuf__StatusReply copy = *reply->status_reply;
+    wire_close(w);
+    return copy;
+}
+
+void wire_await_queued(const struct harness *h, uint64_t queued)
+{
+    for (int waited = 0; wire_status(h).queued != queued; waited += 5) {
+        if (waited > HARNESS_WAIT_MS)
+            fail_msg("the number of jobs did not become %d", (int)queued);
+        usleep(5000);
+    }
+}
+
+Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
+{
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    permute.n = n;
+    permute.seed = 7;
+    permute.transport = transport;
+    return permute;
+}
+
+Shuf__Permute wire_endless(Shuf__Slice *slice)
+{
+    Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
+    shuf__slice__init(slice);
+    permute.n -= 1; /* at a power of two a value's place is known without a scan */
+    slice->offset = permute.n - 1;
+    slice->count = slice->stride = 1;
+    permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
+    permute.slice = slice;
+    return permute;
+}
+
+void wire_check_alive(struct wire *w)
+{
+    enum { N = 1000 };
+    uint32_t values[N];
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    shuf_philox24 cipher = shuf_philox24_make(N, 7, 0);
+    wire_send_permute(w, &permute);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->bulk_bytes, sizeof values);
+    wire_read_bulk(w, values, sizeof values);
+    size_t place = 0;
+    for (uint64_t x = 0; place < N; x++) {
+        uint64_t value = shuf_philox24_forward(&cipher, x);
+        if (value < N)
+            assert_int_equal(values[place++], value);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The protocol by hand, for tests that must say what no proper client says.
+ * Everything that goes wrong fails the running cmocka test.
+ */
+#ifndef TESTS_WIRE_H
+#define TESTS_WIRE_H
+
+#include "harness.h"
+#include "message.h"
+#include "shuf_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct wire {
+    int fd;
+    uint64_t id; /* of the last request sent */
+    struct shuf__arena arena;
+    uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
+};
+
+/* A connection that has said nothing; a greeted one. Freed by wire_close. */
+struct wire *wire_open(const struct harness *h);
+struct wire *wire_greet(const struct harness *h);
+void wire_close(struct wire *w);
+
+void wire_send_bytes(struct wire *w, const void *bytes, size_t size);
+/* Gives the request the next id and packs it behind `at`; the bytes now in it. */
+size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room);
+void wire_send(struct wire *w, Shuf__Request *request);
+void wire_send_hello(struct wire *w, uint32_t version);
+void wire_send_permute(struct wire *w, Shuf__Permute *permute);
+
+/* The next reply; valid until the next call. */
+const Shuf__Reply *wire_receive(struct wire *w);
+/* The next reply, which has this status and a line that contains `text`. */
+const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text);
+void wire_read_bulk(struct wire *w, void *out, size_t size);
+/* The daemon has closed, without a reset. */
+void wire_expect_end(struct wire *w);
+
+/* Asks on a connection of its own. The strings in it are not kept. */
+Shuf__StatusReply wire_status(const struct harness *h);
+/* Waits until that many jobs wait or run. */
+void wire_await_queued(const struct harness *h, uint64_t queued);
+
+/* "n values from seed 7, epoch 0", by the bytes or only a summary. */
+Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
+/* A job that ends only by being cancelled: one value of 2^62. */
+Shuf__Permute wire_endless(Shuf__Slice *slice);
+
+/* Sends and checks a small permutation: the daemon is alive and right. */
+void wire_check_alive(struct wire *w);
+
+#endif
