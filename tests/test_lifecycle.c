@@ -67,17 +67,6 @@ static void expect_refused_start(const char *socket, const char *text)
     expect_exit(arguments, EX_CANTCREAT, text);
 }
 
-static void await_refusal(const struct harness *h)
-{
-    int fd;
-    for (int waited = 0; (fd = harness_connect(h->socket)) >= 0; waited += 5) {
-        close(fd);
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(5000);
-    }
-    assert_true(errno == ENOENT || errno == ECONNREFUSED);
-}
-
 static void expect_exit_code(int status, int code)
 {
     assert_true(WIFEXITED(status));
@@ -118,7 +107,7 @@ static void test_drain(void **state)
            wire_status(&h).queued == 0)
         continue; /* until it is accepted, or even answered */
     kill(h.pid, SIGTERM);
-    await_refusal(&h);
+    wire_await_end_of_listening(&h);
     wire_expect_end(idle);
     read_whole(half_read, 4 * (uint64_t)N, N);
     wire_expect_end(half_read);
@@ -156,7 +145,7 @@ static void test_second_signal(void **state)
     wire_send_permute(w, &endless);
     wire_await_queued(&h, 1);
     kill(h.pid, SIGTERM);
-    await_refusal(&h);
+    wire_await_end_of_listening(&h);
     expect_exit_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     wire_expect_end(w);
     wire_close(w);

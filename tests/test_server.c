@@ -69,29 +69,6 @@ static size_t count_descriptors(pid_t pid)
     return count;
 }
 
-/* Memory that the process alone has written to. */
-static uint64_t private_bytes(pid_t pid)
-{
-    char path[64], line[256];
-    uint64_t kib = 0, part;
-    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file))
-        if (sscanf(line, "Private_Dirty: %" SCNu64, &part) == 1)
-            kib += part;
-    fclose(file);
-    return kib * 1024;
-}
-
-static void await_memory_free(const struct harness *h)
-{
-    for (int waited = 0; wire_status(h).memory_used != 0; waited += 5) {
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(5000);
-    }
-}
-
 /* ---- the conversation ---- */
 
 static void test_handshake(void **state)
@@ -428,7 +405,7 @@ static void test_leaves_in_bulk(void **state)
     wire_close(w);
     wire_check_alive(other);
     wire_close(other);
-    await_memory_free(&shared);
+    wire_await_memory_free(&shared);
 }
 
 /* A client that half-closes has left too. */
@@ -462,7 +439,7 @@ static void test_unread_results(void **state)
         clients[i] = wire_greet(&h);
     wire_send_permute(clients[0], &permute); /* threads and scratch are there from now on */
     wire_expect(clients[0], SHUF_OK, "");
-    uint64_t before = private_bytes(h.pid);
+    uint64_t before = wire_private_bytes(h.pid);
     permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     for (int i = 0; i < CLIENTS; i++) {
         wire_send_permute(clients[i], &permute);
@@ -473,13 +450,13 @@ static void test_unread_results(void **state)
     assert_true(used >= CLIENTS * UINT64_C(32) << 20);
     if (strncmp(backend, "cpu", 3) != 0)
         used = 0; /* it is not the host's memory */
-    uint64_t after = private_bytes(h.pid);
+    uint64_t after = wire_private_bytes(h.pid);
     if (after > before + used + most)
         fail_msg("%" PRIu64 " bytes beyond the results, expected at most %" PRIu64,
                  after - before - used, most);
     for (int i = 0; i < CLIENTS; i++)
         wire_close(clients[i]);
-    await_memory_free(&h);
+    wire_await_memory_free(&h);
     assert_true(harness_stop(&h));
 }
 
@@ -605,11 +582,11 @@ static void test_no_growth(void **state)
     (void)state;
     connect_many(200);
     size_t descriptors = count_descriptors(shared.pid);
-    uint64_t memory = private_bytes(shared.pid);
+    uint64_t memory = wire_private_bytes(shared.pid);
     connect_many(1000);
     assert_true(count_descriptors(shared.pid) < descriptors + 10);
 #ifndef SANITIZED
-    assert_true(private_bytes(shared.pid) <= memory + (1 << 20));
+    assert_true(wire_private_bytes(shared.pid) <= memory + (1 << 20));
 #else
     (void)memory; /* a sanitizer keeps freed memory on purpose */
 #endif

@@ -7,8 +7,10 @@
 #include "shuf/philox24.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -140,6 +142,39 @@ void wire_await_queued(const struct harness *h, uint64_t queued)
             fail_msg("the number of jobs did not become %d", (int)queued);
         usleep(5000);
     }
+}
+
+void wire_await_end_of_listening(const struct harness *h)
+{
+    int fd;
+    for (int waited = 0; (fd = harness_connect(h->socket)) >= 0; waited += 5) {
+        close(fd);
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+    assert_true(errno == ENOENT || errno == ECONNREFUSED);
+}
+
+void wire_await_memory_free(const struct harness *h)
+{
+    for (int waited = 0; wire_status(h).memory_used != 0; waited += 5) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+}
+
+uint64_t wire_private_bytes(pid_t pid)
+{
+    char path[64], line[256];
+    uint64_t kib = 0, part;
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "Private_Dirty: %" SCNu64, &part) == 1)
+            kib += part;
+    fclose(file);
+    return kib * 1024;
 }
 
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)

@@ -45,6 +45,14 @@ Shuf__StatusReply wire_status(const struct harness *h);
 /* Waits until that many jobs wait or run. */
 void wire_await_queued(const struct harness *h, uint64_t queued);
 
+/* Waits until connecting is refused. */
+void wire_await_end_of_listening(const struct harness *h);
+/* Waits until no result is held. */
+void wire_await_memory_free(const struct harness *h);
+
+/* Memory that the daemon alone has written to. */
+uint64_t wire_private_bytes(pid_t pid);
+
 /* "n values from seed 7, epoch 0", by the bytes or only a summary. */
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
 /* A job that ends only by being cancelled: one value of 2^62. */

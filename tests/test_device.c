@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The server on a device that this test makes up: the CPU's, but with memory that
+ * the host cannot read, as a GPU's, and with faults. So what only a GPU, or only a
+ * broken one, would show is seen on every machine.
+ */
+#include "bulk.h"
+#include "server.h"
+#include "shuf/fingerprint.h"
+#include "wire.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- the device; the faults are set before the server starts ---- */
+
+static struct {
+    unsigned read_us;         /* each read takes this long */
+    uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
+    bool permute_fails, hangs;
+} faults;
+
+static struct shuf__backend *cpu;
+static struct shuf__backend device;
+
+static struct shuf__block visible(const struct shuf__block *block)
+{
+    struct shuf__block copy = *block;
+    copy.host = copy.memory;
+    return copy;
+}
+
+static void device_close(struct shuf__backend *backend)
+{
+    (void)backend;
+    cpu->ops->close(cpu);
+}
+
+static shuf_status device_memory(struct shuf__backend *backend, uint64_t *available,
+                                 uint64_t *total, struct shuf__error *error)
+{
+    (void)backend;
+    return cpu->ops->memory(cpu, available, total, error);
+}
+
+static shuf_status device_alloc(struct shuf__backend *backend, uint64_t bytes,
+                                struct shuf__block *block, struct shuf__error *error)
+{
+    (void)backend;
+    shuf_status status = cpu->ops->alloc(cpu, bytes, block, error);
+    block->host = NULL;
+    return status;
+}
+
+static void device_free(struct shuf__backend *backend, struct shuf__block *block)
+{
+    (void)backend;
+    cpu->ops->free(cpu, block);
+}
+
+static shuf_status device_permute(struct shuf__backend *backend, const struct shuf__job *job,
+                                  struct shuf__block *block, uint64_t *device_ns,
+                                  struct shuf__error *error)
+{
+    (void)backend;
+    while (faults.hangs)
+        pause();
+    if (faults.permute_fails)
+        return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
+    return cpu->ops->permute(cpu, job, block, device_ns, error);
+}
+
+static shuf_status device_fingerprint(struct shuf__backend *backend,
+                                      const struct shuf__block *block, unsigned width,
+                                      uint64_t values, uint64_t *fingerprint,
+                                      struct shuf__error *error)
+{
+    struct shuf__block copy = visible(block);
+    (void)backend;
+    return cpu->ops->fingerprint(cpu, &copy, width, values, fingerprint, error);
+}
+
+static shuf_status device_read(struct shuf__backend *backend, const struct shuf__block *block,
+                               uint64_t offset, uint64_t bytes, void *out,
+                               struct shuf__error *error)
+{
+    struct shuf__block copy = visible(block);
+    (void)backend;
+    usleep(faults.read_us);
+    if (faults.read_fails_from && offset >= faults.read_fails_from && bytes > 64)
+        return shuf__fail(error, SHUF_DEVICE, "read: the device is on fire");
+    return cpu->ops->read(cpu, &copy, offset, bytes, out, error);
+}
+
+static const struct shuf__backend_ops device_ops = {
+    .name = "made-up",
+    .close = device_close,
+    .memory = device_memory,
+    .alloc = device_alloc,
+    .free = device_free,
+    .permute = device_permute,
+    .fingerprint = device_fingerprint,
+    .read = device_read,
+};
+
+/* Takes the place of kernels/backend.c, which is not linked then. */
+shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
+                               struct shuf__error *error)
+{
+    if (strcmp(spec, "none") == 0)
+        return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
+    device.ops = &device_ops;
+    snprintf(device.device, sizeof device.device, "a device made up");
+    *backend = &device;
+    return shuf__cpu_ops.open(NULL, threads, &cpu, error);
+}
+
+/* ---- a server in a child ---- */
+
+static _Noreturn void serve(const struct harness *h, const char *backend)
+{
+    struct shuf__config config;
+    struct shuf__log log;
+    struct shuf__error error;
+    shuf__config_init(&config);
+    shuf__log_init(&log, SHUF__LOG_WARNING);
+    if (!freopen(h->log, "ae", stderr) || shuf__config_set(&config, "socket", h->socket, &error) ||
+        shuf__config_set(&config, "backend", backend, &error))
+        _exit(EX_SOFTWARE);
+    signal(SIGPIPE, SIG_IGN);
+    _exit(shuf__server_run(&config, &log));
+}
+
+static void start(struct harness *h)
+{
+    int fd;
+    assert_true(harness_prepare(h, "made-up", NULL));
+    fflush(NULL);
+    h->pid = fork();
+    assert_true(h->pid >= 0);
+    if (h->pid == 0)
+        serve(h, "made-up");
+    for (int waited = 0; (fd = harness_connect(h->socket)) < 0; waited += 5) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+    close(fd);
+}
+
+static void expect_exit(struct harness *h, int signal, int code, const char *text)
+{
+    char log[8192];
+    int status = harness_kill(h, signal);
+    FILE *file = fopen(h->log, "re");
+    assert_non_null(file);
+    log[fread(log, 1, sizeof log - 1, file)] = '\0';
+    fclose(file);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != code || !strstr(log, text))
+        fail_msg("expected exit %d with \"%s\", got wait status 0x%x with \"%s\"", code, text,
+                 (unsigned)status, log);
+    assert_true(harness_stop(h));
+}
+
+static int no_faults(void **state)
+{
+    (void)state;
+    memset(&faults, 0, sizeof faults);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+/* Reads n values and holds them against the fingerprint, which was made from the
+ * device's memory and not from the chunks. */
+static void check_values(struct wire *w, uint64_t n)
+{
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    uint32_t *values = malloc(n * sizeof *values);
+    uint64_t sum = 0;
+    assert_non_null(values);
+    permute.fingerprint = true;
+    wire_send_permute(w, &permute);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    uint64_t fingerprint = reply->permute->fingerprint;
+    assert_int_equal(reply->bulk_bytes, n * sizeof *values);
+    wire_read_bulk(w, values, n * sizeof *values);
+    for (uint64_t i = 0; i < n; i++)
+        sum += shuf_fingerprint_term(i, values[i]);
+    free(values);
+    assert_int_equal(sum, fingerprint);
+}
+
+static void test_staged_chunks(void **state)
+{
+    (void)state;
+    enum { PER_CHUNK = SHUF__BULK_CHUNK / 4 };
+    static const uint64_t sizes[] = {1,
+                                     10,
+                                     PER_CHUNK - 1,
+                                     PER_CHUNK,
+                                     PER_CHUNK + 1,
+                                     2 * PER_CHUNK,
+                                     2 * PER_CHUNK + 1,
+                                     3 * PER_CHUNK,
+                                     40 * PER_CHUNK + 7};
+    struct harness h;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        check_values(w, sizes[i]);
+    wire_check_alive(w);
+    wire_close(w);
+    wire_await_memory_free(&h);
+    assert_true(harness_stop(&h));
+}
+
+static void test_leaves_in_a_fetch(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    faults.read_us = 20000;
+    start(&h);
+    for (int i = 0; i < 10; i++) {
+        struct wire *w = wire_greet(&h);
+        wire_send_permute(w, &permute);
+        wire_expect(w, SHUF_OK, "");
+        usleep((useconds_t)i * 4000);
+        wire_close(w);
+    }
+    wire_await_memory_free(&h);
+    assert_true(harness_stop(&h));
+}
+
+/* Two ends at once: the drain waits for a result of which every chunk is fetched. */
+static void test_drain_of_staged(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 };
+    static uint32_t values[N];
+    struct harness h;
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    faults.read_us = 1000;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    kill(h.pid, SIGTERM);
+    wire_read_bulk(w, values, sizeof values);
+    wire_expect_end(w);
+    wire_close(w);
+    expect_exit(&h, 0, EX_OK, "");
+}
+
+static void test_device_fails(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    faults.permute_fails = true;
+    start(&h);
+    struct wire *w = wire_greet(&h), *other = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_DEVICE, "the device is on fire");
+    wire_expect_end(w);
+    wire_expect_end(other);
+    wire_close(w);
+    wire_close(other);
+    expect_exit(&h, 0, EX_IOERR, "the device failed, ending: permute: the device is on fire");
+}
+
+static void test_device_fails_in_bulk(void **state)
+{
+    (void)state;
+    struct harness h;
+    char byte;
+    uint64_t got = 0;
+    Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    faults.read_fails_from = 1 << 20;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    while (recv(w->fd, &byte, 1, 0) == 1)
+        got++;
+    assert_true(got <= 1 << 20); /* cut off, not made up */
+    wire_close(w);
+    expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
+}
+
+static void test_device_hangs(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    faults.hangs = true;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    wire_await_queued(&h, 1);
+    kill(h.pid, SIGTERM);
+    wire_await_end_of_listening(&h);
+    expect_exit(&h, SIGTERM, EX_SOFTWARE, "the device does not stop");
+    wire_close(w);
+}
+
+static void test_no_device(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_prepare(&h, "none", NULL));
+    fflush(NULL);
+    h.pid = fork();
+    if (h.pid == 0)
+        serve(&h, "none");
+    int status = harness_kill(&h, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EX_UNAVAILABLE);
+    assert_true(access(h.socket, F_OK) != 0);
+    assert_true(harness_stop(&h));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_staged_chunks, no_faults),
+        cmocka_unit_test_setup(test_leaves_in_a_fetch, no_faults),
+        cmocka_unit_test_setup(test_drain_of_staged, no_faults),
+        cmocka_unit_test_setup(test_device_fails, no_faults),
+        cmocka_unit_test_setup(test_device_fails_in_bulk, no_faults),
+        cmocka_unit_test_setup(test_device_hangs, no_faults),
+        cmocka_unit_test_setup(test_no_device, no_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
