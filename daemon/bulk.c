@@ -107,7 +107,7 @@ enum shuf__bulk_state shuf__bulk_next(struct shuf__bulk *bulk, const uint8_t **b
     *size = 0;
     if (!bulk->result || bulk->sent == bulk->size)
         return SHUF__BULK_END;
-    if (bulk->error.status && !bulk->fetching)
+    if (!bulk->fetching && bulk->error.status) /* the engine's own while it fetches */
         return SHUF__BULK_FAILED;
     if (!bulk->result->block.host)
         return next_staged(bulk, bytes, size);

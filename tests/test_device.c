@@ -223,6 +223,16 @@ static void test_staged_chunks(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The device's memory is the host's here, so it counts as the results' own. */
+static void test_unread_results(void **state)
+{
+    (void)state;
+    struct harness h;
+    start(&h);
+    wire_check_unread(&h, true);
+    assert_true(harness_stop(&h));
+}
+
 static void test_leaves_in_a_fetch(void **state)
 {
     (void)state;
@@ -333,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_staged_chunks, no_faults),
+        cmocka_unit_test_setup(test_unread_results, no_faults),
         cmocka_unit_test_setup(test_leaves_in_a_fetch, no_faults),
         cmocka_unit_test_setup(test_drain_of_staged, no_faults),
         cmocka_unit_test_setup(test_device_fails, no_faults),

@@ -215,3 +215,31 @@ void wire_check_alive(struct wire *w)
             assert_int_equal(values[place++], value);
     }
 }
+
+void wire_check_unread(const struct harness *h, bool host_memory)
+{
+    enum { CLIENTS = 8, N = 8 << 20 };
+    const uint64_t most = CLIENTS * (UINT64_C(1) << 20);
+    struct wire *clients[CLIENTS];
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = wire_greet(h);
+    wire_send_permute(clients[0], &permute); /* threads and scratch are there from now on */
+    wire_expect(clients[0], SHUF_OK, "");
+    uint64_t before = wire_private_bytes(h->pid);
+    permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    for (int i = 0; i < CLIENTS; i++) {
+        wire_send_permute(clients[i], &permute);
+        wire_expect(clients[i], SHUF_OK, "");
+    }
+    usleep(100000); /* time to hoard, if it did */
+    uint64_t used = wire_status(h).memory_used;
+    assert_true(used >= CLIENTS * UINT64_C(4) * N);
+    uint64_t after = wire_private_bytes(h->pid), own = host_memory ? used : 0;
+    if (!WIRE_SANITIZED && after > before + own + most)
+        fail_msg("%" PRIu64 " bytes beyond the results, expected at most %" PRIu64,
+                 after - before - own, most);
+    for (int i = 0; i < CLIENTS; i++)
+        wire_close(clients[i]);
+    wire_await_memory_free(h);
+}

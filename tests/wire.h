@@ -13,6 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A sanitizer's own memory hides what a test of memory measures. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WIRE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WIRE_SANITIZED 1
+#endif
+#endif
+#ifndef WIRE_SANITIZED
+#define WIRE_SANITIZED 0
+#endif
+
 struct wire {
     int fd;
     uint64_t id; /* of the last request sent */
@@ -57,6 +69,10 @@ uint64_t wire_private_bytes(pid_t pid);
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
 /* A job that ends only by being cancelled: one value of 2^62. */
 Shuf__Permute wire_endless(Shuf__Slice *slice);
+
+/* Several clients that read no result: beyond the results' own memory (where it is
+ * the host's) the daemon holds at most 1 MiB for each. */
+void wire_check_unread(const struct harness *h, bool host_memory);
 
 /* Sends and checks a small permutation: the daemon is alive and right. */
 void wire_check_alive(struct wire *w);
