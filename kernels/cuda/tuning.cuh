@@ -14,8 +14,8 @@ namespace shuf::tuning
 constexpr int threads = 256; /* of a block */
 constexpr int items = 16; /* values a thread evaluates side by side, for instruction parallelism */
 constexpr int tile = threads * items;
-constexpr int rounds_unrolled = 8; /* of 24 */
-constexpr int blocks_per_sm = 3;   /* bounds the registers a thread may have */
+constexpr int rounds_unrolled = 12; /* of 24 */
+constexpr int blocks_per_sm = 3;    /* bounds the registers a thread may have */
 
 /* One launch covers at most this much, so that a look-back prefix fits 32 bits
  * and a long job can be cancelled in between. */
