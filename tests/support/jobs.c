@@ -25,6 +25,7 @@ struct shuf__backend *jobs_open(const char *spec)
     shuf_status status = shuf__backend_open(spec, 0, &opened, &error);
     if (status == SHUF_OK) {
         printf("%s: %s, %s\n", spec, opened->device, opened->device_id);
+        cmocka_set_test_filter(getenv("SHUF_TEST_FILTER"));
         return opened;
     }
     fprintf(stderr, "%s\n", error.text);

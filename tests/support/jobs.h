@@ -11,7 +11,9 @@
 /* The backend that the test's command line named. */
 extern struct shuf__backend *backend;
 
-/* Opens it; exits with 77 where the machine has no such device, with 1 on any other failure. */
+/* Opens it, and keeps to the tests that $SHUF_TEST_FILTER names (with * and ?), if it is set:
+ * a sanitizer on a GPU is too slow for the large ones. Exits with 77 where the machine has no such
+ * device, with 1 on any other failure. */
 struct shuf__backend *jobs_open(const char *spec);
 
 /* The table's number of an algorithm; fails the test for an unknown name. */
