@@ -10,7 +10,7 @@
 enum {
     /* Daemons that one call may outlive without a new byte: a request that kills
      * every daemon it meets must not do so for ever. */
-    LOSSES_MAX = 5,
+    LOSSES_MAX = 16,
     BACKOFF_FIRST_MS = 2,
     BACKOFF_MAX_MS = 100,
 };

@@ -7,11 +7,13 @@
 #include "server.h"
 
 #include <argp.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 SHUF_API const char *argp_program_version = SHUF__DAEMON; /* for libc to find */
 
@@ -87,6 +89,20 @@ static int check_backend(const struct shuf__config *config, const struct shuf__l
     return EX_OK;
 }
 
+/* OpenMP's threads spin while they wait, unless its environment forbids it before the
+ * program starts. On a node whose processors are busy that makes the CPU backend (and all the
+ * others) many times slower, so shufd starts again, as the same process, with the right
+ * environment. Where that fails it serves all the same. */
+static void forbid_spinning(char **argv)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0 || getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1))
+        return;
+    path[length] = '\0';
+    execv(path, argv);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp parser = {
@@ -114,6 +130,7 @@ int main(int argc, char **argv)
     }
     if (arguments.check)
         return check_backend(&config, &log);
+    forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
     return shuf__server_run(&config, &log);
 }

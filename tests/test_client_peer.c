@@ -444,7 +444,7 @@ static void losses_without_progress(void **state)
     assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
     shuf_close(handle);
-    assert_int_equal(stop(), 5);
+    assert_int_equal(stop(), 16);
 }
 
 static void losses_without_reconnecting(void **state)

@@ -68,7 +68,7 @@ SHUF_API const char *shuf_socket(const shuf *handle);
 /* How long a call whose daemon has gone away keeps trying to reach the next one
  * before it fails with SHUF_NO_DAEMON; then it asks again from the start, and
  * goes on where the bytes stopped. Milliseconds; 0: do not. Default 10 000.
- * A call that loses five daemons in a row without a new byte fails too. */
+ * A call that loses sixteen daemons in a row without a new byte fails too. */
 SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    TILE = 8192,         /* inputs; 64 KiB of wide values, which fit the L2 with room */
+    TILE = 16384,        /* inputs; 128 KiB of wide values, which fit the L2 with room */
     ROWS_PER_THREAD = 4, /* from here on rows, not tiles, are dealt to threads */
 };
 
