@@ -19,7 +19,7 @@ static uint64_t run(struct shuf__backend *on, const struct shuf__job *job)
 {
     struct shuf__error error = {0};
     struct shuf__block block;
-    uint64_t ns, fingerprint, values = jobs_values(job);
+    uint64_t ns, fingerprint = 0, values = jobs_values(job);
     if (on->ops->alloc(on, values * job->width, &block, &error) ||
         on->ops->permute(on, job, &block, &ns, &error) ||
         on->ops->fingerprint(on, &block, job->width, values, &fingerprint, &error))
