@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds nvcc, which is not required: without it the CUDA backend drops out.
+# Finds nvcc, which is not required: without it the CUDA backend drops out. The toolkit's own
+# installer puts it where no PATH looks.
 set(SHUF_HAVE_CUDA OFF)
 if(SHUF_CUDA)
   include(CheckLanguage)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "80;90" CACHE STRING "GPU architectures to compile for")
+  endif()
+  find_program(SHUF_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+  if(SHUF_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    set(CMAKE_CUDA_COMPILER ${SHUF_NVCC})
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)

@@ -123,8 +123,8 @@ shuf_status shuf__plan_make(const Shuf__Permute *request, struct shuf__plan *pla
     if (__builtin_mul_overflow(plan->rows, plan->count, &values) ||
         __builtin_mul_overflow(values, plan->width, &plan->bytes) || plan->bytes > INT64_MAX)
         return shuf__fail(error, SHUF_NO_MEMORY,
-                          "epochs %" PRIu64 ": %" PRIu64 " rows of %" PRIu64
-                          " values pass 2^63 bytes",
-                          plan->rows, plan->rows, plan->count);
+                          "n %" PRIu64 ": %" PRIu64 " x %" PRIu64
+                          " values pass 2^63 bytes, expected a smaller slice or fewer epochs",
+                          plan->n, plan->rows, plan->count);
     return SHUF_OK;
 }

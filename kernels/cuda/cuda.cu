@@ -63,10 +63,13 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
                         shuf__error *error)
 {
     int count = 0;
-    cudaError_t e = cudaSuccess;
-    STEP(e, "counting devices", cudaGetDeviceCount(&count));
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* so it says without any */
+        return shuf__fail(error, SHUF_DEVICE,
+                          "backend cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
+                          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (e != cudaSuccess)
-        return error->status;
+        return fail(error, e, "counting devices");
     for (int i = 0; i < count; i++) {
         char uuid[64], ordinal[16];
         STEP(e, "reading a device's properties", cudaGetDeviceProperties(properties, i));
