@@ -281,15 +281,18 @@ static void sizes_past_the_address_space(void **state)
     assert_int_equal(good(&r).bytes, BIT(62));
     whole(&r, BIT(60));
     refused(&r, SHUF_NO_MEMORY,
-            "n 1152921504606846976: 1 x 1152921504606846976 values pass 2^63 bytes");
+            "n 1152921504606846976: 1 x 1152921504606846976 values pass 2^63 bytes, "
+            "expected a smaller slice or fewer epochs");
     whole(&r, 1000);
     r.permute.epochs = UINT64_MAX;
     refused(&r, SHUF_NO_MEMORY,
             "n 1000: 18446744073709551615 x 1000 values pass 2^63 "
-            "bytes");
+            "bytes, expected a smaller slice or fewer epochs");
     whole(&r, BIT(32));
     r.permute.epochs = BIT(32); /* the product is 2^64: zero, were it not looked at */
-    refused(&r, SHUF_NO_MEMORY, "n 4294967296: 4294967296 x 4294967296 values pass 2^63 bytes");
+    refused(&r, SHUF_NO_MEMORY,
+            "n 4294967296: 4294967296 x 4294967296 values pass 2^63 bytes, "
+            "expected a smaller slice or fewer epochs");
 }
 
 /* Nothing in every row is no size at all, whatever the number of rows. */
