@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -264,12 +265,24 @@ static shuf_status say_hello(struct shuf__connection *connection, struct shuf__e
     return check_hello(connection, reply, error);
 }
 
+/* Never in the place of a closed standard stream, whose next user would then talk to the daemon. */
+static int open_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), cause = errno;
+    close(fd);
+    errno = cause;
+    return higher;
+}
+
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
 {
     assert(connection->fd < 0);
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
-    connection->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    connection->fd = open_socket();
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->deadline_ns = shuf__now_ns() + SHUF__HANDSHAKE_MS * NS_PER_MS;

@@ -119,6 +119,24 @@ static void path_too_long(void **state)
     shuf_close(handle);
 }
 
+/* A connection never takes the place of a closed standard stream. */
+static void closed_streams_stay_closed(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        shuf *handle;
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+            _exit(1);
+        _exit(fcntl(STDIN_FILENO, F_GETFD) < 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0 ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* The harness's directory is for its owner only. */
 static void permission_denied(void **state)
 {
@@ -217,7 +235,7 @@ static void wrong_parameters(void **state)
     expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
     expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID, "dtype u32");
     expect(handle, shuf_permute(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "view 7");
-    expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY, "epochs 4");
+    expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY, "pass 2^63");
     expect(handle, shuf_permute(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
     expect(handle, shuf_permute(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
     expect(handle, shuf_permute(handle, &unknown, out, sizeof out, NULL), SHUF_INVALID, "sattolo");
@@ -480,6 +498,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_daemon),
         cmocka_unit_test(path_too_long),
+        cmocka_unit_test(closed_streams_stay_closed),
         cmocka_unit_test(permission_denied),
         cmocka_unit_test(every_type_and_view),
         cmocka_unit_test(more_ranks_than_values),

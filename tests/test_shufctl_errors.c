@@ -60,7 +60,7 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --format csv --out x", 64, "--format csv: expected npy"},
         {"permute --n 10 --seed 7 --format npy", 64, "--format: nothing is written"},
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
-        {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "epochs 4"},
+        {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
         {"permute --n 10 --seed 7 --out /nonexistent/file", 73, "/nonexistent/file: cannot create"},
         {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
@@ -92,7 +92,8 @@ static void help_is_no_mistake(void **state)
         {"--help", "permute   "},        {"help", "permute   "},
         {"help permute", "--drop-last"}, {"permute --help", "--drop-last"},
         {"help status", "--json"},       {"--version", "shufctl "},
-        {"permute --usage", "--epochs"},
+        {"permute --usage", "--epochs"}, {"-h", "permute   "},
+        {"help --help", "permute   "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);
@@ -105,14 +106,35 @@ static void help_is_no_mistake(void **state)
 static void full_standard_output(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {"permute --n 10 --seed 7", "status", "version", "help",
-                                        "permute --n 10 --seed 7 --out -"};
+    static const char *const verbs[] = {
+        "permute --n 10 --seed 7",        "status", "version", "help", "permute --help",
+        "permute --n 10 --seed 7 --out -"};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         struct command c;
         assert_int_equal(shufctl_script(&c, "exec \"$0\" %s >/dev/full", verbs[i]), 74);
         assert_non_null(strstr(c.err.bytes, "No space left on device"));
         command_free(&c);
     }
+}
+
+/* What is meant for a closed stream goes nowhere else: not to the file, not to the daemon. */
+static void closed_standard_streams(void **state)
+{
+    (void)state;
+    struct command c;
+    size_t size;
+    assert_int_equal(shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out %s/v <&- >&-",
+                                    shufctl_directory),
+                     74);
+    assert_non_null(strstr(c.err.bytes, "standard output: Bad file descriptor"));
+    command_free(&c);
+    free(shufctl_read(shufctl_path("v"), &size));
+    assert_int_equal(size, 40);
+    shufctl_remove("v");
+    assert_int_equal(
+        shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out - --format raw <&- >&-"), 74);
+    assert_non_null(strstr(c.err.bytes, "--out -: Bad file descriptor"));
+    command_free(&c);
 }
 
 /* A reader that has seen enough, with SIGPIPE as usual and ignored. */
@@ -269,6 +291,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_mistake),
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(full_standard_output),
+        cmocka_unit_test(closed_standard_streams),
         cmocka_unit_test(reader_that_leaves),
         cmocka_unit_test(terminals),
         cmocka_unit_test(progress_bar),

@@ -7,9 +7,13 @@
 #include "verb.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 struct verb {
     const char *name, *what;
@@ -58,12 +62,17 @@ static int run(const char *name, int argc, char **argv)
     return unknown(name);
 }
 
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "-?") == 0;
+}
+
 static int help(int argc, char **argv)
 {
     static char option[] = "--help";
     if (argc > 2)
         return shuf__fail_with(EX_USAGE, "help: expected at most one verb");
-    if (argc == 1 || strcmp(argv[1], "help") == 0) {
+    if (argc == 1 || strcmp(argv[1], "help") == 0 || asks_for_help(argv[1])) {
         print_usage(stdout);
         return EX_OK;
     }
@@ -71,29 +80,41 @@ static int help(int argc, char **argv)
     return run(argv[1], 2, forward);
 }
 
-/* Output that did not arrive is a failure, whatever the verb thought. */
-static int finish(int code)
+/* Output that did not arrive is a failure, whatever the verb, or argp's help, thought. */
+static void finish(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
-    int cause = errno;
-    return cause == EPIPE ? EX_IOERR
-                          : shuf__fail_with(EX_IOERR, "standard output: %s", strerror(cause));
+        return;
+    if (errno != EPIPE) /* a reader that has enough is no news */
+        shuf__fail_with(EX_IOERR, "standard output: %s", strerror(errno));
+    _exit(EX_IOERR);
+}
+
+/* A closed standard stream would give its number to the next file that is opened, and what is
+ * meant for the one would go to the other. What stands in for it fails with EBADF when used. */
+static void occupy_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(EX_OSERR);
 }
 
 int main(int argc, char **argv)
 {
+    occupy_closed_streams();
+    atexit(finish);
     if (argc < 2) {
         print_usage(stderr);
         return EX_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0) {
+    if (asks_for_help(argv[1])) {
         print_usage(stdout);
-        return finish(EX_OK);
+        return EX_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("shufctl %s\n", shuf_version());
-        return finish(EX_OK);
+        return EX_OK;
     }
-    return finish(run(argv[1], argc - 1, argv + 1));
+    return run(argv[1], argc - 1, argv + 1);
 }
