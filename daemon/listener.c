@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,36 +70,36 @@ static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
     return cause == ECONNREFUSED || cause == ENOENT ? STALE : NO_ANSWER;
 }
 
-/* The lock's holder, who wrote its pid there; it may be draining, its socket gone. */
-static shuf_status refuse_locked(struct shuf__listener *listener, struct shuf__error *error)
-{
-    struct ucred owner;
-    struct stat status;
-    char text[32] = "";
-    if (probe(&listener->address, &owner) != LIVE || owner.pid == 0) {
-        ssize_t length = pread(listener->lock, text, sizeof text - 1, 0);
-        owner.pid = length > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
-        owner.uid = fstat(listener->lock, &status) == 0 ? status.st_uid : (uid_t)-1;
-    }
-    return refuse_live(listener, owner, error);
-}
-
+/* The lock's holder, or a listener beside another user's lock, may be found by the
+ * socket too, which tells more. */
 static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error *error)
 {
-    char path[sizeof listener->address.sun_path + 8], text[32];
-    snprintf(path, sizeof path, "%s.lock", listener->address.sun_path);
-    listener->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (listener->lock < 0)
-        return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", path, strerror(errno));
-    if (flock(listener->lock, LOCK_EX | LOCK_NB) != 0)
-        return errno == EWOULDBLOCK
-                   ? refuse_locked(listener, error)
-                   : shuf__fail(error, SHUF_IO, "socket %s: lock: %s", path, strerror(errno));
-    int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    if (ftruncate(listener->lock, 0) != 0 ||
-        pwrite(listener->lock, text, (size_t)length, 0) != length)
-        return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", path, strerror(errno));
-    return SHUF_OK;
+    struct ucred owner;
+    shuf_status status = shuf__lock_take(&listener->lock, listener->address.sun_path, error);
+    if (status != SHUF_BUSY && status != SHUF_DENIED)
+        return status;
+    if (probe(&listener->address, &owner) == LIVE && owner.pid != 0)
+        return refuse_live(listener, owner, error);
+    return status;
+}
+
+/* Nobody but the service's manager makes the default's directory, and it is gone with each
+ * boot; elsewhere a missing one is a slip of the pen. */
+static shuf_status find_directory(const char *path, struct shuf__error *error)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return SHUF_OK;
+    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+    if (stat(directory, &status) == 0)
+        return SHUF_OK;
+    if (errno == ENOENT && strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && mkdir(directory, 0755) == 0 &&
+        chmod(directory, 0755) == 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_IO, "socket %s: directory %s: %s", path, directory,
+                      strerror(errno));
 }
 
 /* Removes a socket that nobody listens on, and nothing else. */
@@ -113,7 +112,7 @@ static shuf_status make_way(struct shuf__listener *listener, struct shuf__error 
         return errno == ENOENT ? SHUF_OK
                                : shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
     if (!S_ISSOCK(status.st_mode))
-        return shuf__fail(error, SHUF_INVALID,
+        return shuf__fail(error, SHUF_IO,
                           "socket %s: something that is no socket stands there; expected a socket "
                           "or nothing",
                           path);
@@ -179,9 +178,9 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
                                 const char *group, struct shuf__error *error)
 {
     gid_t gid;
-    *listener = (struct shuf__listener){.fd = -1, .lock = -1};
+    *listener = (struct shuf__listener){.fd = -1, .lock.fd = -1};
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
-        find_group(group, &gid, error))
+        find_group(group, &gid, error) || find_directory(listener->address.sun_path, error))
         return error->status;
     if (take_lock(listener, error) || make_way(listener, error) ||
         open_socket(listener, mode, gid, error)) {
@@ -189,6 +188,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
         shuf__listener_unlock(listener);
         return error->status;
     }
+    shuf__lock_tell(&listener->lock, SHUF__LOCK_SERVING);
     return SHUF_OK;
 }
 
@@ -198,6 +198,8 @@ void shuf__listener_close(struct shuf__listener *listener)
     const char *path = listener->address.sun_path;
     if (listener->fd < 0)
         return;
+    shuf__lock_tell(&listener->lock,
+                    SHUF__LOCK_ENDING); /* first: who finds no socket looks there */
     if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
         status.st_ino == listener->inode)
         unlink(path);
@@ -207,7 +209,5 @@ void shuf__listener_close(struct shuf__listener *listener)
 
 void shuf__listener_unlock(struct shuf__listener *listener)
 {
-    if (listener->lock >= 0)
-        close(listener->lock);
-    listener->lock = -1;
+    shuf__lock_release(&listener->lock);
 }

@@ -7,22 +7,24 @@
 #define SHUFD_LISTENER_H
 
 #include "error.h"
+#include "lock.h"
 
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
 struct shuf__listener {
-    int fd;   /* listening, non-blocking; -1 when closed */
-    int lock; /* PATH.lock, held for the daemon's life */
+    int fd; /* listening, non-blocking; -1 when closed */
+    struct shuf__lock lock;
     struct sockaddr_un address;
     dev_t device; /* of our socket, so that only it is unlinked */
     ino_t inode;
 };
 
-/* `mode` and `group` ("" for none) are in force before anybody can connect. Fails
- * with SHUF_BUSY, naming the owner, where a living daemon listens, SHUF_INVALID for
- * a path or group that cannot be, or SHUF_IO. */
+/* `mode` and `group` ("" for none) are in force before anybody can connect; of
+ * directories only the default path's is made. Fails with SHUF_BUSY, naming the owner,
+ * where a daemon lives, SHUF_INVALID for a path or group that cannot be, SHUF_DENIED, or
+ * SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 

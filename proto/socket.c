@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SYSTEM_SOCKET "/run/shufd/shufd.sock"
-
 static const char *variable(const char *name)
 {
     const char *value = getenv(name);
@@ -43,13 +41,13 @@ shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
         return set_path(address, error, service, "/shufd.sock");
     const char *own = variable("XDG_RUNTIME_DIR");
     if (geteuid() == 0 || (!own && side == SHUF__SOCKET_CONNECT))
-        return set_path(address, error, "", SYSTEM_SOCKET);
+        return set_path(address, error, "", SHUF__SYSTEM_SOCKET);
     if (!own)
         return shuf__fail(error, SHUF_INVALID,
                           "socket: not given, and XDG_RUNTIME_DIR is not set; expected --socket "
                           "PATH or $SHUFD_SOCKET");
     shuf_status status = set_path(address, error, own, "/shufd.sock");
     if (status == SHUF_OK && side == SHUF__SOCKET_CONNECT && access(address->sun_path, F_OK) != 0)
-        return set_path(address, error, "", SYSTEM_SOCKET);
+        return set_path(address, error, "", SHUF__SYSTEM_SOCKET);
     return status;
 }

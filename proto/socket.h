@@ -10,6 +10,8 @@
 
 #include <sys/un.h>
 
+#define SHUF__SYSTEM_SOCKET "/run/shufd/shufd.sock"
+
 enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 
 /* Fills *address with `path`, or when that is NULL or empty with

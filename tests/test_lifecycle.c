@@ -3,15 +3,18 @@
  * How shufd starts and ends: whose place it takes and whose not, what its
  * configuration may say, and that it answers what it has accepted before it goes.
  */
+#include "socket.h"
 #include "wire.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -49,6 +52,16 @@ static void start(struct harness *h, const char *config)
     snprintf(path, sizeof path, "%s/conf", h->directory);
     write_file(path, config);
     assert_true(harness_restart(h));
+}
+
+static void await_text(const char *path, const char *text)
+{
+    char content[8192] = "";
+    for (int waited = 0; !strstr(content, text); waited += 5) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+        read_file(path, content, sizeof content);
+    }
 }
 
 /* Runs shufd to its end, which must come with this exit code and text. */
@@ -234,7 +247,9 @@ static void test_no_socket_there(void **state)
 
     char missing[HARNESS_PATH + 16];
     snprintf(missing, sizeof missing, "%s/none/s", h.directory);
-    expect_refused_start(missing, strerror(ENOENT));
+    char directory[HARNESS_PATH + 32];
+    snprintf(directory, sizeof directory, "directory %s/none: %s", h.directory, strerror(ENOENT));
+    expect_refused_start(missing, directory);
     char endless[200];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
@@ -272,6 +287,133 @@ static void test_own_socket_only(void **state)
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
     assert_int_equal(read_file(h.socket, text, sizeof text), 3); /* not ours to delete */
     assert_true(harness_stop(&h));
+}
+
+/* ---- the lock beside it ---- */
+
+static void lock_path(const struct harness *h, char *path, size_t size)
+{
+    snprintf(path, size, "%s.lock", h->socket);
+}
+
+static void test_lock_goes_too(void **state)
+{
+    (void)state;
+    struct harness h;
+    char path[HARNESS_PATH + 8];
+    start(&h, "");
+    lock_path(&h, path, sizeof path);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+
+    write_file(h.socket, "precious");
+    expect_refused_start(h.socket, "something that is no socket");
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_true(harness_stop(&h));
+}
+
+/* Who finds the lock held and nobody listening is told why. */
+static void test_lock_without_socket(void **state)
+{
+    (void)state;
+    struct harness h;
+    char removed[96], ending[96], lock[HARNESS_PATH + 8];
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    start(&h, "drain_timeout_ms = 3600000\n");
+    struct wire *w = wire_greet(&h);
+    snprintf(removed, sizeof removed, "pid %d, uid %d, runs without its socket", (int)h.pid,
+             (int)getuid());
+    snprintf(ending, sizeof ending, "pid %d, uid %d, is ending (draining); try again", (int)h.pid,
+             (int)getuid());
+    lock_path(&h, lock, sizeof lock);
+    wire_send_permute(w, &endless);
+    wire_await_queued(&h, 1);
+    unlink(h.socket);
+    expect_refused_start(h.socket, removed);
+    kill(h.pid, SIGTERM);
+    await_text(lock, "ending");
+    expect_refused_start(h.socket, ending);
+    expect_exit_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* In a child that gives root up: whether shufd then says whose the lock is. */
+static _Noreturn void meet_foreign_lock(const char *socket)
+{
+    enum { SOMEBODY = 12345, NOT_EXECUTED = 127 };
+    const char *arguments[] = {"--socket", socket, "--backend", "cpu", NULL};
+    char output[1024];
+    if (geteuid() != 0 || setgid(SOMEBODY) != 0 || setuid(SOMEBODY) != 0)
+        _exit(HARNESS_SKIP);
+    int status = harness_run(arguments, output, sizeof output);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_EXECUTED)
+        _exit(HARNESS_SKIP); /* it stands where only root may go */
+    fprintf(stderr, "%s", output);
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) == EX_CANTCREAT &&
+                  strstr(output, "a file of uid 0; remove it if no shufd runs there")
+              ? EX_OK
+              : EX_SOFTWARE);
+}
+
+static int wait_for_child(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void expect_good_or_skip(int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == HARNESS_SKIP)
+        skip(); /* not root, or in a container that forbids it */
+    expect_exit_code(status, EX_OK);
+}
+
+static void test_foreign_lock(void **state)
+{
+    (void)state;
+    struct harness h;
+    char path[HARNESS_PATH + 8];
+    assert_true(harness_prepare(&h, backend, NULL));
+    lock_path(&h, path, sizeof path);
+    write_file(path, "1 serving\n");
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(chmod(h.directory, 0777), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        meet_foreign_lock(h.socket);
+    int status = wait_for_child(pid);
+    assert_true(harness_restart(&h)); /* who may open it finds that nobody holds it */
+    assert_true(harness_stop(&h));
+    expect_good_or_skip(status);
+}
+
+/* In a child with a /run of its own, where there is no /run/shufd. */
+static _Noreturn void serve_in_own_run(void)
+{
+    struct stat status;
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/run", "tmpfs", 0, NULL) != 0)
+        _exit(HARNESS_SKIP);
+    struct harness h = {.backend = backend, .socket = SHUF__SYSTEM_SOCKET, .log = "/run/log"};
+    bool good = harness_restart(&h) && stat("/run/shufd", &status) == 0 &&
+                (status.st_mode & 0777) == 0755 && harness_kill(&h, SIGTERM) == 0;
+    _exit(good ? EX_OK : EX_SOFTWARE);
+}
+
+static void test_default_directory(void **state)
+{
+    (void)state;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        serve_in_own_run();
+    expect_good_or_skip(wait_for_child(pid));
 }
 
 /* ---- the configuration ---- */
@@ -385,6 +527,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_socket_there),
         cmocka_unit_test(test_mode),
         cmocka_unit_test(test_own_socket_only),
+        cmocka_unit_test(test_lock_goes_too),
+        cmocka_unit_test(test_lock_without_socket),
+        cmocka_unit_test(test_foreign_lock),
+        cmocka_unit_test(test_default_directory),
         cmocka_unit_test(test_config_errors),
         cmocka_unit_test(test_shipped_config),
         cmocka_unit_test(test_print_config_in_force),
