@@ -40,10 +40,9 @@ static shuf_status refuse_open(const struct shuf__lock *lock, const char *socket
     int cause = errno;
     struct stat status;
     if (cause == EACCES && lstat(lock->path, &status) == 0)
-        return shuf__fail(
-            error, SHUF_DENIED,
-            "socket %s: its lock, %s, is a file of uid %ld; remove it if no shufd runs", socket,
-            lock->path, (long)status.st_uid);
+        return shuf__fail(error, SHUF_DENIED,
+                          "lock %s: a file of uid %ld; remove it if no shufd runs there",
+                          lock->path, (long)status.st_uid);
     return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(cause));
 }
 
