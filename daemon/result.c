@@ -24,6 +24,21 @@ shuf_status shuf__budget_left(struct shuf__budget *budget, struct shuf__backend 
     return SHUF_OK;
 }
 
+/* What fits but for the results of others is worth another try, and nothing else is. */
+static shuf_status refuse(struct shuf__budget *budget, uint64_t bytes, struct shuf__error *error)
+{
+    uint64_t limit = atomic_load(&budget->limit), used = atomic_load(&budget->used);
+    if (bytes > limit)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "result of %" PRIu64 " bytes: expected at most %" PRIu64
+                          ", all that results may hold (%" PRIu64 " are in use)",
+                          bytes, limit, used);
+    return shuf__fail(error, SHUF_BUSY,
+                      "result of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
+                      " are in use by other results; try again",
+                      bytes, used, limit);
+}
+
 static shuf_status make_block(struct shuf__budget *budget, struct shuf__backend *backend,
                               uint64_t bytes, struct shuf__block *block, struct shuf__error *error)
 {
@@ -31,10 +46,7 @@ static shuf_status make_block(struct shuf__budget *budget, struct shuf__backend 
     if (shuf__budget_left(budget, backend, &left, error))
         return error->status;
     if (bytes > left)
-        return shuf__fail(error, SHUF_NO_MEMORY,
-                          "result of %" PRIu64 " bytes: expected at most %" PRIu64
-                          ", which are available of %" PRIu64,
-                          bytes, left, atomic_load(&budget->limit));
+        return refuse(budget, bytes, error);
     if (backend->ops->alloc(backend, bytes, block, error))
         return error->status;
     atomic_fetch_add(&budget->used, block->bytes);

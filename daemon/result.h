@@ -24,7 +24,8 @@ struct shuf__result {
     struct shuf__block block;
 };
 
-/* On the engine's thread. Fails with SHUF_NO_MEMORY, naming bytes asked and left. */
+/* On the engine's thread. Fails with SHUF_NO_MEMORY where it could never fit, with SHUF_BUSY
+ * where others' results are in its way; both name bytes asked, in use and allowed. */
 shuf_status shuf__result_make(struct shuf__budget *budget, struct shuf__backend *backend,
                               uint64_t bytes, struct shuf__result **result,
                               struct shuf__error *error);

@@ -505,11 +505,24 @@ static void test_memory_limit(void **state)
     struct wire *w = wire_greet(&h);
     Shuf__Permute permute = wire_permutation(1 << 19, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
-    wire_expect(
-        w, SHUF_NO_MEMORY,
-        "result of 2097152 bytes: expected at most 1048576, which are available of 1048576");
+    wire_expect(w, SHUF_NO_MEMORY,
+                "result of 2097152 bytes: expected at most 1048576, all that results may hold (0");
     wire_check_alive(w);
     assert_int_equal(wire_status(&h).memory_limit, 1 << 20);
+
+    /* Half of it and more, twice: the second fits when the first is read. */
+    struct wire *other = wire_greet(&h);
+    permute.n = (1 << 17) + 1;
+    wire_send_permute(w, &permute);
+    uint64_t bytes = wire_expect(w, SHUF_OK, "")->bulk_bytes;
+    wire_send_permute(other, &permute);
+    wire_expect(other, SHUF_BUSY,
+                "result of 524292 bytes: 524292 of 1048576 are in use by other results; try again");
+    read_whole(w, bytes, permute.n);
+    wire_await_memory_free(&h);
+    wire_send_permute(other, &permute);
+    wire_expect(other, SHUF_OK, "");
+    wire_close(other);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
