@@ -5,6 +5,7 @@
 #include "call.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <time.h>
 
 enum {
@@ -22,6 +23,15 @@ static void pause_ms(uint64_t ms)
     struct timespec time = {.tv_sec = (time_t)(ms / 1000),
                             .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
     nanosleep(&time, NULL); /* one that a signal cuts short only tries sooner */
+}
+
+/* Says what the last try, which found nobody, cannot know. */
+static shuf_status lost(shuf *h)
+{
+    return shuf__fail(&h->error, SHUF_NO_DAEMON,
+                      "socket %s: the daemon was lost, and no other came within %u.%03u s",
+                      h->connection.address.sun_path, h->reconnect_ms / 1000,
+                      h->reconnect_ms % 1000);
 }
 
 /* Tries until a daemon answers or the handle's time is up, but once at least. */
@@ -124,10 +134,12 @@ static shuf_status ask(struct shuf__connection *connection, struct shuf__call *c
 
 shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
 {
+    bool had_one = h->connection.fd >= 0;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = call->delivered;
         if (h->connection.fd < 0 && reach(h))
-            return h->error.status;
+            return had_one && h->error.status == SHUF_NO_DAEMON ? lost(h) : h->error.status;
+        had_one = true;
         shuf_status status = ask(&h->connection, call, &h->error);
         if (status == SHUF_OK)
             h->error = (struct shuf__error){0};

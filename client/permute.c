@@ -26,6 +26,26 @@ _Static_assert((int)SHUF_AUTO == (int)SHUF__DTYPE__DTYPE_AUTO &&
                    (int)SHUF_I64 == (int)SHUF__DTYPE__DTYPE_I64,
                "the public types are the wire's");
 
+/* A field whose view was forgotten would be passed over in silence. */
+static shuf_status check_view(const shuf_permutation *what, struct shuf__error *error)
+{
+    const struct {
+        const char *field;
+        uint64_t value;
+        shuf_view view;
+    } fields[] = {
+        {"offset", what->offset, SHUF_VIEW_SLICE}, {"count", what->count, SHUF_VIEW_SLICE},
+        {"stride", what->stride, SHUF_VIEW_SLICE}, {"rank", what->rank, SHUF_VIEW_SHARD},
+        {"world", what->world, SHUF_VIEW_SHARD},   {"drop_last", what->drop_last, SHUF_VIEW_SHARD},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].value != 0 && fields[i].view != what->view)
+            return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected 0 without view %s",
+                              fields[i].field, fields[i].value,
+                              fields[i].view == SHUF_VIEW_SLICE ? "SLICE" : "SHARD");
+    return SHUF_OK;
+}
+
 static shuf_status set_view(struct question *q, const shuf_permutation *what,
                             struct shuf__error *error)
 {
@@ -67,7 +87,8 @@ static shuf_status make_question(struct question *q, const shuf_permutation *wha
     q->permute.epoch = what->epoch;
     q->permute.epochs = what->epochs;
     q->permute.dtype = (Shuf__Dtype)what->dtype;
-    if (set_view(q, what, error))
+    q->permute.fingerprint = what->fingerprint;
+    if (set_view(q, what, error) || check_view(what, error))
         return error->status;
     return shuf__plan_make(&q->permute, &q->plan, error);
 }

@@ -84,13 +84,16 @@ static shuf_permutation random_request(uint64_t n_limit)
         .epochs = random_below(4),
         .view = (shuf_view)random_below(3),
         .dtype = (shuf_dtype)random_below(4),
-        .drop_last = random_below(2),
     };
-    what.offset = random_below(what.n);
-    what.stride = random_size(what.n);
-    what.count = random_size((what.n - 1 - what.offset) / what.stride + 1);
-    what.world = random_size(what.n * 2);
-    what.rank = random_below(what.world);
+    if (what.view == SHUF_VIEW_SLICE) {
+        what.offset = random_below(what.n);
+        what.stride = random_size(what.n);
+        what.count = random_size((what.n - 1 - what.offset) / what.stride + 1);
+    } else if (what.view == SHUF_VIEW_SHARD) {
+        what.world = random_size(what.n * 2);
+        what.rank = random_below(what.world);
+        what.drop_last = random_below(2);
+    }
     return what;
 }
 
@@ -194,6 +197,11 @@ static void results_are_described(void **state)
     assert_true(result.device[0] != '\0' && result.device_ns > 0);
     assert_int_equal(result.shape.bytes, count * 8);
     assert_int_equal(result.fingerprint, expected_fingerprint(values, count));
+    uint64_t *sent = malloc(result.shape.bytes);
+    what.fingerprint = true;
+    assert_int_equal(shuf_permute(handle, &what, sent, result.shape.bytes, &result), SHUF_OK);
+    assert_int_equal(result.fingerprint, expected_fingerprint(values, count));
+    free(sent);
     assert_true(result.heads == SHUF_EDGE && result.tails == SHUF_EDGE);
     assert_memory_equal(result.head, values, sizeof result.head);
     assert_memory_equal(result.tail, values + count - SHUF_EDGE, sizeof result.tail);
@@ -226,6 +234,8 @@ static void wrong_parameters(void **state)
     shuf *handle = open_handle();
     uint32_t out[10];
     char message[256];
+    shuf_permutation no_slice = {.n = 10, .count = 3}, no_shard = {.n = 10, .drop_last = true};
+    shuf_permutation mixed = {.n = 10, .view = SHUF_VIEW_SHARD, .world = 2, .stride = 1};
     shuf_shape shape;
     shuf_permutation none = {0}, unknown = {.n = 10, .algorithm = "sattolo"};
     shuf_permutation narrow = {.n = (UINT64_C(1) << 32) + 1, .dtype = SHUF_U32};
@@ -235,6 +245,11 @@ static void wrong_parameters(void **state)
     expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
     expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID, "dtype u32");
     expect(handle, shuf_permute(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "view 7");
+    expect(handle, shuf_permute(handle, &no_slice, out, sizeof out, NULL), SHUF_INVALID, "count 3");
+    expect(handle, shuf_permute(handle, &no_shard, out, sizeof out, NULL), SHUF_INVALID,
+           "drop_last 1: expected 0 without view SHARD");
+    expect(handle, shuf_permute(handle, &mixed, out, sizeof out, NULL), SHUF_INVALID,
+           "stride 1: expected 0 without view SLICE");
     expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY, "pass 2^63");
     expect(handle, shuf_permute(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
     expect(handle, shuf_permute(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
@@ -407,6 +422,11 @@ static void without_reconnecting(void **state)
     expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, daemon_.socket);
     shuf_set_reconnect(handle, 100);
     expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, daemon_.socket);
+    assert_true(harness_restart(&daemon_));
+    assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
+    harness_kill(&daemon_, SIGKILL);
+    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON,
+           "the daemon was lost, and no other came within 0.100 s");
     assert_true(harness_restart(&daemon_));
     shuf_set_reconnect(handle, 0);
     assert_true(ask_and_check(handle, &what));

@@ -66,8 +66,8 @@ SHUF_API const char *shuf_message(const shuf *handle);
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* How long a call whose daemon has gone away keeps trying to reach the next one
- * before it fails with SHUF_NO_DAEMON; then it asks again from the start, and
- * goes on where the bytes stopped. Milliseconds; 0: do not. Default 10 000.
+ * before it fails with SHUF_NO_DAEMON; when one comes it asks that again from the
+ * start, and goes on where the bytes stopped. Milliseconds; 0: do not. Default 10 000.
  * A call that loses sixteen daemons in a row without a new byte fails too. */
 SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
@@ -94,12 +94,15 @@ typedef struct shuf_permutation {
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
     uint64_t seed;         /* any; independent of epoch */
     uint64_t epoch;        /* any */
-    uint64_t epochs;       /* rows, for epoch, epoch + 1, ...; 0 means 1 */
+    uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
     shuf_view view;
-    uint64_t offset, count, stride; /* SLICE: offset < n; count, stride >= 1; ends inside n */
-    uint64_t rank, world;           /* SHARD: rank < world */
-    bool drop_last;                 /* SHARD: cut the remainder instead of padding by wrapping */
+    /* SLICE, else 0: offset < n; count and stride are at least 1 and have no default; the last
+     * position, offset + (count - 1) * stride, is below n. */
+    uint64_t offset, count, stride;
+    uint64_t rank, world; /* SHARD, else 0: rank < world */
+    bool drop_last;       /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
+    bool fingerprint; /* also compute that of values that are sent; shuf_summarize() always does */
 } shuf_permutation;
 
 /* The result's form, which follows from the request alone. */
@@ -120,7 +123,7 @@ typedef struct shuf_result {
     char backend[16];      /* "cpu", "cuda" */
     char device[128];      /* its name for people */
     uint64_t device_ns;    /* computing the values, on the device; nanoseconds */
-    uint64_t fingerprint;  /* shuf/fingerprint.h; only from shuf_summarize() */
+    uint64_t fingerprint;  /* shuf/fingerprint.h; 0 unless asked for */
     unsigned heads, tails; /* how many of head and tail are set */
     uint64_t head[SHUF_EDGE], tail[SHUF_EDGE]; /* first and last values of the whole result */
 } shuf_result;
