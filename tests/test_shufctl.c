@@ -238,16 +238,32 @@ static void summary_for_people(void **state)
         "\nalgorithm   philox24\n", "\nn           10\n",      "\nseed        7\n",
         "\nepoch       0\n",        "\nslice       all\n",     "\nshape       10 u32 (40 B)\n",
         "\nfirst       5 9 8 0\n",  "\nlast        2 4 3 7\n", "\non device   ",
-        "\nseen        ",           "\nrate        ",          "\nfingerprint 0x"};
-    char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7");
-    char start[64];
+        "\nseen        ",           "values/s on device\n",    "\nfingerprint 0x"};
+    static const char *const options[] = {"", " --out /dev/null --format text"};
+    char start[64], *fingerprints[2];
     snprintf(start, sizeof start, "backend     %s, ", shufctl_backend);
-    assert_memory_equal(text, start, strlen(start));
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        if (!strstr(text, lines[i]))
-            fprintf(stderr, "no '%s' in:\n%s", lines[i], text);
-        assert_non_null(strstr(text, lines[i]));
+    for (int k = 0; k < 2; k++) { /* the same whether values are written or not */
+        char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7%s", options[k]);
+        char *begin = k == 0 ? text : strchr(text, '\n') + 1;
+        assert_memory_equal(begin, start, strlen(start));
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+            if (!strstr(text, lines[i]))
+                fprintf(stderr, "no '%s' in:\n%s", lines[i], text);
+            assert_non_null(strstr(text, lines[i]));
+        }
+        fingerprints[k] = strdup(strstr(text, "\nfingerprint"));
+        free(text);
     }
+    assert_string_equal(fingerprints[0], fingerprints[1]);
+    free(fingerprints[0]);
+    free(fingerprints[1]);
+}
+
+static void one_row(void **state)
+{
+    (void)state;
+    char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7 --epochs 3:4");
+    assert_non_null(strstr(text, "\nshape       1 row of 10 u32 (40 B)\n"));
     free(text);
 }
 
@@ -267,11 +283,14 @@ static void summary_as_json(void **state)
     uint64_t count, *values = expected_values(&what, &count);
     assert_string_equal(json_string_value(member(o, "backend")), shufctl_backend);
     assert_string_equal(json_string_value(member(o, "seed")), "18446744073709551615");
-    assert_string_equal(json_string_value(member(o, "epoch")), "1");
+    const json_t *epochs = member(o, "epochs");
+    assert_string_equal(json_string_value(json_array_get(epochs, 0)), "1");
+    assert_string_equal(json_string_value(json_array_get(epochs, 1)), "3");
     assert_string_equal(json_string_value(member(o, "dtype")), "u32");
     assert_int_equal(json_integer_value(member(o, "rows")), 2);
     assert_int_equal(json_integer_value(member(o, "count")), 501);
     assert_int_equal(json_integer_value(member(o, "bytes")), 2 * 501 * 4);
+    assert_true(json_is_false(member(member(o, "slice"), "all")));
     assert_int_equal(json_integer_value(member(member(o, "slice"), "world")), 2);
     assert_true(json_real_value(member(o, "device_seconds")) > 0);
     assert_true(json_real_value(member(o, "seen_seconds")) > 0);
@@ -293,6 +312,10 @@ static void summary_beside_values(void **state)
     json_t *o = json_loads(c.err.bytes, 0, &error);
     assert_non_null(o);
     assert_string_equal(json_string_value(member(o, "format")), "text");
+    assert_int_equal(hex_member(o, "fingerprint"),
+                     expected_fingerprint((const uint64_t[]){5, 9, 8, 0, 1, 6, 2, 4, 3, 7}, 10));
+    assert_true(json_is_true(member(member(o, "slice"), "all")));
+    assert_int_equal(json_integer_value(member(member(o, "slice"), "count")), 10);
     json_decref(o);
     command_free(&c);
     assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out -"), 0);
@@ -329,11 +352,17 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),  cmocka_unit_test(published_digest),
-        cmocka_unit_test(golden_summaries),   cmocka_unit_test(raw_values),
-        cmocka_unit_test(slices_and_shards),  cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_files),         cmocka_unit_test(summary_for_people),
-        cmocka_unit_test(summary_as_json),    cmocka_unit_test(summary_beside_values),
+        cmocka_unit_test(published_vectors),
+        cmocka_unit_test(published_digest),
+        cmocka_unit_test(golden_summaries),
+        cmocka_unit_test(raw_values),
+        cmocka_unit_test(slices_and_shards),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_files),
+        cmocka_unit_test(summary_for_people),
+        cmocka_unit_test(one_row),
+        cmocka_unit_test(summary_as_json),
+        cmocka_unit_test(summary_beside_values),
         cmocka_unit_test(status_and_version),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

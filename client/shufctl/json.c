@@ -22,11 +22,16 @@ void shuf__json_seconds(json_t *object, const char *key, uint64_t ns)
     json_object_set_new(object, key, json_real((double)ns / 1e9));
 }
 
-void shuf__json_decimal(json_t *object, const char *key, uint64_t value)
+json_t *shuf__json_decimal_string(uint64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, value);
-    json_object_set_new(object, key, json_string(text));
+    return json_string(text);
+}
+
+void shuf__json_decimal(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, shuf__json_decimal_string(value));
 }
 
 void shuf__json_hex(json_t *object, const char *key, uint64_t value)

@@ -15,7 +15,8 @@ void shuf__json_text(json_t *object, const char *key, const char *value);
 void shuf__json_integer(json_t *object, const char *key, uint64_t value); /* below 2^63 */
 void shuf__json_seconds(json_t *object, const char *key, uint64_t ns);
 void shuf__json_decimal(json_t *object, const char *key,
-                        uint64_t value);                              /* "18446744073709551615" */
+                        uint64_t value); /* "18446744073709551615" */
+json_t *shuf__json_decimal_string(uint64_t value);
 void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
 
 /* Prints and frees the object. */

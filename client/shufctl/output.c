@@ -5,6 +5,7 @@
 #include "output.h"
 
 #include "exit.h"
+#include "target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -20,8 +22,13 @@
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
 
-/* The file that a signal must remove; "" when there is none. It changes only
- * while those signals are blocked. */
+enum {
+    NAMES_MAX = 100, /* taken ones, before giving up */
+    SELF_MAX = 32,
+};
+
+/* The name that a signal must remove; "" when there is none. It changes only while those signals
+ * are blocked. */
 static char temporary[PATH_MAX];
 
 static void remove_and_die(int number)
@@ -57,6 +64,12 @@ static void unblock_signals(const sigset_t *old)
     sigprocmask(SIG_SETMASK, old, NULL);
 }
 
+static const char *name_of(char text[SELF_MAX], int fd)
+{
+    snprintf(text, SELF_MAX, "/proc/self/fd/%d", fd);
+    return text;
+}
+
 static mode_t current_umask(void)
 {
     mode_t mask = umask(0);
@@ -70,31 +83,77 @@ static int cannot_create(const char *name, int cause)
                            "--out %s: cannot create: %s", name, strerror(cause));
 }
 
-/* ".NAME.XXXXXX" in the target's own directory: a rename must not cross file systems. */
+/* ".NAME.123456" in the target's own directory: a rename must not cross file systems. */
 static bool name_temporary(const char *target)
 {
+    unsigned number;
     const char *slash = strrchr(target, '/');
     int directory = slash ? (int)(slash + 1 - target) : 0;
-    int length = snprintf(temporary, sizeof temporary, "%.*s.%.200s.XXXXXX", directory, target,
-                          target + directory);
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (unsigned)getpid();
+    int length = snprintf(temporary, sizeof temporary, "%.*s.%.200s.%06x", directory, target,
+                          target + directory, number & 0xffffff);
     return length > 0 && (size_t)length < sizeof temporary;
 }
 
-static int create_temporary(struct shuf__output *output)
+static bool create_named(struct shuf__output *output)
+{
+    output->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return output->fd >= 0;
+}
+
+static bool link_unnamed(struct shuf__output *output)
+{
+    char self[SELF_MAX];
+    return linkat(AT_FDCWD, name_of(self, output->fd), AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Tries names until `make` finds one free; 0 or errno. */
+static int under_new_name(struct shuf__output *output, bool (*make)(struct shuf__output *))
 {
     sigset_t old;
-    int cause = 0;
+    int cause = EEXIST;
     block_signals(&old);
-    if (!name_temporary(output->target))
-        cause = ENAMETOOLONG;
-    else if ((output->fd = mkostemp(temporary, O_CLOEXEC)) < 0)
-        cause = errno;
-    if (output->fd < 0)
+    for (int tries = 0; cause == EEXIST && tries < NAMES_MAX; tries++)
+        if (!name_temporary(output->target))
+            cause = ENAMETOOLONG;
+        else
+            cause = make(output) ? 0 : errno;
+    if (cause != 0)
         *temporary = '\0';
     unblock_signals(&old);
+    return cause;
+}
+
+/* A file without a name, of which nothing stays whatever ends this process. */
+static bool create_unnamed(struct shuf__output *output)
+{
+    char self[SELF_MAX];
+    const char *slash = strrchr(output->target, '/');
+    char *directory = slash ? strndup(output->target, (size_t)(slash + 1 - output->target)) : NULL;
+    int fd = open(directory ? directory : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    free(directory);
+    if (fd < 0)
+        return false;
+    if (access(name_of(self, fd), F_OK) != 0) { /* no /proc: it could not be linked */
+        close(fd);
+        return false;
+    }
+    output->fd = fd;
+    return true;
+}
+
+/* `old` is what the target is now, or NULL. */
+static int create_temporary(struct shuf__output *output, const struct stat *old)
+{
+    output->unnamed = create_unnamed(output);
+    int cause = output->unnamed ? 0 : under_new_name(output, create_named);
     if (cause != 0)
         return cannot_create(output->name, cause);
-    fchmod(output->fd, 0666 & ~current_umask()); /* mkostemp gave 0600 */
+    /* It was made for its owner only; a file system without modes refuses, and needs none. */
+    if (fchmod(output->fd, old ? old->st_mode & 0777 : 0666 & ~current_umask()) != 0 &&
+        errno != EPERM && errno != EOPNOTSUPP)
+        return cannot_create(output->name, errno);
     return EX_OK;
 }
 
@@ -111,18 +170,21 @@ static int open_path(struct shuf__output *output, const char *path)
     }
     if (!*path)
         return cannot_create("''", ENOENT);
-    output->target = exists ? realpath(path, NULL) : strdup(path);
+    output->target = shuf__target_resolve(path);
     if (!output->target)
         return cannot_create(path, errno);
     catch_signals();
-    return create_temporary(output);
+    return create_temporary(output, exists ? &old : NULL);
 }
 
 int shuf__output_open(struct shuf__output *output, const char *path, bool binary)
 {
-    bool standard = strcmp(path, "-") == 0;
-    *output = (struct shuf__output){.fd = standard ? STDOUT_FILENO : -1, .name = path};
-    int code = standard ? EX_OK : open_path(output, path);
+    int code = EX_OK, descriptor = shuf__target_descriptor(path);
+    *output = (struct shuf__output){.fd = -1, .name = path};
+    if (descriptor < 0)
+        code = open_path(output, path);
+    else if ((output->fd = shuf__target_duplicate(descriptor)) < 0)
+        code = cannot_create(path, errno);
     if (code == EX_OK && binary && isatty(output->fd))
         code = shuf__fail_with(EX_USAGE,
                                "--out %s: binary to a terminal; expected --format text, a file "
@@ -192,7 +254,8 @@ int shuf__output_commit(struct shuf__output *output)
         output->cause = errno;
         return shuf__output_failed(output);
     }
-    return rename_temporary(output);
+    int cause = output->unnamed ? under_new_name(output, link_unnamed) : 0;
+    return cause == 0 ? rename_temporary(output) : cannot_create(output->name, cause);
 }
 
 void shuf__output_close(struct shuf__output *output)
@@ -203,7 +266,7 @@ void shuf__output_close(struct shuf__output *output)
         unlink(temporary);
     *temporary = '\0';
     unblock_signals(&old);
-    if (output->fd > STDERR_FILENO)
+    if (output->fd >= 0)
         close(output->fd);
     free(output->target);
     *output = (struct shuf__output){.fd = -1};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where values are written: a regular file under a temporary name beside its
- * target, renamed when whole, so that nobody ever sees a part of it; standard
- * output, a device or a pipe directly. A signal that ends the process removes
- * the temporary file first.
+ * Where values are written: a regular file without a name, or where the file
+ * system has no such thing under a temporary one, which takes its target's place
+ * when it is whole, so that nobody ever sees a part of it; standard output, a
+ * device or a pipe directly. A signal that ends the process removes a temporary
+ * name first.
  */
 #ifndef SHUF__OUTPUT_H
 #define SHUF__OUTPUT_H
@@ -16,7 +17,8 @@ struct shuf__output {
     int fd;
     int cause;        /* errno of a write that failed, or 0 */
     const char *name; /* for messages */
-    char *target;     /* what the temporary file becomes; NULL: written directly */
+    char *target;     /* what the file becomes; NULL: written directly */
+    bool unnamed;     /* until it is whole */
 };
 
 /* Both write a line and give the exit code on failure; 0 else. `binary` output

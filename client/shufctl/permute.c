@@ -8,10 +8,10 @@
 #include "permute_options.h"
 #include "progress.h"
 #include "summary.h"
+#include "target.h"
 #include "text.h"
 #include "verb.h"
 
-#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -88,10 +88,15 @@ static int summarize(shuf *daemon, const struct shuf__permute_options *o, shuf_r
 }
 
 /* Values on standard output leave no room there for a summary. */
+static bool to_standard_output(const struct shuf__permute_options *o)
+{
+    return o->out && shuf__target_descriptor(o->out) == STDOUT_FILENO;
+}
+
 static void report(const struct shuf__summary *summary)
 {
     const struct shuf__permute_options *o = summary->options;
-    bool standard = o->out && strcmp(o->out, "-") == 0;
+    bool standard = to_standard_output(o);
     if (o->json)
         shuf__summary_json(summary, standard ? stderr : stdout);
     else if (!standard)
@@ -113,6 +118,7 @@ int shuf__verb_permute(int argc, char **argv)
     struct shuf__permute_options options;
     shuf *daemon;
     shuf__permute_options(argc, argv, &options);
+    options.what.fingerprint = options.json || !to_standard_output(&options); /* where it is told */
     int code = shuf__connect_or_fail(&daemon, options.socket);
     if (code == EX_OK)
         code = permute(daemon, &options);

@@ -6,11 +6,12 @@
 
 #include "exit.h"
 #include "number.h"
+#include "target.h"
 
 #include <argp.h>
 #include <string.h>
+#include <strings.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 enum key {
     KEY_N = 0x100,
@@ -155,16 +156,15 @@ static void complete_view(shuf_permutation *what, unsigned given)
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    return length >= tail && strcasecmp(text + length - tail, end) == 0;
 }
 
 static enum shuf__format default_format(const char *out)
 {
-    if (strcmp(out, "-") == 0)
-        return isatty(STDOUT_FILENO) ? SHUF__FORMAT_TEXT : SHUF__FORMAT_RAW;
     if (ends_with(out, ".npy"))
         return SHUF__FORMAT_NPY;
-    return ends_with(out, ".txt") ? SHUF__FORMAT_TEXT : SHUF__FORMAT_RAW;
+    return ends_with(out, ".txt") || shuf__target_is_terminal(out) ? SHUF__FORMAT_TEXT
+                                                                   : SHUF__FORMAT_RAW;
 }
 
 static void finish(struct argp_state *state, struct parse *parse)

@@ -55,13 +55,18 @@ static void print_edge(FILE *to, const char *key, const uint64_t *values, unsign
     fputs(count > 0 ? "\n" : "-\n", to);
 }
 
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void print_times(const struct shuf__summary *s, FILE *to)
 {
     char text[SHUF__UNITS_TEXT];
     const shuf_result *r = s->result;
     line(to, "on device", "%s", shuf__units_time(text, r->device_ns));
     line(to, "seen", "%s", shuf__units_time(text, s->seen_ns));
-    line(to, "rate", "%s", shuf__units_rate(text, values_of(&r->shape), r->device_ns));
+    line(to, "rate", "%s on device", shuf__units_rate(text, values_of(&r->shape), r->device_ns));
 }
 
 static void print_shape(const struct shuf__summary *s, FILE *to)
@@ -69,8 +74,9 @@ static void print_shape(const struct shuf__summary *s, FILE *to)
     char text[SHUF__UNITS_TEXT];
     const shuf_shape *shape = &s->result->shape;
     if (s->options->batch)
-        line(to, "shape", "%" PRIu64 " rows of %" PRIu64 " %s (%s)", shape->rows, shape->count,
-             shuf__shape_dtype(shape), shuf__units_bytes(text, shape->bytes));
+        line(to, "shape", "%" PRIu64 " row%s of %" PRIu64 " %s (%s)", shape->rows,
+             plural(shape->rows), shape->count, shuf__shape_dtype(shape),
+             shuf__units_bytes(text, shape->bytes));
     else
         line(to, "shape", "%" PRIu64 " %s (%s)", shape->count, shuf__shape_dtype(shape),
              shuf__units_bytes(text, shape->bytes));
@@ -80,12 +86,8 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
 {
     const shuf_permutation *what = &s->options->what;
     const shuf_result *r = s->result;
-    if (s->options->out) {
+    if (s->options->out)
         line(to, "written", "%s (%s)", s->options->out, shuf__format_name(s->options->format));
-        print_shape(s, to);
-        print_times(s, to);
-        return;
-    }
     line(to, "backend", "%s, %s", r->backend, r->device);
     line(to, "algorithm", "%s", r->algorithm);
     line(to, "n", "%" PRIu64, what->n);
@@ -102,14 +104,16 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
 static void add_view(json_t *object, const shuf_permutation *what)
 {
     json_t *view = json_object();
-    if (what->view == SHUF_VIEW_SLICE) {
-        shuf__json_integer(view, "offset", what->offset);
-        shuf__json_integer(view, "count", what->count);
-        shuf__json_integer(view, "stride", what->stride);
-    } else if (what->view == SHUF_VIEW_SHARD) {
+    bool all = what->view == SHUF_VIEW_ALL;
+    json_object_set_new(view, "all", json_boolean(all));
+    if (what->view == SHUF_VIEW_SHARD) {
         shuf__json_integer(view, "rank", what->rank);
         shuf__json_integer(view, "world", what->world);
         json_object_set_new(view, "drop_last", json_boolean(what->drop_last));
+    } else {
+        shuf__json_integer(view, "offset", what->offset);
+        shuf__json_integer(view, "count", all ? what->n : what->count);
+        shuf__json_integer(view, "stride", all ? 1 : what->stride);
     }
     json_object_set_new(object, "slice", view);
 }
@@ -122,6 +126,20 @@ static void add_edge(json_t *object, const char *key, const uint64_t *values, un
     json_object_set_new(object, key, edge);
 }
 
+/* A batch gives both of its ends, as --epochs takes them. */
+static void add_epochs(json_t *object, const struct shuf__summary *s)
+{
+    const shuf_permutation *what = &s->options->what;
+    if (!s->options->batch) {
+        shuf__json_decimal(object, "epoch", what->epoch);
+        return;
+    }
+    json_t *epochs = json_array();
+    json_array_append_new(epochs, shuf__json_decimal_string(what->epoch));
+    json_array_append_new(epochs, shuf__json_decimal_string(what->epoch + what->epochs));
+    json_object_set_new(object, "epochs", epochs);
+}
+
 static void add_request(json_t *object, const struct shuf__summary *s)
 {
     const shuf_permutation *what = &s->options->what;
@@ -130,7 +148,7 @@ static void add_request(json_t *object, const struct shuf__summary *s)
     shuf__json_text(object, "algorithm", s->result->algorithm);
     shuf__json_integer(object, "n", what->n);
     shuf__json_decimal(object, "seed", what->seed);
-    shuf__json_decimal(object, "epoch", what->epoch);
+    add_epochs(object, s);
     add_view(object, what);
 }
 
@@ -155,11 +173,10 @@ void shuf__summary_json(const struct shuf__summary *s, FILE *to)
     json_t *object = json_object();
     add_request(object, s);
     add_result(object, s);
+    shuf__json_hex(object, "fingerprint", s->result->fingerprint);
     if (s->options->out) {
         shuf__json_text(object, "out", s->options->out);
         shuf__json_text(object, "format", shuf__format_name(s->options->format));
-    } else {
-        shuf__json_hex(object, "fingerprint", s->result->fingerprint);
     }
     shuf__json_print(object, to);
 }

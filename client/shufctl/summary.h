@@ -15,7 +15,7 @@ struct shuf__summary {
     uint64_t seen_ns; /* the whole call, by the clock of this process */
 };
 
-/* For people; short where the values were written. */
+/* For people. */
 void shuf__summary_print(const struct shuf__summary *summary, FILE *to);
 void shuf__summary_json(const struct shuf__summary *summary, FILE *to);
 
