@@ -7,6 +7,7 @@
 #define SHUFD_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Weightiest first. */
 enum shuf__log_level {
@@ -22,6 +23,12 @@ struct shuf__log {
 };
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);
+
+/* Of "client%s" and its like. */
+static inline const char *shuf__plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 /* Safe from any thread: a line is one write. */
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)

@@ -234,7 +234,7 @@ static shuf_status submit(struct shuf__session *session, const Shuf__Permute *re
     permute->want_fingerprint = request->fingerprint;
     if (!shuf__engine_submit(server->engine, &permute->task))
         return shuf__fail(error, SHUF_BUSY,
-                          "queue: %" PRIu64 " jobs wait, as many as may; try again",
+                          "queue %" PRIu64 ": the most jobs that may wait; try again later",
                           server->config->queue);
     shuf__session_work(session, &permute->task);
     return SHUF_OK;

@@ -12,7 +12,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,6 +28,11 @@ enum {
     DEVICE_FAILED_MS = 1000,   /* for the last answers of a daemon whose device is gone */
     FORCED_END_MS = 5000,      /* for the running job to notice that it is cancelled */
 };
+
+static const struct {
+    int number;
+    const char *name;
+} signals[SHUF__SIGNALS] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
 
 /* ---- the end ---- */
 
@@ -41,8 +48,8 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->accept);
     close_handle(&server->accept_again);
     close_handle(&server->deadline);
-    close_handle(&server->terminate);
-    close_handle(&server->interrupt);
+    for (int i = 0; i < SHUF__SIGNALS; i++)
+        close_handle(&server->signals[i]);
 }
 
 /* Ends the loop once nobody is connected and nothing is under way. */
@@ -83,7 +90,23 @@ static void on_patience_lost(uv_timer_t *timer)
 {
     struct shuf__server *server = timer->data;
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
+    shuf__listener_unlock(&server->listener); /* nobody else will remove it */
     _exit(EX_SOFTWARE);
+}
+
+/* The first cause counts: it is the last line of the log. */
+static void end_with(struct shuf__server *server, int exit_code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void end_with(struct shuf__server *server, int exit_code, const char *format, ...)
+{
+    va_list args;
+    if (server->exit_code != EX_OK)
+        return;
+    server->exit_code = exit_code;
+    va_start(args, format);
+    vsnprintf(server->cause, sizeof server->cause, format, args);
+    va_end(args);
 }
 
 static void force(struct shuf__server *server, const char *why)
@@ -91,10 +114,10 @@ static void force(struct shuf__server *server, const char *why)
     if (server->forced)
         return;
     server->forced = true;
-    if (server->exit_code == EX_OK)
-        server->exit_code = EX_TEMPFAIL;
-    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cancelling the work of %" PRIu64 " clients", why,
-              server->clients);
+    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cancelling the work of %" PRIu64 " client%s",
+              why, server->clients, shuf__plural(server->clients));
+    end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why, server->clients,
+             shuf__plural(server->clients));
     uv_timer_start(&server->deadline, on_patience_lost, FORCED_END_MS, 0);
     for_each_session(server, shuf__session_close);
 }
@@ -115,16 +138,25 @@ static void drain(struct shuf__server *server, uint64_t timeout_ms)
     settle(server);
 }
 
+static const char *name_of(int number)
+{
+    for (int i = 0; i < SHUF__SIGNALS; i++)
+        if (signals[i].number == number)
+            return signals[i].name;
+    return "signal";
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
-    const char *name = number == SIGTERM ? "SIGTERM" : "SIGINT";
+    const char *name = name_of(number);
     if (server->draining) {
         force(server, name);
         return;
     }
-    shuf__log(server->log, SHUF__LOG_INFO, "%s: draining, %" PRIu64 " clients, %" PRIu64 " jobs",
-              name, server->clients, shuf__engine_queued(server->engine));
+    uint64_t jobs = shuf__engine_queued(server->engine);
+    shuf__log(server->log, SHUF__LOG_INFO, "%s: draining, %" PRIu64 " client%s, %" PRIu64 " job%s",
+              name, server->clients, shuf__plural(server->clients), jobs, shuf__plural(jobs));
     drain(server, server->config->drain_timeout_ms);
 }
 
@@ -132,7 +164,7 @@ void shuf__server_device_failed(struct shuf__server *server, const struct shuf__
 {
     if (server->exit_code == EX_OK)
         shuf__log(server->log, SHUF__LOG_ERROR, "the device failed, ending: %s", error->text);
-    server->exit_code = EX_IOERR;
+    end_with(server, EX_IOERR, "the device failed: %s", error->text);
     if (!server->draining)
         drain(server, DEVICE_FAILED_MS);
 }
@@ -147,8 +179,9 @@ static void refuse(struct shuf__server *server, int fd)
     char text[SHUF__ERROR_TEXT];
     struct shuf__error error;
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    shuf__fail(&error, SHUF_BUSY, "clients: %" PRIu64 " are connected, as many as may; try again",
-               server->clients);
+    shuf__fail(&error, SHUF_BUSY,
+               "clients %" PRIu64 ": the most that may be connected; try again later",
+               server->clients_limit);
     memcpy(text, error.text, sizeof text);
     reply.status = SHUF_BUSY;
     reply.message = text;
@@ -249,7 +282,17 @@ static void init_handles(struct shuf__server *server)
     uv_timer_init(&server->loop, &server->accept_again);
     uv_timer_init(&server->loop, &server->deadline);
     server->accept.data = server->accept_again.data = server->deadline.data = server;
-    server->terminate.data = server->interrupt.data = server;
+    for (int i = 0; i < SHUF__SIGNALS; i++)
+        server->signals[i].data = server;
+}
+
+/* What is ignored from the start, as by nohup, stays so. */
+static int listen_for(uv_signal_t *handle, int number)
+{
+    struct sigaction action;
+    if (number == SIGHUP && sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+        return 0;
+    return uv_signal_start(handle, on_signal, number);
 }
 
 /* Whatever fails here is the system's lack of descriptors or memory. */
@@ -258,11 +301,11 @@ static int start_handles(struct shuf__server *server)
     int result;
     if ((result = uv_poll_init(&server->loop, &server->accept, server->listener.fd)) != 0)
         return result;
-    if ((result = uv_signal_init(&server->loop, &server->terminate)) != 0 ||
-        (result = uv_signal_init(&server->loop, &server->interrupt)) != 0 ||
-        (result = uv_signal_start(&server->terminate, on_signal, SIGTERM)) != 0)
-        return result;
-    return uv_signal_start(&server->interrupt, on_signal, SIGINT);
+    for (int i = 0; i < SHUF__SIGNALS; i++)
+        if ((result = uv_signal_init(&server->loop, &server->signals[i])) != 0 ||
+            (result = listen_for(&server->signals[i], signals[i].number)) != 0)
+            return result;
+    return 0;
 }
 
 static shuf_status start_engine(struct shuf__server *server, struct shuf__error *error)
@@ -321,6 +364,15 @@ static void close_every_handle(uv_handle_t *handle, void *context)
     close_handle(handle);
 }
 
+static void log_end(const struct shuf__server *server)
+{
+    if (server->exit_code == EX_OK)
+        shuf__log(server->log, SHUF__LOG_INFO, "ended, %" PRIu64 " permutation%s served",
+                  server->served, shuf__plural(server->served));
+    else
+        shuf__log(server->log, SHUF__LOG_ERROR, "ended before its time: %s", server->cause);
+}
+
 int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__server *server = calloc(1, sizeof *server);
@@ -344,7 +396,7 @@ int shuf__server_run(const struct shuf__config *config, const struct shuf__log *
     shuf__listener_unlock(&server->listener);
     if (code == EX_OK) {
         code = server->exit_code;
-        shuf__log(log, SHUF__LOG_INFO, "ended, %" PRIu64 " permutations served", server->served);
+        log_end(server);
     }
     free(server);
     return code;

@@ -19,6 +19,8 @@
 
 #define SHUF__DAEMON "shufd " SHUF_VERSION_TEXT
 
+enum { SHUF__SIGNALS = 3 }; /* that it ends on */
+
 struct shuf__session;
 
 struct shuf__server {
@@ -28,7 +30,7 @@ struct shuf__server {
     uv_poll_t accept;
     uv_timer_t accept_again; /* after running out of descriptors */
     uv_timer_t deadline;     /* of the drain, then of the end */
-    uv_signal_t terminate, interrupt;
+    uv_signal_t signals[SHUF__SIGNALS];
     struct shuf__listener listener;
     struct shuf__engine *engine;
     struct shuf__budget budget;
@@ -37,10 +39,11 @@ struct shuf__server {
     struct shuf__task measure; /* the first look at the device's memory */
     bool draining, forced, ended;
     int exit_code;
-    struct shuf__arena arena; /* of the request being handled */
+    char cause[SHUF__ERROR_TEXT]; /* where exit_code is no success */
+    struct shuf__arena arena;     /* of the request being handled */
 };
 
-/* Serves until SIGTERM or SIGINT; the exit code (sysexits.h). */
+/* Serves until SIGTERM, SIGINT or SIGHUP; the exit code (sysexits.h). */
 int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log);
 
 /* ---- For sessions ---- */

@@ -178,7 +178,25 @@ static void test_drain_timeout(void **state)
     wire_await_queued(&h, 1);
     expect_exit_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     read_file(h.log, log, sizeof log);
-    assert_non_null(strstr(log, "drain_timeout_ms is over"));
+    assert_non_null(strstr(log,
+                           "\nerror: ended before its time: drain_timeout_ms is over, 1 client "
+                           "cut off\n"));
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void test_hangup(void **state)
+{
+    (void)state;
+    struct harness h;
+    start(&h, "");
+    expect_exit_code(harness_kill(&h, SIGHUP), EX_OK);
+    signal(SIGHUP, SIG_IGN); /* as nohup has it, which shufd inherits */
+    assert_true(harness_restart(&h));
+    signal(SIGHUP, SIG_DFL);
+    kill(h.pid, SIGHUP);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
@@ -534,6 +552,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_idle_drain_is_quick),
         cmocka_unit_test(test_second_signal),
         cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_hangup),
         cmocka_unit_test(test_stale_socket),
         cmocka_unit_test(test_live_daemon),
         cmocka_unit_test(test_live_stranger),
