@@ -5,6 +5,8 @@
  */
 #include "connection.h"
 
+#include "denied.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -203,10 +205,7 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
                           strerror(cause));
     case EACCES:
     case EPERM:
-        return shuf__fail(error, SHUF_DENIED,
-                          "socket %s: permission denied for uid %u, expected a member of the "
-                          "group that owns it",
-                          path, (unsigned)geteuid());
+        return shuf__denied(path, error);
     case EAGAIN:
         return shuf__fail(error, SHUF_BUSY,
                           "socket %s: too many connections wait for the daemon; try again", path);

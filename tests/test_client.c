@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,23 +141,32 @@ static void closed_streams_stay_closed(void **state)
     assert_int_equal(status, 0);
 }
 
-/* The harness's directory is for its owner only. */
-static void permission_denied(void **state)
+static void expect_denied(const char *words)
 {
-    (void)state;
-    if (geteuid() != 0)
-        skip();
     pid_t child = fork();
     if (child == 0) {
         shuf *handle;
         if (setuid(65534) != 0)
             _exit(1);
         shuf_status status = shuf_connect(&handle, daemon_.socket);
-        _exit(status == SHUF_DENIED && strstr(shuf_message(handle), "65534") ? 0 : 2);
+        _exit(status == SHUF_DENIED && strstr(shuf_message(handle), words) ? 0 : 2);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+/* The harness's directory is for its owner only. */
+static void permission_denied(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    expect_denied("closed to uid 65534");
+    assert_int_equal(chmod(daemon_.directory, 0711), 0);
+    assert_int_equal(chmod(daemon_.socket, 0600), 0);
+    expect_denied("for uid 65534; it is root:root's, mode 0600");
+    assert_int_equal(chmod(daemon_.directory, 0700), 0);
 }
 
 static void every_type_and_view(void **state)

@@ -346,6 +346,9 @@ static void status_and_version(void **state)
     o = parse_json(shufctl_succeed(NULL, "version --json --socket /nonexistent/s"));
     assert_true(json_is_null(member(o, "daemon")));
     json_decref(o);
+    text = shufctl_succeed(NULL, "version --socket /nonexistent/s");
+    assert_non_null(strstr(text, "\nno shufd answers: socket /nonexistent/s: "));
+    free(text);
 }
 
 int main(int argc, char **argv)

@@ -41,8 +41,11 @@ static void every_mistake(void **state)
         {"permute --n 4611686018427387905 --seed 7", 64, "n 4611686018427387905"},
         {"permute --n 10 --seed 7 --epochs 3:3", 64, "--epochs 3:3: no epoch"},
         {"permute --n 10 --seed 7 --epochs 3", 64, "--epochs 3: expected A:B"},
-        {"permute --n 10 --seed 7 --epochs :3", 64, "--epochs ''"},
-        {"permute --n 10 --seed 7 --epochs 0:x", 64, "--epochs x"},
+        {"permute --n 10 --seed 7 --epochs :3", 64, "--epochs :3: expected A:B"},
+        {"permute --n 10 --seed 7 --epochs 0:x", 64, "--epochs 0:x: expected A:B"},
+        {"permute --n 10 --seed 7 --epochs 1:", 64, "--epochs 1:: expected A:B"},
+        {"permute --n 10 --seed 7 --epochs 1:2:3", 64, "--epochs 1:2:3: expected A:B"},
+        {"permute --n 10 --seed 7 --epochs=", 64, "--epochs '': expected A:B"},
         {"permute --n 10 --seed 7 --epoch 1 --epochs 0:3", 64, "--epochs: excludes --epoch"},
         {"permute --n 10 --seed 7 --algorithm sattolo", 64, "sattolo"},
         {"permute --n 10 --seed 7 --offset 10", 64, "offset 10: expected less than n = 10"},
@@ -53,7 +56,7 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --rank 0 --world 0", 64, "world 0"},
         {"permute --n 10 --seed 7 --rank 0", 64, "--world: missing"},
         {"permute --n 10 --seed 7 --world 2", 64, "--rank: missing"},
-        {"permute --n 10 --seed 7 --drop-last", 64, "--rank: missing"},
+        {"permute --n 10 --seed 7 --drop-last", 64, "--drop-last: expected --rank and --world"},
         {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64, "excludes --offset"},
         {"permute --n 10 --seed 7 --dtype f32", 64, "--dtype f32: expected u32, u64 or i64"},
         {"permute --n 10 --seed 7 --dtype auto", 64, "--dtype auto: expected u32, u64 or i64"},
@@ -70,6 +73,8 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --socket /nonexistent/s", 69,
          "start one: shufd --socket /nonexistent/s"},
         {"status --socket /nonexistent/s", 69, "start one: shufd --socket /nonexistent/s"},
+        {"status --wait 0.5", 64, "--wait 0.5: is not whole"},
+        {"status --wait 1e18", 64, "--wait 1e18: expected at most"},
         {"status now", 64, "argument 'now'"},
         {"help permute status", 64, "at most one verb"},
     };
@@ -94,7 +99,8 @@ static void help_is_no_mistake(void **state)
         {"help permute", "--drop-last"}, {"permute --help", "--drop-last"},
         {"help status", "--json"},       {"--version", "shufctl "},
         {"permute --usage", "--epochs"}, {"-h", "permute   "},
-        {"help --help", "permute   "},
+        {"help --help", "permute   "},   {"permute -h", "--drop-last"},
+        {"status -h", "--wait"},         {"version --help", "--wait"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);
@@ -135,6 +141,22 @@ static void closed_standard_streams(void **state)
     assert_int_equal(
         shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out - --format raw <&- >&-"), 74);
     assert_non_null(strstr(c.err.bytes, "--out -: Bad file descriptor"));
+    command_free(&c);
+}
+
+/* A daemon that comes while it is waited for; and none. */
+static void waiting_for_a_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    harness_kill(&shufctl_daemon, SIGTERM);
+    assert_int_equal(shufctl_run(&c, 0, "status --wait 1"), 69);
+    command_free(&c);
+    shufctl_start(&c, 0, "permute --n 3 --seed 7 --wait 60");
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    assert_true(harness_restart(&shufctl_daemon));
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
     command_free(&c);
 }
 
@@ -350,12 +372,19 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_mistake),         cmocka_unit_test(help_is_no_mistake),
-        cmocka_unit_test(full_standard_output),  cmocka_unit_test(closed_standard_streams),
-        cmocka_unit_test(reader_that_leaves),    cmocka_unit_test(terminals),
-        cmocka_unit_test(progress_bar),          cmocka_unit_test(file_modes_and_links),
-        cmocka_unit_test(descriptors_by_name),   cmocka_unit_test(pipes_are_written_to),
-        cmocka_unit_test(signals_leave_nothing), cmocka_unit_test(full_disk),
+        cmocka_unit_test(every_mistake),
+        cmocka_unit_test(help_is_no_mistake),
+        cmocka_unit_test(full_standard_output),
+        cmocka_unit_test(closed_standard_streams),
+        cmocka_unit_test(waiting_for_a_daemon),
+        cmocka_unit_test(reader_that_leaves),
+        cmocka_unit_test(terminals),
+        cmocka_unit_test(progress_bar),
+        cmocka_unit_test(file_modes_and_links),
+        cmocka_unit_test(descriptors_by_name),
+        cmocka_unit_test(pipes_are_written_to),
+        cmocka_unit_test(signals_leave_nothing),
+        cmocka_unit_test(full_disk),
         cmocka_unit_test(unwritable_directory),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

@@ -4,20 +4,40 @@
  */
 #include "daemon_options.h"
 
-#include <argp.h>
+#include "number.h"
+
+#include <inttypes.h>
 #include <sysexits.h>
 
-enum key { KEY_JSON = 0x100, KEY_SOCKET };
+#define WAIT_MAX UINT64_C(1000000000) /* seconds: as nanoseconds they fit in 64 bits */
+
+enum key { KEY_HELP = 'h', KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT };
+
+static void read_wait(struct argp_state *state, const char *text, uint64_t *seconds)
+{
+    struct shuf__error error;
+    if (shuf__number_parse("--wait", text, seconds, &error))
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+    if (*seconds > WAIT_MAX)
+        argp_failure(state, EX_USAGE, 0, "--wait %.64s: expected at most %" PRIu64 " seconds", text,
+                     WAIT_MAX);
+}
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct shuf__daemon_options *options = state->input;
     switch (key) {
+    case KEY_HELP:
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     case KEY_JSON:
         options->json = true;
         return 0;
     case KEY_SOCKET:
         options->socket = text;
+        return 0;
+    case KEY_WAIT:
+        read_wait(state, text, &options->wait_seconds);
         return 0;
     case ARGP_KEY_ARG:
         argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
@@ -27,15 +47,21 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
+static const struct argp_option option_table[] = {
+    {"json", KEY_JSON, NULL, 0, "One JSON object instead of lines", 0},
+    {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
+    {"wait", KEY_WAIT, "SECONDS", 0, "Try for so long to reach a daemon (default 0)", 0},
+    {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+    {0},
+};
+
+const struct argp shuf__daemon_argp = {.options = option_table, .parser = parse_option};
+
 void shuf__daemon_options(int argc, char **argv, const char *doc,
                           struct shuf__daemon_options *options)
 {
-    static const struct argp_option table[] = {
-        {"json", KEY_JSON, NULL, 0, "As one JSON object", 0},
-        {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
-        {0},
-    };
-    struct argp argp = {.options = table, .parser = parse_option, .doc = doc};
+    struct argp argp = shuf__daemon_argp;
+    argp.doc = doc;
     *options = (struct shuf__daemon_options){0};
     argp_parse(&argp, argc, argv, 0, NULL, options);
 }

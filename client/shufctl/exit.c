@@ -4,9 +4,12 @@
  */
 #include "exit.h"
 
+#include "progress.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <sysexits.h>
+#include <time.h>
 
 static const struct {
     shuf_status status;
@@ -54,8 +57,21 @@ int shuf__fail_call(const shuf *handle, shuf_status status)
     return shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
 }
 
-int shuf__connect_or_fail(shuf **handle, const char *socket)
+shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options)
 {
-    shuf_status status = shuf_connect(handle, socket);
+    static const struct timespec pause = {.tv_nsec = 50000000};
+    uint64_t give_up = shuf__clock_ns() + options->wait_seconds * UINT64_C(1000000000);
+    shuf_status status = shuf_connect(handle, options->socket);
+    while (status == SHUF_NO_DAEMON && shuf__clock_ns() < give_up) {
+        shuf_close(*handle);
+        nanosleep(&pause, NULL);
+        status = shuf_connect(handle, options->socket);
+    }
+    return status;
+}
+
+int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options)
+{
+    shuf_status status = shuf__connect(handle, options);
     return status == SHUF_OK ? EX_OK : shuf__fail_call(*handle, status);
 }

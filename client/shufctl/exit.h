@@ -5,6 +5,7 @@
 #ifndef SHUF__EXIT_H
 #define SHUF__EXIT_H
 
+#include "daemon_options.h"
 #include "shuf.h"
 
 /* Writes "shufctl: ..." and returns `code`. */
@@ -17,8 +18,10 @@ int shuf__exit_code(shuf_status status);
  * answers, and returns the status's code. */
 int shuf__fail_call(const shuf *handle, shuf_status status);
 
-/* Connects, or fails as above; 0 or the exit code. *handle is to be closed
- * either way. */
-int shuf__connect_or_fail(shuf **handle, const char *socket);
+/* Connects, waiting for a daemon as the options say. *handle is to be closed either way. */
+shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options);
+
+/* The same, or fails as above; 0 or the exit code. */
+int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options);
 
 #endif

@@ -97,7 +97,7 @@ static void report(const struct shuf__summary *summary)
 {
     const struct shuf__permute_options *o = summary->options;
     bool standard = to_standard_output(o);
-    if (o->json)
+    if (o->daemon.json)
         shuf__summary_json(summary, standard ? stderr : stdout);
     else if (!standard)
         shuf__summary_print(summary, stdout);
@@ -118,8 +118,9 @@ int shuf__verb_permute(int argc, char **argv)
     struct shuf__permute_options options;
     shuf *daemon;
     shuf__permute_options(argc, argv, &options);
-    options.what.fingerprint = options.json || !to_standard_output(&options); /* where it is told */
-    int code = shuf__connect_or_fail(&daemon, options.socket);
+    options.what.fingerprint =
+        options.daemon.json || !to_standard_output(&options); /* where it is told */
+    int code = shuf__connect_or_fail(&daemon, &options.daemon);
     if (code == EX_OK)
         code = permute(daemon, &options);
     shuf_close(daemon);

@@ -28,8 +28,6 @@ enum key {
     KEY_DTYPE,
     KEY_OUT,
     KEY_FORMAT,
-    KEY_JSON,
-    KEY_SOCKET,
 };
 
 #define BIT(key) (1U << ((key)-KEY_N))
@@ -54,8 +52,6 @@ static const struct argp_option option_table[] = {
      "npy, raw (little-endian) or text; by default npy for *.npy, text for *.txt and for a "
      "terminal, else raw",
      5},
-    {"json", KEY_JSON, NULL, 0, "Summary as one JSON object (with --out - on stderr)", 6},
-    {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 6},
     {0},
 };
 
@@ -76,14 +72,15 @@ static void read_number(struct argp_state *state, const char *field, const char 
 static void read_epochs(struct argp_state *state, const char *text, shuf_permutation *what)
 {
     char first[80];
-    const char *colon = strchr(text, ':');
+    struct shuf__error error;
+    const char *colon = strchrnul(text, ':');
     uint64_t end = 0;
-    if (!colon || (size_t)(colon - text) >= sizeof first)
-        argp_failure(state, EX_USAGE, 0, "--epochs %.64s: expected A:B, as in 0:10", text);
-    memcpy(first, text, (size_t)(colon - text));
-    first[colon - text] = '\0';
-    read_number(state, "--epochs", first, &what->epoch);
-    read_number(state, "--epochs", colon + 1, &end);
+    snprintf(first, sizeof first, "%.*s", (int)(colon - text), text);
+    if (!*colon || shuf__number_parse("A", first, &what->epoch, &error) ||
+        shuf__number_parse("B", colon + 1, &end, &error))
+        argp_failure(state, EX_USAGE, 0,
+                     "--epochs %.64s: expected A:B, two whole numbers below 2^64, as in 0:10",
+                     *text ? text : "''");
     if (end <= what->epoch)
         argp_failure(state, EX_USAGE, 0,
                      "--epochs %.64s: no epoch is in it; expected A below B (B is excluded)", text);
@@ -129,6 +126,8 @@ static void check_given(struct argp_state *state, unsigned given)
         refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
         refuse_both(state, "--rank, --world, --drop-last", "--offset, --count, --stride");
+    if ((given & SHARD_OPTIONS) == BIT(KEY_DROP_LAST))
+        argp_failure(state, EX_USAGE, 0, "--drop-last: expected --rank and --world beside it");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
         argp_failure(state, EX_USAGE, 0, "--rank: missing; expected it beside --world");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
@@ -231,12 +230,6 @@ static error_t parse_word(int key, char *text, struct argp_state *state,
         options->format =
             (enum shuf__format)read_name(state, "--format", text, format_names, "npy, raw or text");
         return 0;
-    case KEY_JSON:
-        options->json = true;
-        return 0;
-    case KEY_SOCKET:
-        options->socket = text;
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -254,11 +247,11 @@ static const char *option_name(int key)
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
-    if (key == ARGP_KEY_ARG)
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = &parse->options->daemon;
     if (key == ARGP_KEY_END)
         finish(state, parse);
-    if (key < KEY_N || key > KEY_SOCKET)
+    if (key < KEY_N || key > KEY_FORMAT)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
     uint64_t *number = number_of(&parse->options->what, key);
@@ -270,13 +263,17 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 void shuf__permute_options(int argc, char **argv, struct shuf__permute_options *options)
 {
+    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 6}, {0}};
     static const struct argp argp = {
+        .children = children,
         .options = option_table,
         .parser = parse_option,
         .args_doc = "--n N --seed S",
         .doc = "Has the daemon compute a permutation, and shows a summary of it or writes it."
                "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out the "
-               "values stay in the daemon and only a summary with their fingerprint comes back.\n",
+               "values stay in the daemon and only a summary with their fingerprint comes back. "
+               "With values on "
+               "standard output the summary is told only with --json, on standard error.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__permute_options){0};

@@ -5,6 +5,7 @@
 #ifndef SHUF__PERMUTE_OPTIONS_H
 #define SHUF__PERMUTE_OPTIONS_H
 
+#include "daemon_options.h"
 #include "shuf.h"
 
 enum shuf__format { SHUF__FORMAT_RAW, SHUF__FORMAT_NPY, SHUF__FORMAT_TEXT };
@@ -15,8 +16,7 @@ struct shuf__permute_options {
     bool batch;      /* --epochs: rows are a dimension, even a single one */
     const char *out; /* NULL: only a summary */
     enum shuf__format format;
-    const char *socket; /* NULL: the default */
-    bool json;
+    struct shuf__daemon_options daemon;
 };
 
 /* Ends the process as argp does: 0 after --help, 64 with one line when wrong. */

@@ -62,7 +62,7 @@ int shuf__verb_status(int argc, char **argv)
     struct shuf__daemon_options options;
     shuf *handle;
     shuf__daemon_options(argc, argv, "Shows what the daemon runs on and how busy it is.", &options);
-    int code = shuf__connect_or_fail(&handle, options.socket);
+    int code = shuf__connect_or_fail(&handle, &options);
     if (code == EX_OK)
         code = ask(handle, options.json);
     shuf_close(handle);

@@ -3,17 +3,19 @@
  * `shufctl version`: its own, and the daemon's when one answers.
  */
 #include "daemon_options.h"
+#include "exit.h"
 #include "json.h"
 #include "shuf.h"
 #include "verb.h"
 
 #include <sysexits.h>
 
-/* `daemon` is NULL when none answers. */
-static void print(const char *daemon, bool json)
+/* `daemon` is NULL when none answers; then the handle knows why. */
+static void print(const shuf *handle, const char *daemon, bool json)
 {
     if (!json) {
-        printf("shufctl %s\n%s\n", shuf_version(), daemon ? daemon : "no shufd answers");
+        printf("shufctl %s\n%s%s\n", shuf_version(),
+               daemon ? "" : "no shufd answers: ", daemon ? daemon : shuf_message(handle));
         return;
     }
     json_t *object = json_object();
@@ -22,6 +24,8 @@ static void print(const char *daemon, bool json)
         shuf__json_text(object, "daemon", daemon);
     else
         json_object_set_new(object, "daemon", json_null());
+    if (!daemon)
+        shuf__json_text(object, "why", shuf_message(handle));
     shuf__json_print(object, stdout);
 }
 
@@ -31,9 +35,9 @@ int shuf__verb_version(int argc, char **argv)
     shuf_daemon daemon;
     shuf *handle;
     shuf__daemon_options(argc, argv, "Shows the version of shufctl, and of the daemon.", &options);
-    bool answers = shuf_connect(&handle, options.socket) == SHUF_OK &&
+    bool answers = shuf__connect(&handle, &options) == SHUF_OK &&
                    shuf_daemon_status(handle, &daemon) == SHUF_OK;
-    print(answers ? daemon.version : NULL, options.json);
+    print(handle, answers ? daemon.version : NULL, options.json);
     shuf_close(handle);
     return EX_OK;
 }
