@@ -8,11 +8,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum kind { TEXT, NUMBER, MODE, LEVEL };
 
@@ -116,6 +119,7 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 void shuf__config_init(struct shuf__config *config)
 {
     struct shuf__error error;
+    config->backend_asked = false;
     for (size_t i = 0; i < PARAMS; i++) {
         shuf_status status = set_param(config, &params[i], params[i].standard, &error);
         assert(status == SHUF_OK);
@@ -186,12 +190,29 @@ static int take_pair(void *context, const char *section, const char *key, const 
     return error.status == SHUF_OK;
 }
 
+static shuf_status open_regular(const char *path, FILE **file, struct shuf__error *error)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
+        close(fd);
+        return shuf__fail(error, SHUF_IO, "%.128s: not a regular file, expected one", path);
+    }
+    *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (*file)
+        return SHUF_OK;
+    shuf__fail(error, SHUF_IO, "%.128s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return error->status;
+}
+
 shuf_status shuf__config_read(struct shuf__config *config, const char *path,
                               struct shuf__error *error)
 {
-    struct reading reading = {.config = config, .file = fopen(path, "re")};
-    if (!reading.file)
-        return shuf__fail(error, SHUF_IO, "%.128s: %s", path, strerror(errno));
+    struct reading reading = {.config = config};
+    if (open_regular(path, &reading.file, error))
+        return error->status;
     int line = ini_parse_stream(read_line, &reading, take_pair, &reading);
     int broken = ferror(reading.file);
     fclose(reading.file);
@@ -238,9 +259,13 @@ static void print_value(const struct param *param, const void *field, FILE *out)
 
 void shuf__config_print(const struct shuf__config *config, FILE *out)
 {
-    fprintf(out, "# SPDX-License-Identifier: MIT\n#\n"
-                 "# shufd's configuration: shufd --config FILE. As it stands here every key has\n"
-                 "# its default. Numbers may be written 1e9, 64Ki, 1_000_000 or 0x10.\n");
+    fprintf(
+        out,
+        "# SPDX-License-Identifier: MIT\n#\n"
+        "# shufd's configuration: shufd --config FILE. As it stands here every key has\n"
+        "# its default. Numbers may be written 1e9, 64Ki, 1_000_000 or 0x10. A line that begins\n"
+        "# with a blank continues the one before; a ';' after a value and a blank begins a\n"
+        "# comment.\n");
     for (size_t i = 0; i < PARAMS; i++) {
         fputc('\n', out);
         print_help(params[i].help, out);

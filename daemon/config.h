@@ -9,6 +9,7 @@
 #include "error.h"
 #include "log.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -21,13 +22,15 @@ struct shuf__config {
 #define SHUF__PARAM(key, kind, standard, least, most, help) shuf__config_##kind key;
 #include "params.def"
 #undef SHUF__PARAM
+    bool backend_asked; /* on the command line, whose fault its value then is */
 };
 
 /* Sets every key to its default. */
 void shuf__config_init(struct shuf__config *config);
 
 /* Reads `key = value` lines over what stands in *config. Fails with SHUF_IO, or
- * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...". */
+ * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...".
+ * A path that names no regular file is SHUF_IO too: a pipe might never end. */
 shuf_status shuf__config_read(struct shuf__config *config, const char *path,
                               struct shuf__error *error);
 

@@ -83,39 +83,73 @@ static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error
     return status;
 }
 
-/* Nobody but the service's manager makes the default's directory, and it is gone with each
- * boot; elsewhere a missing one is a slip of the pen. */
-static shuf_status find_directory(const char *path, struct shuf__error *error)
+/* The socket's directory, in a buffer as large as a socket's path. */
+static void name_directory(const char *path, char *directory, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        snprintf(directory, size, "%s", slash ? "/" : ".");
+    else
+        snprintf(directory, size, "%.*s", (int)(slash - path), path);
+}
+
+static shuf_status refuse_directory(const char *path, const char *directory,
+                                    struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_IO, "socket %s: directory %s: %s", path, directory,
+                      strerror(errno));
+}
+
+/* Only a service's manager makes the default's directory, and it is gone with each boot;
+ * anywhere else a directory that is missing is a slip of the pen. */
+static shuf_status make_directory(const char *path, struct shuf__error *error)
 {
     char directory[sizeof((struct sockaddr_un *)0)->sun_path];
     struct stat status;
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path)
-        return SHUF_OK;
-    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+    name_directory(path, directory, sizeof directory);
     if (stat(directory, &status) == 0)
         return SHUF_OK;
     if (errno == ENOENT && strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && mkdir(directory, 0755) == 0 &&
         chmod(directory, 0755) == 0)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_IO, "socket %s: directory %s: %s", path, directory,
-                      strerror(errno));
+    return refuse_directory(path, directory, error);
+}
+
+static shuf_status check_directory(const char *path, struct shuf__error *error)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    name_directory(path, directory, sizeof directory);
+    if (access(directory, W_OK | X_OK) == 0)
+        return SHUF_OK;
+    if (errno == ENOENT && strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && access("/run", W_OK) == 0)
+        return SHUF_OK; /* it would be made */
+    return refuse_directory(path, directory, error);
+}
+
+static shuf_status look_at(const char *path, bool *there, struct shuf__error *error)
+{
+    struct stat status;
+    *there = lstat(path, &status) == 0;
+    if (!*there && errno != ENOENT)
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    if (*there && !S_ISSOCK(status.st_mode))
+        return shuf__fail(error, SHUF_IO,
+                          "socket %s: something that is no socket stands there; expected a socket "
+                          "or nothing",
+                          path);
+    return SHUF_OK;
 }
 
 /* Removes a socket that nobody listens on, and nothing else. */
 static shuf_status make_way(struct shuf__listener *listener, struct shuf__error *error)
 {
     const char *path = listener->address.sun_path;
-    struct stat status;
+    bool there;
     struct ucred owner;
-    if (lstat(path, &status) != 0)
-        return errno == ENOENT ? SHUF_OK
-                               : shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
-    if (!S_ISSOCK(status.st_mode))
-        return shuf__fail(error, SHUF_IO,
-                          "socket %s: something that is no socket stands there; expected a socket "
-                          "or nothing",
-                          path);
+    if (look_at(path, &there, error))
+        return error->status;
+    if (!there)
+        return SHUF_OK;
     switch (probe(&listener->address, &owner)) {
     case LIVE:
         return refuse_live(listener, owner, error);
@@ -174,13 +208,24 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     return SHUF_OK;
 }
 
+shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error)
+{
+    struct sockaddr_un address;
+    gid_t gid;
+    bool there;
+    if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
+        find_group(group, &gid, error) || check_directory(address.sun_path, error))
+        return error->status;
+    return look_at(address.sun_path, &there, error);
+}
+
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error)
 {
     gid_t gid;
     *listener = (struct shuf__listener){.fd = -1, .lock.fd = -1};
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
-        find_group(group, &gid, error) || find_directory(listener->address.sun_path, error))
+        find_group(group, &gid, error) || make_directory(listener->address.sun_path, error))
         return error->status;
     if (take_lock(listener, error) || make_way(listener, error) ||
         open_socket(listener, mode, gid, error)) {

@@ -28,6 +28,10 @@ struct shuf__listener {
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 
+/* Whether shuf__listener_open would find path, directory and group in order; whether a
+ * daemon lives there is not asked. Changes nothing. Fails as it does. */
+shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
+
 /* Takes no more: closes and unlinks; what had not been accepted is refused. */
 void shuf__listener_close(struct shuf__listener *listener);
 

@@ -2,11 +2,13 @@
  *
  * shufd: reads the command line and the configuration, then serves.
  */
+#include "check.h"
 #include "config.h"
 #include "log.h"
 #include "server.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +26,8 @@ static const struct argp_option options[] = {
     {"socket", 's', "PATH", 0, "Listen on PATH instead of the configured socket", 0},
     {"backend", 'b', "SPEC", 0,
      "Compute with SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
-    {"check", OPTION_CHECK, NULL, 0, "Open the backend, print its device and exit", 0},
+    {"check", OPTION_CHECK, NULL, 0,
+     "Check what a start needs, print the backend's device and exit", 0},
     {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
      "Print the configuration in force, every key explained, and exit", 0},
     {0},
@@ -73,20 +76,17 @@ static int configure(struct shuf__config *config, const struct arguments *argume
         return EX_USAGE;
     if (arguments->backend && shuf__config_set(config, "backend", arguments->backend, error))
         return EX_USAGE;
+    config->backend_asked = arguments->backend != NULL;
     return EX_OK;
 }
 
-static int check_backend(const struct shuf__config *config, const struct shuf__log *log)
+/* The exit code: what could not be written was not told. */
+static int finish_output(const struct shuf__log *log)
 {
-    struct shuf__backend *backend;
-    struct shuf__error error;
-    if (shuf__backend_open(config->backend, (unsigned)config->threads, &backend, &error)) {
-        shuf__log(log, SHUF__LOG_ERROR, "%s", error.text);
-        return EX_UNAVAILABLE;
-    }
-    printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
-    backend->ops->close(backend);
-    return EX_OK;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EX_OK;
+    shuf__log(log, SHUF__LOG_ERROR, "standard output: %s", strerror(errno));
+    return EX_IOERR;
 }
 
 /* OpenMP's threads spin while they wait, unless its environment forbids it before the
@@ -126,10 +126,12 @@ int main(int argc, char **argv)
     log.level = (enum shuf__log_level)config.log_level;
     if (arguments.print_config) {
         shuf__config_print(&config, stdout);
-        return EX_OK;
+        return finish_output(&log);
     }
-    if (arguments.check)
-        return check_backend(&config, &log);
+    if (arguments.check) {
+        code = shuf__check(&config, &log);
+        return code == EX_OK ? finish_output(&log) : code;
+    }
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
     return shuf__server_run(&config, &log);

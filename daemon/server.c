@@ -6,6 +6,7 @@
  */
 #include "server.h"
 
+#include "check.h"
 #include "session.h"
 
 #include <assert.h>
@@ -342,13 +343,13 @@ static int start(struct shuf__server *server)
     const struct shuf__config *config = server->config;
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
-        return fail(server, EX_CANTCREAT, error.text);
+        return fail(server, shuf__exit_of_socket(error.status), error.text);
     init_handles(server);
     int result = start_handles(server);
     if (result)
         return fail(server, EX_OSERR, uv_strerror(result));
     if (start_engine(server, &error))
-        return fail(server, EX_UNAVAILABLE, error.text);
+        return fail(server, shuf__exit_of_backend(config, error.status), error.text);
     limit_clients(server);
     uv_update_time(&server->loop);
     server->start_ms = uv_now(&server->loop);

@@ -41,7 +41,8 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
     for (unsigned i = 0; i < BACKENDS; i++)
         if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, spec, length) == 0)
             return backends[i]->open(colon ? colon + 1 : NULL, threads, backend, error);
-    return shuf__fail(
-        error, SHUF_INVALID, "backend %.64s: expected auto, cpu or cuda%s", spec,
-        shuf__backend_at(BACKENDS - 1) == backends[0] ? " (this build has no CUDA backend)" : "");
+    if (length == 4 && memcmp("cuda", spec, length) == 0)
+        return shuf__fail(error, SHUF_DEVICE, "backend %.64s: this build has no CUDA backend",
+                          spec);
+    return shuf__fail(error, SHUF_INVALID, "backend %.64s: expected auto, cpu or cuda", spec);
 }

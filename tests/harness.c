@@ -243,7 +243,7 @@ int harness_run(const char *const *arguments, char *output, size_t size)
 const char *harness_backend_or_skip(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    const char *arguments[] = {"--backend", backend, "--check", NULL};
+    const char *arguments[] = {"--backend", backend, "--socket", "/tmp/none", "--check", NULL};
     char output[512];
     int status = harness_run(arguments, output, sizeof output);
     fprintf(stderr, "%s", output);

@@ -505,14 +505,71 @@ static void test_command_line(void **state)
     const char *help[] = {"--help", NULL};
     const char *unknown[] = {"--nonsense", NULL};
     const char *extra[] = {"argument", NULL};
-    const char *no_backend[] = {"--backend", "abacus", "--check", NULL};
-    const char *check[] = {"--backend", backend, "--check", NULL};
+    const char *no_backend[] = {"--backend", "abacus", "--socket", "/tmp/none", "--check", NULL};
+    const char *check[] = {"--backend", backend, "--socket", "/tmp/none", "--check", NULL};
     expect_exit(version, EX_OK, "shufd ");
     expect_exit(help, EX_OK, "--print-config");
     expect_exit(unknown, EX_USAGE, "nonsense");
     expect_exit(extra, EX_USAGE, "argument: expected no such argument");
-    expect_exit(no_backend, EX_UNAVAILABLE, "backend abacus: expected auto, cpu or cuda");
+    expect_exit(no_backend, EX_USAGE, "backend abacus: expected auto, cpu or cuda");
     expect_exit(check, EX_OK, backend);
+}
+
+/* With and without --check a bad value ends it the same way. */
+static void expect_bad_config(const char *path, const char *socket, int code, const char *text)
+{
+    const char *check[] = {"--config", path, "--socket", socket, "--check", NULL};
+    const char *start[] = {"--config", path, "--socket", socket, NULL};
+    expect_exit(check, code, text);
+    expect_exit(start, code, text);
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    struct harness h;
+    char path[HARNESS_PATH + 8], missing[HARNESS_PATH + 16];
+    assert_true(harness_prepare(&h, backend, NULL));
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    snprintf(missing, sizeof missing, "%s/none/s", h.directory);
+    write_file(path, "socket_group = no-such-group\n");
+    expect_bad_config(path, h.socket, EX_CONFIG, "socket_group no-such-group: no such group");
+    write_file(path, "backend = cpu:abacus\n");
+    expect_bad_config(path, h.socket, EX_CONFIG, "backend cpu:abacus: expected");
+    write_file(path, "backend = cpu\n");
+    expect_bad_config(path, missing, EX_CANTCREAT, "/none: ");
+    write_file(h.socket, "precious");
+    expect_bad_config(path, h.socket, EX_CANTCREAT, "something that is no socket");
+    assert_true(harness_stop(&h));
+}
+
+/* A pipe may never come, and a device may never end. */
+static void test_config_is_a_file(void **state)
+{
+    (void)state;
+    struct harness h;
+    char pipe[HARNESS_PATH + 8];
+    const char *of_pipe[] = {"--config", pipe, "--print-config", NULL};
+    const char *of_device[] = {"--config", "/dev/zero", "--print-config", NULL};
+    const char *of_directory[] = {"--config", "/", "--print-config", NULL};
+    assert_true(harness_prepare(&h, backend, NULL));
+    snprintf(pipe, sizeof pipe, "%s/pipe", h.directory);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    expect_exit(of_pipe, EX_CONFIG, "pipe: not a regular file");
+    expect_exit(of_device, EX_CONFIG, "/dev/zero: not a regular file");
+    expect_exit(of_directory, EX_CONFIG, "/: not a regular file");
+    assert_true(harness_stop(&h));
+}
+
+static void test_full_output(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        SHUFD_PATH " --print-config >/dev/full",
+        SHUFD_PATH " --backend cpu --socket /tmp/none --check >/dev/full",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        expect_exit_code(system(commands[i]), EX_IOERR);
 }
 
 static void test_memory_limit(void **state)
@@ -567,6 +624,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shipped_config),
         cmocka_unit_test(test_print_config_in_force),
         cmocka_unit_test(test_command_line),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_config_is_a_file),
+        cmocka_unit_test(test_full_output),
         cmocka_unit_test(test_memory_limit),
     };
     backend = harness_backend_or_skip(argc, argv);
