@@ -22,6 +22,7 @@ struct permute {
     struct shuf__plan plan;
     enum shuf_algorithm algorithm;
     bool want_values, want_fingerprint;
+    uint64_t start_ns; /* for the log */
 
     /* written by the engine's thread */
     struct shuf__error error;
@@ -158,6 +159,30 @@ static void run(struct shuf__task *task, struct shuf__backend *backend)
 
 /* ---- the loop's thread ---- */
 
+static void log_request(const struct permute *permute)
+{
+    const struct shuf__session *session = permute->session;
+    const struct shuf__plan *plan = &permute->plan;
+    shuf__log(session->server->log, SHUF__LOG_DEBUG,
+              "client pid %ld, uid %ld: request %" PRIu64 ": permute n %" PRIu64
+              ", %s, seed %" PRIu64 ", epoch %" PRIu64 ", %" PRIu64 " x %" PRIu64
+              " values, %" PRIu64 " bytes",
+              (long)session->peer.pid, (long)session->peer.uid, session->id, plan->n,
+              algorithm_names[permute->algorithm], plan->seed, plan->epoch, plan->rows, plan->count,
+              plan->bytes);
+}
+
+static void log_reply(const struct permute *permute)
+{
+    const struct shuf__session *session = permute->session;
+    shuf__log(session->server->log, SHUF__LOG_DEBUG,
+              "client pid %ld, uid %ld: request %" PRIu64 ": n %" PRIu64 ", %s, %" PRIu64
+              " bytes, %.3f ms, of which %.3f ms on the device",
+              (long)session->peer.pid, (long)session->peer.uid, session->id, permute->plan.n,
+              algorithm_names[permute->algorithm], permute->want_values ? permute->plan.bytes : 0,
+              (double)(uv_hrtime() - permute->start_ns) / 1e6, (double)permute->device_ns / 1e6);
+}
+
 static void reply_values(struct permute *permute)
 {
     struct shuf__session *session = permute->session;
@@ -180,6 +205,7 @@ static void reply_values(struct permute *permute)
     reply.body_case = SHUF__REPLY__BODY_PERMUTE;
     reply.permute = &body;
     session->server->served++;
+    log_reply(permute);
     shuf__session_reply(session, &reply, permute->result, permute->plan.bytes);
     permute->result = NULL;
 }
@@ -232,6 +258,8 @@ static shuf_status submit(struct shuf__session *session, const Shuf__Permute *re
     permute->budget = &server->budget;
     permute->want_values = request->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
     permute->want_fingerprint = request->fingerprint;
+    permute->start_ns = uv_hrtime();
+    log_request(permute);
     if (!shuf__engine_submit(server->engine, &permute->task))
         return shuf__fail(error, SHUF_BUSY,
                           "queue %" PRIu64 ": the most jobs that may wait; try again later",

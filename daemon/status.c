@@ -6,6 +6,7 @@
 #include "handlers.h"
 #include "server.h"
 
+#include <inttypes.h>
 #include <unistd.h>
 
 void shuf__handle_status(struct shuf__session *session, const Shuf__Request *request)
@@ -27,6 +28,8 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.served = server->served;
     status.memory_used = atomic_load(&server->budget.used);
     status.memory_limit = atomic_load(&server->budget.limit);
+    shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
+              (long)session->peer.pid, (long)session->peer.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
     shuf__session_reply(session, &reply, NULL, 0);

@@ -602,6 +602,24 @@ static void test_memory_limit(void **state)
     assert_true(harness_stop(&h));
 }
 
+static void test_debug_log(void **state)
+{
+    (void)state;
+    struct harness h;
+    char log[8192];
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    start(&h, "log_level = debug\n");
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    read_whole(w, wire_expect(w, SHUF_OK, "")->bulk_bytes, permute.n);
+    read_file(h.log, log, sizeof log);
+    assert_non_null(strstr(log, ": request 2: permute n 10, philox24, seed 7, epoch 0, 1 x 10 "
+                                "values, 40 bytes\n"));
+    assert_non_null(strstr(log, ": request 2: n 10, philox24, 40 bytes, "));
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -628,6 +646,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_config_is_a_file),
         cmocka_unit_test(test_full_output),
         cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_debug_log),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
