@@ -180,31 +180,34 @@ static shuf_status find_group(const char *name, gid_t *gid, struct shuf__error *
     return SHUF_OK;
 }
 
-/* Until listen() every connect is refused, so owner and mode come in time. */
-static bool bind_and_listen(struct shuf__listener *listener, mode_t mode, gid_t group)
+static bool bind_socket(struct shuf__listener *listener)
 {
-    const char *path = listener->address.sun_path;
     struct stat status;
     mode_t before = umask(0177);
     int bound = bind(listener->fd, (struct sockaddr *)&listener->address, sizeof listener->address);
     umask(before);
     if (bound != 0)
         return false;
-    if (lstat(path, &status) == 0) {
+    if (lstat(listener->address.sun_path, &status) == 0) {
         listener->device = status.st_dev;
         listener->inode = status.st_ino;
     }
-    return (group == (gid_t)-1 || chown(path, (uid_t)-1, group) == 0) && chmod(path, mode) == 0 &&
-           listen(listener->fd, SOMAXCONN) == 0;
+    return true;
 }
 
+/* Until listen() every connect is refused, so owner and mode come in time. */
 static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
                                struct shuf__error *error)
 {
+    const char *path = listener->address.sun_path;
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener->fd < 0 || !bind_and_listen(listener, mode, group))
-        return shuf__fail(error, SHUF_IO, "socket %s: %s", listener->address.sun_path,
-                          strerror(errno));
+    if (listener->fd < 0 || !bind_socket(listener))
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
+        return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
+                          (long)group, strerror(errno));
+    if (chmod(path, mode) != 0 || listen(listener->fd, SOMAXCONN) != 0)
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
     return SHUF_OK;
 }
 
