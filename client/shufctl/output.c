@@ -130,8 +130,9 @@ static bool create_unnamed(struct shuf__output *output)
 {
     char self[SELF_MAX];
     const char *slash = strrchr(output->target, '/');
-    char *directory = slash ? strndup(output->target, (size_t)(slash + 1 - output->target)) : NULL;
-    int fd = open(directory ? directory : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    char *directory =
+        slash ? strndup(output->target, (size_t)(slash + 1 - output->target)) : strdup(".");
+    int fd = directory ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600) : -1;
     free(directory);
     if (fd < 0)
         return false;
