@@ -22,7 +22,7 @@ extern "C" {
 /* One computation: `rows` rows of `count` values of `width` bytes, row-major.
  * Row r is the permutation of [0, n) for (seed, epoch + r); its value i stands
  * at position (offset + i * stride) mod n. The last value alone may wrap.
- * 1 <= n <= 2^62, offset < n, stride >= 1, width 4 (n <= 2^32) or 8. */
+ * 1 <= n <= 2^62, offset < n, 1 <= stride <= 2^62, width 4 (n <= 2^32) or 8. */
 struct shuf__job {
     enum shuf_algorithm algorithm;
     uint64_t n, seed, epoch, rows;
@@ -84,7 +84,8 @@ extern const struct shuf__backend_ops shuf__cuda_ops; /* where SHUF_HAVE_CUDA is
 /* Opens what `spec` names: "auto" (the first of the table that has a device),
  * "cpu", "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>". With
  * "auto", *error says why each better backend was passed over, even on success
- * (an empty text when none was). */
+ * (an empty text when none was). SHUF_INVALID means that there is no such name; a device
+ * that is not there, or not in this build, is SHUF_DEVICE. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error);
 

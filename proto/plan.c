@@ -9,20 +9,6 @@
 
 #define U32_VALUES (UINT64_C(1) << 32)
 
-const char *shuf__dtype_name(Shuf__Dtype dtype)
-{
-    switch (dtype) {
-    case SHUF__DTYPE__DTYPE_U32:
-        return "u32";
-    case SHUF__DTYPE__DTYPE_U64:
-        return "u64";
-    case SHUF__DTYPE__DTYPE_I64:
-        return "i64";
-    default:
-        return "auto";
-    }
-}
-
 static shuf_status plan_slice(const Shuf__Slice *slice, struct shuf__plan *plan,
                               struct shuf__error *error)
 {
@@ -42,7 +28,7 @@ static shuf_status plan_slice(const Shuf__Slice *slice, struct shuf__plan *plan,
                           slice->count, most, slice->offset, slice->stride, plan->n);
     plan->offset = slice->offset;
     plan->count = slice->count;
-    plan->stride = slice->stride;
+    plan->stride = slice->count == 1 ? 1 : slice->stride; /* with more it is below n */
     return SHUF_OK;
 }
 

@@ -18,7 +18,7 @@ struct shuf__plan {
     uint64_t n, seed;
     uint64_t epoch, rows; /* row r has epoch + r (mod 2^64) */
     /* Value i of a row stands at position (offset + i * stride) mod n, where
-     * offset < n and 1 <= stride. Only a padded shard wraps, once at most, by
+     * offset < n and 1 <= stride <= 2^62. Only a padded shard wraps, once at most, by
      * its last value. count may be 0 (a shard with drop_last and world > n). */
     uint64_t offset, count, stride;
     Shuf__Dtype dtype; /* never AUTO */
@@ -30,8 +30,5 @@ struct shuf__plan {
  * say. Fails with SHUF_INVALID, or SHUF_NO_MEMORY for a size past 2^63. */
 shuf_status shuf__plan_make(const Shuf__Permute *request, struct shuf__plan *plan,
                             struct shuf__error *error);
-
-/* "u32", "u64", "i64"; "auto" for the rest. */
-const char *shuf__dtype_name(Shuf__Dtype dtype);
 
 #endif

@@ -12,7 +12,7 @@
     X(OK, 0, "success")                                                  \
     X(INVALID, 1, "a parameter is outside its range")                    \
     X(NO_DAEMON, 2, "no daemon answers on the socket")                   \
-    X(BUSY, 3, "the daemon's queue is full; try again")                  \
+    X(BUSY, 3, "the daemon has no room now; try again")                  \
     X(DENIED, 4, "this user may not do that")                            \
     X(NO_MEMORY, 5, "the result does not fit in memory")                 \
     X(DEVICE, 6, "the device failed")                                    \

@@ -186,13 +186,25 @@ static void seed_and_epoch_are_independent(void **state)
     assert_memory_not_equal(a.key, c.key, sizeof a.key);
 }
 
+static void fingerprint_notices_order(void **state)
+{
+    (void)state;
+    assert_int_not_equal(shuf_fingerprint_term(0, 1) + shuf_fingerprint_term(1, 2),
+                         shuf_fingerprint_term(0, 2) + shuf_fingerprint_term(1, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_known_answers),  cmocka_unit_test(key_words),
-        cmocka_unit_test(domain_bits),           cmocka_unit_test(golden_table),
-        cmocka_unit_test(specification_vectors), cmocka_unit_test(every_domain_is_permuted),
-        cmocka_unit_test(wide_domains_are_kept), cmocka_unit_test(seed_and_epoch_are_independent),
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(key_words),
+        cmocka_unit_test(domain_bits),
+        cmocka_unit_test(golden_table),
+        cmocka_unit_test(specification_vectors),
+        cmocka_unit_test(every_domain_is_permuted),
+        cmocka_unit_test(wide_domains_are_kept),
+        cmocka_unit_test(seed_and_epoch_are_independent),
+        cmocka_unit_test(fingerprint_notices_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

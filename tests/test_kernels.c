@@ -41,13 +41,6 @@ static void golden_table(void **state)
     assert_in_range(rows, 400, 10000);
 }
 
-static void fingerprint_notices_order(void **state)
-{
-    (void)state;
-    const uint64_t forward[] = {1, 2}, backward[] = {2, 1};
-    assert_int_not_equal(jobs_fingerprint(forward, 2), jobs_fingerprint(backward, 2));
-}
-
 /* The first `values` values, at lengths around the sizes at which backends split work. */
 static void fingerprint_of_any_length(void **state)
 {
@@ -240,7 +233,6 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),
-        cmocka_unit_test(fingerprint_notices_order),
         cmocka_unit_test(fingerprint_of_any_length),
         cmocka_unit_test(read_at_any_offset),
         cmocka_unit_test(host_view_is_the_block),

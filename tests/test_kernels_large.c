@@ -48,6 +48,27 @@ static void past_32_bits(void **state)
     compare((UINT64_C(1) << 32) + 1);
 }
 
+/* Rows of many tiles over several launches. */
+static void batch_of_long_rows(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 26) + 1, 7, 0);
+    job.rows = 40;
+    assert_int_equal(run(backend, &job), run(cpu, &job));
+}
+
+/* A padded shard of each row, whose last value stands at its front. */
+static void batch_of_wrapping_shards(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 32) + 1, 7, 0);
+    job.rows = 2;
+    job.offset = 999;
+    job.stride = 1000;
+    job.count = job.n / job.stride + 1;
+    assert_int_equal(run(backend, &job), run(cpu, &job));
+}
+
 static bool has_memory(struct shuf__backend *on, uint64_t bytes)
 {
     uint64_t available, total;
@@ -65,6 +86,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(past_31_bits),
         cmocka_unit_test(past_32_bits),
+        cmocka_unit_test(batch_of_long_rows),
+        cmocka_unit_test(batch_of_wrapping_shards),
     };
     const uint64_t needed = UINT64_C(36) << 30;
     backend = jobs_open(argc == 2 ? argv[1] : "");

@@ -51,7 +51,7 @@ static void edges_of_slices(void **state)
         check_slice(n, 0, 1, 1);
         check_slice(n, n - 1, 1, 1);
         check_slice(n, n - 1, 1, n + 5);
-        check_slice(n, 0, 1, BIT(61));
+        check_slice(n, n / 3, 1, BIT(62));
         check_slice(n, half, n - half, 1);
         check_slice(n, 0, most(n, 0, half + 1), half + 1);
         check_slice(n, 0, most(n, 0, 3), 3);
@@ -118,6 +118,8 @@ static void batches(void **state)
     check_batch(1024, 65, BIT(63));
     check_batch(100003, 7, 1);
     check_batch(65536, 3, 1);
+    check_batch(17, 200000, 3); /* more rows than one launch takes on a GPU */
+    check_batch(16, 200000, 3);
 }
 
 static void batches_of_slices(void **state)

@@ -4,6 +4,7 @@
  * results in the host's memory.
  */
 #include "backend.h"
+#include "memory.h"
 #include "permute.h"
 
 #include <inttypes.h>
@@ -26,13 +27,13 @@ extern const struct shuf__lanes shuf__lanes_avx2, shuf__lanes_avx512;
 
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
 }
 
 static bool has_avx512(void)
 {
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
 }
 #endif
 
@@ -121,29 +122,11 @@ static void cpu_close(struct shuf__backend *backend)
     free(backend);
 }
 
-/* A field of /proc/meminfo, in bytes. */
-static bool read_meminfo(const char *field, uint64_t *bytes)
-{
-    char line[128];
-    bool found = false;
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && !found && fgets(line, sizeof line, file))
-        if (strncmp(line, field, strlen(field)) == 0) {
-            *bytes = strtoull(line + strlen(field), NULL, 10) * 1024;
-            found = true;
-        }
-    if (file)
-        fclose(file);
-    return found;
-}
-
 static shuf_status cpu_memory(struct shuf__backend *backend, uint64_t *available, uint64_t *total,
                               struct shuf__error *error)
 {
     (void)backend;
-    if (!read_meminfo("MemAvailable:", available) || !read_meminfo("MemTotal:", total))
-        return shuf__fail(error, SHUF_IO, "/proc/meminfo: no MemAvailable and MemTotal in it");
-    return SHUF_OK;
+    return shuf__cpu_memory(available, total, error);
 }
 
 /* Asks what is there first: with overcommit the mapping itself would succeed,

@@ -197,12 +197,20 @@ static void join_row(struct work *work, struct row *row, struct tile *tile)
         work_on_row(work, row, tile);
 }
 
+/* Small rows are dealt by the handful, as taking one costs more than its work. */
+static int rows_at_once(const struct work *work, int threads)
+{
+    uint64_t share = work->job->rows / (8 * (uint64_t)threads);
+    return work->tiles > 1 || share < 1 ? 1 : share < 64 ? (int)share : 64;
+}
+
 static void each_row_by_one_thread(struct work *work, int threads)
 {
+    const int handful = rows_at_once(work, threads);
 #pragma omp parallel num_threads(threads)
     {
         struct tile tile;
-#pragma omp for schedule(dynamic, 16)
+#pragma omp for schedule(dynamic, handful)
         for (uint64_t index = 0; index < work->job->rows; index++) {
             struct row row;
             if (is_cancelled(work))
@@ -229,6 +237,7 @@ static void each_row_by_all_threads(struct work *work, int threads)
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out)
 {
+    assert(job->offset < job->n && job->stride <= UINT64_C(1) << 62);
     if (job->count == 0)
         return true;
     struct work work = {.lanes = lanes, .job = job, .out = out};
