@@ -11,6 +11,7 @@
 #include "support/random.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -463,7 +464,13 @@ static void daemon_status(void **state)
     shuf_close(handle);
 }
 
-enum { PROCESSES = 4, THREADS = 25, HERE = 100 };
+enum { PROCESSES = 4, THREADS = 25, HERE = 100, CLIENTS = PROCESSES * THREADS + HERE };
+
+/* Holds every client back until all of them are connected, in whatever process: each writes a
+ * byte to `ready`, and then waits for the end of `go`. */
+static struct {
+    int ready[2], go[2];
+} gate;
 
 struct client {
     pthread_t thread;
@@ -475,25 +482,30 @@ static void *be_client(void *argument)
 {
     struct client *c = argument;
     shuf *handle;
+    char byte;
     c->right = shuf_connect(&handle, daemon_.socket) == SHUF_OK;
     if (!c->right)
         fprintf(stderr, "%s\n", shuf_message(handle));
+    c->right &= write(gate.ready[1], "", 1) == 1 && read(gate.go[0], &byte, 1) == 0;
     for (int i = 0; i < 3 && c->right; i++)
         c->right = ask_and_check(handle, &c->what[i]);
     shuf_close(handle);
     return NULL;
 }
 
-static bool be_clients(int threads)
+static void start_clients(struct client *clients, int threads)
 {
-    static struct client clients[HERE];
-    bool right = true;
     for (int i = 0; i < threads; i++) {
         for (int k = 0; k < 3; k++)
             clients[i].what[k] = random_request(20000);
         if (pthread_create(&clients[i].thread, NULL, be_client, &clients[i]) != 0)
             abort();
     }
+}
+
+static bool join_clients(struct client *clients, int threads)
+{
+    bool right = true;
     for (int i = 0; i < threads; i++) {
         pthread_join(clients[i].thread, NULL);
         right = right && clients[i].right;
@@ -501,25 +513,63 @@ static bool be_clients(int threads)
     return right;
 }
 
-/* 200 at once, in threads and processes, no two with the same request. */
+static pid_t fork_clients(struct client *clients)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    close(gate.go[1]); /* or the gate would never open */
+    start_clients(clients, THREADS);
+    _exit(join_clients(clients, THREADS) ? 0 : 1);
+}
+
+/* How many clients the daemon counts once all have come to the gate. */
+static uint64_t count_at_the_gate(void)
+{
+    struct pollfd ready = {.fd = gate.ready[0], .events = POLLIN};
+    shuf_daemon status = {0};
+    shuf *handle;
+    char byte;
+    int came = 0;
+    while (came < CLIENTS && poll(&ready, 1, HARNESS_WAIT_MS) == 1 &&
+           read(gate.ready[0], &byte, 1) == 1)
+        came++;
+    if (came < CLIENTS)
+        fprintf(stderr, "%d of %d clients came\n", came, CLIENTS);
+    if (shuf_connect(&handle, daemon_.socket) == SHUF_OK)
+        shuf_daemon_status(handle, &status);
+    shuf_close(handle);
+    return status.clients;
+}
+
+/* 200 connections that exist at once, in threads and processes, no two with the same request. */
 static void many_clients(void **state)
 {
     (void)state;
+    static struct client clients[HERE];
     pid_t children[PROCESSES];
     int status;
+    assert_int_equal(pipe2(gate.ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(gate.go, O_CLOEXEC), 0);
     random_start("many_clients");
     for (int i = 0; i < PROCESSES; i++) {
         for (uint64_t skip_draws = random_below(1000); skip_draws > 0; skip_draws--)
             random_u64();
-        children[i] = fork();
-        if (children[i] == 0)
-            _exit(be_clients(THREADS) ? 0 : 1);
+        children[i] = fork_clients(clients);
     }
-    assert_true(be_clients(HERE));
+    start_clients(clients, HERE);
+    uint64_t at_once = count_at_the_gate();
+    close(gate.go[1]);
+    bool right = join_clients(clients, HERE);
     for (int i = 0; i < PROCESSES; i++) {
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
         assert_int_equal(status, 0);
     }
+    assert_true(right);
+    assert_true(at_once > CLIENTS); /* they, and the one that asked */
+    close(gate.go[0]);
+    close(gate.ready[0]);
+    close(gate.ready[1]);
 }
 
 int main(int argc, char **argv)
