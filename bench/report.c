@@ -4,6 +4,8 @@
  */
 #include "report.h"
 
+#include "commit.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

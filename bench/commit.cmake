@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+#
+# Writes OUT, a header with the commit of SOURCE, if it has changed.
+execute_process(
+  COMMAND git -C ${SOURCE} describe --always --dirty
+  OUTPUT_VARIABLE commit
+  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT commit)
+  set(commit unknown)
+endif()
+file(CONFIGURE OUTPUT ${OUT} CONTENT "#define SHUF_COMMIT \"@commit@\"\n" @ONLY)
