@@ -8,6 +8,7 @@
 #include "shuf.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
+#include "support/golden.h"
 #include "support/random.h"
 
 #include <fcntl.h>
@@ -179,6 +180,47 @@ static void every_type_and_view(void **state)
         shuf_permutation what = random_request(5000);
         assert_true(ask_and_check(handle, &what));
     }
+    shuf_close(handle);
+}
+
+/* A row of the table, its values as they arrived in the type asked for. */
+static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtype)
+{
+    shuf_permutation what = {.algorithm = row->algorithm,
+                             .n = row->n,
+                             .seed = row->seed,
+                             .epoch = row->epoch,
+                             .dtype = dtype,
+                             .fingerprint = true};
+    unsigned width = dtype == SHUF_U32 ? 4 : 8;
+    shuf_result result;
+    void *out = malloc(row->n * width);
+    uint64_t *values = malloc(row->n * sizeof *values);
+    assert_int_equal(shuf_permute(handle, &what, out, row->n * width, &result), SHUF_OK);
+    for (uint64_t i = 0; i < row->n; i++)
+        values[i] = expected_read(out, width, i);
+    for (unsigned i = 0; i < row->count; i++)
+        assert_int_equal(values[golden_position(row, i)], row->values[i]);
+    assert_int_equal(expected_fingerprint(values, row->n), row->fingerprint);
+    assert_int_equal(result.fingerprint, row->fingerprint);
+    free(values);
+    free(out);
+}
+
+/* The reference's own values, worked out from the specification alone, through the library. */
+static void golden_table(void **state)
+{
+    (void)state;
+    static const shuf_dtype dtypes[] = {SHUF_U32, SHUF_U64, SHUF_I64};
+    struct golden row;
+    int rows = 0;
+    shuf *handle = open_handle();
+    FILE *table = golden_open("permute.txt");
+    for (; golden_next(table, &row); rows++)
+        for (int i = 0; i < 3; i++)
+            check_golden(handle, &row, dtypes[i]);
+    assert_true(rows > 0);
+    fclose(table);
     shuf_close(handle);
 }
 
@@ -581,6 +623,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(closed_streams_stay_closed),
         cmocka_unit_test(permission_denied),
         cmocka_unit_test(every_type_and_view),
+        cmocka_unit_test(golden_table),
         cmocka_unit_test(more_ranks_than_values),
         cmocka_unit_test(results_are_described),
         cmocka_unit_test(heads_and_tails_never_overlap),

@@ -100,6 +100,33 @@ static void golden_summaries(void **state)
     fclose(table);
 }
 
+/* Every tenth row again: its values and their fingerprint, as they come out. */
+static void golden_values(void **state)
+{
+    (void)state;
+    struct golden row;
+    FILE *table = golden_open("permute.txt");
+    for (unsigned line = 0; golden_next(table, &row); line++) {
+        if (line % 10 != 0)
+            continue;
+        size_t size;
+        char *bytes =
+            shufctl_succeed(&size,
+                            "permute --n %" PRIu64 " --seed 0x%" PRIx64 " --epoch %" PRIu64
+                            " --algorithm %s --dtype u64 --format raw --out -",
+                            row.n, row.seed, row.epoch, row.algorithm);
+        assert_int_equal(size, row.n * sizeof(uint64_t));
+        uint64_t *values = malloc(size);
+        memcpy(values, bytes, size);
+        for (unsigned i = 0; i < row.count; i++)
+            assert_int_equal(values[golden_position(&row, i)], row.values[i]);
+        assert_int_equal(expected_fingerprint(values, row.n), row.fingerprint);
+        free(values);
+        free(bytes);
+    }
+    fclose(table);
+}
+
 static void check_raw(const shuf_permutation *what, unsigned width, const char *bytes, size_t size)
 {
     uint64_t count, *values = expected_values(what, &count);
@@ -355,17 +382,12 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),
-        cmocka_unit_test(published_digest),
-        cmocka_unit_test(golden_summaries),
-        cmocka_unit_test(raw_values),
-        cmocka_unit_test(slices_and_shards),
-        cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_files),
-        cmocka_unit_test(summary_for_people),
-        cmocka_unit_test(one_row),
-        cmocka_unit_test(summary_as_json),
-        cmocka_unit_test(summary_beside_values),
+        cmocka_unit_test(published_vectors),  cmocka_unit_test(published_digest),
+        cmocka_unit_test(golden_summaries),   cmocka_unit_test(golden_values),
+        cmocka_unit_test(raw_values),         cmocka_unit_test(slices_and_shards),
+        cmocka_unit_test(npy_files),          cmocka_unit_test(text_files),
+        cmocka_unit_test(summary_for_people), cmocka_unit_test(one_row),
+        cmocka_unit_test(summary_as_json),    cmocka_unit_test(summary_beside_values),
         cmocka_unit_test(status_and_version),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
