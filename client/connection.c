@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -162,14 +163,21 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
     return SHUF_OK;
 }
 
+void shuf__copy_word(char *out, size_t size, const char *word)
+{
+    snprintf(out, size, "%s", word);
+    shuf__make_printable(out);
+}
+
 shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error)
 {
     shuf_status status = (shuf_status)reply->status;
     assert(status != SHUF_OK);
     if (status == SHUF_NO_DAEMON) /* would read as a lost connection */
         return shuf__fail(error, SHUF_PROTOCOL, "reply status NO_DAEMON: expected another");
-    return shuf__fail(error, status, "%s",
-                      *reply->message ? reply->message : shuf_status_message(status));
+    shuf__fail(error, status, "%s", *reply->message ? reply->message : shuf_status_message(status));
+    shuf__make_printable(error->text);
+    return status;
 }
 
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
@@ -230,19 +238,25 @@ static int connect_socket(const struct shuf__connection *connection)
     return result;
 }
 
+/* A daemon of another version may still have told its own. */
+static shuf_status refuse_version(const Shuf__HelloReply *hello, struct shuf__error *error)
+{
+    char daemon[64];
+    shuf__copy_word(daemon, sizeof daemon, hello->daemon);
+    return shuf__fail(error, SHUF_VERSION, "protocol version %" PRIu32 " of %s: expected %d",
+                      hello->version, daemon, SHUF__PROTOCOL_VERSION);
+}
+
 static shuf_status check_hello(struct shuf__connection *connection, const Shuf__Reply *reply,
                                struct shuf__error *error)
 {
-    uint32_t version =
-        reply->body_case == SHUF__REPLY__BODY_HELLO ? reply->hello->version : UINT32_C(0);
     if (reply->status != SHUF_OK)
         shuf__reply_fail(reply, error);
     else if (reply->body_case != SHUF__REPLY__BODY_HELLO || reply->bulk_bytes != 0)
         shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a HelloReply",
                    (int)reply->body_case);
-    else if (version != SHUF__PROTOCOL_VERSION)
-        shuf__fail(error, SHUF_VERSION, "protocol version %" PRIu32 " of %.64s: expected %d",
-                   version, reply->hello->daemon, SHUF__PROTOCOL_VERSION);
+    else if (reply->hello->version != SHUF__PROTOCOL_VERSION)
+        refuse_version(reply->hello, error);
     else
         return SHUF_OK;
     return violation(connection, error);

@@ -42,7 +42,10 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
 shuf_status shuf__connection_reply(struct shuf__connection *connection, const Shuf__Reply **reply,
                                    struct shuf__error *error);
 
-/* Fails with what a reply whose status is not SHUF_OK says. */
+/* Takes a peer's word into `out` of `size` bytes: cut to it, and printable. */
+void shuf__copy_word(char *out, size_t size, const char *word);
+
+/* Fails with what a reply whose status is not SHUF_OK says, made printable. */
 shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error);
 
 /* Up to `size` raw bytes, at least one; as many as `size` unless the peer left

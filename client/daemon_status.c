@@ -4,8 +4,6 @@
  */
 #include "call.h"
 
-#include <stdio.h>
-
 static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *reply,
                                  struct shuf__error *error)
 {
@@ -24,10 +22,10 @@ static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *rep
         .memory_used = from->memory_used,
         .memory_limit = from->memory_limit,
     };
-    snprintf(to->version, sizeof to->version, "%s", from->daemon);
-    snprintf(to->backend, sizeof to->backend, "%s", from->backend);
-    snprintf(to->device, sizeof to->device, "%s", from->device);
-    snprintf(to->device_id, sizeof to->device_id, "%s", from->device_id);
+    shuf__copy_word(to->version, sizeof to->version, from->daemon);
+    shuf__copy_word(to->backend, sizeof to->backend, from->backend);
+    shuf__copy_word(to->device, sizeof to->device, from->device);
+    shuf__copy_word(to->device_id, sizeof to->device_id, from->device_id);
     return SHUF_OK;
 }
 

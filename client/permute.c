@@ -149,9 +149,9 @@ static shuf_status accept_permute(struct shuf__call *call, const Shuf__Reply *re
     const Shuf__PermuteReply *p = reply->permute;
     if (check_shape(&result->shape, p, error))
         return error->status;
-    snprintf(result->algorithm, sizeof result->algorithm, "%s", p->algorithm);
-    snprintf(result->backend, sizeof result->backend, "%s", p->backend);
-    snprintf(result->device, sizeof result->device, "%s", p->device);
+    shuf__copy_word(result->algorithm, sizeof result->algorithm, p->algorithm);
+    shuf__copy_word(result->backend, sizeof result->backend, p->backend);
+    shuf__copy_word(result->device, sizeof result->device, p->device);
     result->device_ns = p->device_ns;
     result->fingerprint = p->fingerprint;
     result->heads = copy_edge(result->head, p->head, p->n_head, false);

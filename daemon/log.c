@@ -4,6 +4,8 @@
  */
 #include "log.h"
 
+#include "error.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +32,6 @@ void shuf__log_init(struct shuf__log *log, enum shuf__log_level level)
 {
     log->level = level;
     log->journal = getenv("JOURNAL_STREAM") != NULL;
-}
-
-void shuf__make_printable(char *text)
-{
-    for (; *text; text++)
-        if (*text < 0x20 || *text > 0x7e)
-            *text = '?';
 }
 
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)

@@ -37,8 +37,4 @@ void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const ch
 /* "error", "warning", "info", "debug" */
 const char *shuf__log_level_name(enum shuf__log_level level);
 
-/* Replaces what is not printable ASCII by '?': text of a client must neither
- * break a line nor reach a terminal as commands. */
-void shuf__make_printable(char *text);
-
 #endif

@@ -25,6 +25,10 @@ struct shuf__error {
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Replaces what is not printable ASCII by '?': text of a peer must neither
+ * break a line nor reach a terminal as commands. */
+void shuf__make_printable(char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names and messages of the status table, and the one function that writes an
- * error.
+ * Names and messages of the status table, the one function that writes an
+ * error, and the one that makes a peer's words fit to show.
  */
 #include "error.h"
 
@@ -40,4 +40,11 @@ shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char
     va_end(args);
     error->status = status;
     return status;
+}
+
+void shuf__make_printable(char *text)
+{
+    for (; *text; text++)
+        if (*text < 0x20 || *text > 0x7e)
+            *text = '?';
 }

@@ -100,11 +100,15 @@ static uint64_t get_request(int fd, uint64_t *epoch)
     return request->id;
 }
 
+static char hostile[] = "\033[2Jshufd\n1"; /* clears a terminal, and feigns a line */
+#define HOSTILE_SHOWN "?[2Jshufd?1"
+
 static void welcome(int fd, uint32_t version, uint64_t id_shift)
 {
     Shuf__HelloReply hello = SHUF__HELLO_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     hello.version = version;
+    hello.daemon = hostile;
     reply.id = get_request(fd, NULL) + id_shift;
     reply.body_case = SHUF__REPLY__BODY_HELLO;
     reply.hello = &hello;
@@ -113,7 +117,7 @@ static void welcome(int fd, uint32_t version, uint64_t id_shift)
 
 static void refuse(int fd, uint64_t id, shuf_status status, uint64_t bulk)
 {
-    static char why[] = "because";
+    static char why[] = "because\033[2J\n";
     Shuf__Reply reply = SHUF__REPLY__INIT;
     reply.id = id;
     reply.status = status;
@@ -267,9 +271,9 @@ static void greetings(void **state)
         {says_nothing_at_length, SHUF_PROTOCOL, "frame length 0"},
         {says_too_much, SHUF_PROTOCOL, "frame length 65537"},
         {answers_another, SHUF_PROTOCOL, "reply id 2: expected 1"},
-        {speaks_version_2, SHUF_VERSION, "protocol version 2"},
+        {speaks_version_2, SHUF_VERSION, "protocol version 2 of " HOSTILE_SHOWN ":"},
         {refuses_the_version, SHUF_VERSION, "because"},
-        {is_busy, SHUF_BUSY, "because"},
+        {is_busy, SHUF_BUSY, "because?[2J?"},
         {succeeds_under_no_id, SHUF_PROTOCOL, "reply id 0"},
         {answers_without_a_body, SHUF_PROTOCOL, "HelloReply"},
         {claims_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
@@ -357,7 +361,7 @@ static void wrong_answers(void **state)
         {answers_another_type, SHUF_PROTOCOL, "reply of 1 rows"},
         {refuses_with_bulk, SHUF_PROTOCOL, "bulk_bytes 10: expected 0"},
         {greets_again, SHUF_PROTOCOL, "PermuteReply"},
-        {ends_in_words, 200, "because"},
+        {ends_in_words, 200, "because?[2J?"},
     };
     static uint32_t out[VALUES];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -372,6 +376,57 @@ static void wrong_answers(void **state)
         shuf_close(handle);
         assert_int_equal(stop(), 1);
     }
+}
+
+static void describes_with_escapes(int fd, int connection)
+{
+    (void)connection;
+    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    permute.algorithm = permute.backend = permute.device = hostile;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, &permute, BYTES, BYTES);
+    linger(fd);
+}
+
+static void reports_with_escapes(int fd, int connection)
+{
+    (void)connection;
+    Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    status.daemon = status.backend = status.device = status.device_id = hostile;
+    reply.id = get_request(fd, NULL);
+    reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
+    reply.status_reply = &status;
+    put_reply(fd, &reply);
+    linger(fd);
+}
+
+/* Nothing that a peer sends reaches a terminal as commands. */
+static void words_are_printable(void **state)
+{
+    (void)state;
+    static uint32_t out[VALUES];
+    shuf *handle;
+    shuf_result result;
+    shuf_daemon daemon;
+    start(describes_with_escapes);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, &result), SHUF_OK);
+    assert_string_equal(result.algorithm, HOSTILE_SHOWN);
+    assert_string_equal(result.backend, HOSTILE_SHOWN);
+    assert_string_equal(result.device, HOSTILE_SHOWN);
+    shuf_close(handle);
+    stop();
+    start(reports_with_escapes);
+    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    assert_int_equal(shuf_daemon_status(handle, &daemon), SHUF_OK);
+    assert_string_equal(daemon.version, HOSTILE_SHOWN);
+    assert_string_equal(daemon.backend, HOSTILE_SHOWN);
+    assert_string_equal(daemon.device, HOSTILE_SHOWN);
+    assert_string_equal(daemon.device_id, HOSTILE_SHOWN);
+    shuf_close(handle);
+    stop();
 }
 
 /* ---- Losses ------------------------------------------------------------- */
@@ -500,6 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(greetings),
         cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(words_are_printable),
         cmocka_unit_test(memory_across_losses),
         cmocka_unit_test(stream_across_losses),
         cmocka_unit_test(losses_without_progress),

@@ -80,12 +80,23 @@ static void fail_cuts_to_size(void **state)
     assert_int_equal(held.after, 'x');
 }
 
+static void words_of_a_peer_are_made_printable(void **state)
+{
+    (void)state;
+    char text[] = "a \033[2Jb\n\t\x7f\xc3\xa4~";
+    shuf__make_printable(text);
+    assert_string_equal(text, "a ?[2Jb?????~");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_frozen),      cmocka_unit_test(every_row_has_its_own_words),
-        cmocka_unit_test(a_newer_peer_is_unknown), cmocka_unit_test(fail_writes_and_returns),
+        cmocka_unit_test(numbers_are_frozen),
+        cmocka_unit_test(every_row_has_its_own_words),
+        cmocka_unit_test(a_newer_peer_is_unknown),
+        cmocka_unit_test(fail_writes_and_returns),
         cmocka_unit_test(fail_cuts_to_size),
+        cmocka_unit_test(words_of_a_peer_are_made_printable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
