@@ -13,6 +13,7 @@
 enum {
     COMMAND_TERMINAL_OUT = 1, /* stdout is a terminal */
     COMMAND_TERMINAL_ERR = 2, /* stderr is one */
+    COMMAND_AS_NOBODY = 4,    /* of uid 65534; needs root, and argv[0] is a path */
     COMMAND_WAIT_MS = 120000,
 };
 

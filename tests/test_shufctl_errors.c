@@ -70,9 +70,14 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
         {"permute --n 35184372088832 --seed 7", 71, ""},
-        {"permute --n 10 --seed 7 --socket /nonexistent/s", 69,
-         "start one: shufd --socket /nonexistent/s"},
-        {"status --socket /nonexistent/s", 69, "start one: shufd --socket /nonexistent/s"},
+        {"permute --n 10 --seed 7 --algorithm=", 64, "--algorithm '': expected philox24 or lcg"},
+        {"permute --n 10 --seed 7 --socket=", 64, "--socket '': expected the path of a socket"},
+        {"permute --n 10 --seed 7 --socket /tmp/shuf-none", 69,
+         "start one: shufd --socket /tmp/shuf-none\n"},
+        {"status --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
+        {"status --socket /nonexistent/s", 69, "no daemon answers (No such file or directory)\n"},
+        {"status --socket /tmp", 69, "no daemon answers (Connection refused)\n"},
+        {"status --socket=", 64, "--socket '': expected the path of a socket"},
         {"status --wait 0.5", 64, "--wait 0.5: is not whole"},
         {"status --wait 1e18", 64, "--wait 1e18: expected at most"},
         {"status now", 64, "argument 'now'"},
@@ -158,6 +163,49 @@ static void waiting_for_a_daemon(void **state)
     command_finish(&c);
     assert_int_equal(c.status, 0);
     command_free(&c);
+}
+
+/* Both verbs that need the daemon, and `version`, which tells why it has none. */
+static void expect_refused(unsigned flags, const char *socket, int code, const char *words)
+{
+    static const char *const verbs[] = {"status", "permute --n 10 --seed 7"};
+    struct command c;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(shufctl_run(&c, flags, "%s --socket %s", verbs[i], socket), code);
+        assert_non_null(strstr(c.err.bytes, words));
+        assert_null(strstr(c.err.bytes, "start one"));
+        command_free(&c);
+    }
+    assert_int_equal(shufctl_run(&c, flags, "version --socket %s", socket), 0);
+    assert_non_null(strstr(c.out.bytes, "\nno shufd answers: "));
+    assert_non_null(strstr(c.out.bytes, words));
+    command_free(&c);
+}
+
+static void busy_daemon(void **state)
+{
+    (void)state;
+    FILE *file = fopen(shufctl_path("conf"), "we");
+    const char *const extra[] = {"--config", shufctl_path("conf"), NULL};
+    struct harness h;
+    fputs("clients = 1\n", file);
+    fclose(file);
+    assert_true(harness_start(&h, shufctl_backend, extra));
+    int fd = harness_connect(h.socket); /* the one */
+    assert_true(fd >= 0);
+    expect_refused(0, h.socket, 75, "clients");
+    close(fd);
+    assert_true(harness_stop(&h));
+    shufctl_remove("conf");
+}
+
+/* The harness's directory is for its owner only. */
+static void denied(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    expect_refused(COMMAND_AS_NOBODY, shufctl_daemon.socket, 77, "closed to uid 65534");
 }
 
 /* A reader that has seen enough, with SIGPIPE as usual and ignored. */
@@ -378,6 +426,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(full_standard_output),
         cmocka_unit_test(closed_standard_streams),
         cmocka_unit_test(waiting_for_a_daemon),
+        cmocka_unit_test(busy_daemon),
+        cmocka_unit_test(denied),
         cmocka_unit_test(reader_that_leaves),
         cmocka_unit_test(terminals),
         cmocka_unit_test(progress_bar),

@@ -34,6 +34,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->json = true;
         return 0;
     case KEY_SOCKET:
+        if (!*text) /* libshuf would take the default */
+            argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
         options->socket = text;
         return 0;
     case KEY_WAIT:

@@ -5,6 +5,7 @@
 #include "exit.h"
 
 #include "progress.h"
+#include "start.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,11 +50,14 @@ int shuf__fail_with(int code, const char *format, ...)
     return code;
 }
 
-int shuf__fail_call(const shuf *handle, shuf_status status)
+int shuf__fail_call(const shuf *handle, shuf_status status,
+                    const struct shuf__daemon_options *options)
 {
-    if (status == SHUF_NO_DAEMON)
-        return shuf__fail_with(shuf__exit_code(status), "%s; start one: shufd --socket %s",
-                               shuf_message(handle), shuf_socket(handle));
+    char command[SHUF__START_COMMAND];
+    if (status == SHUF_NO_DAEMON &&
+        shuf__start_command(shuf_socket(handle), options->socket, command))
+        return shuf__fail_with(shuf__exit_code(status), "%s; start one: %s", shuf_message(handle),
+                               command);
     return shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
 }
 
@@ -73,5 +77,5 @@ shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *opti
 int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options)
 {
     shuf_status status = shuf__connect(handle, options);
-    return status == SHUF_OK ? EX_OK : shuf__fail_call(*handle, status);
+    return status == SHUF_OK ? EX_OK : shuf__fail_call(*handle, status, options);
 }

@@ -15,8 +15,9 @@ int shuf__fail_with(int code, const char *format, ...) __attribute__((format(pri
 int shuf__exit_code(shuf_status status);
 
 /* Writes the handle's message, with the command that starts a daemon when none
- * answers, and returns the status's code. */
-int shuf__fail_call(const shuf *handle, shuf_status status);
+ * answers where one could, and returns the status's code. */
+int shuf__fail_call(const shuf *handle, shuf_status status,
+                    const struct shuf__daemon_options *options);
 
 /* Connects, waiting for a daemon as the options say. *handle is to be closed either way. */
 shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options);

@@ -67,7 +67,7 @@ static int fill(struct writer *w, shuf *daemon, const struct shuf__permute_optio
     shuf__progress_end(&w->progress);
     if (w->output.cause != 0)
         return shuf__output_failed(&w->output);
-    return status == SHUF_OK ? finish(w) : shuf__fail_call(daemon, status);
+    return status == SHUF_OK ? finish(w) : shuf__fail_call(daemon, status, &o->daemon);
 }
 
 static int write_values(shuf *daemon, const struct shuf__permute_options *o, shuf_result *result)
@@ -84,7 +84,7 @@ static int write_values(shuf *daemon, const struct shuf__permute_options *o, shu
 static int summarize(shuf *daemon, const struct shuf__permute_options *o, shuf_result *result)
 {
     shuf_status status = shuf_summarize(daemon, &o->what, result);
-    return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status);
+    return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &o->daemon);
 }
 
 /* Values on standard output leave no room there for a summary. */

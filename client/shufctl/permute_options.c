@@ -214,13 +214,15 @@ static error_t parse_word(int key, char *text, struct argp_state *state,
         read_epochs(state, text, &options->what);
         return 0;
     case KEY_ALGORITHM:
+        if (!*text) /* the default is said by leaving the option out, also below */
+            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected philox24 or lcg");
         options->what.algorithm = text;
         return 0;
     case KEY_DROP_LAST:
         options->what.drop_last = true;
         return 0;
     case KEY_DTYPE:
-        options->what.dtype = /* "auto" is said by leaving the option out */
+        options->what.dtype = /* not auto */
             (shuf_dtype)(read_name(state, "--dtype", text, dtype_names + 1, "u32, u64 or i64") + 1);
         return 0;
     case KEY_OUT:

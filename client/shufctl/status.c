@@ -44,13 +44,13 @@ static void print_json(const shuf *handle, const shuf_daemon *d)
     shuf__json_print(object, stdout);
 }
 
-static int ask(shuf *handle, bool json)
+static int ask(shuf *handle, const struct shuf__daemon_options *options)
 {
     shuf_daemon daemon;
     shuf_status status = shuf_daemon_status(handle, &daemon);
     if (status != SHUF_OK)
-        return shuf__fail_call(handle, status);
-    if (json)
+        return shuf__fail_call(handle, status, options);
+    if (options->json)
         print_json(handle, &daemon);
     else
         print(handle, &daemon);
@@ -64,7 +64,7 @@ int shuf__verb_status(int argc, char **argv)
     shuf__daemon_options(argc, argv, "Shows what the daemon runs on and how busy it is.", &options);
     int code = shuf__connect_or_fail(&handle, &options);
     if (code == EX_OK)
-        code = ask(handle, options.json);
+        code = ask(handle, &options);
     shuf_close(handle);
     return code;
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See start.h.
+ */
+#include "start.h"
+
+#include "socket.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool directory_is_there(const char *path)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return true; /* the working directory */
+    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path + 1), path);
+    if (stat(directory, &status) == 0)
+        return S_ISDIR(status.st_mode);
+    return strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && geteuid() == 0; /* shufd makes this one */
+}
+
+/* A daemon takes the place of a socket that nobody serves, and of nothing else. */
+static bool may_be_served(const char *path)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0)
+        return S_ISSOCK(status.st_mode);
+    return directory_is_there(path);
+}
+
+static bool is_plain(const char *word)
+{
+    return word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                             "%+,-./:=@_")] == '\0';
+}
+
+/* As one word of a shell's. */
+static void quote(const char *word, char *out)
+{
+    if (is_plain(word)) {
+        strcpy(out, word);
+        return;
+    }
+    *out++ = '\'';
+    for (; *word; word++)
+        if (*word == '\'')
+            out = stpcpy(out, "'\\''");
+        else
+            *out++ = *word;
+    strcpy(out, "'");
+}
+
+bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
+{
+    struct sockaddr_un address;
+    struct shuf__error error;
+    const char *variable = getenv("SHUFD_SOCKET");
+    if (given || (variable && *variable)) {
+        quote(path, stpcpy(command, "shufd --socket "));
+        return may_be_served(path);
+    }
+    /* Both find the default by one rule, which can leave a daemon without one. */
+    strcpy(command, "shufd");
+    return shuf__socket_address(NULL, SHUF__SOCKET_SERVE, &address, &error) == SHUF_OK &&
+           may_be_served(address.sun_path);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How shufctl ends, without a daemon: the exit code of each status, and the
+ * command that it tells for starting a daemon.
+ */
+#include "exit.h"
+#include "start.h"
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The numbers are published: docs/shufctl.1. */
+static void each_status_has_its_code(void **state)
+{
+    (void)state;
+    static const int codes[] = {
+        [SHUF_OK] = 0,        [SHUF_INVALID] = 64,   [SHUF_NO_DAEMON] = 69, [SHUF_BUSY] = 75,
+        [SHUF_DENIED] = 77,   [SHUF_NO_MEMORY] = 71, [SHUF_DEVICE] = 71,    [SHUF_VERSION] = 76,
+        [SHUF_PROTOCOL] = 76, [SHUF_TIMEOUT] = 75,   [SHUF_CANCELLED] = 75, [SHUF_IO] = 74,
+        [SHUF_INTERNAL] = 70,
+    };
+    static const shuf_status all[] = {
+#define X(name, number, message) SHUF_##name,
+        SHUF_STATUS_MAP(X)
+#undef X
+    };
+    assert_int_equal(sizeof codes / sizeof *codes, sizeof all / sizeof *all);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_int_equal(shuf__exit_code(all[i]), codes[all[i]]);
+    assert_int_equal(shuf__exit_code((shuf_status)4711), 70); /* a newer daemon's */
+}
+
+static char directory[] = "/tmp/shuf-exit-XXXXXX";
+
+static int make_directory(void **state)
+{
+    (void)state;
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    return rmdir(directory);
+}
+
+/* The command for DIRECTORY/name, its end compared; `end` NULL: there is none. */
+static void expect_command(const char *name, const char *end)
+{
+    char path[108], command[SHUF__START_COMMAND];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    bool told = shuf__start_command(path, path, command);
+    assert_int_equal(told, end != NULL);
+    if (!told)
+        return;
+    char expected[SHUF__START_COMMAND];
+    snprintf(expected, sizeof expected, "shufd --socket %s%s%s", *end == '\'' ? "'" : "", directory,
+             *end == '\'' ? end + 1 : end);
+    assert_string_equal(command, expected);
+}
+
+static void command_is_quoted(void **state)
+{
+    (void)state;
+    char name[80], quoted[400] = "'/";
+    expect_command("s", "/s");
+    expect_command("a b", "'/a b'");
+    expect_command("$(x)", "'/$(x)'");
+    expect_command("it's", "'/it'\\''s'");
+    memset(name, '\'', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (size_t i = 0; i < sizeof name - 1; i++)
+        strcat(quoted, "'\\''");
+    expect_command(name, strcat(quoted, "'"));
+}
+
+static void stand_in(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    strcpy(address.sun_path, path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+}
+
+/* Where shufd would refuse to serve, its command is no help. */
+static void command_works_or_is_not_told(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "%s/s", directory);
+    expect_command("missing/s", NULL);
+    assert_int_equal(mkdir(path, 0700), 0);
+    expect_command("s", NULL);
+    assert_int_equal(rmdir(path), 0);
+    fclose(fopen(path, "we"));
+    expect_command("s", NULL);
+    expect_command("s/s", NULL);
+    assert_int_equal(unlink(path), 0);
+    stand_in(path);
+    expect_command("s", "/s");
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Of the default both know; of $SHUFD_SOCKET perhaps only this process. */
+static void default_socket_is_not_named(void **state)
+{
+    (void)state;
+    char path[64], command[SHUF__START_COMMAND], named[96];
+    snprintf(path, sizeof path, "%s/s", directory);
+    snprintf(named, sizeof named, "shufd --socket %s", path);
+    setenv("XDG_RUNTIME_DIR", directory, 1);
+    unsetenv("SHUFD_SOCKET");
+    assert_true(shuf__start_command(path, NULL, command));
+    assert_string_equal(command, "shufd");
+    setenv("SHUFD_SOCKET", path, 1);
+    assert_true(shuf__start_command(path, NULL, command));
+    assert_string_equal(command, named);
+    unsetenv("SHUFD_SOCKET");
+    unsetenv("XDG_RUNTIME_DIR"); /* without it only root's daemon has a default */
+    assert_int_equal(shuf__start_command(path, NULL, command), geteuid() == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_status_has_its_code),
+        cmocka_unit_test(command_is_quoted),
+        cmocka_unit_test(command_works_or_is_not_told),
+        cmocka_unit_test(default_socket_is_not_named),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
