@@ -49,7 +49,7 @@ static const struct argp_option option_table[] = {
     {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
     {"out", KEY_OUT, "FILE", 0, "Write the values to FILE, or to standard output for -", 5},
     {"format", KEY_FORMAT, "FORMAT", 0,
-     "npy, raw (little-endian) or text; by default npy for *.npy, text for *.txt and for a "
+     "npy, raw (the host's byte order) or text; by default npy for *.npy, text for *.txt and for a "
      "terminal, else raw",
      5},
     {0},
