@@ -86,10 +86,13 @@ void command_start(struct command *command, unsigned flags, const char *const *a
 static void read_some(struct command_stream *stream)
 {
     enum { STEP = 65536 };
-    char *bytes = realloc(stream->bytes, stream->size + STEP + 1);
-    if (!bytes)
-        give_up("realloc");
-    stream->bytes = bytes;
+    if (stream->room - stream->size <= STEP) {
+        stream->room = 2 * stream->room + STEP + 1;
+        stream->bytes = realloc(stream->bytes, stream->room);
+        if (!stream->bytes)
+            give_up("realloc");
+    }
+    char *bytes = stream->bytes;
     ssize_t got = read(stream->fd, bytes + stream->size, STEP);
     if (got < 0 && errno == EINTR)
         return;

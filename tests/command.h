@@ -20,7 +20,7 @@ enum {
 struct command_stream {
     int fd; /* -1 at its end */
     char *bytes;
-    size_t size; /* bytes has a NUL behind them */
+    size_t size, room; /* bytes has a NUL behind them */
 };
 
 struct command {
