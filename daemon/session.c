@@ -357,6 +357,9 @@ void shuf__session_work(struct shuf__session *session, struct shuf__task *task)
     session->state = SHUF__SESSION_WORKING;
     session->task = task;
     session->holds++;
+    /* A socket nearly always has room: watched for it, the loop would spin until the job
+     * ends. That it has bytes to read is told once (on_readable). */
+    watch(session, session->watched & ~UV_WRITABLE);
 }
 
 bool shuf__session_resume(struct shuf__session *session)

@@ -17,11 +17,14 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 /* ---- the device; the faults are set before the server starts ---- */
+
+enum { WAITING_N = 12345 }; /* such a job lasts until it is cancelled */
 
 static struct {
     unsigned read_us;         /* each read takes this long */
@@ -74,6 +77,8 @@ static shuf_status device_permute(struct shuf__backend *backend, const struct sh
     (void)backend;
     while (faults.hangs)
         pause();
+    while (job->n == WAITING_N && !job->cancelled(job->cancel_context))
+        usleep(10000);
     if (faults.permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
     return cpu->ops->permute(cpu, job, block, device_ns, error);
@@ -251,6 +256,70 @@ static void test_leaves_in_a_fetch(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Clients that have the loop watch for room in the socket when their job begins: by more
+ * requests than one turn takes, and by a result that the socket does not hold. */
+static struct wire *begin_after_requests(const struct harness *h)
+{
+    enum { REQUESTS = 17 };
+    uint8_t bytes[(REQUESTS + 1) * 64];
+    size_t used = 0;
+    Shuf__Status status = SHUF__STATUS__INIT;
+    Shuf__Permute permute = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    struct wire *w = wire_greet(h);
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    for (int i = 0; i < REQUESTS; i++)
+        used += wire_pack(w, &request, bytes + used, sizeof bytes - used);
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    used += wire_pack(w, &request, bytes + used, sizeof bytes - used);
+    wire_send_bytes(w, bytes, used);
+    return w;
+}
+
+static struct wire *begin_after_bulk(const struct harness *h)
+{
+    enum { N = 1 << 20 };
+    static uint32_t values[N];
+    Shuf__Permute bulk = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    Shuf__Permute last = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct wire *w = wire_greet(h);
+    wire_send_permute(w, &bulk);
+    wire_send_permute(w, &last);
+    w->id--;
+    wire_expect(w, SHUF_OK, "");
+    wire_read_bulk(w, values, sizeof values);
+    return w;
+}
+
+static double cpu_seconds(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec time;
+    assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &time), 0);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void test_sleeps_while_computing(void **state)
+{
+    (void)state;
+    static struct wire *(*const begin[])(const struct harness *) = {begin_after_requests,
+                                                                    begin_after_bulk};
+    for (size_t i = 0; i < sizeof begin / sizeof begin[0]; i++) {
+        struct harness h;
+        start(&h);
+        struct wire *w = begin[i](&h);
+        wire_await_queued(&h, 1);
+        double before = cpu_seconds(h.pid);
+        usleep(500000);
+        assert_true(cpu_seconds(h.pid) < before + 0.1);
+        wire_close(w);
+        assert_true(harness_stop(&h));
+    }
+}
+
 /* Two ends at once: the drain waits for a result of which every chunk is fetched. */
 static void test_drain_of_staged(void **state)
 {
@@ -345,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup(test_staged_chunks, no_faults),
         cmocka_unit_test_setup(test_unread_results, no_faults),
         cmocka_unit_test_setup(test_leaves_in_a_fetch, no_faults),
+        cmocka_unit_test_setup(test_sleeps_while_computing, no_faults),
         cmocka_unit_test_setup(test_drain_of_staged, no_faults),
         cmocka_unit_test_setup(test_device_fails, no_faults),
         cmocka_unit_test_setup(test_device_fails_in_bulk, no_faults),
