@@ -267,6 +267,7 @@ static bool handle_front(struct shuf__session *session)
     case SHUF__FRAME_PARTIAL:
         return false;
     case SHUF__FRAME_BAD:
+        uv_timer_stop(&session->deadline);
         snprintf(text, sizeof text, "frame length %zu: expected 1 to %d", length, SHUF__FRAME_MAX);
         refuse_frame(session, 0, SHUF_PROTOCOL, text);
         return true;
@@ -342,6 +343,8 @@ static void on_deadline(uv_timer_t *timer)
         shuf__session_close(session);
         return;
     }
+    if (session->state != SHUF__SESSION_READING) /* a reply on its way is not to be overwritten */
+        return;
     snprintf(text, sizeof text, "frame: %zu bytes of it came within %" PRIu64 " ms, expected all",
              session->end - session->begin, session->server->config->frame_timeout_ms);
     session->holds++;
