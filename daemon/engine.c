@@ -49,6 +49,20 @@ static struct shuf__task *pop(struct queue *queue)
     return task;
 }
 
+/* False when it is not in the queue. */
+static bool withdraw(struct queue *queue, const struct shuf__task *task)
+{
+    struct shuf__task **at = &queue->first;
+    while (*at && *at != task)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = task->next;
+    if (!*at)
+        queue->end = at;
+    return true;
+}
+
 /* ---- the engine's thread ---- */
 
 static struct shuf__task *take(struct shuf__engine *engine)
@@ -133,6 +147,20 @@ bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__task *task)
     }
     uv_mutex_unlock(&engine->lock);
     return room;
+}
+
+void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__task *task)
+{
+    atomic_store(&task->cancelled, true);
+    uv_mutex_lock(&engine->lock);
+    bool waited = withdraw(&engine->jobs, task);
+    if (waited) {
+        engine->queued--;
+        push(&engine->finished, task);
+    }
+    uv_mutex_unlock(&engine->lock);
+    if (waited)
+        uv_async_send(&engine->wake);
 }
 
 void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__task *task)

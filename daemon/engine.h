@@ -19,8 +19,7 @@ struct shuf__engine;
 struct shuf__task {
     void (*run)(struct shuf__task *task, struct shuf__backend *backend); /* engine's thread */
     void (*done)(struct shuf__task *task);                               /* loop's thread */
-    /* Set by the loop's thread when nobody waits for the task any more; `run`
-     * looks at it. It is run and done all the same, so that it can tidy up. */
+    /* Nobody waits for the task any more (shuf__engine_cancel); `run` looks at it. */
     atomic_bool cancelled;
 
     /* the engine's own */
@@ -50,6 +49,10 @@ void shuf__engine_stop(struct shuf__engine *engine);
 
 /* Queues a job; false when the queue is full, and the task was not taken. */
 bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__task *task);
+
+/* Nobody waits for the task any more. A job that has not begun leaves the queue at once and is
+ * not run; what runs is told by its flag. `done` is called in any case, later. */
+void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__task *task);
 
 /* Queues what follows from a job that was accepted (reading it, freeing it): never
  * refused, and done before the next job starts. */

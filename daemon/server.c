@@ -303,10 +303,19 @@ static int start_handles(struct shuf__server *server)
     if ((result = uv_poll_init(&server->loop, &server->accept, server->listener.fd)) != 0)
         return result;
     for (int i = 0; i < SHUF__SIGNALS; i++)
-        if ((result = uv_signal_init(&server->loop, &server->signals[i])) != 0 ||
-            (result = listen_for(&server->signals[i], signals[i].number)) != 0)
+        if ((result = uv_signal_init(&server->loop, &server->signals[i])) != 0)
             return result;
     return 0;
+}
+
+/* Only when the device is open: until then the loop does not run, and a signal must end a
+ * process whose device hangs. */
+static int start_signals(struct shuf__server *server)
+{
+    int result = 0;
+    for (int i = 0; i < SHUF__SIGNALS && result == 0; i++)
+        result = listen_for(&server->signals[i], signals[i].number);
+    return result;
 }
 
 static shuf_status start_engine(struct shuf__server *server, struct shuf__error *error)
@@ -350,6 +359,10 @@ static int start(struct shuf__server *server)
         return fail(server, EX_OSERR, uv_strerror(result));
     if (start_engine(server, &error))
         return fail(server, shuf__exit_of_backend(config, error.status), error.text);
+    if ((result = start_signals(server)) != 0) {
+        shuf__engine_stop(server->engine);
+        return fail(server, EX_OSERR, uv_strerror(result));
+    }
     limit_clients(server);
     uv_update_time(&server->loop);
     server->start_ms = uv_now(&server->loop);

@@ -57,7 +57,7 @@ void shuf__session_close(struct shuf__session *session)
         return;
     session->state = SHUF__SESSION_CLOSED;
     if (session->task)
-        atomic_store(&session->task->cancelled, true);
+        shuf__engine_cancel(session->server->engine, session->task);
     session->holds++; /* for the length of this function */
     if (!shuf__bulk_end(&session->bulk))
         session->holds++; /* for on_bulk_ready */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -137,6 +138,7 @@ static _Noreturn void serve(const struct harness *h, const char *backend)
     struct shuf__config config;
     struct shuf__log log;
     struct shuf__error error;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nothing behind */
     shuf__config_init(&config);
     shuf__log_init(&log, SHUF__LOG_WARNING);
     if (!freopen(h->log, "ae", stderr) || shuf__config_set(&config, "socket", h->socket, &error) ||

@@ -446,6 +446,35 @@ static void test_queue_full(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Jobs of clients that have left make room at once, while another's runs. */
+static void test_left_queue_is_free(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice), small = wire_permutation(10, 0);
+    start_with(&h, "queue = 2\n");
+    struct wire *running = wire_greet(&h), *last = wire_greet(&h);
+    wire_send_permute(running, &endless);
+    wire_await_queued(&h, 1);
+    for (int i = 0; i < 10; i++) {
+        struct wire *a = wire_greet(&h), *b = wire_greet(&h);
+        wire_send_permute(a, &endless);
+        wire_send_permute(b, &endless);
+        wire_await_queued(&h, 3);
+        wire_close(i % 2 ? a : b); /* either end of the queue first */
+        wire_await_queued(&h, 2);
+        wire_close(i % 2 ? b : a);
+        wire_await_queued(&h, 1);
+    }
+    wire_send_permute(last, &small);
+    wire_await_queued(&h, 2);
+    wire_close(running);
+    wire_expect(last, SHUF_OK, "");
+    wire_close(last);
+    assert_true(harness_stop(&h));
+}
+
 static void test_too_many_clients(void **state)
 {
     (void)state;
@@ -575,6 +604,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_half_close),
         cmocka_unit_test(test_unread_results),
         cmocka_unit_test(test_queue_full),
+        cmocka_unit_test(test_left_queue_is_free),
         cmocka_unit_test(test_too_many_clients),
         cmocka_unit_test(test_slow_frames),
         cmocka_unit_test(test_unasked_descriptors),
