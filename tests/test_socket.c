@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the socket is when nobody says so: each case in a process of its own,
+ * because the rule asks the environment and the user.
+ */
+#include "socket.h"
+
+#include "support/cmocka_all.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534 };
+
+static char runtime[] = "/tmp/shuf-socket-XXXXXX"; /* with a file shufd.sock in it */
+
+struct row {
+    const char *path, *shufd_socket, *service, *xdg; /* NULL: not set */
+    uid_t uid;                                       /* 0: root; otherwise any other user */
+    enum shuf__socket_side side;
+    const char *expected; /* the path, or words of the error */
+    shuf_status status;
+};
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* 0 when the row holds. */
+static int try_row(const struct row *row)
+{
+    struct sockaddr_un address;
+    struct shuf__error error = {0};
+    set("SHUFD_SOCKET", row->shufd_socket);
+    set("RUNTIME_DIRECTORY", row->service);
+    set("XDG_RUNTIME_DIR", row->xdg);
+    if (row->uid != 0 && geteuid() == 0 && seteuid(row->uid) != 0)
+        return 1;
+    shuf_status status = shuf__socket_address(row->path, row->side, &address, &error);
+    const char *got = status == SHUF_OK ? address.sun_path : error.text;
+    bool right =
+        status == SHUF_OK ? strcmp(got, row->expected) == 0 : strstr(got, row->expected) != NULL;
+    if (status == row->status && right)
+        return 0;
+    fprintf(stderr, "%s: '%s', expected %s: '%s'\n", shuf_status_name(status), got,
+            shuf_status_name(row->status), row->expected);
+    return 1;
+}
+
+static int in_child(const struct row *row)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(try_row(row));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+#define SERVE SHUF__SOCKET_SERVE
+#define CONNECT SHUF__SOCKET_CONNECT
+#define SYSTEM "/run/shufd/shufd.sock"
+
+static void every_case(void **state)
+{
+    (void)state;
+    static char own[64], too_long[200];
+    snprintf(own, sizeof own, "%s/shufd.sock", runtime);
+    memset(too_long, 'x', sizeof too_long - 1);
+    const struct row rows[] = {
+        {"/a", "/b", "/c", runtime, 0, SERVE, "/a", SHUF_OK},
+        {"", "/b", "/c", runtime, 0, SERVE, "/b", SHUF_OK},
+        {NULL, "/b", NULL, runtime, NOBODY, CONNECT, "/b", SHUF_OK},
+        {NULL, "", "/c", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
+        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* a client is no service */
+        {NULL, NULL, NULL, runtime, 0, SERVE, SYSTEM, SHUF_OK},
+        {NULL, NULL, NULL, runtime, 0, CONNECT, SYSTEM, SHUF_OK},
+        {NULL, NULL, NULL, runtime, NOBODY, SERVE, own, SHUF_OK},
+        {NULL, NULL, NULL, "/nowhere", NOBODY, SERVE, "/nowhere/shufd.sock", SHUF_OK},
+        {NULL, NULL, NULL, "/nowhere", NOBODY, CONNECT, SYSTEM, SHUF_OK},
+        {NULL, NULL, NULL, NULL, NOBODY, CONNECT, SYSTEM, SHUF_OK},
+        {NULL, NULL, NULL, NULL, NOBODY, SERVE, "XDG_RUNTIME_DIR is not set", SHUF_INVALID},
+        {too_long, NULL, NULL, NULL, 0, SERVE, "199 bytes, expected at most 107", SHUF_INVALID},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (geteuid() == 0 || rows[i].uid != 0) /* the rows of root need root */
+            assert_int_equal(in_child(&rows[i]), 0);
+}
+
+static int make_runtime(void **state)
+{
+    (void)state;
+    char path[64];
+    if (!mkdtemp(runtime) || chmod(runtime, 0755) != 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/shufd.sock", runtime);
+    FILE *file = fopen(path, "we");
+    return file ? fclose(file) : -1;
+}
+
+static int remove_runtime(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "%s/shufd.sock", runtime);
+    return unlink(path) | rmdir(runtime);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case)};
+    return cmocka_run_group_tests(tests, make_runtime, remove_runtime) != 0;
+}
