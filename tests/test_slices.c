@@ -136,6 +136,10 @@ static void batches_of_slices(void **state)
     job.stride = 1000;
     job.count = 1001;
     check(job);
+    job.n = BIT(62) - 1; /* each row must stop where it has what was asked for */
+    job.width = 8;
+    job.count = 5;
+    check(job);
 }
 
 /* Only the front of the permutation is looked at: a backend may stop there. */

@@ -365,6 +365,25 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 
 } // namespace
 
+/* Rows that take a launch or more each gain nothing from one scan, which could not stop early in
+ * each of them, and whose number of tiles might pass 64 bits. */
+static cudaError_t row_by_row(const Scratch &scratch, const shuf__job &job, void *out,
+                              cudaStream_t stream, bool *cancelled)
+{
+    shuf__job one = job;
+    cudaError_t e = cudaSuccess;
+    one.rows = 1;
+    for (uint64_t row = 0; row < job.rows && e == cudaSuccess && !*cancelled; row++) {
+        one.epoch = job.epoch + row;
+        e = permute_async(scratch, one, static_cast<char *>(out) + row * job.count * job.width,
+                          stream, cancelled);
+        if (e == cudaSuccess)
+            e = cudaStreamSynchronize(stream);
+        *cancelled = *cancelled || (job.cancelled && job.cancelled(job.cancel_context));
+    }
+    return e;
+}
+
 cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
                           cudaStream_t stream, bool *cancelled)
 {
@@ -373,6 +392,9 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
     *cancelled = false;
     if (job.count == 0)
         return cudaSuccess;
+    const uint64_t domain = uint64_t{1} << bits;
+    if (job.rows > 1 && job.n != domain && domain / tuning::tile >= tuning::launch_tiles)
+        return row_by_row(scratch, job, out, stream, cancelled);
     switch (job.algorithm) {
     case SHUF_ALGORITHM_PHILOX24:
         if (narrow)

@@ -4,7 +4,6 @@
  */
 #include "expected.h"
 
-#include "shuf/fingerprint.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 
@@ -95,12 +94,4 @@ bool expected_equal(const uint64_t *values, const void *result, unsigned width, 
         return false;
     }
     return true;
-}
-
-uint64_t expected_fingerprint(const uint64_t *values, uint64_t count)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < count; i++)
-        sum += shuf_fingerprint_term(i, values[i]);
-    return sum;
 }

@@ -18,7 +18,4 @@ uint64_t expected_read(const void *result, unsigned width, uint64_t index);
 /* Whether `result` holds just these values; a first difference goes to stderr. */
 bool expected_equal(const uint64_t *values, const void *result, unsigned width, uint64_t count);
 
-/* shuf/fingerprint.h, by a plain sum. */
-uint64_t expected_fingerprint(const uint64_t *values, uint64_t count);
-
 #endif

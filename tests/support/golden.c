@@ -4,6 +4,8 @@
  */
 #include "golden.h"
 
+#include "shuf/fingerprint.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,4 +62,12 @@ uint64_t golden_position(const struct golden *row, unsigned index)
     if (row->n <= GOLDEN_WHOLE || index < GOLDEN_HEAD)
         return index;
     return row->n - GOLDEN_HEAD - GOLDEN_TAIL + index;
+}
+
+uint64_t golden_fingerprint(const uint64_t *values, uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += shuf_fingerprint_term(i, values[i]);
+    return sum;
 }

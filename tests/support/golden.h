@@ -33,4 +33,7 @@ bool golden_next(FILE *table, struct golden *row);
 /* Where in the permutation value `index` of the row stands. */
 uint64_t golden_position(const struct golden *row, unsigned index);
 
+/* shuf/fingerprint.h, by a plain sum. */
+uint64_t golden_fingerprint(const uint64_t *values, uint64_t count);
+
 #endif

@@ -5,7 +5,7 @@
 #include "jobs.h"
 
 #include "cmocka_all.h"
-#include "shuf/fingerprint.h"
+#include "golden.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 
@@ -166,14 +166,6 @@ static uint64_t *read_values(const struct shuf__job *job, const struct shuf__blo
     return values;
 }
 
-uint64_t jobs_fingerprint(const uint64_t *values, uint64_t count)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < count; i++)
-        sum += shuf_fingerprint_term(i, values[i]);
-    return sum;
-}
-
 uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
 {
     uint64_t bytes = jobs_values(job) * job->width, ns = 0, sum = 0;
@@ -189,7 +181,7 @@ uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
         &error);
     uint64_t *values = read_values(job, &block);
     backend->ops->free(backend, &block);
-    assert_int_equal(sum, jobs_fingerprint(values, jobs_values(job)));
+    assert_int_equal(sum, golden_fingerprint(values, jobs_values(job)));
     if (fingerprint)
         *fingerprint = sum;
     return values;

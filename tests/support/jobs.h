@@ -26,9 +26,6 @@ uint64_t jobs_values(const struct shuf__job *job);
  * fingerprint is the one that a plain sum gives (*fingerprint, may be NULL). */
 uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint);
 
-/* The plain sum of shuf/fingerprint.h. */
-uint64_t jobs_fingerprint(const uint64_t *values, uint64_t count);
-
 /* jobs_run(), and each value against the inline ciphers. */
 void jobs_check(const struct shuf__job *job);
 
