@@ -2,8 +2,8 @@
  *
  * The contract between the daemon and whatever computes: a small table of
  * functions that every backend fills at the end of its own file; backend.c
- * lists the tables. One thread drives a backend at a time, and every function
- * returns only when its work is done.
+ * lists the tables. One thread at a time drives a backend, though not always the
+ * same; every function but `launch` returns only when its work is done.
  */
 #ifndef SHUF__BACKEND_H
 #define SHUF__BACKEND_H
@@ -34,11 +34,28 @@ struct shuf__job {
     void *cancel_context;
 };
 
-/* Memory of one result, on the device or in the host's memory. */
+/* What a block is made of, which decides how another process can map it. */
+enum shuf__memory {
+    SHUF__MEMORY_MEMFD,    /* host memory: by a read-only descriptor (memfd.h) */
+    SHUF__MEMORY_CUDA_FD,  /* device memory of cuMemCreate: by a descriptor */
+    SHUF__MEMORY_CUDA_IPC, /* device memory of cudaMalloc: by a cudaIpcMemHandle_t */
+    SHUF__MEMORY_KINDS,
+};
+
+enum {
+    SHUF__IPC_HANDLE = 64,      /* bytes of a cudaIpcMemHandle_t, and of a cudaIpcEventHandle_t */
+    SHUF__BLOCK_UNIT = 2 << 20, /* blocks are multiples of it: the driver's own unit */
+};
+
+/* Memory of a result: one whole allocation, since that is what a mapping shows. */
 struct shuf__block {
-    void *memory;
+    enum shuf__memory kind;
+    void *memory; /* where the backend computes; NULL for none */
     uint64_t bytes;
     const void *host; /* where the host may read it directly, or NULL */
+    int fd;           /* MEMFD: the daemon's own (memfd.h); CUDA_FD: what others import; else -1 */
+    uint8_t ipc[SHUF__IPC_HANDLE]; /* CUDA_IPC: what others open */
+    uint64_t detail[2];            /* the backend's own */
 };
 
 struct shuf__backend {
@@ -49,6 +66,11 @@ struct shuf__backend {
 
 struct shuf__backend_ops {
     const char *name; /* "cpu", "cuda" */
+    bool makes[SHUF__MEMORY_KINDS];
+    enum shuf__memory own; /* the kind that it computes into when nobody asks for another */
+    /* A job of at most so many evaluations (rows times the domain above n) is over in
+     * microseconds: sooner than another thread would be awake. */
+    uint64_t quick;
 
     /* `device`: what stands behind the colon of `--backend cuda:1`, NULL for the
      * default. `threads`: CPU threads, 0 for all. */
@@ -56,19 +78,31 @@ struct shuf__backend_ops {
                         struct shuf__error *error);
     void (*close)(struct shuf__backend *backend);
 
-    /* Bytes that alloc could still give, and all there are. */
-    shuf_status (*memory)(struct shuf__backend *backend, uint64_t *available, uint64_t *total,
-                          struct shuf__error *error);
-    /* bytes may be 0. The contents are undefined. SHUF_NO_MEMORY names what was asked and had. */
-    shuf_status (*alloc)(struct shuf__backend *backend, uint64_t bytes, struct shuf__block *block,
-                         struct shuf__error *error);
+    /* Bytes of that kind that alloc could still give, and all there are. On any thread, at any
+     * time. */
+    shuf_status (*memory)(struct shuf__backend *backend, enum shuf__memory kind,
+                          uint64_t *available, uint64_t *total, struct shuf__error *error);
+    /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. All zeros, so that
+     * nothing of others is ever seen in it, and ready to be mapped by others. SHUF_NO_MEMORY names
+     * what was asked and had. */
+    shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
+                         struct shuf__block *block, struct shuf__error *error);
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
-    /* Fills the block (bytes >= rows * count * width). *device_ns: what the
-     * device needed for it. */
-    shuf_status (*permute)(struct shuf__backend *backend, const struct shuf__job *job,
-                           struct shuf__block *block, uint64_t *device_ns,
-                           struct shuf__error *error);
+    /* Begins to fill the block (bytes >= rows * count * width), which may take until the end where
+     * the host computes, or where the work is too large for one go. Each launch that succeeds must
+     * be followed by waits until one says that it is done; nothing else is called in between but
+     * `event`. On failure nothing is under way. */
+    shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
+                          struct shuf__block *block, struct shuf__error *error);
+    /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells
+     * whether it is complete, and then *device_ns what the device needed for it. */
+    shuf_status (*wait)(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+                        uint64_t *device_ns, struct shuf__error *error);
+    /* After a launch into a block of CUDA_IPC: a cudaIpcEventHandle_t of an event that lies behind
+     * it, valid until the block's next one. NULL in a backend without such blocks. */
+    shuf_status (*event)(struct shuf__backend *backend, struct shuf__block *block,
+                         uint8_t handle[SHUF__IPC_HANDLE], struct shuf__error *error);
     /* shuf/fingerprint.h over the first `values` values of the block. */
     shuf_status (*fingerprint)(struct shuf__backend *backend, const struct shuf__block *block,
                                unsigned width, uint64_t values, uint64_t *fingerprint,
@@ -91,6 +125,11 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
 
 /* The compiled-in backends, best first; NULL past the end. */
 const struct shuf__backend_ops *shuf__backend_at(unsigned index);
+
+/* launch, and waits until it is done. */
+shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,
+                                  struct shuf__block *block, uint64_t *device_ns,
+                                  struct shuf__error *error);
 
 #ifdef __cplusplus
 }

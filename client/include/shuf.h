@@ -55,7 +55,7 @@ typedef struct shuf shuf;
  * SHUF_TIMEOUT (no answer to the greeting in 10 s) or SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
-/* Disconnects and frees. NULL is allowed. */
+/* Disconnects and frees; leases that are still out end with it. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
 /* The line that explains the last failure on this handle; "" after a success.
@@ -102,7 +102,7 @@ typedef struct shuf_permutation {
     uint64_t rank, world; /* SHARD, else 0: rank < world */
     bool drop_last;       /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
-    bool fingerprint; /* also compute that of values that are sent; shuf_summarize() always does */
+    bool fingerprint; /* also compute it, and tell head and tail; shuf_summarize() always does */
 } shuf_permutation;
 
 /* The result's form, which follows from the request alone. */
@@ -156,7 +156,101 @@ SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *w
 SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
                                     shuf_result *result);
 
+/* ---- Leases ------------------------------------------------------------ */
+
+/* How a result is seen by this process. A set of them is the sum of 1u << transport. */
+typedef enum shuf_transport {
+    SHUF_INLINE = 1,   /* a copy of its own, in memory of this process */
+    SHUF_MEMFD = 2,    /* the daemon's host memory, mapped read-only: the kernel sees to that */
+    SHUF_CUDA_FD = 3,  /* the daemon's device memory, mapped read-only by this library */
+    SHUF_CUDA_IPC = 4, /* the daemon's device memory, writable: only of a daemon of this user */
+} shuf_transport;
+
+/* "inline", "memfd", "cuda-fd", "cuda-ipc"; "none" for any other number. Static storage. */
+SHUF_API const char *shuf_transport_name(shuf_transport transport);
+
+/* A result that stays where it was computed, and this process's view of it. Equal requests of one
+ * user share one result, so it must not be written to. All fields are only to be read.
+ *
+ * `data` has result.shape.bytes bytes, row-major; NULL where these are 0. With device_id "" it is
+ * host memory. Else it is memory of that GPU: a CUdeviceptr, to be used in the context that was
+ * current when the lease was taken, or, where none of that GPU was, in the GPU's primary one.
+ *
+ * The result stays as it is until shuf_lease_release(), also when the daemon dies. A fork()ed
+ * child may read host memory for as long as its parent holds the lease. */
+typedef struct shuf_lease {
+    const void *data;
+    shuf_result result; /* head and tail are set only with shuf_permutation.fingerprint */
+    shuf_transport transport;
+    char device_id[64]; /* "GPU-<uuid>", or "" for host memory */
+    bool shared;        /* nothing was computed for this call alone */
+    void *event;        /* a CUevent to wait for before reading, or NULL: the values are there */
+} shuf_lease;
+
+typedef struct shuf_lease_options {
+    /* The set of transports that will do; the daemon picks the one with the least copying.
+     * 0: MEMFD or INLINE, so `data` is host memory. */
+    unsigned transports;
+    /* With CUDA_IPC: return before the values are computed; `event` tells when they are. */
+    bool event;
+} shuf_lease_options;
+
+/* Takes a lease; options NULL: zeros. *lease must be NULL, or a lease of this handle, which is
+ * given back in the same round trip: the way to go from one result to the next. Whatever happens,
+ * that one is gone, and on failure *lease is NULL.
+ * Mapping device memory loads libcuda.so.1 the first time. Fails as shuf_permute() does, and with
+ * SHUF_INVALID (no such transport, or none that the daemon has), SHUF_DENIED (a transport that is
+ * refused to this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda, or
+ * the GPU is not visible to this process; the text of CUDA's own error). */
+SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *what,
+                                     const shuf_lease_options *options, shuf_lease **lease);
+
+/* Ends the view and gives the lease back. NULL is allowed. The lease is gone whatever is returned;
+ * fails only where the daemon denies that there was such a lease. A daemon that has gone away since
+ * is no failure. */
+SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease);
+
+/* Copies [offset, offset + bytes) of the values to `out`, wherever they are, after waiting for
+ * `event`. Fails with SHUF_INVALID (outside the values) or SHUF_DEVICE. */
+SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
+                                     size_t bytes, void *out);
+
+/* Has a result made ready for a lease that will be taken with the same `what` and options, and
+ * returns at once. It stays until this handle has taken that lease, asked for SHUF_PREFETCHES
+ * others, or is closed. Fails as shuf_lease_take() does. */
+enum { SHUF_PREFETCHES = 4 };
+SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *what,
+                                   const shuf_lease_options *options);
+
+/* One lease, as the daemon tells of it. */
+typedef struct shuf_lease_entry {
+    uint64_t id, pid;
+    uint32_t uid;
+    shuf_transport transport;
+    bool prefetch; /* nobody's view yet */
+    bool ready;    /* its values are there */
+    uint64_t age_ms;
+    uint64_t block, block_bytes; /* the memory's id and size */
+    char algorithm[32];
+    uint64_t n, seed, epoch;
+    uint64_t rows, count;
+} shuf_lease_entry;
+
+/* Calls `visit` for each lease by id: those of this user, or everybody's for root and for the
+ * daemon's user. Returning false stops it (SHUF_CANCELLED). `visit` must not use the handle. */
+typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
+SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
+
 /* ---- The daemon ------------------------------------------------------- */
+
+/* What one user has of a daemon. */
+typedef struct shuf_user {
+    uint32_t uid;
+    uint64_t clients, leases;
+    uint64_t blocks, bytes;
+} shuf_user;
+
+enum { SHUF_USERS = 32 };
 
 typedef struct shuf_daemon {
     char version[32];   /* "shufd 0.1.0" */
@@ -168,7 +262,17 @@ typedef struct shuf_daemon {
     uint64_t clients;                   /* connections, this one included */
     uint64_t queued, queue_limit;       /* jobs waiting or running */
     uint64_t served;                    /* permutations answered since the start */
-    uint64_t memory_used, memory_limit; /* bytes of results */
+    uint64_t memory_used, memory_limit; /* bytes of blocks, where the backend computes */
+    uint64_t host_used, host_limit;     /* of host memory; on the CPU backend the same */
+    uint64_t blocks;                    /* allocations */
+    uint64_t lingering; /* of these: not in use, kept until nobody has them mapped */
+    uint64_t leases;
+    uint64_t hits;     /* requests answered from a result that was there */
+    uint64_t joined;   /* requests that waited for a result that was being computed */
+    uint64_t computed; /* results computed */
+    uint64_t evicted;  /* results given up for the sake of others */
+    unsigned users;    /* how many of `user` are set; those with most bytes first */
+    shuf_user user[SHUF_USERS];
 } shuf_daemon;
 
 SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
