@@ -28,7 +28,7 @@ static void run_fetch(struct shuf__task *task, struct shuf__backend *backend)
     struct shuf__bulk *bulk = bulk_of(task);
     uint64_t offset = bulk->fetched;
     bulk->error.status =
-        backend->ops->read(backend, &bulk->result->block, offset, chunk_at(bulk, offset),
+        backend->ops->read(backend, &bulk->result->cell->block, offset, chunk_at(bulk, offset),
                            stage_of(bulk, offset), &bulk->error);
 }
 
@@ -72,19 +72,19 @@ static void free_stages(struct shuf__bulk *bulk)
 shuf_status shuf__bulk_begin(struct shuf__bulk *bulk, struct shuf__result *result,
                              struct shuf__engine *engine, uint64_t size, struct shuf__error *error)
 {
-    assert(!bulk->result && size <= result->block.bytes);
+    assert(!bulk->result && size <= result->cell->block.bytes);
     bulk->engine = engine;
     bulk->size = size;
     bulk->sent = bulk->fetched = 0;
     bulk->error.status = SHUF_OK;
-    if (!result->block.host && make_stages(bulk, error)) {
+    if (!result->cell->block.host && make_stages(bulk, error)) {
         free_stages(bulk);
         return error->status;
     }
     bulk->result = result;
     bulk->fetch.run = run_fetch;
     bulk->fetch.done = end_fetch;
-    if (!result->block.host)
+    if (!result->cell->block.host)
         fetch_more(bulk);
     return SHUF_OK;
 }
@@ -109,9 +109,9 @@ enum shuf__bulk_state shuf__bulk_next(struct shuf__bulk *bulk, const uint8_t **b
         return SHUF__BULK_END;
     if (!bulk->fetching && bulk->error.status) /* the engine's own while it fetches */
         return SHUF__BULK_FAILED;
-    if (!bulk->result->block.host)
+    if (!bulk->result->cell->block.host)
         return next_staged(bulk, bytes, size);
-    *bytes = (const uint8_t *)bulk->result->block.host + bulk->sent;
+    *bytes = (const uint8_t *)bulk->result->cell->block.host + bulk->sent;
     *size = chunk_at(bulk, bulk->sent);
     return SHUF__BULK_READY;
 }
@@ -128,7 +128,7 @@ bool shuf__bulk_end(struct shuf__bulk *bulk)
         return false;
     free_stages(bulk);
     if (bulk->result)
-        shuf__result_release(bulk->result, bulk->engine);
+        shuf__result_unref(bulk->result);
     bulk->result = NULL;
     return true;
 }

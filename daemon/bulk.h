@@ -7,7 +7,7 @@
 #ifndef SHUFD_BULK_H
 #define SHUFD_BULK_H
 
-#include "result.h"
+#include "results.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ enum shuf__bulk_state {
     SHUF__BULK_FAILED, /* bulk->error tells why */
 };
 
-/* Takes the result over when it succeeds; fails with SHUF_NO_MEMORY. `ready` and
+/* Takes over a reference to the result when it succeeds; fails with SHUF_NO_MEMORY. `ready` and
  * `context` stay the caller's to set, once. */
 shuf_status shuf__bulk_begin(struct shuf__bulk *bulk, struct shuf__result *result,
                              struct shuf__engine *engine, uint64_t size, struct shuf__error *error);

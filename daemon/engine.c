@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See engine.h. Follow-ups overtake jobs: they are short, each session has two
- * at most, and a client that takes its bytes should not wait behind others' work.
+ * See engine.h. Follow-ups overtake jobs, which wait on the loop's side: they are short,
+ * each session has two at most, and a client that takes its bytes should not wait
+ * behind others' work.
  */
 #include "engine.h"
 
@@ -16,15 +17,19 @@ struct shuf__engine {
     struct shuf__engine_options options;
     uv_thread_t thread;
     uv_async_t wake; /* the loop: something is finished */
-    size_t given;    /* tasks not yet done; the loop's thread alone */
 
     struct shuf__backend *backend; /* written before `opened`, then constant */
     struct shuf__error error;
 
+    /* the loop's thread alone */
+    struct queue jobs, ended; /* waiting; over without having run, `done` not yet called */
+    uint64_t queued;          /* jobs waiting or running */
+    size_t given;             /* tasks with the thread, or finished and not yet done */
+    bool busy;                /* one of them is a job */
+
     uv_mutex_t lock; /* for all below */
     uv_cond_t changed;
-    struct queue jobs, follow_ups, finished;
-    uint64_t queued; /* jobs waiting or running */
+    struct queue taken, finished;
     bool opened, stop;
 };
 
@@ -69,7 +74,7 @@ static struct shuf__task *take(struct shuf__engine *engine)
 {
     struct shuf__task *task;
     uv_mutex_lock(&engine->lock);
-    while (!(task = pop(&engine->follow_ups)) && !(task = pop(&engine->jobs)) && !engine->stop)
+    while (!(task = pop(&engine->taken)) && !engine->stop)
         uv_cond_wait(&engine->changed, &engine->lock);
     uv_mutex_unlock(&engine->lock);
     return task;
@@ -78,8 +83,6 @@ static struct shuf__task *take(struct shuf__engine *engine)
 static void finish(struct shuf__engine *engine, struct shuf__task *task)
 {
     uv_mutex_lock(&engine->lock);
-    if (task->job)
-        engine->queued--;
     push(&engine->finished, task);
     uv_mutex_unlock(&engine->lock);
     uv_async_send(&engine->wake);
@@ -112,79 +115,107 @@ static void drive(void *context)
 
 /* ---- the loop's thread ---- */
 
-static void deliver(uv_async_t *wake)
+static void give(struct shuf__engine *engine, struct shuf__task *task)
 {
-    struct shuf__engine *engine = wake->data;
+    engine->given++;
+    uv_mutex_lock(&engine->lock);
+    push(&engine->taken, task);
+    uv_cond_signal(&engine->changed);
+    uv_mutex_unlock(&engine->lock);
+}
+
+/* A job that ends without having run. Its `done` is called from the loop like everybody's. */
+static void end_unrun(struct shuf__engine *engine, struct shuf__task *task)
+{
+    engine->queued--;
+    push(&engine->ended, task);
+    uv_async_send(&engine->wake);
+}
+
+/* Gives the thread the next job, where it has none. */
+static void start_next(struct shuf__engine *engine)
+{
+    struct shuf__task *task;
+    while (!engine->busy && (task = pop(&engine->jobs)) != NULL) {
+        if (task->begin && !task->begin(task)) {
+            end_unrun(engine, task);
+            continue;
+        }
+        engine->busy = true;
+        give(engine, task);
+    }
+}
+
+static struct shuf__task *collect(struct shuf__engine *engine)
+{
     uv_mutex_lock(&engine->lock);
     struct shuf__task *task = engine->finished.first;
     queue_init(&engine->finished);
     uv_mutex_unlock(&engine->lock);
+    return task;
+}
+
+static void deliver(uv_async_t *wake)
+{
+    struct shuf__engine *engine = wake->data;
+    struct shuf__task *task = collect(engine);
     while (task) {
         struct shuf__task *next = task->next;
         engine->given--;
+        if (task->job) {
+            engine->busy = false;
+            engine->queued--;
+        }
         task->done(task);
         task = next;
     }
-    if (engine->given == 0)
+    while ((task = pop(&engine->ended)) != NULL)
+        task->done(task);
+    start_next(engine);
+    if (shuf__engine_is_idle(engine))
         engine->options.idle(engine->options.context);
-}
-
-static void give(struct shuf__engine *engine, struct queue *queue, struct shuf__task *task)
-{
-    engine->given++;
-    push(queue, task);
-    uv_cond_signal(&engine->changed);
 }
 
 bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__task *task)
 {
-    uv_mutex_lock(&engine->lock);
-    bool room = engine->queued <= engine->options.queue;
-    if (room) {
-        task->job = true;
-        engine->queued++;
-        give(engine, &engine->jobs, task);
-    }
-    uv_mutex_unlock(&engine->lock);
-    return room;
+    if (engine->queued > engine->options.queue)
+        return false;
+    task->job = true;
+    engine->queued++;
+    push(&engine->jobs, task);
+    start_next(engine);
+    return true;
 }
 
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__task *task)
 {
     atomic_store(&task->cancelled, true);
-    uv_mutex_lock(&engine->lock);
-    bool waited = withdraw(&engine->jobs, task);
-    if (waited) {
-        engine->queued--;
-        push(&engine->finished, task);
-    }
-    uv_mutex_unlock(&engine->lock);
-    if (waited)
-        uv_async_send(&engine->wake);
+    if (withdraw(&engine->jobs, task))
+        end_unrun(engine, task);
 }
 
 void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__task *task)
 {
-    uv_mutex_lock(&engine->lock);
     task->job = false;
-    give(engine, &engine->follow_ups, task);
-    uv_mutex_unlock(&engine->lock);
+    give(engine, task);
+}
+
+struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
+{
+    return engine->given == 0 && engine->queued == 0 ? engine->backend : NULL;
 }
 
 bool shuf__engine_is_idle(const struct shuf__engine *engine)
 {
-    return engine->given == 0;
+    return engine->given == 0 && engine->queued == 0 && !engine->ended.first;
 }
 
-uint64_t shuf__engine_queued(struct shuf__engine *engine)
+uint64_t shuf__engine_queued(const struct shuf__engine *engine)
 {
-    uv_mutex_lock(&engine->lock);
-    uint64_t queued = engine->queued;
-    uv_mutex_unlock(&engine->lock);
-    return queued;
+    return engine->queued;
 }
 
-const struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
+struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
 {
     return engine->backend;
 }
@@ -227,7 +258,8 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
         return shuf__fail(error, SHUF_NO_MEMORY, "engine: out of memory");
     engine->options = *options;
     queue_init(&engine->jobs);
-    queue_init(&engine->follow_ups);
+    queue_init(&engine->ended);
+    queue_init(&engine->taken);
     queue_init(&engine->finished);
     int result;
     if ((result = uv_mutex_init(&engine->lock)) != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The one thread that drives the device, so that the socket thread never waits
- * for it. Tasks go to it through a bounded queue and come back to the loop.
+ * for it. Jobs wait in a bounded queue on the loop's side, one at a time goes to the
+ * thread, and each comes back to the loop.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -17,6 +18,9 @@ struct shuf__engine;
 
 /* Embedded in whatever is to be done; must stay where it is until `done`. */
 struct shuf__task {
+    /* Loop's thread, when the job's turn has come: takes what it needs of the daemon's memory, for
+     * which it is too early before. False ends it there. NULL for nothing. */
+    bool (*begin)(struct shuf__task *task);
     void (*run)(struct shuf__task *task, struct shuf__backend *backend); /* engine's thread */
     void (*done)(struct shuf__task *task);                               /* loop's thread */
     /* Nobody waits for the task any more (shuf__engine_cancel); `run` looks at it. */
@@ -47,7 +51,8 @@ void shuf__engine_stop(struct shuf__engine *engine);
 
 /* The rest is for the loop's thread. */
 
-/* Queues a job; false when the queue is full, and the task was not taken. */
+/* Queues a job; false when the queue is full, and the task was not taken. `done` is never called
+ * before this returns. */
 bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__task *task);
 
 /* Nobody waits for the task any more. A job that has not begun leaves the queue at once and is
@@ -58,12 +63,16 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__task *task);
  * refused, and done before the next job starts. */
 void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__task *task);
 
+/* The backend, for the caller to drive until it returns to the loop, or NULL when there is other
+ * work for it. For what takes less time than waking another thread would. */
+struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine);
+
 bool shuf__engine_is_idle(const struct shuf__engine *engine);
 
 /* Jobs waiting or running. */
-uint64_t shuf__engine_queued(struct shuf__engine *engine);
+uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
-/* Its names only: everything else is the engine thread's. */
-const struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);
+/* Its names and its `memory` only: everything else is whose turn it is. */
+struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);
 
 #endif

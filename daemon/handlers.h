@@ -12,5 +12,13 @@
 void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_status(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_release(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request);
+
+/* The client of a Permute that waits has left. */
+void shuf__ask_drop(struct shuf__ask *ask);
+
+/* "philox24" */
+const char *shuf__permute_algorithm_name(uint32_t algorithm);
 
 #endif

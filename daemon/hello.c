@@ -30,5 +30,5 @@ void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *requ
     session->greeted = true;
     shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: %.64s",
               (long)session->peer.pid, (long)session->peer.uid, request->hello->client);
-    shuf__session_reply(session, &reply, NULL, 0);
+    shuf__session_reply(session, &reply, NULL, -1);
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * Permute: checks the request, has the engine compute it, and answers with its
- * summary and, where asked, its bytes.
+ * Permute: what is asked for is looked up or made, and answered with its summary
+ * and a lease, its bytes, or neither.
  */
+#include "compute.h"
 #include "handlers.h"
+#include "holder.h"
+#include "lease.h"
+#include "memfd.h"
 #include "plan.h"
 #include "server.h"
+#include "transport.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { EDGE = 4 }; /* values of head and of tail */
-
-/* One request in the engine's hands. */
-struct permute {
-    struct shuf__task task;
+/* One request, from its result to its reply. */
+struct shuf__ask {
+    struct shuf__waiter waiter; /* its result: a reference of the ask */
     struct shuf__session *session;
-    struct shuf__budget *budget;
     struct shuf__plan plan;
     enum shuf_algorithm algorithm;
-    bool want_values, want_fingerprint;
+    Shuf__Transport transport;
+    enum shuf__memory kind;
+    bool prefetch, shared;
     uint64_t start_ns; /* for the log */
-
-    /* written by the engine's thread */
-    struct shuf__error error;
-    struct shuf__result *result; /* NULL when it failed or the values are not wanted */
-    uint64_t device_ns, fingerprint;
-    size_t heads, tails;
-    uint64_t head[EDGE], tail[EDGE];
 };
 
 static const char *const algorithm_names[] = {
@@ -37,6 +37,11 @@ static const char *const algorithm_names[] = {
     SHUF_ALGORITHM_MAP(X)
 #undef X
 };
+
+const char *shuf__permute_algorithm_name(uint32_t algorithm)
+{
+    return algorithm_names[algorithm];
+}
 
 static shuf_status unknown_algorithm(const char *name, struct shuf__error *error)
 {
@@ -62,24 +67,217 @@ static shuf_status find_algorithm(const char *name, enum shuf_algorithm *algorit
     return unknown_algorithm(name, error);
 }
 
-/* ---- the engine's thread ---- */
+/* ---- log ---- */
 
-static struct permute *permute_of(struct shuf__task *task)
+static void log_request(const struct shuf__ask *ask)
 {
-    return (struct permute *)((char *)task - offsetof(struct permute, task));
+    const struct shuf__session *session = ask->session;
+    const struct shuf__plan *plan = &ask->plan;
+    shuf__log(session->server->log, SHUF__LOG_DEBUG,
+              "client pid %ld, uid %ld: request %" PRIu64 ": permute n %" PRIu64
+              ", %s, seed %" PRIu64 ", epoch %" PRIu64 ", %" PRIu64 " x %" PRIu64
+              " values, %" PRIu64 " bytes, %s%s",
+              (long)session->peer.pid, (long)session->peer.uid, session->id, plan->n,
+              algorithm_names[ask->algorithm], plan->seed, plan->epoch, plan->rows, plan->count,
+              plan->bytes, shuf__transport_name(ask->transport),
+              ask->prefetch ? ", prefetch" : "");
 }
 
-static bool is_cancelled(void *context)
+static void log_reply(const struct shuf__ask *ask, uint64_t device_ns)
 {
-    struct permute *permute = context;
-    return atomic_load_explicit(&permute->task.cancelled, memory_order_relaxed);
+    const struct shuf__session *session = ask->session;
+    shuf__log(session->server->log, SHUF__LOG_DEBUG,
+              "client pid %ld, uid %ld: request %" PRIu64 ": n %" PRIu64 ", %s, %" PRIu64
+              " bytes, %.3f ms, of which %.3f ms on the device%s",
+              (long)session->peer.pid, (long)session->peer.uid, session->id, ask->plan.n,
+              algorithm_names[ask->algorithm], ask->plan.bytes,
+              (double)(uv_hrtime() - ask->start_ns) / 1e6, (double)device_ns / 1e6,
+              ask->shared ? ", shared" : "");
 }
 
-static shuf_status compute(struct permute *permute, struct shuf__backend *backend)
+/* ---- the reply ---- */
+
+static void begin_reply(const struct shuf__ask *ask, Shuf__Reply *reply, Shuf__PermuteReply *body)
 {
-    const struct shuf__plan *plan = &permute->plan;
-    struct shuf__job job = {
-        .algorithm = permute->algorithm,
+    const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
+    *reply = (Shuf__Reply)SHUF__REPLY__INIT;
+    *body = (Shuf__PermuteReply)SHUF__PERMUTE_REPLY__INIT;
+    reply->body_case = SHUF__REPLY__BODY_PERMUTE;
+    reply->permute = body;
+    body->algorithm = (char *)(uintptr_t)algorithm_names[ask->algorithm];
+    body->dtype = ask->plan.dtype;
+    body->rows = ask->plan.rows;
+    body->count = ask->plan.count;
+    body->bytes = ask->plan.bytes;
+    body->backend = (char *)(uintptr_t)backend->ops->name;
+    body->device = (char *)(uintptr_t)backend->device;
+    body->transport = ask->transport;
+    body->shared = ask->shared;
+}
+
+static void tell_summary(const struct shuf__ask *ask, struct shuf__summary *summary,
+                         Shuf__PermuteReply *body)
+{
+    body->device_ns = summary->device_ns;
+    if (ask->waiter.want.fingerprint)
+        body->fingerprint = summary->fingerprint;
+    if (!ask->waiter.want.edges)
+        return;
+    body->n_head = summary->heads;
+    body->head = summary->head;
+    body->n_tail = summary->tails;
+    body->tail = summary->tail;
+}
+
+/* A shard may be empty, for any number of rows: then there is nothing to compute or to lease. */
+static void reply_empty(struct shuf__ask *ask)
+{
+    Shuf__Reply reply;
+    Shuf__PermuteReply body;
+    if (ask->transport != SHUF__TRANSPORT__TRANSPORT_NONE)
+        ask->transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    begin_reply(ask, &reply, &body);
+    ask->session->server->served++;
+    log_reply(ask, 0);
+    shuf__session_reply(ask->session, &reply, NULL, -1);
+}
+
+/* The descriptor for a client that does not have the block yet; -1 with errno. */
+static int share(const struct shuf__block *block)
+{
+    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_share(block)
+                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static shuf_status expose(struct shuf__ask *ask, Shuf__PermuteReply *body, int *fd,
+                          struct shuf__error *error)
+{
+    struct shuf__cell *cell = ask->waiter.result->cell;
+    bool fresh;
+    if (shuf__holder_expose(ask->session, cell, &fresh, error))
+        return error->status;
+    if (cell->kind == SHUF__MEMORY_CUDA_IPC) {
+        body->ipc_handle.data = cell->block.ipc;
+        body->ipc_handle.len = sizeof cell->block.ipc;
+    } else if (fresh && (*fd = share(&cell->block)) < 0) {
+        int cause = errno;
+        shuf__holder_unmapped(ask->session, cell->id);
+        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(cause));
+    }
+    body->descriptor = *fd >= 0;
+    return SHUF_OK;
+}
+
+/* Makes the reference to the result a lease of the client's. */
+static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__PermuteReply *body,
+                         int *fd, struct shuf__error *error)
+{
+    struct shuf__result *result = ask->waiter.result;
+    const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
+    if (expose(ask, body, fd, error) ||
+        shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error))
+        return error->status;
+    body->block = result->cell->id;
+    body->block_bytes = result->cell->bytes;
+    if (shuf__pool_of(result->cell->kind) == SHUF__POOL_DEVICE)
+        body->device_id = (char *)(uintptr_t)backend->device_id;
+    if (event) {
+        body->ipc_event.data = (uint8_t *)(uintptr_t)event;
+        body->ipc_event.len = SHUF__IPC_HANDLE;
+    }
+    return SHUF_OK;
+}
+
+/* Consumes the ask's reference to the result, as a lease, as what is sent, or not at all. */
+static void reply_result(struct shuf__ask *ask, const uint8_t *event)
+{
+    int fd = -1;
+    Shuf__Reply reply;
+    Shuf__PermuteReply body;
+    struct shuf__error error;
+    struct shuf__result *result = ask->waiter.result;
+    begin_reply(ask, &reply, &body);
+    tell_summary(ask, &result->summary, &body);
+    if (ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE &&
+        lease(ask, event, &body, &fd, &error)) {
+        if (fd >= 0)
+            close(fd);
+        shuf__compute_unref(result);
+        shuf__session_fail(ask->session, &error);
+        return;
+    }
+    ask->session->server->served++;
+    log_reply(ask, result->summary.device_ns);
+    bool bulk = ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    if (ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
+        shuf__compute_unref(result);
+    shuf__session_reply(ask->session, &reply, bulk ? result : NULL, fd);
+}
+
+/* ---- waiting ---- */
+
+static void told(struct shuf__waiter *waiter, const struct shuf__error *error, const uint8_t *event)
+{
+    struct shuf__ask *ask = (struct shuf__ask *)waiter;
+    struct shuf__session *session = ask->session;
+    shuf__session_resume(session);
+    if (error) {
+        shuf__compute_unref(waiter->result);
+        shuf__session_fail(session, error);
+    } else {
+        reply_result(ask, event);
+    }
+    free(ask);
+    shuf__session_continue(session);
+}
+
+void shuf__ask_drop(struct shuf__ask *ask)
+{
+    shuf__compute_leave(&ask->waiter);
+    shuf__compute_unref(ask->waiter.result);
+    free(ask);
+}
+
+static shuf_status await(const struct shuf__ask *ask, struct shuf__error *error)
+{
+    struct shuf__ask *kept = malloc(sizeof *kept);
+    if (!kept)
+        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    *kept = *ask;
+    if (shuf__compute_for(kept->session->server, &kept->waiter, error)) {
+        free(kept);
+        return error->status;
+    }
+    shuf__session_work(kept->session, kept);
+    return SHUF_OK;
+}
+
+/* ---- the request ---- */
+
+static shuf_status understand(const Shuf__Permute *request, struct shuf__ask *ask,
+                              struct shuf__error *error)
+{
+    struct shuf__server *server = ask->session->server;
+    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    if (find_algorithm(request->algorithm, &ask->algorithm, error) ||
+        shuf__plan_make(request, &ask->plan, error) ||
+        shuf__transport_pick(ask->session, backend, request, &ask->transport, &ask->kind, error))
+        return error->status;
+    bool values_come = ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE;
+    ask->prefetch = request->prefetch;
+    ask->waiter.told = told;
+    ask->waiter.want = (struct shuf__want){
+        .fingerprint = request->fingerprint,
+        .edges = request->fingerprint || !values_come,
+        .event = request->event,
+    };
+    return SHUF_OK;
+}
+
+static struct shuf__key key_of(const struct shuf__ask *ask)
+{
+    const struct shuf__plan *plan = &ask->plan;
+    return (struct shuf__key){
         .n = plan->n,
         .seed = plan->seed,
         .epoch = plan->epoch,
@@ -87,195 +285,92 @@ static shuf_status compute(struct permute *permute, struct shuf__backend *backen
         .offset = plan->offset,
         .count = plan->count,
         .stride = plan->stride,
+        .uid = ask->session->peer.uid,
+        .algorithm = (uint32_t)ask->algorithm,
+        .kind = (uint32_t)ask->kind,
         .width = plan->width,
-        .cancelled = is_cancelled,
-        .cancel_context = permute,
     };
-    struct shuf__block *block = &permute->result->block;
-    if (backend->ops->permute(backend, &job, block, &permute->device_ns, &permute->error))
-        return permute->error.status;
-    if (permute->want_fingerprint &&
-        backend->ops->fingerprint(backend, block, plan->width, plan->rows * plan->count,
-                                  &permute->fingerprint, &permute->error))
-        return permute->error.status;
-    return SHUF_OK;
 }
 
-static shuf_status read_edge(struct permute *permute, struct shuf__backend *backend, uint64_t first,
-                             size_t count, uint64_t *values)
+static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error)
 {
-    union {
-        uint32_t narrow[EDGE];
-        uint64_t wide[EDGE];
-    } edge;
-    unsigned width = permute->plan.width;
-    if (backend->ops->read(backend, &permute->result->block, first * width, count * width, &edge,
-                           &permute->error))
-        return permute->error.status;
-    for (size_t i = 0; i < count; i++)
-        values[i] = width == 4 ? edge.narrow[i] : edge.wide[i];
-    return SHUF_OK;
-}
-
-static shuf_status read_edges(struct permute *permute, struct shuf__backend *backend)
-{
-    uint64_t values = permute->plan.rows * permute->plan.count;
-    permute->heads = values < EDGE ? (size_t)values : EDGE;
-    permute->tails = values - permute->heads < EDGE ? (size_t)(values - permute->heads) : EDGE;
-    if (read_edge(permute, backend, 0, permute->heads, permute->head))
-        return permute->error.status;
-    if (permute->tails == 0)
-        return SHUF_OK;
-    return read_edge(permute, backend, values - permute->tails, permute->tails, permute->tail);
-}
-
-/* A shard may be empty, for any number of rows: then there is nothing to compute. */
-static shuf_status fill(struct permute *permute, struct shuf__backend *backend)
-{
-    if (permute->plan.bytes == 0)
-        return SHUF_OK;
-    if (compute(permute, backend) || read_edges(permute, backend))
-        return permute->error.status;
-    return SHUF_OK;
-}
-
-static void run(struct shuf__task *task, struct shuf__backend *backend)
-{
-    struct permute *permute = permute_of(task);
-    struct shuf__error *error = &permute->error;
-    error->status = SHUF_CANCELLED;
-    if (is_cancelled(permute))
-        return;
-    error->status =
-        shuf__result_make(permute->budget, backend, permute->plan.bytes, &permute->result, error);
-    if (error->status)
-        return;
-    error->status = fill(permute, backend);
-    if (error->status || !permute->want_values) {
-        shuf__result_drop(permute->result, backend);
-        permute->result = NULL;
-    }
-}
-
-/* ---- the loop's thread ---- */
-
-static void log_request(const struct permute *permute)
-{
-    const struct shuf__session *session = permute->session;
-    const struct shuf__plan *plan = &permute->plan;
-    shuf__log(session->server->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": permute n %" PRIu64
-              ", %s, seed %" PRIu64 ", epoch %" PRIu64 ", %" PRIu64 " x %" PRIu64
-              " values, %" PRIu64 " bytes",
-              (long)session->peer.pid, (long)session->peer.uid, session->id, plan->n,
-              algorithm_names[permute->algorithm], plan->seed, plan->epoch, plan->rows, plan->count,
-              plan->bytes);
-}
-
-static void log_reply(const struct permute *permute)
-{
-    const struct shuf__session *session = permute->session;
-    shuf__log(session->server->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": n %" PRIu64 ", %s, %" PRIu64
-              " bytes, %.3f ms, of which %.3f ms on the device",
-              (long)session->peer.pid, (long)session->peer.uid, session->id, permute->plan.n,
-              algorithm_names[permute->algorithm], permute->want_values ? permute->plan.bytes : 0,
-              (double)(uv_hrtime() - permute->start_ns) / 1e6, (double)permute->device_ns / 1e6);
-}
-
-static void reply_values(struct permute *permute)
-{
-    struct shuf__session *session = permute->session;
-    const struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    Shuf__PermuteReply body = SHUF__PERMUTE_REPLY__INIT;
-    body.algorithm = (char *)(uintptr_t)algorithm_names[permute->algorithm];
-    body.dtype = permute->plan.dtype;
-    body.rows = permute->plan.rows;
-    body.count = permute->plan.count;
-    body.bytes = permute->plan.bytes;
-    body.device_ns = permute->device_ns;
-    body.fingerprint = permute->fingerprint;
-    body.n_head = permute->heads;
-    body.head = permute->head;
-    body.n_tail = permute->tails;
-    body.tail = permute->tail;
-    body.backend = (char *)(uintptr_t)backend->ops->name;
-    body.device = (char *)(uintptr_t)backend->device;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &body;
-    session->server->served++;
-    log_reply(permute);
-    shuf__session_reply(session, &reply, permute->result, permute->plan.bytes);
-    permute->result = NULL;
-}
-
-static void done(struct shuf__task *task)
-{
-    struct permute *permute = permute_of(task);
-    struct shuf__session *session = permute->session;
-    struct shuf__server *server = session->server;
-    bool failed = permute->error.status == SHUF_DEVICE;
-    if (shuf__session_resume(session)) {
-        if (permute->error.status)
-            shuf__session_fail(session, &permute->error);
+    struct shuf__results *results = &ask->session->server->results;
+    const struct shuf__key key = key_of(ask);
+    struct shuf__result *result = shuf__results_find(results, &key);
+    if (result) {
+        ask->shared = true;
+        if (result->ready)
+            results->hits++;
         else
-            reply_values(permute);
-    }
-    if (permute->result)
-        shuf__result_release(permute->result, server->engine);
-    if (failed)
-        shuf__server_device_failed(server, &permute->error);
-    free(permute);
-    shuf__session_continue(session);
-}
-
-static shuf_status check(const Shuf__Permute *request, struct permute *permute,
-                         struct shuf__error *error)
-{
-    if (find_algorithm(request->algorithm, &permute->algorithm, error) ||
-        shuf__plan_make(request, &permute->plan, error))
-        return error->status;
-    switch (request->transport) {
-    case SHUF__TRANSPORT__TRANSPORT_NONE:
-    case SHUF__TRANSPORT__TRANSPORT_INLINE:
+            results->joined++;
+        ask->waiter.result = shuf__result_ref(result);
         return SHUF_OK;
-    default:
-        return shuf__fail(error, SHUF_INVALID, "transport %d: expected 0 (none) or 1 (inline)",
-                          (int)request->transport);
     }
+    ask->waiter.result = shuf__results_make(results, &key, ask->plan.bytes);
+    if (!ask->waiter.result)
+        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    return SHUF_OK;
 }
 
-static shuf_status submit(struct shuf__session *session, const Shuf__Permute *request,
-                          struct permute *permute, struct shuf__error *error)
+/* The reference becomes the prefetch's. */
+static shuf_status prefetch(struct shuf__ask *ask, struct shuf__error *error)
+{
+    uint64_t id;
+    Shuf__Reply reply;
+    Shuf__PermuteReply body;
+    struct shuf__result *result = ask->waiter.result;
+    if (shuf__compute_ahead(ask->session->server, result, error) ||
+        shuf__lease_take(ask->session, result, ask->transport, true, &id, error))
+        return error->status;
+    begin_reply(ask, &reply, &body);
+    body.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
+    shuf__session_reply(ask->session, &reply, NULL, -1);
+    return SHUF_OK;
+}
+
+static shuf_status serve(struct shuf__ask *ask, struct shuf__error *error)
+{
+    bool there;
+    struct shuf__server *server = ask->session->server;
+    if (ask->prefetch)
+        return prefetch(ask, error);
+    if (shuf__compute_now(server, ask->waiter.result, &ask->waiter.want, &there, error))
+        return error->status;
+    if (!there)
+        return await(ask, error);
+    reply_result(ask, NULL);
+    return SHUF_OK;
+}
+
+static void fail(struct shuf__session *session, const struct shuf__error *error)
 {
     struct shuf__server *server = session->server;
-    if (check(request, permute, error))
-        return error->status;
-    permute->task.run = run;
-    permute->task.done = done;
-    permute->session = session;
-    permute->budget = &server->budget;
-    permute->want_values = request->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
-    permute->want_fingerprint = request->fingerprint;
-    permute->start_ns = uv_hrtime();
-    log_request(permute);
-    if (!shuf__engine_submit(server->engine, &permute->task))
-        return shuf__fail(error, SHUF_BUSY,
-                          "queue %" PRIu64 ": the most jobs that may wait; try again later",
-                          server->config->queue);
-    shuf__session_work(session, &permute->task);
-    return SHUF_OK;
+    shuf__session_fail(session, error);
+    if (error->status == SHUF_DEVICE)
+        shuf__server_device_failed(server, error);
 }
 
 void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *request)
 {
     struct shuf__error error;
-    struct permute *permute = calloc(1, sizeof *permute);
-    if (!permute)
-        shuf__fail(&error, SHUF_NO_MEMORY, "request: out of memory");
-    else if (submit(session, request->permute, permute, &error) == SHUF_OK)
+    const Shuf__Permute *permute = request->permute;
+    struct shuf__ask ask = {.session = session, .start_ns = uv_hrtime()};
+    if ((permute->give_back && shuf__lease_give_back(session, permute->give_back, &error)) ||
+        understand(permute, &ask, &error)) {
+        shuf__session_fail(session, &error);
         return;
-    free(permute);
-    shuf__session_fail(session, &error);
+    }
+    log_request(&ask);
+    if (ask.plan.bytes == 0) {
+        reply_empty(&ask);
+        return;
+    }
+    if (find_or_make(&ask, &error)) {
+        shuf__session_fail(session, &error);
+        return;
+    }
+    if (serve(&ask, &error) != SHUF_OK) {
+        shuf__compute_unref(ask.waiter.result);
+        fail(session, &error);
+    }
 }

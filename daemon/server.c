@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +48,8 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->accept);
     close_handle(&server->accept_again);
     close_handle(&server->deadline);
+    close_handle(&server->cells.look);
+    close_handle(&server->results.trim);
     for (int i = 0; i < SHUF__SIGNALS; i++)
         close_handle(&server->signals[i]);
 }
@@ -58,6 +59,10 @@ static void settle(struct shuf__server *server)
 {
     if (!server->draining || server->ended || !LIST_EMPTY(&server->sessions) ||
         !shuf__engine_is_idle(server->engine))
+        return;
+    shuf__results_clear(&server->results);
+    shuf__cells_abandon(&server->cells);
+    if (!shuf__engine_is_idle(server->engine)) /* on_idle goes on when they are freed */
         return;
     server->ended = true;
     close_handles(server);
@@ -237,23 +242,19 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 /* ---- the start ---- */
 
-static void run_measure(struct shuf__task *task, struct shuf__backend *backend)
+/* Status has something to tell from the first client on. */
+static void measure(struct shuf__server *server)
 {
-    struct shuf__server *server =
-        (struct shuf__server *)((char *)task - offsetof(struct shuf__server, measure));
-    uint64_t left;
     struct shuf__error error;
-    if (shuf__budget_left(&server->budget, backend, &left, &error))
-        shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
+    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    for (int kind = 0; kind < SHUF__MEMORY_KINDS; kind++)
+        if (backend->ops->makes[kind] &&
+            shuf__cells_measure(&server->cells, (enum shuf__memory)kind, &error))
+            shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
 }
 
-/* The budget is known: status has something to tell from the first client on. */
-static void start_accepting(struct shuf__task *task)
+static void start_accepting(struct shuf__server *server)
 {
-    struct shuf__server *server =
-        (struct shuf__server *)((char *)task - offsetof(struct shuf__server, measure));
-    if (server->draining)
-        return;
     uv_poll_start(&server->accept, UV_READABLE, on_connection);
     shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
 }
@@ -283,6 +284,8 @@ static void init_handles(struct shuf__server *server)
     uv_timer_init(&server->loop, &server->accept_again);
     uv_timer_init(&server->loop, &server->deadline);
     server->accept.data = server->accept_again.data = server->deadline.data = server;
+    shuf__cells_init(&server->cells, &server->loop);
+    shuf__results_init(&server->results, &server->loop);
     for (int i = 0; i < SHUF__SIGNALS; i++)
         server->signals[i].data = server;
 }
@@ -331,6 +334,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     error->text[0] = '\0';
     if (shuf__engine_start(&server->engine, &server->loop, &options, error))
         return error->status;
+    server->cells.engine = server->engine;
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
     if (strcmp(config->backend, "auto") == 0 && error->text[0])
         shuf__log(server->log, SHUF__LOG_INFO, "passed over: %s", error->text);
@@ -366,9 +370,8 @@ static int start(struct shuf__server *server)
     limit_clients(server);
     uv_update_time(&server->loop);
     server->start_ms = uv_now(&server->loop);
-    server->measure.run = run_measure;
-    server->measure.done = start_accepting;
-    shuf__engine_follow_up(server->engine, &server->measure);
+    measure(server);
+    start_accepting(server);
     return EX_OK;
 }
 
@@ -397,7 +400,11 @@ int shuf__server_run(const struct shuf__config *config, const struct shuf__log *
     }
     server->config = config;
     server->log = log;
-    server->budget.configured = config->memory;
+    server->cells.budgets[SHUF__POOL_HOST].configured = config->host_memory;
+    server->cells.budgets[SHUF__POOL_DEVICE].configured = config->device_memory;
+    server->results.cells = &server->cells;
+    server->results.keep_ms = config->cache_ms;
+    TAILQ_INIT(&server->leases.all);
     LIST_INIT(&server->sessions);
     int code = start(server);
     if (code != EX_OK)

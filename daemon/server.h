@@ -7,10 +7,11 @@
 
 #include "config.h"
 #include "engine.h"
+#include "lease.h"
 #include "listener.h"
 #include "log.h"
 #include "message.h"
-#include "result.h"
+#include "results.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,10 +34,11 @@ struct shuf__server {
     uv_signal_t signals[SHUF__SIGNALS];
     struct shuf__listener listener;
     struct shuf__engine *engine;
-    struct shuf__budget budget;
+    struct shuf__cells cells;
+    struct shuf__results results;
+    struct shuf__leases leases;
     LIST_HEAD(, shuf__session) sessions;
     uint64_t clients, clients_limit, served, start_ms;
-    struct shuf__task measure; /* the first look at the device's memory */
     bool draining, forced, ended;
     int exit_code;
     char cause[SHUF__ERROR_TEXT]; /* where exit_code is no success */

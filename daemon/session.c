@@ -6,6 +6,7 @@
 #include "session.h"
 
 #include "handlers.h"
+#include "holder.h"
 #include "server.h"
 
 #include <assert.h>
@@ -51,13 +52,23 @@ static void watch(struct shuf__session *session, int events)
     (void)result;
 }
 
+static void drop_descriptor(struct shuf__session *session)
+{
+    if (session->descriptor >= 0)
+        close(session->descriptor);
+    session->descriptor = -1;
+}
+
 void shuf__session_close(struct shuf__session *session)
 {
     if (session->state == SHUF__SESSION_CLOSED)
         return;
     session->state = SHUF__SESSION_CLOSED;
-    if (session->task)
-        shuf__engine_cancel(session->server->engine, session->task);
+    if (session->ask)
+        shuf__ask_drop(session->ask);
+    shuf__leases_end(session);
+    shuf__holder_leave(session);
+    drop_descriptor(session);
     session->holds++; /* for the length of this function */
     if (!shuf__bulk_end(&session->bulk))
         session->holds++; /* for on_bulk_ready */
@@ -103,6 +114,15 @@ static void linger(struct shuf__session *session)
 
 /* ---- sending ---- */
 
+static void attach(struct msghdr *message, int descriptor)
+{
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+}
+
 /* One turn: what is left of the reply and one chunk of bulk. The bytes sent, or -1. */
 static ssize_t send_turn(struct shuf__session *session, const uint8_t *bulk, size_t bulk_size)
 {
@@ -110,10 +130,20 @@ static ssize_t send_turn(struct shuf__session *session, const uint8_t *bulk, siz
         {session->reply + session->reply_sent, session->reply_size - session->reply_sent},
         {(void *)(uintptr_t)bulk, bulk_size},
     };
+    union {
+        struct cmsghdr header; /* for its alignment */
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (session->descriptor >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        attach(&message, session->descriptor);
+    }
     ssize_t sent = sendmsg(session->fd, &message, MSG_NOSIGNAL);
     if (sent < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    drop_descriptor(session); /* went with the first byte */
     size_t of_reply = (size_t)sent < parts[0].iov_len ? (size_t)sent : parts[0].iov_len;
     session->reply_sent += of_reply;
     shuf__bulk_advance(&session->bulk, (size_t)sent - of_reply);
@@ -203,17 +233,18 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 }
 
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
-                         struct shuf__result *result, uint64_t size)
+                         struct shuf__result *result, int descriptor)
 {
     struct shuf__error error;
-    struct shuf__server *server = session->server;
-    if (result && shuf__bulk_begin(&session->bulk, result, server->engine, size, &error)) {
-        shuf__result_release(result, server->engine);
+    struct shuf__engine *engine = session->server->engine;
+    if (result && shuf__bulk_begin(&session->bulk, result, engine, result->bytes, &error)) {
+        shuf__result_unref(result);
         shuf__session_fail(session, &error);
         return;
     }
+    session->descriptor = descriptor;
     reply->id = session->id;
-    reply->bulk_bytes = result ? size : 0;
+    reply->bulk_bytes = result ? result->bytes : 0;
     start_reply(session, reply);
 }
 
@@ -355,26 +386,24 @@ static void on_deadline(uv_timer_t *timer)
 
 /* ---- work ---- */
 
-void shuf__session_work(struct shuf__session *session, struct shuf__task *task)
+void shuf__session_work(struct shuf__session *session, struct shuf__ask *ask)
 {
     session->state = SHUF__SESSION_WORKING;
-    session->task = task;
-    session->holds++;
+    session->ask = ask;
     /* A socket nearly always has room: watched for it, the loop would spin until the job
      * ends. That it has bytes to read is told once (on_readable). */
     watch(session, session->watched & ~UV_WRITABLE);
 }
 
-bool shuf__session_resume(struct shuf__session *session)
+void shuf__session_resume(struct shuf__session *session)
 {
-    session->task = NULL;
-    return session->state == SHUF__SESSION_WORKING;
+    assert(session->state == SHUF__SESSION_WORKING);
+    session->ask = NULL;
 }
 
 void shuf__session_continue(struct shuf__session *session)
 {
     advance(session);
-    release(session);
 }
 
 static void on_bulk_ready(void *context)
@@ -411,6 +440,7 @@ void shuf__session_open(struct shuf__server *server, int fd)
     memset(session, 0, offsetof(struct shuf__session, reply));
     session->server = server;
     session->fd = fd;
+    session->descriptor = -1;
     session->peer = shuf__peer_of(fd);
     session->bulk.ready = on_bulk_ready;
     session->bulk.context = session;
@@ -440,6 +470,8 @@ static handler *const handlers[] = {
     [SHUF__REQUEST__BODY_HELLO] = shuf__handle_hello,
     [SHUF__REQUEST__BODY_PERMUTE] = shuf__handle_permute,
     [SHUF__REQUEST__BODY_STATUS] = shuf__handle_status,
+    [SHUF__REQUEST__BODY_RELEASE] = shuf__handle_release,
+    [SHUF__REQUEST__BODY_LEASES] = shuf__handle_leases,
 };
 
 static handler *find_handler(const Shuf__Request *request)
@@ -454,7 +486,8 @@ static void dispatch(struct shuf__session *session, const Shuf__Request *request
     bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
     if (!handle)
         refuse_frame(session, request->id, SHUF_PROTOCOL,
-                     "request: no body that is known, expected hello, permute or status");
+                     "request: no body that is known, expected hello, permute, status, release or "
+                     "leases");
     else if (!session->greeted && !hello)
         refuse_frame(session, request->id, SHUF_PROTOCOL, "first request: expected hello");
     else if (session->greeted && hello)

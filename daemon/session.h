@@ -8,6 +8,7 @@
 #define SHUFD_SESSION_H
 
 #include "bulk.h"
+#include "lease.h"
 #include "message.h"
 
 #include <stdbool.h>
@@ -17,13 +18,15 @@
 #include <sys/socket.h>
 #include <uv.h>
 
+struct shuf__ask;
+struct shuf__holder;
 struct shuf__server;
 
 enum { SHUF__REPLY_MAX = 4096 };
 
 enum shuf__session_state {
     SHUF__SESSION_READING,   /* for the next request */
-    SHUF__SESSION_WORKING,   /* the engine has it */
+    SHUF__SESSION_WORKING,   /* it waits for its result */
     SHUF__SESSION_SENDING,   /* the reply and its bulk */
     SHUF__SESSION_LINGERING, /* the last word is sent; the peer may read it */
     SHUF__SESSION_CLOSED,    /* memory is kept while `holds` > 0 */
@@ -37,12 +40,16 @@ struct shuf__session {
     uv_poll_t poll;
     uv_timer_t deadline; /* of a frame, or of lingering */
     int watched;         /* what poll is asked to watch */
-    unsigned holds;      /* handles not yet closed, tasks not yet done */
+    unsigned holds;      /* handles not yet closed, fetches not yet done */
     enum shuf__session_state state;
     bool greeted;
     bool last;   /* the reply on its way is the last */
     uint64_t id; /* of the request at hand */
-    struct shuf__task *task;
+    struct shuf__ask *ask; /* what waits for its result, or NULL */
+    LIST_HEAD(, shuf__lease) leases;
+    uint64_t leased, prefetches;   /* of these */
+    struct shuf__holder *holder;   /* NULL until it is given a block */
+    int descriptor;                /* goes with the reply's first byte; -1: none */
 
     size_t begin, end; /* received and not yet handled */
     size_t reply_sent, reply_size;
@@ -62,10 +69,10 @@ void shuf__session_drain(struct shuf__session *session);
 
 /* ---- For request handlers ---- */
 
-/* Sends `reply` under the request's id, and then `size` bytes of `result`, which
- * it takes over; NULL for none. */
+/* Sends `reply` under the request's id; with it `descriptor`, which it takes over (-1: none), and
+ * then the values of `result`, a reference to which it takes over (NULL: none). */
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
-                         struct shuf__result *result, uint64_t size);
+                         struct shuf__result *result, int descriptor);
 
 /* Sends a failure. */
 void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error);
@@ -74,12 +81,12 @@ void shuf__session_fail(struct shuf__session *session, const struct shuf__error 
 void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
                           const struct shuf__error *error);
 
-/* The engine has the request's task; its `done` calls shuf__session_resume first. */
-void shuf__session_work(struct shuf__session *session, struct shuf__task *task);
+/* The request waits. When the client leaves first, shuf__ask_drop() (handlers.h) is called. */
+void shuf__session_work(struct shuf__session *session, struct shuf__ask *ask);
 
-/* True when the client is still there and must get a reply. Either way `done` ends with
- * shuf__session_continue, after which the session may be gone. */
-bool shuf__session_resume(struct shuf__session *session);
+/* What it waited for has come: the reply is made next, and then shuf__session_continue() goes on
+ * to the next request. */
+void shuf__session_resume(struct shuf__session *session);
 void shuf__session_continue(struct shuf__session *session);
 
 #endif

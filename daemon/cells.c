@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See cells.h.
+ */
+#include "cells.h"
+
+#include "holder.h"
+#include "memfd.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum {
+    RESERVE = 16, /* one part in so many of a device's memory is left to others */
+    LOOK_MS = 20, /* between two looks at what lingers */
+};
+
+/* ---- budgets ---- */
+
+enum shuf__pool shuf__pool_of(enum shuf__memory kind)
+{
+    return kind == SHUF__MEMORY_MEMFD ? SHUF__POOL_HOST : SHUF__POOL_DEVICE;
+}
+
+static const struct shuf__budget *budget_of(const struct shuf__cells *cells, enum shuf__memory kind)
+{
+    return &cells->budgets[shuf__pool_of(kind)];
+}
+
+shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kind,
+                                struct shuf__error *error)
+{
+    struct shuf__budget *budget = &cells->budgets[shuf__pool_of(kind)];
+    struct shuf__backend *backend = shuf__engine_backend(cells->engine);
+    uint64_t available, total;
+    budget->limit = budget->configured;
+    if (budget->configured != 0)
+        return SHUF_OK;
+    if (backend->ops->memory(backend, kind, &available, &total, error))
+        return error->status;
+    uint64_t reserve = total / RESERVE;
+    budget->limit =
+        budget->used + budget->leaving + (available > reserve ? available - reserve : 0);
+    return SHUF_OK;
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t step)
+{
+    return (bytes + step - 1) / step * step;
+}
+
+/* Eight sizes to the doubling. */
+uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t bytes)
+{
+    uint64_t step = SHUF__BLOCK_UNIT;
+    while (step <= bytes / 16)
+        step *= 2;
+    uint64_t rounded = round_up(bytes, step);
+    return rounded <= budget_of(cells, kind)->limit ? rounded : round_up(bytes, SHUF__BLOCK_UNIT);
+}
+
+bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size)
+{
+    const struct shuf__budget *budget = budget_of(cells, kind);
+    return size <= budget->limit && budget->used <= budget->limit - size;
+}
+
+/* What fits but for the results of others is worth another try, and nothing else is. */
+shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memory kind,
+                               uint64_t size, struct shuf__error *error)
+{
+    const struct shuf__budget *budget = budget_of(cells, kind);
+    const char *memory = shuf__pool_of(kind) == SHUF__POOL_HOST ? "host memory" : "device memory";
+    if (size > budget->limit)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "result in a block of %" PRIu64 " bytes: expected at most %" PRIu64
+                          ", all that results may hold of %s (%" PRIu64 " are in use)",
+                          size, budget->limit, memory, budget->used);
+    return shuf__fail(error, SHUF_BUSY,
+                      "result in a block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
+                      " of %s are in use by other results; try again",
+                      size, budget->used, budget->limit, memory);
+}
+
+/* ---- one cell ---- */
+
+struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum shuf__memory kind,
+                                   uint64_t size)
+{
+    struct shuf__cell *cell = calloc(1, sizeof *cell);
+    if (!cell)
+        return NULL;
+    cell->all = cells;
+    cell->id = ++cells->last_id;
+    cell->bytes = size;
+    cell->uid = uid;
+    cell->kind = kind;
+    cell->block.fd = -1;
+    LIST_INIT(&cell->exposures);
+    LIST_INSERT_HEAD(&cells->list, cell, link);
+    cells->count++;
+    cells->budgets[shuf__pool_of(kind)].used += size;
+    return cell;
+}
+
+/* Of host memory the kernel knows; of device memory those know who were given it. */
+bool shuf__cell_is_unmapped(const struct shuf__cell *cell)
+{
+    if (!cell->block.memory)
+        return true;
+    if (cell->kind == SHUF__MEMORY_MEMFD)
+        return shuf__memfd_is_unmapped(&cell->block);
+    return LIST_EMPTY(&cell->exposures);
+}
+
+static struct shuf__cell *cell_of(struct shuf__task *task)
+{
+    return (struct shuf__cell *)((char *)task - offsetof(struct shuf__cell, release));
+}
+
+static void run_release(struct shuf__task *task, struct shuf__backend *backend)
+{
+    struct shuf__cell *cell = cell_of(task);
+    if (cell->block.memory)
+        backend->ops->free(backend, &cell->block);
+}
+
+static void end_release(struct shuf__task *task)
+{
+    struct shuf__cell *cell = cell_of(task);
+    cell->all->budgets[shuf__pool_of(cell->kind)].leaving -= cell->bytes;
+    free(cell);
+}
+
+static void forget(struct shuf__cell *cell)
+{
+    if (cell->lingering) {
+        LIST_REMOVE(cell, lingering_link);
+        cell->all->lingerers--;
+    }
+    LIST_REMOVE(cell, link);
+    cell->all->count--;
+    cell->lingering = false;
+    shuf__holder_forget(cell);
+}
+
+/* The budget has it back at once, since the engine frees it before it allocates what comes next. */
+static void give_back(struct shuf__cell *cell)
+{
+    struct shuf__budget *budget = &cell->all->budgets[shuf__pool_of(cell->kind)];
+    forget(cell);
+    budget->used -= cell->bytes;
+    budget->leaving += cell->bytes;
+    cell->release.run = run_release;
+    cell->release.done = end_release;
+    shuf__engine_follow_up(cell->all->engine, &cell->release);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    shuf__cells_look(timer->data);
+}
+
+static void linger(struct shuf__cell *cell)
+{
+    struct shuf__cells *cells = cell->all;
+    cell->lingering = true;
+    cells->lingerers++;
+    LIST_INSERT_HEAD(&cells->lingering, cell, lingering_link);
+    if (!uv_is_active((uv_handle_t *)&cells->look))
+        uv_timer_start(&cells->look, on_look, LOOK_MS, LOOK_MS);
+}
+
+void shuf__cell_drop(struct shuf__cell *cell)
+{
+    if (shuf__cell_is_unmapped(cell))
+        give_back(cell);
+    else
+        linger(cell);
+}
+
+void shuf__cell_was_unmapped(struct shuf__cell *cell)
+{
+    if (cell->lingering && shuf__cell_is_unmapped(cell))
+        give_back(cell);
+}
+
+/* ---- all of them ---- */
+
+void shuf__cells_look(struct shuf__cells *cells)
+{
+    struct shuf__cell *next, *cell = LIST_FIRST(&cells->lingering);
+    for (; cell; cell = next) {
+        next = LIST_NEXT(cell, lingering_link);
+        shuf__cell_was_unmapped(cell);
+    }
+    if (LIST_EMPTY(&cells->lingering))
+        uv_timer_stop(&cells->look);
+}
+
+void shuf__cells_init(struct shuf__cells *cells, uv_loop_t *loop)
+{
+    LIST_INIT(&cells->list);
+    LIST_INIT(&cells->lingering);
+    uv_timer_init(loop, &cells->look);
+    cells->look.data = cells;
+}
+
+/* Host memory that others have mapped may be freed: theirs stays. Of device memory an exporter must
+ * not free what an importer uses, but it may die, which comes next. */
+void shuf__cells_abandon(struct shuf__cells *cells)
+{
+    struct shuf__cell *cell;
+    uv_timer_stop(&cells->look);
+    while ((cell = LIST_FIRST(&cells->lingering)) != NULL) {
+        if (cell->kind == SHUF__MEMORY_MEMFD) {
+            give_back(cell);
+            continue;
+        }
+        forget(cell);
+        free(cell);
+    }
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory of results, and who may see it: a cell is one block, charged to a budget
+ * and to its user from before it is allocated until it is back with the system,
+ * which is not before nobody can have it mapped any more. On the loop's thread.
+ */
+#ifndef SHUFD_CELLS_H
+#define SHUFD_CELLS_H
+
+#include "engine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+struct shuf__exposure; /* holder.h: a process that may have the block mapped */
+
+struct shuf__cell {
+    struct shuf__cells *all;
+    struct shuf__block block; /* its memory comes with the first job */
+    uint64_t id;              /* the block's, never used again */
+    uint64_t bytes;           /* charged */
+    uint32_t uid;
+    enum shuf__memory kind;
+    bool lingering; /* dropped, and still mapped by somebody */
+    LIST_HEAD(, shuf__exposure) exposures;
+    unsigned ghosts; /* of these: processes that no longer have a connection, and cannot be told
+                        that the block is another result's now */
+    LIST_ENTRY(shuf__cell) link, lingering_link;
+    struct shuf__task release;
+};
+
+/* Bytes of cells in one kind of memory. */
+struct shuf__budget {
+    uint64_t configured; /* 0: what the device has, less a reserve */
+    uint64_t used, limit;
+    uint64_t leaving; /* no longer in `used`, and not yet back with the system */
+};
+
+enum shuf__pool { SHUF__POOL_HOST, SHUF__POOL_DEVICE, SHUF__POOLS };
+
+struct shuf__cells {
+    struct shuf__engine *engine;
+    struct shuf__budget budgets[SHUF__POOLS];
+    LIST_HEAD(, shuf__cell) list, lingering; /* all; of these, what lingers */
+    uv_timer_t look;                         /* at what lingers */
+    uint64_t last_id, count, lingerers;
+};
+
+void shuf__cells_init(struct shuf__cells *cells, uv_loop_t *loop);
+
+enum shuf__pool shuf__pool_of(enum shuf__memory kind);
+
+/* Brings the limit of that kind of memory up to date. */
+shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kind,
+                                struct shuf__error *error);
+
+/* How large a cell is made for so many bytes: some more, so that it serves for others of about the
+ * size, as long as that is within the limit. */
+uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t bytes);
+
+bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size);
+
+/* Why it does not fit: SHUF_NO_MEMORY where it never could, SHUF_BUSY where others are in its way;
+ * both name bytes asked, in use and allowed. */
+shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memory kind,
+                               uint64_t size, struct shuf__error *error);
+
+/* Charges it; block.memory is NULL until a job allocates it. NULL when memory is out. */
+struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum shuf__memory kind,
+                                   uint64_t size);
+
+/* Nobody computes into it any more. It goes back to the system, now or when it can. */
+void shuf__cell_drop(struct shuf__cell *cell);
+
+/* Nobody can have it mapped: dropping it frees it at once. */
+bool shuf__cell_is_unmapped(const struct shuf__cell *cell);
+
+/* A process no longer has it mapped: does what there is to do if that was the last one. */
+void shuf__cell_was_unmapped(struct shuf__cell *cell);
+
+/* Looks now whether any that lingers is unmapped. */
+void shuf__cells_look(struct shuf__cells *cells);
+
+/* The daemon ends, and all are dropped: what is still mapped is left to those who have it. */
+void shuf__cells_abandon(struct shuf__cells *cells);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See compute.h. A job takes its memory when its turn has come, allocates it, has
+ * the values computed, and then whatever is wanted of them. One that was launched
+ * and is awaited with an event, or was not over at once, comes back to the engine to
+ * be waited for.
+ */
+#include "compute.h"
+
+#include "server.h"
+#include "shuf/domain.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a quick job is waited for on the spot. It takes a few microseconds, unless others use
+ * the device too. */
+static const uint64_t patience_ns = 50000;
+
+struct shuf__work {
+    struct shuf__task task;
+    struct shuf__server *server;
+    struct shuf__result *result; /* holds a reference */
+    struct shuf__want want;      /* of whoever was the first to wait */
+    TAILQ_HEAD(, shuf__waiter) waiters;
+    bool launched; /* and not known to be over */
+    bool has_event;
+    uint8_t event[SHUF__IPC_HANDLE];
+    struct shuf__summary summary;
+    struct shuf__error error;
+};
+
+static bool has_all(const struct shuf__result *result, const struct shuf__want *want)
+{
+    return result->ready && (!want->fingerprint || result->summary.has_fingerprint) &&
+           (!want->edges || result->summary.has_edges);
+}
+
+/* ---- where the backend is driven: on either thread ---- */
+
+static bool is_cancelled(void *context)
+{
+    const struct shuf__task *task = context;
+    return atomic_load_explicit(&task->cancelled, memory_order_relaxed);
+}
+
+/* `task` may cancel it; NULL for none. */
+static shuf_status launch(struct shuf__backend *backend, struct shuf__result *result,
+                          struct shuf__task *task, struct shuf__error *error)
+{
+    const struct shuf__key *key = &result->key;
+    const struct shuf__job job = {
+        .algorithm = (enum shuf_algorithm)key->algorithm,
+        .n = key->n,
+        .seed = key->seed,
+        .epoch = key->epoch,
+        .rows = key->rows,
+        .offset = key->offset,
+        .count = key->count,
+        .stride = key->stride,
+        .width = key->width,
+        .cancelled = task ? is_cancelled : NULL,
+        .cancel_context = task,
+    };
+    return backend->ops->launch(backend, &job, &result->cell->block, error);
+}
+
+static shuf_status read_edge(struct shuf__backend *backend, const struct shuf__result *result,
+                             uint64_t first, size_t count, uint64_t *values,
+                             struct shuf__error *error)
+{
+    union {
+        uint32_t narrow[SHUF__EDGE];
+        uint64_t wide[SHUF__EDGE];
+    } edge;
+    unsigned width = result->key.width;
+    if (backend->ops->read(backend, &result->cell->block, first * width, count * width, &edge,
+                           error))
+        return error->status;
+    for (size_t i = 0; i < count; i++)
+        values[i] = width == 4 ? edge.narrow[i] : edge.wide[i];
+    return SHUF_OK;
+}
+
+static shuf_status read_edges(struct shuf__backend *backend, const struct shuf__result *result,
+                              struct shuf__summary *to, struct shuf__error *error)
+{
+    uint64_t values = result->key.rows * result->key.count;
+    to->heads = values < SHUF__EDGE ? (unsigned)values : SHUF__EDGE;
+    to->tails =
+        values - to->heads < SHUF__EDGE ? (unsigned)(values - to->heads) : SHUF__EDGE;
+    if (read_edge(backend, result, 0, to->heads, to->head, error) ||
+        read_edge(backend, result, values - to->tails, to->tails, to->tail, error))
+        return error->status;
+    to->has_edges = true;
+    return SHUF_OK;
+}
+
+static shuf_status describe(struct shuf__backend *backend, const struct shuf__result *result,
+                            const struct shuf__want *want, struct shuf__summary *to,
+                            struct shuf__error *error)
+{
+    const struct shuf__key *key = &result->key;
+    if (want->fingerprint && !to->has_fingerprint) {
+        if (backend->ops->fingerprint(backend, &result->cell->block, key->width,
+                                      key->rows * key->count, &to->fingerprint, error))
+            return error->status;
+        to->has_fingerprint = true;
+    }
+    if (want->edges && !to->has_edges)
+        return read_edges(backend, result, to, error);
+    return SHUF_OK;
+}
+
+/* ---- the engine's thread ---- */
+
+static struct shuf__work *work_of(struct shuf__task *task)
+{
+    return (struct shuf__work *)((char *)task - offsetof(struct shuf__work, task));
+}
+
+static shuf_status allocate(struct shuf__backend *backend, struct shuf__cell *cell,
+                            struct shuf__error *error)
+{
+    if (cell->block.memory)
+        return SHUF_OK;
+    return backend->ops->alloc(backend, cell->kind, cell->bytes, &cell->block, error);
+}
+
+static shuf_status begin_values(struct shuf__work *work, struct shuf__backend *backend)
+{
+    struct shuf__error *error = &work->error;
+    struct shuf__cell *cell = work->result->cell;
+    if (is_cancelled(&work->task))
+        return shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
+    if (allocate(backend, cell, error) || launch(backend, work->result, &work->task, error))
+        return error->status;
+    work->launched = true;
+    if (!work->want.event || cell->kind != SHUF__MEMORY_CUDA_IPC)
+        return SHUF_OK;
+    if (backend->ops->event(backend, &cell->block, work->event, error))
+        return error->status;
+    work->has_event = true;
+    return SHUF_OK;
+}
+
+static shuf_status end_values(struct shuf__work *work, struct shuf__backend *backend)
+{
+    bool over = false;
+    while (!over)
+        if (backend->ops->wait(backend, UINT64_MAX, &over, &work->summary.device_ns, &work->error))
+            return work->error.status;
+    work->launched = false;
+    return SHUF_OK;
+}
+
+/* With an event it is called twice: the clients are told in between. */
+static void run(struct shuf__task *task, struct shuf__backend *backend)
+{
+    struct shuf__work *work = work_of(task);
+    struct shuf__result *result = work->result;
+    shuf_status *status = &work->error.status;
+    *status = SHUF_OK;
+    work->has_event = false;
+    if (!result->ready && !work->launched) {
+        *status = begin_values(work, backend);
+        if (*status || work->has_event)
+            return;
+    }
+    if (work->launched)
+        *status = end_values(work, backend);
+    if (*status == SHUF_OK)
+        *status = describe(backend, result, &work->want, &work->summary, &work->error);
+}
+
+/* ---- the loop's thread ---- */
+
+static bool begin(struct shuf__task *task)
+{
+    struct shuf__work *work = work_of(task);
+    if (work->result->cell)
+        return true;
+    work->error.status = shuf__result_take_cell(work->result, &work->error);
+    return work->error.status == SHUF_OK;
+}
+
+static void done(struct shuf__task *task);
+
+static struct shuf__work *make_work(struct shuf__server *server, struct shuf__result *result)
+{
+    struct shuf__work *work = calloc(1, sizeof *work);
+    if (!work)
+        return NULL;
+    work->task.begin = begin;
+    work->task.run = run;
+    work->task.done = done;
+    work->server = server;
+    work->result = shuf__result_ref(result);
+    work->summary = result->summary;
+    TAILQ_INIT(&work->waiters);
+    result->work = work;
+    return work;
+}
+
+static void free_work(struct shuf__work *work)
+{
+    struct shuf__result *result = work->result;
+    result->work = NULL;
+    shuf__result_unref(result);
+    free(work);
+}
+
+/* A new job for what is not at work. */
+static struct shuf__work *start(struct shuf__server *server, struct shuf__result *result,
+                                const struct shuf__want *want, struct shuf__error *error)
+{
+    struct shuf__work *work = make_work(server, result);
+    if (!work) {
+        shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+        return NULL;
+    }
+    work->want = *want;
+    if (shuf__engine_submit(server->engine, &work->task))
+        return work;
+    free_work(work);
+    shuf__fail(error, SHUF_BUSY, "queue %" PRIu64 ": the most jobs that may wait; try again later",
+               server->config->queue);
+    return NULL;
+}
+
+/* One that is at work already may be past what is wanted in addition: then there is another job
+ * (tell_all). */
+shuf_status shuf__compute_for(struct shuf__server *server, struct shuf__waiter *waiter,
+                              struct shuf__error *error)
+{
+    struct shuf__work *work = waiter->result->work;
+    if (!work && !(work = start(server, waiter->result, &waiter->want, error)))
+        return error->status;
+    TAILQ_INSERT_TAIL(&work->waiters, waiter, link);
+    return SHUF_OK;
+}
+
+shuf_status shuf__compute_ahead(struct shuf__server *server, struct shuf__result *result,
+                                struct shuf__error *error)
+{
+    static const struct shuf__want nothing;
+    if (result->ready || result->work || start(server, result, &nothing, error))
+        return SHUF_OK;
+    return error->status;
+}
+
+/* The job's own reference is the last: nobody would see what it makes. */
+static void cancel_if_unwanted(struct shuf__result *result)
+{
+    if (!result->work || result->refs > 1 || result->ready)
+        return;
+    shuf__result_hide(result);
+    shuf__engine_cancel(result->work->server->engine, &result->work->task);
+}
+
+void shuf__compute_leave(struct shuf__waiter *waiter)
+{
+    TAILQ_REMOVE(&waiter->result->work->waiters, waiter, link);
+}
+
+void shuf__compute_unref(struct shuf__result *result)
+{
+    bool last = result->refs == 1;
+    shuf__result_unref(result);
+    if (!last)
+        cancel_if_unwanted(result);
+}
+
+static void tell_event(struct shuf__work *work)
+{
+    struct shuf__waiter *waiter = TAILQ_FIRST(&work->waiters), *next;
+    for (; waiter; waiter = next) {
+        next = TAILQ_NEXT(waiter, link);
+        if (!waiter->want.event)
+            continue;
+        TAILQ_REMOVE(&work->waiters, waiter, link);
+        waiter->told(waiter, NULL, work->event);
+    }
+}
+
+/* Each may bring new requests, and so new jobs, even for this result: the list is taken off it
+ * first. */
+static void tell_all(struct shuf__work *work)
+{
+    struct shuf__waiter *waiter;
+    struct shuf__result *result = work->result;
+    while ((waiter = TAILQ_FIRST(&work->waiters)) != NULL) {
+        struct shuf__error error = work->error;
+        TAILQ_REMOVE(&work->waiters, waiter, link);
+        if (error.status == SHUF_OK && !has_all(result, &waiter->want) &&
+            shuf__compute_for(work->server, waiter, &error) == SHUF_OK)
+            continue;
+        waiter->told(waiter, error.status ? &error : NULL, NULL);
+    }
+}
+
+/* The budget was wrong about the device, which others use too. */
+static bool try_again(struct shuf__work *work)
+{
+    struct shuf__result *result = work->result;
+    if (work->error.status != SHUF_NO_MEMORY || result->ready || !result->cell ||
+        result->cell->block.memory || atomic_load(&work->task.cancelled))
+        return false;
+    return shuf__result_make_room(result) &&
+           shuf__engine_submit(work->server->engine, &work->task);
+}
+
+static void keep(struct shuf__work *work)
+{
+    struct shuf__result *result = work->result;
+    work->server->results.computed += !result->ready;
+    result->ready = true;
+    result->summary = work->summary;
+}
+
+static void done(struct shuf__task *task)
+{
+    struct shuf__work *work = work_of(task);
+    struct shuf__server *server = work->server;
+    struct shuf__error error = work->error;
+    if (work->has_event && error.status == SHUF_OK) {
+        shuf__engine_follow_up(server->engine, task);
+        tell_event(work);
+        return;
+    }
+    if (try_again(work))
+        return;
+    if (error.status == SHUF_OK)
+        keep(work);
+    work->result->work = NULL; /* what is still wanted of it is a new job's */
+    tell_all(work);
+    shuf__result_unref(work->result);
+    free(work);
+    if (error.status == SHUF_DEVICE)
+        shuf__server_device_failed(server, &error);
+}
+
+/* ---- on the spot ---- */
+
+static bool is_quick(const struct shuf__result *result, const struct shuf__backend *backend)
+{
+    uint64_t domain = UINT64_C(1) << shuf_domain_bits(result->key.n);
+    return domain <= backend->ops->quick && result->key.rows <= backend->ops->quick / domain;
+}
+
+/* What is under way and takes its time is given to the engine, which has nothing else. */
+static shuf_status hand_over(struct shuf__server *server, struct shuf__backend *backend,
+                             struct shuf__result *result, struct shuf__error *error)
+{
+    struct shuf__work *work = make_work(server, result);
+    if (work) {
+        work->launched = true;
+        bool taken = shuf__engine_submit(server->engine, &work->task);
+        assert(taken);
+        (void)taken;
+        return SHUF_OK;
+    }
+    bool over;
+    shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    struct shuf__error failed;
+    if (backend->ops->wait(backend, UINT64_MAX, &over, &result->summary.device_ns, &failed))
+        *error = failed;
+    return error->status;
+}
+
+static shuf_status make_values(struct shuf__server *server, struct shuf__backend *backend,
+                               struct shuf__result *result, struct shuf__error *error)
+{
+    bool over = false;
+    if (launch(backend, result, NULL, error) ||
+        backend->ops->wait(backend, patience_ns, &over, &result->summary.device_ns, error))
+        return error->status;
+    if (!over)
+        return hand_over(server, backend, result, error);
+    result->ready = true;
+    server->results.computed++;
+    return SHUF_OK;
+}
+
+/* Fingerprints use all cores, and edges in device memory cost as much as a job. */
+static bool can_do_now(const struct shuf__result *result, const struct shuf__backend *backend,
+                       const struct shuf__want *want)
+{
+    bool host = result->key.kind == SHUF__MEMORY_MEMFD;
+    return !result->work && (!want->fingerprint || result->summary.has_fingerprint) &&
+           (!want->edges || host || result->summary.has_edges) &&
+           (result->ready || (result->key.kind == backend->ops->own && is_quick(result, backend)));
+}
+
+shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *result,
+                              const struct shuf__want *want, bool *there, struct shuf__error *error)
+{
+    struct shuf__backend *backend;
+    *there = has_all(result, want);
+    if (*there || !(backend = shuf__engine_borrow(server->engine)) ||
+        !can_do_now(result, backend, want))
+        return SHUF_OK;
+    if (!result->cell && !shuf__result_reuse_cell(result))
+        return SHUF_OK;
+    if (!result->ready && make_values(server, backend, result, error))
+        return error->status;
+    if (result->ready && describe(backend, result, want, &result->summary, error))
+        return error->status;
+    *there = has_all(result, want);
+    return SHUF_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes results: one job a result at a time, however many wait for it. What can be
+ * done sooner than another thread would wake is done at once, where the request
+ * came in. On the loop's thread, but for what the job does on the engine's.
+ */
+#ifndef SHUFD_COMPUTE_H
+#define SHUFD_COMPUTE_H
+
+#include "results.h"
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+struct shuf__server;
+
+/* What is wanted of a result. */
+struct shuf__want {
+    bool fingerprint, edges;
+    bool event; /* tell when it is launched, with an IPC event, rather than when it is there */
+};
+
+/* One that waits for a result. `told` is called once, from the loop, unless it leaves before; what
+ * it wanted is there then, or *error says why not. `event`: of a computation that is launched and
+ * not yet over, else NULL. Holds no reference of its own to the result. */
+struct shuf__waiter {
+    struct shuf__result *result;
+    struct shuf__want want;
+    void (*told)(struct shuf__waiter *waiter, const struct shuf__error *error,
+                 const uint8_t *event);
+    TAILQ_ENTRY(shuf__waiter) link;
+};
+
+/* Whether all that is wanted is there, or could be made so on the spot. Fails with
+ * the device. */
+shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *result,
+                              const struct shuf__want *want, bool *there,
+                              struct shuf__error *error);
+
+/* Has it made, and calls `told` then. Fails with SHUF_BUSY when too much waits already. */
+shuf_status shuf__compute_for(struct shuf__server *server, struct shuf__waiter *waiter,
+                              struct shuf__error *error);
+
+/* Has it made, though nobody waits for it. Somebody must refer to it: when nobody does any more it
+ * is cancelled. */
+shuf_status shuf__compute_ahead(struct shuf__server *server, struct shuf__result *result,
+                                struct shuf__error *error);
+
+/* The waiter will not be told. */
+void shuf__compute_leave(struct shuf__waiter *waiter);
+
+/* Gives a reference back; what then nobody wants any more is cancelled. */
+void shuf__compute_unref(struct shuf__result *result);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See results.h.
+ */
+#include "results.h"
+
+#include <assert.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Idle results of one size that stay before the coldest one's cell serves the next request. Small
+ * ones are cheap, and the same few blocks again and again are blocks that clients have mapped; of
+ * the largest there is one, as fresh memory costs more than computing. */
+enum { KEEP_MOST = 64 };
+static const uint64_t keep_bytes = UINT64_C(128) << 20;
+
+/* One user's idle results of one kind and size of cell. */
+struct shuf__shelf {
+    uint32_t uid, kind;
+    uint64_t size;
+    unsigned count;
+    struct shuf__idle coldest;
+    LIST_ENTRY(shuf__shelf) link;
+};
+
+static void on_trim(uv_timer_t *timer);
+
+/* ---- the table ---- */
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct shuf__key));
+}
+
+struct shuf__result *shuf__results_find(struct shuf__results *results, const struct shuf__key *key)
+{
+    struct shuf__result *const *found = tfind(key, &results->table, compare);
+    return found ? *found : NULL;
+}
+
+void shuf__result_hide(struct shuf__result *result)
+{
+    if (result->found)
+        tdelete(result, &result->all->table, compare);
+    result->found = false;
+}
+
+/* Without memory for the table's node it serves its own request and is found by no other. */
+struct shuf__result *shuf__results_make(struct shuf__results *results, const struct shuf__key *key,
+                                        uint64_t bytes)
+{
+    struct shuf__result *result = calloc(1, sizeof *result);
+    if (!result)
+        return NULL;
+    result->all = results;
+    result->key = *key;
+    result->bytes = bytes;
+    result->refs = 1;
+    result->found = tsearch(result, &results->table, compare) != NULL;
+    return result;
+}
+
+/* ---- idle results ---- */
+
+static enum shuf__memory kind_of(const struct shuf__result *result)
+{
+    return (enum shuf__memory)result->key.kind;
+}
+
+static struct shuf__idle *idle_list(const struct shuf__result *result)
+{
+    return &result->all->idle[shuf__pool_of(kind_of(result))];
+}
+
+static struct shuf__shelf *find_shelf(const struct shuf__result *result, uint64_t size)
+{
+    struct shuf__shelf *shelf;
+    LIST_FOREACH (shelf, &result->all->shelves, link)
+        if (shelf->uid == result->key.uid && shelf->kind == result->key.kind && shelf->size == size)
+            return shelf;
+    return NULL;
+}
+
+static struct shuf__shelf *make_shelf(struct shuf__result *result)
+{
+    struct shuf__shelf *shelf = calloc(1, sizeof *shelf);
+    if (!shelf)
+        return NULL;
+    shelf->uid = result->key.uid;
+    shelf->kind = result->key.kind;
+    shelf->size = result->cell->bytes;
+    TAILQ_INIT(&shelf->coldest);
+    LIST_INSERT_HEAD(&result->all->shelves, shelf, link);
+    return shelf;
+}
+
+/* What was never completed is the first to go. */
+static void become_idle(struct shuf__result *result, struct shuf__shelf *shelf)
+{
+    struct shuf__results *results = result->all;
+    result->shelf = shelf;
+    shelf->count++;
+    if (result->ready) {
+        result->idle_since_ms = uv_now(results->trim.loop);
+        TAILQ_INSERT_TAIL(idle_list(result), result, coldest);
+        TAILQ_INSERT_TAIL(&shelf->coldest, result, in_shelf);
+    } else {
+        TAILQ_INSERT_HEAD(idle_list(result), result, coldest);
+        TAILQ_INSERT_HEAD(&shelf->coldest, result, in_shelf);
+    }
+    if (!uv_is_active((uv_handle_t *)&results->trim))
+        uv_timer_start(&results->trim, on_trim, results->keep_ms, 0);
+}
+
+static void end_idle(struct shuf__result *result)
+{
+    struct shuf__shelf *shelf = result->shelf;
+    TAILQ_REMOVE(idle_list(result), result, coldest);
+    TAILQ_REMOVE(&shelf->coldest, result, in_shelf);
+    result->shelf = NULL;
+    if (--shelf->count > 0)
+        return;
+    LIST_REMOVE(shelf, link);
+    free(shelf);
+}
+
+/* Its cell, where it has one, is the caller's. */
+static void end_result(struct shuf__result *result)
+{
+    assert(result->refs == 0 && !result->work);
+    if (result->shelf)
+        end_idle(result);
+    shuf__result_hide(result);
+    free(result);
+}
+
+static void give_up(struct shuf__result *result)
+{
+    struct shuf__cell *cell = result->cell;
+    end_result(result);
+    if (cell)
+        shuf__cell_drop(cell);
+}
+
+static void on_trim(uv_timer_t *timer)
+{
+    struct shuf__results *results = timer->data;
+    uint64_t now = uv_now(timer->loop), next = UINT64_MAX;
+    for (int pool = 0; pool < SHUF__POOLS; pool++) {
+        struct shuf__result *result;
+        while ((result = TAILQ_FIRST(&results->idle[pool])) != NULL &&
+               result->idle_since_ms + results->keep_ms <= now)
+            give_up(result);
+        if (result && result->idle_since_ms + results->keep_ms < next)
+            next = result->idle_since_ms + results->keep_ms;
+    }
+    if (next != UINT64_MAX)
+        uv_timer_start(timer, on_trim, next - now, 0);
+}
+
+/* ---- cells ---- */
+
+/* A block that was given to a process which cannot be told is not written to again. */
+static struct shuf__result *coldest_in(const struct shuf__shelf *shelf)
+{
+    struct shuf__result *result;
+    TAILQ_FOREACH (result, &shelf->coldest, in_shelf)
+        if (result->cell->ghosts == 0)
+            return result;
+    return NULL;
+}
+
+static bool is_full(const struct shuf__shelf *shelf)
+{
+    uint64_t keep = keep_bytes / shelf->size;
+    return shelf->count > KEEP_MOST || shelf->count > (keep < 1 ? 1 : keep);
+}
+
+static void take_over(struct shuf__result *result, struct shuf__result *old)
+{
+    result->all->evicted += old->ready;
+    result->cell = old->cell;
+    end_result(old);
+}
+
+static bool reuse(struct shuf__result *result, uint64_t size, bool only_spare)
+{
+    struct shuf__shelf *shelf = find_shelf(result, size);
+    struct shuf__result *old = shelf ? coldest_in(shelf) : NULL;
+    if (!old || (only_spare && old->ready && !is_full(shelf)))
+        return false;
+    take_over(result, old);
+    return true;
+}
+
+bool shuf__result_reuse_cell(struct shuf__result *result)
+{
+    return reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
+                 true);
+}
+
+/* Gives up idle results, coldest first, until so much fits. Those that somebody has mapped would
+ * free nothing. */
+static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_t size)
+{
+    bool any = false;
+    struct shuf__result *next, *result = TAILQ_FIRST(&results->idle[shuf__pool_of(kind)]);
+    for (; result && !shuf__cells_fit(results->cells, kind, size); result = next) {
+        next = TAILQ_NEXT(result, coldest);
+        if (!shuf__cell_is_unmapped(result->cell))
+            continue;
+        results->evicted += result->ready;
+        give_up(result);
+        any = true;
+    }
+    return any;
+}
+
+static bool make_fit(struct shuf__results *results, enum shuf__memory kind, uint64_t size)
+{
+    if (shuf__cells_fit(results->cells, kind, size))
+        return true;
+    shuf__cells_look(results->cells);
+    evict(results, kind, size);
+    return shuf__cells_fit(results->cells, kind, size);
+}
+
+shuf_status shuf__result_take_cell(struct shuf__result *result, struct shuf__error *error)
+{
+    struct shuf__cells *cells = result->all->cells;
+    enum shuf__memory kind = kind_of(result);
+    if (shuf__result_reuse_cell(result))
+        return SHUF_OK;
+    if (shuf__cells_measure(cells, kind, error))
+        return error->status;
+    uint64_t size = shuf__cells_size(cells, kind, result->bytes);
+    if (!shuf__cells_fit(cells, kind, size) && reuse(result, size, false))
+        return SHUF_OK;
+    if (!make_fit(result->all, kind, size))
+        return shuf__cells_refuse(cells, kind, size, error);
+    result->cell = shuf__cell_make(cells, result->key.uid, kind, size);
+    return result->cell ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
+}
+
+bool shuf__result_make_room(struct shuf__result *result)
+{
+    struct shuf__cells *cells = result->all->cells;
+    enum shuf__memory kind = kind_of(result);
+    uint64_t size = result->cell->bytes;
+    struct shuf__budget *budget = &cells->budgets[shuf__pool_of(kind)];
+    shuf__cell_drop(result->cell);
+    result->cell = NULL;
+    budget->limit = budget->used; /* it was less than thought: this much is there */
+    return evict(result->all, kind, size);
+}
+
+/* ---- references ---- */
+
+struct shuf__result *shuf__result_ref(struct shuf__result *result)
+{
+    if (result->shelf)
+        end_idle(result);
+    result->refs++;
+    return result;
+}
+
+void shuf__result_unref(struct shuf__result *result)
+{
+    assert(result->refs > 0);
+    if (--result->refs > 0)
+        return;
+    struct shuf__shelf *shelf = NULL;
+    if (!result->ready)
+        shuf__result_hide(result);
+    if (result->cell && result->cell->block.memory && result->all->keep_ms > 0) {
+        shelf = find_shelf(result, result->cell->bytes);
+        shelf = shelf ? shelf : make_shelf(result);
+    }
+    if (shelf)
+        become_idle(result, shelf);
+    else
+        give_up(result);
+}
+
+/* ---- all of them ---- */
+
+void shuf__results_init(struct shuf__results *results, uv_loop_t *loop)
+{
+    for (int pool = 0; pool < SHUF__POOLS; pool++)
+        TAILQ_INIT(&results->idle[pool]);
+    LIST_INIT(&results->shelves);
+    uv_timer_init(loop, &results->trim);
+    results->trim.data = results;
+}
+
+void shuf__results_clear(struct shuf__results *results)
+{
+    struct shuf__result *result;
+    for (int pool = 0; pool < SHUF__POOLS; pool++)
+        while ((result = TAILQ_FIRST(&results->idle[pool])) != NULL)
+            give_up(result);
+    uv_timer_stop(&results->trim);
+}

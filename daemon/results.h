@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All results: found again by what was asked, shared by reference counts. On the
+ * loop's thread alone.
+ *
+ * Results that nobody refers to are at once the cache and the pool: they are found
+ * by equal requests, and their cells are what the next ones are computed into,
+ * least recently used first. Nothing is shared between users, neither results nor
+ * cells: what a user leaves behind goes back to the system.
+ */
+#ifndef SHUFD_RESULTS_H
+#define SHUFD_RESULTS_H
+
+#include "cells.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+/* Everything that decides a result's bytes, and whose it is. Compared as memory: it has no
+ * padding. */
+struct shuf__key {
+    uint64_t n, seed, epoch, rows, offset, count, stride;
+    uint32_t uid, algorithm, kind, width;
+};
+
+enum { SHUF__EDGE = 4 }; /* values of head and of tail */
+
+/* What is known of a result beside its values. */
+struct shuf__summary {
+    uint64_t device_ns, fingerprint;
+    bool has_fingerprint, has_edges;
+    unsigned heads, tails;
+    uint64_t head[SHUF__EDGE], tail[SHUF__EDGE];
+};
+
+struct shuf__work; /* compute.h */
+
+struct shuf__result {
+    struct shuf__key key; /* first: the table compares results by it */
+    struct shuf__results *all;
+    struct shuf__cell *cell; /* NULL until its computation begins */
+    uint64_t bytes;          /* of its values */
+    unsigned refs;
+    bool found; /* in the table */
+    bool ready; /* the values are there */
+    struct shuf__summary summary;
+    struct shuf__work *work; /* the job for it that waits or runs, or NULL */
+
+    struct shuf__shelf *shelf; /* while nobody refers to it */
+    uint64_t idle_since_ms;
+    TAILQ_ENTRY(shuf__result) coldest, in_shelf;
+};
+
+TAILQ_HEAD(shuf__idle, shuf__result);
+
+struct shuf__results {
+    struct shuf__cells *cells;
+    uint64_t keep_ms;                    /* how long a result that nobody refers to is kept */
+    struct shuf__idle idle[SHUF__POOLS]; /* coldest first */
+    LIST_HEAD(, shuf__shelf) shelves;
+    void *table; /* tsearch(3) */
+    uv_timer_t trim;
+    uint64_t hits, joined, computed, evicted; /* for status */
+};
+
+void shuf__results_init(struct shuf__results *results, uv_loop_t *loop);
+
+/* The result of that key, whether it is ready or being computed, or NULL. */
+struct shuf__result *shuf__results_find(struct shuf__results *results, const struct shuf__key *key);
+
+/* A new one of `bytes` bytes of values, with one reference and nothing computed. NULL when memory
+ * is out. */
+struct shuf__result *shuf__results_make(struct shuf__results *results, const struct shuf__key *key,
+                                        uint64_t bytes);
+
+/* Gives it a cell where one lies ready, for no more than looking. */
+bool shuf__result_reuse_cell(struct shuf__result *result);
+
+/* The same, or a new one within the budget, for which others that nobody refers to are given up
+ * where needed. Fails as shuf__cells_refuse() says. */
+shuf_status shuf__result_take_cell(struct shuf__result *result, struct shuf__error *error);
+
+/* The device had no memory for its cell: gives up what nobody refers to. False when there was
+ * nothing. The cell is dropped. */
+bool shuf__result_make_room(struct shuf__result *result);
+
+struct shuf__result *shuf__result_ref(struct shuf__result *result);
+void shuf__result_unref(struct shuf__result *result);
+
+/* It will not be what its key says: nobody is to find it. */
+void shuf__result_hide(struct shuf__result *result);
+
+/* The daemon ends: gives up all that nobody refers to. */
+void shuf__results_clear(struct shuf__results *results);
+
+#endif

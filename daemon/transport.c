@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See transport.h.
+ */
+#include "transport.h"
+
+#include "session.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef shuf_status check(const struct shuf__session *session, struct shuf__error *error);
+
+static check check_watchable, check_same_user;
+
+/* The least copying first. */
+static const struct {
+    Shuf__Transport transport;
+    const char *name;
+    enum shuf__memory kind; /* SHUF__MEMORY_KINDS: whichever there is */
+    check *may;             /* NULL: for everybody */
+} table[] = {
+    {SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "cuda-fd", SHUF__MEMORY_CUDA_FD, check_watchable},
+    {SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "cuda-ipc", SHUF__MEMORY_CUDA_IPC, check_same_user},
+    {SHUF__TRANSPORT__TRANSPORT_MEMFD, "memfd", SHUF__MEMORY_MEMFD, NULL},
+    {SHUF__TRANSPORT__TRANSPORT_INLINE, "inline", SHUF__MEMORY_KINDS, NULL},
+};
+
+enum { TRANSPORTS = sizeof table / sizeof table[0] };
+
+const char *shuf__transport_name(Shuf__Transport transport)
+{
+    for (int i = 0; i < TRANSPORTS; i++)
+        if (table[i].transport == transport)
+            return table[i].name;
+    return "none";
+}
+
+/* When a process's device memory is no longer in use is told by its end alone. */
+static shuf_status check_watchable(const struct shuf__session *session, struct shuf__error *error)
+{
+    if (session->peer.pid > 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_DENIED,
+                      "transport cuda-fd, cuda-ipc: this process is in a PID namespace that the "
+                      "daemon does not see, expected one that it can watch");
+}
+
+static bool read_namespace(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/ns/pid", (long)pid);
+    ssize_t length = readlink(path, name, size - 1);
+    if (length < 0)
+        return false;
+    name[length] = '\0';
+    return true;
+}
+
+/* The driver finds an exporter by its PID and trusts whoever knows the handle, so it is open to
+ * those alone who could write to the daemon's memory anyway. */
+static shuf_status check_same_user(const struct shuf__session *session, struct shuf__error *error)
+{
+    char own[64], its[64];
+    if (session->peer.uid != geteuid())
+        return shuf__fail(error, SHUF_DENIED,
+                          "transport cuda-ipc: uid %ld, expected the daemon's own, %ld (cuda-fd "
+                          "crosses users)",
+                          (long)session->peer.uid, (long)geteuid());
+    if (check_watchable(session, error))
+        return error->status;
+    if (!read_namespace(getpid(), own, sizeof own) ||
+        !read_namespace(session->peer.pid, its, sizeof its) || strcmp(own, its) != 0)
+        return shuf__fail(error, SHUF_DENIED,
+                          "transport cuda-ipc: this process is in another PID namespace, expected "
+                          "the daemon's own (cuda-fd crosses namespaces)");
+    return SHUF_OK;
+}
+
+static bool accepts(const Shuf__Permute *request, Shuf__Transport transport)
+{
+    for (size_t i = 0; i < request->n_accept; i++)
+        if (request->accept[i] == transport)
+            return true;
+    return false;
+}
+
+static bool wants_values(const Shuf__Permute *request)
+{
+    for (size_t i = 0; i < request->n_accept; i++)
+        if (request->accept[i] != SHUF__TRANSPORT__TRANSPORT_NONE)
+            return true;
+    return false;
+}
+
+static shuf_status none_of_them(const struct shuf__backend *backend, const Shuf__Permute *request,
+                                struct shuf__error *error)
+{
+    char asked[64] = "", has[64] = "";
+    for (int i = 0; i < TRANSPORTS; i++) {
+        char *list = accepts(request, table[i].transport) ? asked : NULL;
+        if (table[i].kind == SHUF__MEMORY_KINDS || backend->ops->makes[table[i].kind])
+            list = has;
+        if (list)
+            snprintf(list + strlen(list), sizeof asked - strlen(list), "%s%s", *list ? ", " : "",
+                     table[i].name);
+    }
+    return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
+                      *asked ? asked : "(unknown)", backend->ops->name, has);
+}
+
+shuf_status shuf__transport_pick(const struct shuf__session *session,
+                                 const struct shuf__backend *backend, const Shuf__Permute *request,
+                                 Shuf__Transport *transport, enum shuf__memory *kind,
+                                 struct shuf__error *error)
+{
+    bool refused = false;
+    *transport = SHUF__TRANSPORT__TRANSPORT_NONE;
+    *kind = backend->ops->own;
+    if (!wants_values(request))
+        return SHUF_OK;
+    for (int i = 0; i < TRANSPORTS; i++) {
+        bool any = table[i].kind == SHUF__MEMORY_KINDS;
+        if (!accepts(request, table[i].transport) || (!any && !backend->ops->makes[table[i].kind]))
+            continue;
+        if (table[i].may && table[i].may(session, error)) {
+            refused = true;
+            continue;
+        }
+        *transport = table[i].transport;
+        *kind = any ? backend->ops->own : table[i].kind;
+        return SHUF_OK;
+    }
+    return refused ? error->status : none_of_them(backend, request, error);
+}
