@@ -96,7 +96,9 @@ struct shuf__backend_ops {
     shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
                           struct shuf__block *block, struct shuf__error *error);
     /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells
-     * whether it is complete, and then *device_ns what the device needed for it. */
+     * whether it is complete, and then *device_ns what the device needed for it: measured by the
+     * device itself; of a quick job by the host's clock, from the launch until it was seen to be
+     * done. After a failure nothing is under way. */
     shuf_status (*wait)(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
                         uint64_t *device_ns, struct shuf__error *error);
     /* After a launch into a block of CUDA_IPC: a cudaIpcEventHandle_t of an event that lies behind
@@ -125,6 +127,9 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
 
 /* The compiled-in backends, best first; NULL past the end. */
 const struct shuf__backend_ops *shuf__backend_at(unsigned index);
+
+/* Whether the job is quick on such a backend: ops->quick. */
+bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job);
 
 /* launch, and waits until it is done. */
 shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,

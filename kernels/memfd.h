@@ -16,6 +16,10 @@
 
 #include "backend.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* All zeros. Pages are the kernel's to give when they are first touched: whether there are
  * enough is the caller's to ask first. Fails with SHUF_NO_MEMORY or SHUF_IO. */
 shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
@@ -26,5 +30,9 @@ int shuf__memfd_share(const struct shuf__block *block);
 
 /* No other process has it open or mapped. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CPU's inner loops. lanes.c is compiled once for each instruction set and
- * exports one of these tables each time; cpu.c picks the best that runs here.
+ * exports one of these tables each time; variants.c picks the best that runs here.
  *
  * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
  * in 64 ("wide").

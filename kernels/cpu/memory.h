@@ -10,7 +10,15 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Bytes. Fails with SHUF_IO where /proc/meminfo does not tell. */
 shuf_status shuf__cpu_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

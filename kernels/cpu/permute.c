@@ -234,6 +234,17 @@ static void each_row_by_all_threads(struct work *work, int threads)
     }
 }
 
+/* A team costs more to wake than a small job to do, even a team of one. */
+static void all_by_this_thread(struct work *work)
+{
+    struct tile tile;
+    for (uint64_t index = 0; index < work->job->rows && !is_cancelled(work); index++) {
+        struct row row;
+        begin_row(work, &row, index);
+        join_row(work, &row, &tile);
+    }
+}
+
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out)
 {
@@ -247,7 +258,9 @@ bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struc
     work.tiles = ((UINT64_C(1) << work.bits) + TILE - 1) / TILE;
     atomic_init(&work.cancelled, false);
     uint64_t share = work.whole ? (job->count + TILE - 1) / TILE : work.tiles;
-    if (job->rows > 1 && (share == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
+    if (threads == 1)
+        all_by_this_thread(&work);
+    else if (job->rows > 1 && (share == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
         each_row_by_one_thread(&work, threads);
     else
         each_row_by_all_threads(&work, share < (uint64_t)threads ? (int)share : threads);

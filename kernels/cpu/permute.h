@@ -8,7 +8,8 @@
 #include "backend.h"
 #include "lanes.h"
 
-/* Writes rows * count values to `out`; false when the job was cancelled. */
+/* Writes rows * count values to `out`; false when the job was cancelled. With one thread, that is
+ * the caller's. */
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bijections as the GPU runs them: the same numbers as the inline C in
- * shuf/, arranged for 32-bit registers and `items` values a thread.
+ * shuf/, arranged for 32-bit registers and a few values a thread side by side.
  *
  * A bijection here is a struct made on the host from n, and
  * evaluate(key, x): x[i] = f(x[i]), the row's 24 key words being in shared
@@ -54,11 +54,12 @@ template <typename Word_, bool Odd> struct Philox24 {
         right = Odd ? __funnelshift_l(right * right_to_top, lo, 1) : lo;
     }
 
-    __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[tuning::items]) const
+    template <int Items>
+    __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[Items]) const
     {
-        uint32_t left[tuning::items], right[tuning::items];
+        uint32_t left[Items], right[Items];
 #pragma unroll
-        for (int i = 0; i < tuning::items; i++) {
+        for (int i = 0; i < Items; i++) {
             left[i] = static_cast<uint32_t>(x[i] >> right_bits);
             right[i] = static_cast<uint32_t>(x[i]) & right_mask;
         }
@@ -66,11 +67,11 @@ template <typename Word_, bool Odd> struct Philox24 {
         for (int r = 0; r < SHUF_PHILOX24_ROUNDS; r++) {
             uint32_t k = key[r];
 #pragma unroll
-            for (int i = 0; i < tuning::items; i++)
+            for (int i = 0; i < Items; i++)
                 round(k, left[i], right[i]);
         }
 #pragma unroll
-        for (int i = 0; i < tuning::items; i++)
+        for (int i = 0; i < Items; i++)
             x[i] = static_cast<Word>(left[i]) << right_bits | (right[i] & right_mask);
     }
 };
@@ -84,12 +85,13 @@ template <typename Word_> struct Lcg {
     {
     }
 
-    __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[tuning::items]) const
+    template <int Items>
+    __device__ __forceinline__ void evaluate(const uint32_t *key, Word (&x)[Items]) const
     {
         Word a = static_cast<Word>(uint64_t{key[1]} << 32 | key[0] | 1);
         Word c = static_cast<Word>(uint64_t{key[3]} << 32 | key[2]);
 #pragma unroll
-        for (int i = 0; i < tuning::items; i++)
+        for (int i = 0; i < Items; i++)
             x[i] = (a * x[i] + c) & mask;
     }
 };

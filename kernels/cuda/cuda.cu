@@ -1,53 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA backend: one device, one stream, results in device memory. All that
- * the vtable asks for except the kernels, which permute.cu has.
+ * The CUDA backend: one device, one stream. Opening and closing, fingerprints,
+ * reading; the rest of the vtable is in memory.cu and launch.cu.
  */
-#include "permute.cuh"
+#include "cuda.cuh"
 
-#include <cinttypes>
+#include "tuning.cuh"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+namespace shuf
+{
+
 namespace
 {
-
-/* Bytes that freed results may leave in the driver's pool: a small request then
- * costs no trip to the driver, a large result is given back at once. */
-constexpr uint64_t pool_keeps = 64 << 20;
-
-constexpr size_t bounce_bytes = 256 << 10;
-
-struct Cuda {
-    shuf__backend base; /* first, so that one pointer serves for both */
-    int device;
-    int sm_count;
-    cudaStream_t stream;
-    cudaEvent_t start, stop;
-    shuf::Scratch scratch;
-    unsigned long long *sum; /* device memory */
-    void *bounce;            /* pinned: what the driver can copy to at full speed */
-};
-
-Cuda *cuda_of(shuf__backend *backend)
-{
-    return reinterpret_cast<Cuda *>(backend);
-}
-
-shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
-{
-    shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
-    return shuf__fail(error, status, "cuda: %s: %s", what, cudaGetErrorString(e));
-}
-
-/* Runs the call unless an earlier one failed, and keeps the first failure. */
-#define STEP(e, what, call)                                      \
-    do {                                                         \
-        if ((e) == cudaSuccess && ((e) = (call)) != cudaSuccess) \
-            fail(error, (e), (what));                            \
-    } while (0)
 
 void format_uuid(const cudaUUID_t &uuid, char *text, size_t size)
 {
@@ -72,7 +41,7 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
         return fail(error, e, "counting devices");
     for (int i = 0; i < count; i++) {
         char uuid[64], ordinal[16];
-        STEP(e, "reading a device's properties", cudaGetDeviceProperties(properties, i));
+        SHUF__STEP(e, "reading a device's properties", cudaGetDeviceProperties(properties, i));
         if (e != cudaSuccess)
             return error->status;
         format_uuid(properties->uuid, uuid, sizeof uuid);
@@ -90,10 +59,15 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
 void cuda_close(shuf__backend *backend)
 {
     Cuda *cuda = cuda_of(backend);
-    cudaSetDevice(cuda->device);
-    shuf::scratch_free(&cuda->scratch);
+    use_device(cuda);
+    if (cuda->stream)
+        cudaStreamSynchronize(cuda->stream);
+    scratch_free(&cuda->scratch);
+    bounce_free(&cuda->bounce);
+    cudaFree(cuda->launched.temporary);
+    cudaFree(cuda->staging);
     cudaFree(cuda->sum);
-    cudaFreeHost(cuda->bounce);
+    cudaFreeHost(const_cast<uint64_t *>(cuda->word));
     if (cuda->start)
         cudaEventDestroy(cuda->start);
     if (cuda->stop)
@@ -103,28 +77,48 @@ void cuda_close(shuf__backend *backend)
     delete cuda;
 }
 
+/* Ticket 0 is no job's. */
+cudaError_t make_word(Cuda *cuda)
+{
+    void *word = nullptr, *there = nullptr;
+    cudaError_t e = cudaHostAlloc(&word, sizeof *cuda->word, cudaHostAllocMapped);
+    cuda->word = static_cast<volatile uint64_t *>(word);
+    if (e == cudaSuccess)
+        e = cudaHostGetDevicePointer(&there, word, 0);
+    cuda->word_there = static_cast<uint64_t *>(there);
+    if (e == cudaSuccess)
+        *cuda->word = 0;
+    return e;
+}
+
 cudaError_t acquire(Cuda *cuda, shuf__error *error)
 {
     cudaError_t e = cudaSuccess;
-    cudaMemPool_t pool = nullptr;
-    uint64_t keeps = pool_keeps;
-    STEP(e, "choosing the device", cudaSetDevice(cuda->device));
-    STEP(e, "creating a stream", cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking));
-    STEP(e, "creating an event", cudaEventCreate(&cuda->start));
-    STEP(e, "creating an event", cudaEventCreate(&cuda->stop));
-    STEP(e, "allocating scratch memory", shuf::scratch_make(&cuda->scratch));
-    STEP(e, "allocating scratch memory", cudaMalloc(&cuda->sum, sizeof *cuda->sum));
-    STEP(e, "allocating pinned memory", cudaMallocHost(&cuda->bounce, bounce_bytes));
-    STEP(e, "finding the memory pool", cudaDeviceGetDefaultMemPool(&pool, cuda->device));
-    STEP(e, "setting up the memory pool",
-         cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keeps));
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    SHUF__STEP(e, "creating a stream",
+               cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking));
+    SHUF__STEP(e, "creating an event", cudaEventCreate(&cuda->start));
+    SHUF__STEP(e, "creating an event",
+               cudaEventCreateWithFlags(&cuda->stop, cudaEventBlockingSync));
+    SHUF__STEP(e, "allocating scratch memory", scratch_make(&cuda->scratch));
+    SHUF__STEP(e, "allocating scratch memory", cudaMalloc(&cuda->sum, sizeof *cuda->sum));
+    SHUF__STEP(e, "allocating scratch memory", cudaMalloc(&cuda->staging, staging_bytes));
+    SHUF__STEP(e, "allocating pinned memory", bounce_make(&cuda->bounce));
+    SHUF__STEP(e, "allocating pinned memory", make_word(cuda));
+    SHUF__STEP(e, "loading the kernels", quick_load());
     return e;
+}
+
+shuf_status set_up(Cuda *cuda, shuf__error *error)
+{
+    if (shuf__lanes_choose(nullptr, &cuda->lanes, error) || acquire(cuda, error) != cudaSuccess)
+        return error->status;
+    return driver_find(&cuda->driver, error);
 }
 
 shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **backend,
                       shuf__error *error)
 {
-    (void)threads;
     int index = 0;
     cudaDeviceProp properties;
     if (find_device(device, &index, &properties, error))
@@ -135,9 +129,10 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
     cuda->base.ops = &shuf__cuda_ops;
     cuda->device = index;
     cuda->sm_count = properties.multiProcessorCount;
+    cuda->threads = shuf__host_threads(threads);
     snprintf(cuda->base.device, sizeof cuda->base.device, "%.127s", properties.name);
     format_uuid(properties.uuid, cuda->base.device_id, sizeof cuda->base.device_id);
-    if (acquire(cuda, error) != cudaSuccess) {
+    if (set_up(cuda, error)) {
         cuda_close(&cuda->base);
         return error->status;
     }
@@ -145,100 +140,25 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
     return SHUF_OK;
 }
 
-/* What the driver has free, and what it keeps in the pool for us. */
-shuf_status cuda_memory(shuf__backend *backend, uint64_t *available, uint64_t *total,
-                        shuf__error *error)
-{
-    Cuda *cuda = cuda_of(backend);
-    size_t free_bytes = 0, all_bytes = 0;
-    uint64_t reserved = 0, used = 0;
-    cudaMemPool_t pool = nullptr;
-    cudaError_t e = cudaSuccess;
-    STEP(e, "choosing the device", cudaSetDevice(cuda->device));
-    STEP(e, "asking for free memory", cudaMemGetInfo(&free_bytes, &all_bytes));
-    STEP(e, "finding the memory pool", cudaDeviceGetDefaultMemPool(&pool, cuda->device));
-    STEP(e, "asking the memory pool",
-         cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-    STEP(e, "asking the memory pool",
-         cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
-    *available = free_bytes + (reserved - used);
-    *total = all_bytes;
-    return e == cudaSuccess ? SHUF_OK : error->status;
-}
-
-shuf_status cuda_alloc(shuf__backend *backend, uint64_t bytes, shuf__block *block,
-                       shuf__error *error)
-{
-    Cuda *cuda = cuda_of(backend);
-    void *memory = nullptr;
-    *block = shuf__block{};
-    if (bytes == 0)
-        return SHUF_OK;
-    cudaError_t e = cudaSetDevice(cuda->device);
-    if (e == cudaSuccess)
-        e = cudaMallocAsync(&memory, bytes, cuda->stream);
-    if (e == cudaErrorMemoryAllocation) {
-        uint64_t available, total;
-        cudaGetLastError(); /* not sticky: the next call must not see it */
-        if (cuda_memory(backend, &available, &total, error))
-            return error->status;
-        return shuf__fail(error, SHUF_NO_MEMORY,
-                          "result of %" PRIu64 " bytes: %" PRIu64
-                          " bytes of device memory are available",
-                          bytes, available);
-    }
-    if (e != cudaSuccess)
-        return fail(error, e, "allocating the result");
-    block->memory = memory;
-    block->bytes = bytes;
-    return SHUF_OK;
-}
-
-void cuda_free(shuf__backend *backend, shuf__block *block)
-{
-    Cuda *cuda = cuda_of(backend);
-    if (block->memory && cudaSetDevice(cuda->device) == cudaSuccess) {
-        cudaFreeAsync(block->memory, cuda->stream);
-        cudaStreamSynchronize(cuda->stream); /* the pool gives back at a synchronisation */
-    }
-    *block = shuf__block{};
-}
-
-shuf_status cuda_permute(shuf__backend *backend, const shuf__job *job, shuf__block *block,
-                         uint64_t *device_ns, shuf__error *error)
-{
-    Cuda *cuda = cuda_of(backend);
-    bool cancelled = false;
-    float ms = 0;
-    cudaError_t e = cudaSuccess;
-    STEP(e, "choosing the device", cudaSetDevice(cuda->device));
-    STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    STEP(e, "launching permute",
-         shuf::permute_async(cuda->scratch, *job, block->memory, cuda->stream, &cancelled));
-    STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
-    STEP(e, "running permute", cudaEventSynchronize(cuda->stop));
-    STEP(e, "reading the time", cudaEventElapsedTime(&ms, cuda->start, cuda->stop));
-    if (e != cudaSuccess)
-        return error->status;
-    if (cancelled)
-        return shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
-    *device_ns = static_cast<uint64_t>(static_cast<double>(ms) * 1e6);
-    return SHUF_OK;
-}
-
 shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, unsigned width,
                              uint64_t values, uint64_t *fingerprint, shuf__error *error)
 {
     Cuda *cuda = cuda_of(backend);
-    unsigned long long *host = static_cast<unsigned long long *>(cuda->bounce);
+    auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
     cudaError_t e = cudaSuccess;
-    STEP(e, "choosing the device", cudaSetDevice(cuda->device));
-    STEP(e, "launching the fingerprint",
-         shuf::fingerprint_async(block->memory, width, values, cuda->sm_count, cuda->sum,
-                                 cuda->stream));
-    STEP(e, "copying the fingerprint",
-         cudaMemcpyAsync(host, cuda->sum, sizeof *host, cudaMemcpyDeviceToHost, cuda->stream));
-    STEP(e, "computing the fingerprint", cudaStreamSynchronize(cuda->stream));
+    if (block->kind == SHUF__MEMORY_MEMFD) {
+        *fingerprint =
+            shuf__host_fingerprint(cuda->lanes, cuda->threads, block->host, width, values);
+        return SHUF_OK;
+    }
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    SHUF__STEP(
+        e, "launching the fingerprint",
+        fingerprint_async(block->memory, width, values, cuda->sm_count, cuda->sum, cuda->stream));
+    SHUF__STEP(
+        e, "copying the fingerprint",
+        cudaMemcpyAsync(host, cuda->sum, sizeof *host, cudaMemcpyDeviceToHost, cuda->stream));
+    SHUF__STEP(e, "computing the fingerprint", cudaStreamSynchronize(cuda->stream));
     *fingerprint = *host;
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
@@ -248,22 +168,56 @@ shuf_status cuda_read(shuf__backend *backend, const shuf__block *block, uint64_t
 {
     Cuda *cuda = cuda_of(backend);
     const char *from = static_cast<const char *>(block->memory) + offset;
+    Copy copy = {from, static_cast<char *>(out), bytes, 0, 0};
     cudaError_t e = cudaSuccess;
-    STEP(e, "choosing the device", cudaSetDevice(cuda->device));
-    for (uint64_t done = 0; done < bytes && e == cudaSuccess; done += bounce_bytes) {
-        size_t part = bytes - done < bounce_bytes ? bytes - done : bounce_bytes;
-        STEP(
-            e, "copying the result",
-            cudaMemcpyAsync(cuda->bounce, from + done, part, cudaMemcpyDeviceToHost, cuda->stream));
-        STEP(e, "copying the result", cudaStreamSynchronize(cuda->stream));
-        memcpy(static_cast<char *>(out) + done, cuda->bounce, part);
+    bool taken = false;
+    if (block->kind == SHUF__MEMORY_MEMFD) {
+        if (bytes)
+            memcpy(out, from, bytes);
+        return SHUF_OK;
     }
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    while (e == cudaSuccess && !is_complete(copy))
+        SHUF__STEP(e, "copying the result",
+                   copy_piece(cuda->bounce, &copy, cuda->threads, cuda->stream, forever, &taken));
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
 } // namespace
 
+cudaError_t use_device(const Cuda *cuda)
+{
+    static thread_local int chosen = -1;
+    if (chosen == cuda->device)
+        return cudaSuccess;
+    cudaError_t e = cudaSetDevice(cuda->device);
+    if (e == cudaSuccess)
+        chosen = cuda->device;
+    return e;
+}
+
+shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
+{
+    shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
+    cudaGetLastError();
+    return shuf__fail(error, status, "cuda: %s: %s", what, cudaGetErrorString(e));
+}
+
+} // namespace shuf
+
 extern const shuf__backend_ops shuf__cuda_ops = {
-    "cuda",    cuda_open,    cuda_close,       cuda_memory, cuda_alloc,
-    cuda_free, cuda_permute, cuda_fingerprint, cuda_read,
+    "cuda",
+    {true, true, true}, /* every kind */
+    SHUF__MEMORY_CUDA_FD,
+    shuf::tuning::tile,
+    shuf::cuda_open,
+    shuf::cuda_close,
+    shuf::cuda_memory,
+    shuf::cuda_alloc,
+    shuf::cuda_free,
+    shuf::cuda_launch,
+    shuf::cuda_wait,
+    shuf::cuda_event,
+    shuf::cuda_fingerprint,
+    shuf::cuda_read,
 };

@@ -10,8 +10,8 @@
  */
 #include "permute.cuh"
 
-#include "bijection.cuh"
 #include "shuf/fingerprint.h"
+#include "tile.cuh"
 
 #include <cub/agent/single_pass_scan_operators.cuh>
 #include <cub/block/block_reduce.cuh>
@@ -30,19 +30,6 @@ constexpr int warps = tuning::threads / 32;
 using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
 using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
-
-/* What all blocks of a launch share. */
-struct Launch {
-    uint64_t n, count, offset, stride, last; /* last: offset + (count - 1) * stride, may pass n */
-    uint64_t tiles;                          /* of a row */
-    uint64_t first_tile, first_row;          /* where this launch starts */
-    uint64_t domain;                         /* 2^B */
-    uint32_t step, step_magic;               /* min(stride, tile), ceil(2^32 / step) */
-    uint32_t key[key_words];                 /* of the only row; of many they are in memory */
-    const uint32_t *keys;                    /* NULL: use key */
-    const uint64_t *base_in;
-    uint64_t *base_out;
-};
 
 /* The key words of `rows` rows, and every tile's state before the scan. */
 template <shuf_purpose Purpose>
@@ -66,52 +53,6 @@ __device__ __forceinline__ void load_key(const Launch &launch, uint64_t row, uin
     __syncthreads();
 }
 
-/* Which of the ranks 0, 1, ... of a tile whose first value stands at `position`
- * were asked for: `first`, first + step, ... before `end`, and the first one's
- * index in the row. A stride of a tile or more hits once at most. */
-struct Hits {
-    uint32_t first, end;
-    uint64_t index;
-
-    __device__ __forceinline__ Hits(const Launch &l, uint64_t position, uint32_t kept)
-    {
-        index = position <= l.offset ? 0 : (position - l.offset + l.stride - 1) / l.stride;
-        uint64_t from = l.offset + index * l.stride;
-        uint64_t stop = l.last + 1 < position + kept ? l.last + 1 : position + kept;
-        first = from < stop ? static_cast<uint32_t>(from - position) : 0;
-        end = from < stop ? static_cast<uint32_t>(stop - position) : 0;
-    }
-};
-
-/* Rank of each of this thread's values among the tile's kept ones. Values are
- * striped over the warp (item i of lane j is number 32 * i + j), so one ballot
- * ranks 32 of them and the stores of a warp fall side by side. */
-template <typename Word>
-__device__ __forceinline__ uint32_t rank_kept(const Word (&x)[items], Word n,
-                                              uint32_t (&rank)[items], uint32_t *warp_kept)
-{
-    uint32_t lanes_before = (1u << (threadIdx.x % 32)) - 1, kept = 0;
-#pragma unroll
-    for (int i = 0; i < items; i++) {
-        uint32_t ballot = __ballot_sync(0xffffffffu, x[i] < n);
-        rank[i] = kept + __popc(ballot & lanes_before);
-        kept += __popc(ballot);
-    }
-    if (threadIdx.x % 32 == 0)
-        warp_kept[threadIdx.x / 32] = kept;
-    __syncthreads();
-    uint32_t before = 0, total = 0;
-#pragma unroll
-    for (int w = 0; w < warps; w++) {
-        before += w < static_cast<int>(threadIdx.x / 32) ? warp_kept[w] : 0;
-        total += warp_kept[w];
-    }
-#pragma unroll
-    for (int i = 0; i < items; i++)
-        rank[i] += before;
-    return total;
-}
-
 /* Called by the first warp: kept values in this launch before this tile. */
 __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage &storage,
                                           const Launch &launch, uint32_t kept, uint32_t *prefix)
@@ -126,29 +67,6 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
         *prefix = exclusive;
         if (blockIdx.x == gridDim.x - 1 && launch.base_out)
             *launch.base_out = (launch.base_in ? *launch.base_in : 0) + exclusive + kept;
-    }
-}
-
-template <bool Strided, typename Word, typename Out>
-__device__ __forceinline__ void store(const Launch &launch, uint64_t position, uint32_t kept,
-                                      const Word (&x)[items], const uint32_t (&rank)[items],
-                                      Out *row_out)
-{
-    Hits hits(launch, position, kept);
-    Out *out = row_out + hits.index;
-#pragma unroll
-    for (int i = 0; i < items; i++) {
-        uint32_t ahead = rank[i] - hits.first; /* wraps to a large number before the first */
-        bool wanted =
-            x[i] < static_cast<Word>(launch.n) && rank[i] >= hits.first && rank[i] < hits.end;
-        if constexpr (Strided) {
-            /* exact, as ahead * step < 2^32 wherever it counts */
-            uint32_t quotient = __umulhi(ahead, launch.step_magic);
-            if (wanted && quotient * launch.step == ahead)
-                out[quotient] = static_cast<Out>(x[i]);
-        } else if (wanted) {
-            out[ahead] = static_cast<Out>(x[i]);
-        }
     }
 }
 
@@ -178,7 +96,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
         for (int i = 0; i < items; i++)
             x[i] = start + 32 * i < launch.domain ? x[i] : static_cast<Word>(launch.n);
     }
-    uint32_t kept = rank_kept(x, static_cast<Word>(launch.n), rank, warp_kept);
+    uint32_t kept = rank_kept<warps>(x, static_cast<Word>(launch.n), rank, warp_kept, warps);
     if (threadIdx.x < 32)
         look_back(state, storage, launch, kept, &prefix);
     __syncthreads();
@@ -216,6 +134,13 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
             row_out[i * tuning::threads] = static_cast<Out>(x[i]);
 }
 
+/* A job of several launches takes long enough to leave the core to others. */
+cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
+{
+    cudaError_t e = cudaEventRecord(scratch.turn, stream);
+    return e == cudaSuccess ? cudaEventSynchronize(scratch.turn) : e;
+}
+
 /* One job with its types chosen. */
 template <typename Bijection, typename Out> struct Run {
     const Scratch &scratch;
@@ -223,28 +148,16 @@ template <typename Bijection, typename Out> struct Run {
     Bijection f;
     Out *out;
     cudaStream_t stream;
-    Launch launch{};
+    Launch launch;
     bool whole;
 
     Run(const Scratch &scratch_, const shuf__job &job_, void *out_, cudaStream_t stream_)
-        : scratch(scratch_), job(job_), f(job_.n), out(static_cast<Out *>(out_)), stream(stream_)
+        : scratch(scratch_), job(job_), f(job_.n), out(static_cast<Out *>(out_)), stream(stream_),
+          launch(make_launch(job_, Bijection::purpose))
     {
-        launch.n = job.n;
-        launch.count = job.count;
-        launch.offset = job.offset;
-        launch.stride = job.stride;
-        launch.last = job.offset + (job.count - 1) * job.stride;
-        launch.domain = uint64_t{1} << shuf_domain_bits(job.n);
-        launch.step = static_cast<uint32_t>(job.stride < tile ? job.stride : tile);
-        launch.step_magic =
-            static_cast<uint32_t>(((uint64_t{1} << 32) + launch.step - 1) / launch.step);
         whole = job.n == launch.domain;
         uint64_t inputs = whole ? job.count : launch.domain;
         launch.tiles = (inputs + tile - 1) / tile;
-        if (job.rows == 1)
-            for (int block = 0; block < key_words / 8; block++)
-                shuf_key_words(job.seed, job.epoch, Bijection::purpose, block,
-                               launch.key + 8 * block);
     }
 
     void begin(uint64_t rows, int tiles, TileState state)
@@ -302,7 +215,7 @@ template <typename Bijection, typename Out> struct Run {
             e = cudaMemcpyAsync(scratch.progress, launch.base_out, sizeof *scratch.progress,
                                 cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess)
-            e = cudaStreamSynchronize(stream);
+            e = sleep_until_done(scratch, stream);
         *complete = !whole && job.rows == 1 && *scratch.progress > launch.last;
         *cancelled = job.cancelled && job.cancelled(job.cancel_context);
         return e;
@@ -378,7 +291,7 @@ static cudaError_t row_by_row(const Scratch &scratch, const shuf__job &job, void
         e = permute_async(scratch, one, static_cast<char *>(out) + row * job.count * job.width,
                           stream, cancelled);
         if (e == cudaSuccess)
-            e = cudaStreamSynchronize(stream);
+            e = sleep_until_done(scratch, stream);
         *cancelled = *cancelled || (job.cancelled && job.cancelled(job.cancel_context));
     }
     return e;
@@ -441,6 +354,9 @@ cudaError_t scratch_make(Scratch *scratch)
         e = cudaMalloc(&scratch->base, 2 * sizeof *scratch->base);
     if (e == cudaSuccess)
         e = cudaMallocHost(&scratch->progress, sizeof *scratch->progress);
+    if (e == cudaSuccess)
+        e = cudaEventCreateWithFlags(&scratch->turn,
+                                     cudaEventBlockingSync | cudaEventDisableTiming);
     if (e != cudaSuccess)
         scratch_free(scratch);
     return e;
@@ -452,6 +368,8 @@ void scratch_free(Scratch *scratch)
     cudaFree(scratch->keys);
     cudaFree(scratch->base);
     cudaFreeHost(scratch->progress);
+    if (scratch->turn)
+        cudaEventDestroy(scratch->turn);
     *scratch = Scratch{};
 }
 

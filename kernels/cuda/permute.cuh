@@ -19,6 +19,7 @@ struct Scratch {
     uint32_t *keys;     /* key words of a launch's rows */
     uint64_t *base;     /* [2]: kept values before a launch, in turns */
     uint64_t *progress; /* pinned host memory: base after the last launch */
+    cudaEvent_t turn;   /* between two launches; who waits for it sleeps */
 };
 
 cudaError_t scratch_make(Scratch *scratch);

@@ -22,6 +22,10 @@ constexpr int blocks_per_sm = 3;    /* bounds the registers a thread may have */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
+/* A job of one tile: more threads with fewer values each, since only latency counts. */
+constexpr int quick_threads = 1024;
+constexpr int quick_items = tile / quick_threads;
+
 constexpr int reduce_threads = 256;
 constexpr int reduce_blocks_per_sm = 8;
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See host.h.
+ */
+#include "host.h"
+
+#include "memfd.h"
+#include "memory.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <string.h>
+
+int shuf__host_threads(unsigned asked)
+{
+    return asked ? (int)asked : omp_get_max_threads();
+}
+
+shuf_status shuf__host_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error)
+{
+    uint64_t available = 0, total;
+    *block = (struct shuf__block){.fd = -1};
+    if (bytes && shuf__cpu_memory(&available, &total, error))
+        return error->status;
+    if (bytes > available)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "result of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
+                          bytes, available);
+    return shuf__memfd_alloc(bytes, block, error);
+}
+
+static uint64_t part_of_fingerprint(const struct shuf__lanes *lanes, const void *values,
+                                    unsigned width, uint64_t first, size_t count)
+{
+    if (width == 4)
+        return lanes->fingerprint_narrow((const uint32_t *)values + first, count, first);
+    return lanes->fingerprint_wide((const uint64_t *)values + first, count, first);
+}
+
+/* The smallest work does not wake a team, here and below. */
+uint64_t shuf__host_fingerprint(const struct shuf__lanes *lanes, int threads, const void *values,
+                                unsigned width, uint64_t count)
+{
+    enum { PART = 1 << 16 };
+    uint64_t parts = (count + PART - 1) / PART, sum = 0;
+    if (parts <= 1)
+        return part_of_fingerprint(lanes, values, width, 0, count);
+#pragma omp parallel for num_threads(threads) reduction(+ : sum)
+    for (uint64_t part = 0; part < parts; part++) {
+        uint64_t first = part * PART;
+        size_t size = count - first < PART ? count - first : PART;
+        sum += part_of_fingerprint(lanes, values, width, first, size);
+    }
+    return sum;
+}
+
+void shuf__host_copy(int threads, void *to, const void *from, size_t bytes)
+{
+    enum { PART = 256 << 10 };
+    size_t parts = (bytes + PART - 1) / PART;
+    if (parts <= 1) {
+        memcpy(to, from, bytes);
+        return;
+    }
+#pragma omp parallel for num_threads(threads)
+    for (size_t part = 0; part < parts; part++) {
+        size_t first = part * PART, size = bytes - first < PART ? bytes - first : PART;
+        memcpy((char *)to + first, (const char *)from + first, size);
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the CPU does with blocks in host memory, whichever backend filled them.
+ */
+#ifndef SHUF__CPU_HOST_H
+#define SHUF__CPU_HOST_H
+
+#include "backend.h"
+#include "lanes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "scalar", "avx2" or "avx512"; NULL for the best. Fails with SHUF_INVALID for a name that is
+ * unknown, with SHUF_DEVICE where this processor has no such thing. */
+shuf_status shuf__lanes_choose(const char *name, const struct shuf__lanes **lanes,
+                               struct shuf__error *error);
+
+/* 0: all that there are. */
+int shuf__host_threads(unsigned asked);
+
+/* shuf__memfd_alloc(), after asking what is there: the memfd itself would succeed, and the kernel
+ * would kill the daemon when it is filled. */
+shuf_status shuf__host_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
+
+uint64_t shuf__host_fingerprint(const struct shuf__lanes *lanes, int threads, const void *values,
+                                unsigned width, uint64_t count);
+
+/* Threads share the copying, and the page faults of a target that is new. */
+void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

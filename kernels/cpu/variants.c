@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which instruction sets there are, and the best that runs here.
+ */
+#include "host.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+extern const struct shuf__lanes shuf__lanes_scalar;
+
+static bool always(void)
+{
+    return true;
+}
+
+#ifdef SHUF_LANES_X86
+extern const struct shuf__lanes shuf__lanes_avx2, shuf__lanes_avx512;
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+}
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
+}
+#endif
+
+/* Best first. */
+static const struct {
+    const struct shuf__lanes *lanes;
+    bool (*runs_here)(void);
+} variants[] = {
+#ifdef SHUF_LANES_X86
+    {&shuf__lanes_avx512, has_avx512},
+    {&shuf__lanes_avx2, has_avx2},
+#endif
+    {&shuf__lanes_scalar, always},
+};
+
+shuf_status shuf__lanes_choose(const char *name, const struct shuf__lanes **lanes,
+                               struct shuf__error *error)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        bool named = name && strcmp(name, variants[i].lanes->name) == 0;
+        if ((named || !name) && variants[i].runs_here()) {
+            *lanes = variants[i].lanes;
+            return SHUF_OK;
+        }
+        if (named)
+            return shuf__fail(error, SHUF_DEVICE, "backend cpu:%s: this processor has no %s", name,
+                              name);
+    }
+    return shuf__fail(error, SHUF_INVALID,
+                      "backend cpu:%.64s: expected scalar, avx2 or avx512 (x86-64 only)", name);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See driver.cuh.
+ */
+#include "driver.cuh"
+
+namespace shuf
+{
+
+namespace
+{
+
+/* The runtime's own way to libcuda: named otherwise before CUDA 12.5, where it gives the form of
+ * the runtime's version. That is the same for every function of the table. */
+cudaError_t entry_point(const char *symbol, unsigned version, void **function)
+{
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    *function = nullptr;
+#if CUDART_VERSION >= 12050
+    cudaError_t e =
+        cudaGetDriverEntryPointByVersion(symbol, function, version, cudaEnableDefault, &result);
+#else
+    (void)version;
+    cudaError_t e = cudaGetDriverEntryPoint(symbol, function, cudaEnableDefault, &result);
+#endif
+    if (e == cudaSuccess && (result != cudaDriverEntryPointSuccess || !*function))
+        return cudaErrorSymbolNotFound;
+    return e;
+}
+
+} // namespace
+
+shuf_status driver_find(Driver *driver, shuf__error *error)
+{
+    const struct {
+        const char *symbol;
+        unsigned version;
+        void **function;
+    } wanted[] = {
+#define X(symbol, name, version) {#symbol, version, reinterpret_cast<void **>(&driver->name)},
+        SHUF__DRIVER_MAP(X)
+#undef X
+    };
+    for (const auto &each : wanted) {
+        cudaError_t e = entry_point(each.symbol, each.version, each.function);
+        if (e != cudaSuccess) {
+            cudaGetLastError();
+            return shuf__fail(error, SHUF_DEVICE, "cuda: %s in libcuda: %s", each.symbol,
+                              cudaGetErrorString(e));
+        }
+    }
+    return SHUF_OK;
+}
+
+shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *what)
+{
+    const char *text = nullptr;
+    shuf_status status = e == CUDA_ERROR_OUT_OF_MEMORY ? SHUF_NO_MEMORY : SHUF_DEVICE;
+    if (driver.error_string(e, &text) != CUDA_SUCCESS || !text)
+        text = "unknown error";
+    return shuf__fail(error, status, "cuda: %s: %s", what, text);
+}
+
+} // namespace shuf

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions of libcuda that the runtime has no equal for. They are found by
+ * name: a program linked with libcuda would not start where there is no driver.
+ */
+#ifndef SHUF__CUDA_DRIVER_CUH
+#define SHUF__CUDA_DRIVER_CUH
+
+#include "error.h"
+
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
+namespace shuf
+{
+
+/* X(name in libcuda, name here, version of CUDA whose form of it is meant) */
+#define SHUF__DRIVER_MAP(X)                                  \
+    X(cuGetErrorString, error_string, 6000)                  \
+    X(cuMemCreate, create, 10020)                            \
+    X(cuMemRelease, release, 10020)                          \
+    X(cuMemExportToShareableHandle, export_to_handle, 10020) \
+    X(cuMemAddressReserve, reserve, 10020)                   \
+    X(cuMemAddressFree, unreserve, 10020)                    \
+    X(cuMemMap, map, 10020)                                  \
+    X(cuMemUnmap, unmap, 10020)                              \
+    X(cuMemSetAccess, set_access, 10020)
+
+struct Driver {
+#define X(symbol, name, version) PFN_##symbol##_v##version name;
+    SHUF__DRIVER_MAP(X)
+#undef X
+};
+
+shuf_status driver_find(Driver *driver, shuf__error *error);
+
+/* As fail() does for the runtime's errors. */
+shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *what);
+
+} // namespace shuf
+
+#endif

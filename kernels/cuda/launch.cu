@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a job to its values: launched, waited for, and copied where the block is
+ * host memory.
+ *
+ * A quick job is a single kernel whose last act is to write a ticket to a word of
+ * host memory: that is seen sooner than an event behind it would be.
+ */
+#include "cuda.cuh"
+
+#include <cassert>
+#include <cstring>
+
+namespace shuf
+{
+
+namespace
+{
+
+bool is_quick(const shuf__job *job)
+{
+    return job->rows == 1 && shuf__backend_is_quick(&shuf__cuda_ops, job);
+}
+
+/* Nothing is under way any more, and what was allocated for it is free. */
+void end(Cuda *cuda)
+{
+    cudaStreamSynchronize(cuda->stream);
+    cudaFree(cuda->launched.temporary);
+    cuda->launched = Launched{};
+}
+
+/* Into host memory the kernel writes itself: that is little, and saves the copying. */
+shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+                         shuf__error *error)
+{
+    Launched &now = cuda->launched;
+    const bool to_host = block->kind == SHUF__MEMORY_MEMFD;
+    cudaError_t e = cudaSuccess;
+    now.quick = true;
+    now.began_ns = now_ns();
+    if (to_host)
+        now.copy = Copy{cuda->bounce.there, static_cast<char *>(block->memory),
+                        job->count * job->width, 0, 0};
+    const Signal signal = {cuda->word_there, ++cuda->ticket};
+    SHUF__STEP(
+        e, "launching permute",
+        quick_async(*job, to_host ? cuda->bounce.there : block->memory, signal, cuda->stream));
+    return e == cudaSuccess ? SHUF_OK : error->status;
+}
+
+/* Where the kernels shall write. */
+shuf_status find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block, void **out,
+                        shuf__error *error)
+{
+    const uint64_t bytes = job->rows * job->count * job->width;
+    Launched &now = cuda->launched;
+    *out = block->memory;
+    if (block->kind != SHUF__MEMORY_MEMFD)
+        return SHUF_OK;
+    *out = cuda->staging;
+    if (bytes > staging_bytes && device_alloc(cuda, bytes, &now.temporary, error))
+        return error->status;
+    if (now.temporary)
+        *out = now.temporary;
+    now.copy =
+        Copy{static_cast<const char *>(*out), static_cast<char *>(block->memory), bytes, 0, 0};
+    return SHUF_OK;
+}
+
+shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+                         shuf__error *error)
+{
+    bool cancelled = false;
+    void *out;
+    if (find_target(cuda, job, block, &out, error))
+        return error->status;
+    cudaError_t e = cudaSuccess;
+    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
+    SHUF__STEP(e, "launching permute",
+               permute_async(cuda->scratch, *job, out, cuda->stream, &cancelled));
+    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
+    if (e == cudaSuccess && !cancelled)
+        return SHUF_OK;
+    end(cuda);
+    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "permute: cancelled") : error->status;
+}
+
+/* The ticket; or an event after all, when the GPU is at somebody else's work or has failed. */
+cudaError_t await_word(Cuda *cuda, uint64_t until)
+{
+    Launched &now = cuda->launched;
+    const uint64_t awake = now_ns() + spin_ns;
+    cudaError_t e = cudaSuccess;
+    while (__atomic_load_n(cuda->word, __ATOMIC_ACQUIRE) != cuda->ticket && !now.computed) {
+        const uint64_t time = now_ns();
+        if (time < awake && time < until)
+            continue;
+        e = cudaEventRecord(cuda->stop, cuda->stream);
+        if (e == cudaSuccess)
+            e = await(cuda->stop, until, &now.computed);
+        if (e != cudaSuccess || !now.computed)
+            return e;
+    }
+    now.computed = true;
+    now.device_ns = now_ns() - now.began_ns;
+    return e;
+}
+
+cudaError_t await_stop(Cuda *cuda, uint64_t until)
+{
+    Launched &now = cuda->launched;
+    float ms = 0;
+    cudaError_t e = await(cuda->stop, until, &now.computed);
+    if (e == cudaSuccess && now.computed)
+        e = cudaEventElapsedTime(&ms, cuda->start, cuda->stop);
+    now.device_ns = static_cast<uint64_t>(static_cast<double>(ms) * 1e6);
+    return e;
+}
+
+/* Of a quick job the values are in pinned memory as it is. */
+cudaError_t copy_some(Cuda *cuda, uint64_t until)
+{
+    Launched &now = cuda->launched;
+    cudaError_t e = cudaSuccess;
+    bool taken = true;
+    if (now.quick && now.copy.bytes) {
+        memcpy(now.copy.to, cuda->bounce.pieces, now.copy.bytes);
+        now.copy.taken = now.copy.bytes;
+    }
+    while (e == cudaSuccess && taken && !is_complete(now.copy) && !now.cancelled) {
+        e = copy_piece(cuda->bounce, &now.copy, cuda->threads, cuda->stream, until, &taken);
+        now.cancelled = now.is_cancelled && now.is_cancelled(now.cancel_context);
+        taken = taken && now_ns() < until;
+    }
+    return e;
+}
+
+} // namespace
+
+shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
+                        shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    Launched &now = cuda->launched;
+    cudaError_t e = cudaSuccess;
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    if (e != cudaSuccess)
+        return error->status;
+    now = Launched{};
+    now.is_cancelled = job->cancelled;
+    now.cancel_context = job->cancel_context;
+    now.computed = job->count == 0;
+    if (now.computed)
+        return SHUF_OK;
+    return is_quick(job) ? launch_quick(cuda, job, block, error)
+                         : launch_timed(cuda, job, block, error);
+}
+
+shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, uint64_t *device_ns,
+                      shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    Launched &now = cuda->launched;
+    const uint64_t until = deadline(patience_ns);
+    cudaError_t e = cudaSuccess;
+    *done = false;
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    if (!now.computed)
+        SHUF__STEP(e, "running permute",
+                   now.quick ? await_word(cuda, until) : await_stop(cuda, until));
+    if (now.computed)
+        SHUF__STEP(e, "copying the result", copy_some(cuda, until));
+    if (e == cudaSuccess && now.cancelled)
+        shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
+    if (e != cudaSuccess || now.cancelled) {
+        end(cuda);
+        return error->status;
+    }
+    *done = now.computed && is_complete(now.copy);
+    *device_ns = now.device_ns;
+    if (*done && now.temporary)
+        end(cuda);
+    return SHUF_OK;
+}
+
+shuf_status cuda_event(shuf__backend *backend, shuf__block *block, uint8_t handle[SHUF__IPC_HANDLE],
+                       shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    auto event = reinterpret_cast<cudaEvent_t>(block->detail[0]);
+    cudaIpcEventHandle_t made;
+    static_assert(sizeof made == SHUF__IPC_HANDLE, "what backend.h says of it");
+    cudaError_t e = cudaSuccess;
+    assert(block->kind == SHUF__MEMORY_CUDA_IPC);
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    if (!event)
+        SHUF__STEP(
+            e, "creating an event to be shared",
+            cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+    if (e == cudaSuccess)
+        block->detail[0] = reinterpret_cast<uint64_t>(event);
+    SHUF__STEP(e, "recording an event", cudaEventRecord(event, cuda->stream));
+    SHUF__STEP(e, "making an event shareable", cudaIpcGetEventHandle(&made, event));
+    if (e != cudaSuccess)
+        return error->status;
+    memcpy(handle, &made, sizeof made);
+    return SHUF_OK;
+}
+
+} // namespace shuf

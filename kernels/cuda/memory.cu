@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Blocks: one kind of memory each, all of them wiped before anyone can see them,
+ * and each an allocation of its own.
+ */
+#include "cpu/memory.h"
+#include "cuda.cuh"
+#include "memfd.h"
+
+#include <cinttypes>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace shuf
+{
+
+namespace
+{
+
+shuf_status refuse(Cuda *cuda, uint64_t bytes, shuf__error *error)
+{
+    uint64_t available, total;
+    if (cuda_memory(&cuda->base, SHUF__MEMORY_CUDA_FD, &available, &total, error))
+        return error->status;
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "result of %" PRIu64 " bytes: %" PRIu64
+                      " bytes of device memory are available",
+                      bytes, available);
+}
+
+cudaError_t wipe(Cuda *cuda, void *memory, uint64_t bytes)
+{
+    cudaError_t e = cudaMemsetAsync(memory, 0, bytes, cuda->stream);
+    return e == cudaSuccess ? cudaStreamSynchronize(cuda->stream) : e;
+}
+
+/* ---- CUDA_FD ---- */
+
+CUresult map_at(const Cuda *cuda, CUdeviceptr at, uint64_t bytes,
+                CUmemGenericAllocationHandle handle, const CUmemLocation &where)
+{
+    CUmemAccessDesc access{};
+    access.location = where;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CUresult e = cuda->driver.map(at, bytes, 0, handle, 0);
+    if (e == CUDA_SUCCESS && (e = cuda->driver.set_access(at, bytes, &access, 1)) != CUDA_SUCCESS)
+        cuda->driver.unmap(at, bytes);
+    return e;
+}
+
+CUresult map(const Cuda *cuda, CUmemGenericAllocationHandle handle, const CUmemLocation &where,
+             uint64_t bytes, CUdeviceptr *at)
+{
+    CUresult e = cuda->driver.reserve(at, bytes, 0, 0, 0);
+    if (e == CUDA_SUCCESS && (e = map_at(cuda, *at, bytes, handle, where)) != CUDA_SUCCESS)
+        cuda->driver.unreserve(*at, bytes);
+    return e;
+}
+
+void unmap(const Cuda *cuda, CUdeviceptr at, uint64_t bytes)
+{
+    cuda->driver.unmap(at, bytes);
+    cuda->driver.unreserve(at, bytes);
+}
+
+CUresult map_and_export(const Cuda *cuda, CUmemGenericAllocationHandle handle,
+                        const CUmemAllocationProp &properties, uint64_t bytes, shuf__block *block)
+{
+    CUdeviceptr at = 0;
+    int fd = -1;
+    CUresult e = map(cuda, handle, properties.location, bytes, &at);
+    if (e != CUDA_SUCCESS)
+        return e;
+    e = cuda->driver.export_to_handle(&fd, handle, properties.requestedHandleTypes, 0);
+    if (e != CUDA_SUCCESS) {
+        unmap(cuda, at, bytes);
+        return e;
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    block->fd = fd;
+    block->memory = reinterpret_cast<void *>(at);
+    return CUDA_SUCCESS;
+}
+
+/* The mapping and the descriptor hold the memory; the handle is needed no longer than for these. */
+shuf_status make_fd(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
+{
+    CUmemAllocationProp properties{};
+    CUmemGenericAllocationHandle handle = 0;
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = cuda->device;
+    CUresult e = cuda->driver.create(&handle, bytes, &properties, 0);
+    if (e == CUDA_SUCCESS) {
+        e = map_and_export(cuda, handle, properties, bytes, block);
+        cuda->driver.release(handle);
+    }
+    if (e == CUDA_ERROR_OUT_OF_MEMORY)
+        return refuse(cuda, bytes, error);
+    if (e != CUDA_SUCCESS)
+        return driver_fail(cuda->driver, error, e, "allocating memory to be shared");
+    return SHUF_OK;
+}
+
+void unmake_fd(Cuda *cuda, shuf__block *block)
+{
+    unmap(cuda, reinterpret_cast<CUdeviceptr>(block->memory), block->bytes);
+    close(block->fd);
+}
+
+/* ---- CUDA_IPC ---- */
+
+shuf_status make_ipc(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
+{
+    cudaIpcMemHandle_t handle;
+    static_assert(sizeof handle == sizeof block->ipc, "what backend.h says of it");
+    cudaError_t e = cudaMalloc(&block->memory, bytes);
+    if (e == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* not sticky: the next call must not see it */
+        return refuse(cuda, bytes, error);
+    }
+    if (e != cudaSuccess)
+        return fail(error, e, "allocating the result");
+    e = cudaIpcGetMemHandle(&handle, block->memory);
+    if (e != cudaSuccess) {
+        fail(error, e, "making the result shareable");
+        cudaFree(block->memory);
+        return error->status;
+    }
+    memcpy(block->ipc, &handle, sizeof handle);
+    return SHUF_OK;
+}
+
+void unmake_ipc(Cuda *cuda, shuf__block *block)
+{
+    (void)cuda;
+    cudaFree(block->memory);
+}
+
+/* ---- */
+
+const struct {
+    shuf_status (*make)(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error);
+    void (*unmake)(Cuda *cuda, shuf__block *block);
+} kinds[SHUF__MEMORY_KINDS] = {
+    {nullptr, nullptr}, /* MEMFD: not the device's */
+    {make_fd, unmake_fd},
+    {make_ipc, unmake_ipc},
+};
+static_assert(SHUF__MEMORY_CUDA_FD == 1 && SHUF__MEMORY_CUDA_IPC == 2, "the order of the table");
+
+/* What is far too much is refused here, since the driver has other words for it. */
+shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
+{
+    uint64_t available, total;
+    if (cuda_memory(&cuda->base, block->kind, &available, &total, error))
+        return error->status;
+    if (bytes > available)
+        return refuse(cuda, bytes, error);
+    return kinds[block->kind].make(cuda, bytes, block, error);
+}
+
+} // namespace
+
+shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *available,
+                        uint64_t *total, shuf__error *error)
+{
+    size_t free_bytes = 0, all_bytes = 0;
+    cudaError_t e = cudaSuccess;
+    if (kind == SHUF__MEMORY_MEMFD)
+        return shuf__cpu_memory(available, total, error);
+    SHUF__STEP(e, "choosing the device", use_device(cuda_of(backend)));
+    SHUF__STEP(e, "asking for free memory", cudaMemGetInfo(&free_bytes, &all_bytes));
+    *available = free_bytes;
+    *total = all_bytes;
+    return e == cudaSuccess ? SHUF_OK : error->status;
+}
+
+shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes,
+                       shuf__block *block, shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    cudaError_t e = cudaSuccess;
+    if (kind == SHUF__MEMORY_MEMFD)
+        return shuf__host_alloc(bytes, block, error);
+    *block = shuf__block{};
+    block->kind = kind;
+    block->fd = -1;
+    if (bytes == 0)
+        return SHUF_OK;
+    if (make(cuda, bytes, block, error)) {
+        block->memory = nullptr;
+        return error->status;
+    }
+    block->bytes = bytes;
+    SHUF__STEP(e, "wiping the result's memory", wipe(cuda, block->memory, bytes));
+    if (e == cudaSuccess)
+        return SHUF_OK;
+    cuda_free(backend, block);
+    return error->status;
+}
+
+/* After a quick job its kernel may still be on its way out, which unmapping would not wait for. */
+void cuda_free(shuf__backend *backend, shuf__block *block)
+{
+    Cuda *cuda = cuda_of(backend);
+    if (block->kind == SHUF__MEMORY_MEMFD) {
+        shuf__memfd_free(block);
+        return;
+    }
+    if (use_device(cuda) == cudaSuccess)
+        cudaStreamSynchronize(cuda->stream);
+    if (block->detail[0])
+        cudaEventDestroy(reinterpret_cast<cudaEvent_t>(block->detail[0]));
+    if (block->memory)
+        kinds[block->kind].unmake(cuda, block);
+    cudaGetLastError();
+    *block = shuf__block{};
+    block->fd = -1;
+}
+
+shuf_status device_alloc(Cuda *cuda, uint64_t bytes, void **memory, shuf__error *error)
+{
+    cudaError_t e = cudaMalloc(memory, bytes);
+    if (e == cudaErrorMemoryAllocation) {
+        *memory = nullptr;
+        cudaGetLastError();
+        return refuse(cuda, bytes, error);
+    }
+    if (e == cudaSuccess && (e = cudaMemsetAsync(*memory, 0, bytes, cuda->stream)) != cudaSuccess)
+        cudaFree(*memory);
+    if (e == cudaSuccess)
+        return SHUF_OK;
+    *memory = nullptr;
+    return fail(error, e, "allocating memory to compute in");
+}
+
+} // namespace shuf

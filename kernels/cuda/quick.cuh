@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A small job in a single launch of a single block of threads, which says itself
+ * when it is done.
+ */
+#ifndef SHUF__CUDA_QUICK_CUH
+#define SHUF__CUDA_QUICK_CUH
+
+#include "backend.h"
+
+#include <cuda_runtime.h>
+
+namespace shuf
+{
+
+/* `ticket` is written to `word`, pinned memory of the host, when all values are there. */
+struct Signal {
+    uint64_t *word;
+    uint64_t ticket;
+};
+
+/* Queues the job: one row, of a domain of at most tuning::tile. */
+cudaError_t quick_async(const shuf__job &job, void *out, Signal signal, cudaStream_t stream);
+
+/* Loads the kernels, which would otherwise be done for the first job of each form. */
+cudaError_t quick_load();
+
+} // namespace shuf
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernels do with the values of one tile: rank those that are kept, and
+ * give the job those that it asked for.
+ */
+#ifndef SHUF__CUDA_TILE_CUH
+#define SHUF__CUDA_TILE_CUH
+
+#include "backend.h"
+#include "bijection.cuh"
+
+namespace shuf
+{
+
+/* What all blocks of a launch share. */
+struct Launch {
+    uint64_t n, count, offset, stride, last; /* last: offset + (count - 1) * stride, may pass n */
+    uint64_t tiles;                          /* of a row */
+    uint64_t first_tile, first_row;          /* where this launch starts */
+    uint64_t domain;                         /* 2^B */
+    uint32_t step, step_magic;               /* min(stride, tile), ceil(2^32 / step) */
+    uint32_t key[key_words];                 /* of the only row; of many they are in memory */
+    const uint32_t *keys;                    /* NULL: use key */
+    const uint64_t *base_in;
+    uint64_t *base_out;
+};
+
+/* Of the job as a whole; where it starts is for the caller to add. */
+inline Launch make_launch(const shuf__job &job, shuf_purpose purpose)
+{
+    Launch launch{};
+    launch.n = job.n;
+    launch.count = job.count;
+    launch.offset = job.offset;
+    launch.stride = job.stride;
+    launch.last = job.offset + (job.count - 1) * job.stride;
+    launch.domain = uint64_t{1} << shuf_domain_bits(job.n);
+    launch.step = static_cast<uint32_t>(job.stride < tuning::tile ? job.stride : tuning::tile);
+    launch.step_magic =
+        static_cast<uint32_t>(((uint64_t{1} << 32) + launch.step - 1) / launch.step);
+    if (job.rows == 1)
+        for (int block = 0; block < key_words / 8; block++)
+            shuf_key_words(job.seed, job.epoch, purpose, block, launch.key + 8 * block);
+    return launch;
+}
+
+/* Which of the ranks 0, 1, ... of a tile whose first value stands at `position`
+ * were asked for: `first`, first + step, ... before `end`, and the first one's
+ * index in the row. A stride of a tile or more hits once at most. */
+struct Hits {
+    uint32_t first, end;
+    uint64_t index;
+
+    __device__ __forceinline__ Hits(const Launch &l, uint64_t position, uint32_t kept)
+    {
+        index = position <= l.offset ? 0 : (position - l.offset + l.stride - 1) / l.stride;
+        uint64_t from = l.offset + index * l.stride;
+        uint64_t stop = l.last + 1 < position + kept ? l.last + 1 : position + kept;
+        first = from < stop ? static_cast<uint32_t>(from - position) : 0;
+        end = from < stop ? static_cast<uint32_t>(stop - position) : 0;
+    }
+};
+
+/* Rank of each of this thread's values among the tile's kept ones. Values are
+ * striped over the warp (item i of lane j is number 32 * i + j), so one ballot
+ * ranks 32 of them and the stores of a warp fall side by side. */
+template <int MostWarps, typename Word, int Items>
+__device__ __forceinline__ uint32_t rank_kept(const Word (&x)[Items], Word n,
+                                              uint32_t (&rank)[Items], uint32_t *warp_kept,
+                                              int warps)
+{
+    uint32_t lanes_before = (1u << (threadIdx.x % 32)) - 1, kept = 0;
+#pragma unroll
+    for (int i = 0; i < Items; i++) {
+        uint32_t ballot = __ballot_sync(0xffffffffu, x[i] < n);
+        rank[i] = kept + __popc(ballot & lanes_before);
+        kept += __popc(ballot);
+    }
+    if (threadIdx.x % 32 == 0)
+        warp_kept[threadIdx.x / 32] = kept;
+    __syncthreads();
+    uint32_t before = 0, total = 0;
+#pragma unroll
+    for (int w = 0; w < MostWarps; w++) {
+        before += w < static_cast<int>(threadIdx.x / 32) ? warp_kept[w] : 0;
+        total += w < warps ? warp_kept[w] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < Items; i++)
+        rank[i] += before;
+    return total;
+}
+
+template <bool Strided, typename Word, typename Out, int Items>
+__device__ __forceinline__ void store(const Launch &launch, uint64_t position, uint32_t kept,
+                                      const Word (&x)[Items], const uint32_t (&rank)[Items],
+                                      Out *row_out)
+{
+    Hits hits(launch, position, kept);
+    Out *out = row_out + hits.index;
+#pragma unroll
+    for (int i = 0; i < Items; i++) {
+        uint32_t ahead = rank[i] - hits.first; /* wraps to a large number before the first */
+        bool wanted =
+            x[i] < static_cast<Word>(launch.n) && rank[i] >= hits.first && rank[i] < hits.end;
+        if constexpr (Strided) {
+            /* exact, as ahead * step < 2^32 wherever it counts */
+            uint32_t quotient = __umulhi(ahead, launch.step_magic);
+            if (wanted && quotient * launch.step == ahead)
+                out[quotient] = static_cast<Out>(x[i]);
+        } else if (wanted) {
+            out[ahead] = static_cast<Out>(x[i]);
+        }
+    }
+}
+
+} // namespace shuf
+
+#endif
