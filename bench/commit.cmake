@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Writes OUT, a header with the commit of SOURCE, if it has changed.
+cmake_minimum_required(VERSION 3.25)
 execute_process(
   COMMAND git -C ${SOURCE} describe --always --dirty
   OUTPUT_VARIABLE commit

@@ -7,6 +7,7 @@
 #include "commit.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +32,47 @@ static void add_command(struct report *report, int argc, char **argv)
     json_object_set_new(report->root, "command", command);
 }
 
-struct report *report_begin(const char *title, int argc, char **argv)
+static _Noreturn void usage(const char *program, const struct report_option *options)
+{
+    fprintf(stderr, "usage: %s [--json FILE]", program);
+    for (; options && options->name; options++)
+        fprintf(stderr, " [%s%s%s]", options->name, options->value ? " " : "",
+                options->value ? options->value : "");
+    fputc('\n', stderr);
+    exit(64);
+}
+
+static const struct report_option *find_option(const struct report_option *options,
+                                               const char *name)
+{
+    for (; options && options->name; options++)
+        if (strcmp(options->name, name) == 0)
+            return options;
+    return NULL;
+}
+
+static void read_options(struct report *report, const struct report_option *options, int argc,
+                         char **argv)
+{
+    const struct report_option json = {"--json", "FILE", &report->path};
+    for (int i = 1; i < argc; i++) {
+        const struct report_option *option =
+            strcmp(argv[i], json.name) == 0 ? &json : find_option(options, argv[i]);
+        if (!option || (option->value && i + 1 == argc))
+            usage(argv[0], options);
+        *option->text = option->value ? argv[++i] : argv[i];
+    }
+}
+
+struct report *report_begin_with(const char *title, const struct report_option *options, int argc,
+                                 char **argv)
 {
     char date[32];
     time_t now = time(NULL);
     struct report *report = calloc(1, sizeof *report);
     if (!report)
         abort();
-    if (argc == 3 && strcmp(argv[1], "--json") == 0)
-        report->path = argv[2];
-    else if (argc != 1) {
-        fprintf(stderr, "usage: %s [--json FILE]\n", argv[0]);
-        exit(64);
-    }
+    read_options(report, options, argc, argv);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     report->root = json_object();
     report->results = json_array();
@@ -56,39 +85,140 @@ struct report *report_begin(const char *title, int argc, char **argv)
     return report;
 }
 
+struct report *report_begin(const char *title, int argc, char **argv)
+{
+    return report_begin_with(title, NULL, argc, argv);
+}
+
 void report_fact(struct report *report, const char *name, const char *value)
 {
     json_object_set_new(report->root, name, json_string(value));
     printf("%s: %s\n", name, value);
 }
 
-static void print_row(const char *what, uint64_t n, double median, double best, double items,
-                      const char *unit, double bytes)
+/* ---- Rows ---- */
+
+/* The columns' names come where a row is of another table than the one before. */
+static void print_heading(const char *columns)
 {
-    static int printed;
-    if (!printed++)
-        printf("%-44s %12s %12s %12s %14s %10s\n", "", "n", "median ms", "best ms", "G/s", "GB/s");
-    printf("%-44s %12llu %12.4f %12.4f %7.2f %-6s", what, (unsigned long long)n, median / 1e6,
-           best / 1e6, items / median, unit);
-    if (bytes > 0)
-        printf(" %10.1f", bytes / median);
+    static const char *printed;
+    if (printed != columns)
+        printf("%-44s %12s %s\n", "", "n", columns);
+    printed = columns;
+}
+
+static void print_name(const char *what, uint64_t n)
+{
+    printf("%-44s %12llu ", what, (unsigned long long)n);
+}
+
+static void end_row(void)
+{
     putchar('\n');
     fflush(stdout);
+}
+
+static void sort(double *samples, size_t count)
+{
+    qsort(samples, count, sizeof *samples, ascending);
+}
+
+static double median_of(const double *sorted, size_t count)
+{
+    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+/* The least sample that `percent` of them do not exceed. */
+static double percentile(const double *sorted, size_t count, double percent)
+{
+    size_t place = (size_t)((double)count * percent / 100);
+    return sorted[place < count ? place : count - 1];
+}
+
+static json_t *numbers(const double *values, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_real(values[i]));
+    return list;
+}
+
+static void add_row(struct report *report, const char *what, uint64_t n, json_t *row)
+{
+    json_object_set_new(row, "what", json_string(what));
+    json_object_set_new(row, "n", json_integer((json_int_t)n));
+    json_array_append_new(report->results, row);
 }
 
 void report_add(struct report *report, const char *what, uint64_t n, uint64_t items,
                 const char *unit, uint64_t bytes, double *ns, size_t samples)
 {
-    qsort(ns, samples, sizeof *ns, ascending);
-    double median = samples % 2 ? ns[samples / 2] : (ns[samples / 2 - 1] + ns[samples / 2]) / 2;
-    json_t *raw = json_array();
-    for (size_t i = 0; i < samples; i++)
-        json_array_append_new(raw, json_real(ns[i]));
-    json_array_append_new(
-        report->results, json_pack("{s:s, s:I, s:I, s:s, s:I, s:f, s:o}", "what", what, "n",
-                                   (json_int_t)n, "items", (json_int_t)items, "unit", unit, "bytes",
-                                   (json_int_t)bytes, "median_ns", median, "samples_ns", raw));
-    print_row(what, n, median, ns[0], (double)items, unit, (double)bytes);
+    static const char columns[] = "   median ms      best ms            G/s       GB/s";
+    sort(ns, samples);
+    double median = median_of(ns, samples);
+    add_row(report, what, n,
+            json_pack("{s:I, s:s, s:I, s:f, s:o}", "items", (json_int_t)items, "unit", unit,
+                      "bytes", (json_int_t)bytes, "median_ns", median, "samples_ns",
+                      numbers(ns, samples)));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%12.4f %12.4f %7.2f %-6s", median / 1e6, ns[0] / 1e6, (double)items / median, unit);
+    if (bytes > 0)
+        printf(" %10.1f", (double)bytes / median);
+    end_row();
+}
+
+static json_t *percentiles(const double *sorted, size_t count)
+{
+    json_t *list = json_array();
+    for (int percent = 0; percent <= 100; percent++)
+        json_array_append_new(list, json_real(percentile(sorted, count, percent)));
+    return list;
+}
+
+void report_latency(struct report *report, const char *what, uint64_t n, double *ns, size_t samples)
+{
+    static const char columns[] = "      p50 us       p90 us       p99 us       max us  samples";
+    sort(ns, samples);
+    double median = median_of(ns, samples), p90 = percentile(ns, samples, 90),
+           p99 = percentile(ns, samples, 99), most = ns[samples - 1];
+    bool few = samples <= 1000;
+    add_row(report, what, n,
+            json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "samples", (json_int_t)samples, "p50_ns",
+                      median, "p90_ns", p90, "p99_ns", p99, "max_ns", most,
+                      few ? "samples_ns" : "percentiles_ns",
+                      few ? numbers(ns, samples) : percentiles(ns, samples)));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%12.1f %12.1f %12.1f %12.1f %8zu", median / 1e3, p90 / 1e3, p99 / 1e3, most / 1e3,
+           samples);
+    end_row();
+}
+
+void report_rate(struct report *report, const char *what, uint64_t n, const char *unit,
+                 double *rates, size_t samples)
+{
+    static const char columns[] = "    median/s      worst/s       best/s";
+    sort(rates, samples);
+    double median = median_of(rates, samples);
+    add_row(report, what, n,
+            json_pack("{s:s, s:f, s:o}", "unit", unit, "median_per_second", median,
+                      "samples_per_second", numbers(rates, samples)));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%12.0f %12.0f %12.0f %s", median, rates[0], rates[samples - 1], unit);
+    end_row();
+}
+
+void report_value(struct report *report, const char *what, uint64_t n, double value,
+                  const char *unit)
+{
+    static const char columns[] = "       value";
+    add_row(report, what, n, json_pack("{s:f, s:s}", "value", value, "unit", unit));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%12.10g %s", value, unit);
+    end_row();
 }
 
 int report_end(struct report *report)

@@ -16,7 +16,17 @@ extern "C" {
 
 struct report;
 
-/* Reads --json FILE from the arguments; ends the program on any other. */
+/* What a benchmark may be told besides --json FILE. */
+struct report_option {
+    const char *name;  /* "--n" */
+    const char *value; /* what follows it, "N"; NULL where nothing does */
+    const char **text; /* is set to what follows, or to the name */
+};
+
+/* Reads the options, up to one whose name is NULL, and --json FILE from the arguments; ends the
+ * program on any other. `options` may be NULL: none. */
+struct report *report_begin_with(const char *title, const struct report_option *options, int argc,
+                                 char **argv);
 struct report *report_begin(const char *title, int argc, char **argv);
 
 /* A fact about the machine: "device", "driver", ... */
@@ -26,6 +36,19 @@ void report_fact(struct report *report, const char *name, const char *value);
  * bytes (0: not said). Sorts the samples. */
 void report_add(struct report *report, const char *what, uint64_t n, uint64_t items,
                 const char *unit, uint64_t bytes, double *ns, size_t samples);
+
+/* `samples` durations in nanoseconds, of which the slow ones matter too. Sorts them. Of more than a
+ * thousand, the JSON has the percentiles. */
+void report_latency(struct report *report, const char *what, uint64_t n, double *ns,
+                    size_t samples);
+
+/* `samples` rates in `unit` a second. Sorts them. */
+void report_rate(struct report *report, const char *what, uint64_t n, const char *unit,
+                 double *rates, size_t samples);
+
+/* One figure. */
+void report_value(struct report *report, const char *what, uint64_t n, double value,
+                  const char *unit);
 
 /* Writes the JSON file; returns the exit code. Frees. */
 int report_end(struct report *report);

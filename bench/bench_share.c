@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One permutation shared by several processes: the first takes the lease and has it computed,
+ * then each further one takes the same and gets its view of the same memory. Every view is
+ * checked, and the daemon is asked what it computed and holds. Next to it, so many processes with
+ * a torch.randperm of their own.
+ */
+#include "daemon.h"
+#include "number.h"
+#include "peer.h"
+#include "process.h"
+#include "report.h"
+#include "share_worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PROCESSES = 64 }; /* at most */
+
+struct settings {
+    const char *backend, *transports;
+    uint64_t n, processes, rounds;
+};
+
+/* ---- All of them ---- */
+
+struct party {
+    struct report *report;
+    const struct settings *settings;
+    struct daemon daemon;
+    shuf_transport transport;
+    pid_t pid[PROCESSES];
+    int fd[PROCESSES];
+    struct outcome outcome[PROCESSES]; /* the last of each */
+};
+
+static void gather(struct party *p)
+{
+    for (uint64_t i = 0; i < p->settings->processes; i++) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+            die("socketpair: %s", strerror(errno));
+        p->pid[i] = process_fork();
+        if (p->pid[i] == 0) {
+            for (uint64_t j = 0; j < i; j++)
+                close(p->fd[j]);
+            close(ends[0]);
+            share_work(&p->daemon, p->transport, p->settings->n, ends[1]);
+        }
+        close(ends[1]);
+        p->fd[i] = ends[0];
+    }
+}
+
+static void disperse(struct party *p)
+{
+    for (uint64_t i = 0; i < p->settings->processes; i++) {
+        close(p->fd[i]);
+        if (process_end(p->pid[i], 0) != 0)
+            die("process %" PRIu64 " did not end well", i);
+    }
+}
+
+static void tell(struct party *p, uint64_t i, enum act act, uint64_t epoch)
+{
+    struct order order = {act, epoch};
+    if (send(p->fd[i], &order, sizeof order, 0) != sizeof order)
+        die("process %" PRIu64 " is gone", i);
+}
+
+static const struct outcome *hear(struct party *p, uint64_t i)
+{
+    struct outcome *outcome = &p->outcome[i];
+    if (recv(p->fd[i], outcome, sizeof *outcome, 0) != sizeof *outcome)
+        die("process %" PRIu64 " is gone", i);
+    if (outcome->error[0] != '\0')
+        die("process %" PRIu64 ", %s: %s", i, shuf_transport_name(p->transport), outcome->error);
+    return outcome;
+}
+
+static const struct outcome *ask(struct party *p, uint64_t i, enum act act, uint64_t epoch)
+{
+    tell(p, i, act, epoch);
+    return hear(p, i);
+}
+
+/* All from `first` on at the same time. */
+static void ask_all(struct party *p, uint64_t first, enum act act, uint64_t epoch)
+{
+    for (uint64_t i = first; i < p->settings->processes; i++)
+        tell(p, i, act, epoch);
+    for (uint64_t i = first; i < p->settings->processes; i++)
+        hear(p, i);
+}
+
+static void check_all(struct party *p)
+{
+    ask_all(p, 0, ACT_CHECK, 0);
+    for (uint64_t i = 1; i < p->settings->processes; i++)
+        if (p->outcome[i].fingerprint != p->outcome[0].fingerprint)
+            die("process %" PRIu64 " sees other values than the first one", i);
+}
+
+static uint64_t result_bytes(uint64_t n)
+{
+    shuf_permutation what = {.n = n};
+    shuf_shape shape;
+    char why[256];
+    if (shuf_permutation_shape(&what, &shape, why, sizeof why) != SHUF_OK)
+        die("--n: %s", why);
+    return shape.bytes;
+}
+
+static const char *row(const struct party *p, const char *what)
+{
+    static char name[96];
+    snprintf(name, sizeof name, "%s: %s", shuf_transport_name(p->transport), what);
+    return name;
+}
+
+/* ---- What is measured ---- */
+
+static void first_lease(struct party *p)
+{
+    uint64_t n = p->settings->n, bytes = result_bytes(n);
+    double ns = ask(p, 0, ACT_TAKE, 0)->ns, device_ns = (double)p->outcome[0].device_ns;
+    if (p->outcome[0].shared)
+        die("the first lease was shared: expected it to be computed");
+    report_add(p->report, row(p, "first lease, which computes"), n, n, "values", bytes, &ns, 1);
+    report_add(p->report, row(p, "  of which computing"), n, n, "values", bytes, &device_ns, 1);
+}
+
+/* Rounds of all further processes one after another, or all at once. The first keeps its lease, so
+ * the result stays. */
+static void views(struct party *p, const char *what, uint64_t rounds, bool anew, bool at_once)
+{
+    uint64_t others = p->settings->processes - 1, count = 0;
+    double *ns = calloc(rounds * others, sizeof *ns);
+    if (!ns)
+        die("out of memory");
+    for (uint64_t round = 0; round < rounds; round++) {
+        if (anew)
+            ask_all(p, 1, ACT_CONNECT, 0);
+        for (uint64_t i = 1; i <= others && !at_once; i++)
+            ask(p, i, ACT_TAKE, 0);
+        if (at_once)
+            ask_all(p, 1, ACT_TAKE, 0);
+        for (uint64_t i = 1; i <= others; i++) {
+            if (!p->outcome[i].shared)
+                die("process %" PRIu64 " had it computed anew", i);
+            ns[count++] = p->outcome[i].ns;
+        }
+        ask_all(p, 1, ACT_RELEASE, 0);
+    }
+    report_latency(p->report, row(p, what), p->settings->n, ns, count);
+    free(ns);
+}
+
+static void first_views(struct party *p)
+{
+    double ns[PROCESSES];
+    uint64_t others = p->settings->processes - 1;
+    for (uint64_t i = 1; i <= others; i++)
+        ns[i - 1] = ask(p, i, ACT_TAKE, 0)->ns;
+    report_latency(p->report, row(p, "first view of each further process"), p->settings->n, ns,
+                   others);
+}
+
+static uint64_t used(const struct party *p, const shuf_daemon *status)
+{
+    return p->transport == SHUF_MEMFD ? status->host_used : status->memory_used;
+}
+
+/* The daemon's and all processes' host memory, as the kernel counts it. */
+static double kernel_bytes(const struct party *p)
+{
+    double bytes = process_memory(p->daemon.pid);
+    for (uint64_t i = 0; i < p->settings->processes; i++)
+        bytes += process_memory(p->pid[i]);
+    return bytes;
+}
+
+static void memory_rows(struct party *p, const shuf_daemon *before)
+{
+    uint64_t n = p->settings->n, bytes = result_bytes(n), most = bytes + bytes / 8 + (2 << 20);
+    shuf_daemon now;
+    daemon_status(&p->daemon, &now);
+    uint64_t computed = now.computed - before->computed, blocks = now.blocks - before->blocks;
+    uint64_t held = used(p, &now) - used(p, before), leases = now.leases - before->leases;
+    report_value(p->report, row(p, "computations"), n, (double)computed, "");
+    report_value(p->report, row(p, "leases"), n, (double)leases, "");
+    report_value(p->report, row(p, "blocks"), n, (double)blocks, "");
+    report_value(p->report, row(p, "memory of all"), n, (double)held, "bytes");
+    report_value(p->report, row(p, "memory of separate copies"), n,
+                 (double)(p->settings->processes * bytes), "bytes");
+    if (p->transport == SHUF_MEMFD)
+        report_value(p->report, row(p, "host memory, as the kernel counts it"), n, kernel_bytes(p),
+                     "bytes");
+    if (computed != 1 || blocks != 1 || held < bytes || held > most)
+        die("%" PRIu64 " computations, %" PRIu64 " blocks, %" PRIu64
+            " bytes: expected 1, 1 and %" PRIu64 " to %" PRIu64,
+            computed, blocks, held, bytes, most);
+}
+
+/* What the peer does, too: everybody wants it, and nobody has it yet. */
+static void all_at_once(struct party *p)
+{
+    uint64_t processes = p->settings->processes;
+    double ns[PROCESSES];
+    shuf_daemon before, after;
+    daemon_status(&p->daemon, &before);
+    ask_all(p, 0, ACT_TAKE, 1);
+    for (uint64_t i = 0; i < processes; i++)
+        ns[i] = p->outcome[i].ns;
+    daemon_status(&p->daemon, &after);
+    if (after.computed != before.computed + 1)
+        die("%" PRIu64 " computations for equal requests in flight, expected 1",
+            after.computed - before.computed);
+    report_latency(p->report, row(p, "all at once, not yet computed"), p->settings->n, ns,
+                   processes);
+    check_all(p);
+    ask_all(p, 0, ACT_RELEASE, 0);
+}
+
+static void measure(struct party *p)
+{
+    shuf_daemon before;
+    uint64_t rounds = p->settings->rounds;
+    ask_all(p, 0, ACT_BEGIN, 0);
+    daemon_status(&p->daemon, &before);
+    first_lease(p);
+    first_views(p);
+    check_all(p);
+    memory_rows(p, &before);
+    ask_all(p, 1, ACT_RELEASE, 0);
+    views(p, "view, on a new connection", rounds, true, false);
+    views(p, "view again, on the same connection", rounds, false, false);
+    views(p, "view again, all at once", rounds, false, true);
+    ask(p, 0, ACT_RELEASE, 0);
+    all_at_once(p);
+}
+
+/* A daemon and processes of its own for each transport: what the one before mapped is no help. */
+static void transport_rows(struct report *report, const struct settings *settings,
+                           shuf_transport transport)
+{
+    static struct party p;
+    p = (struct party){.report = report, .settings = settings, .transport = transport};
+    daemon_start(&p.daemon, settings->backend);
+    gather(&p);
+    measure(&p);
+    disperse(&p);
+    daemon_stop(&p.daemon);
+}
+
+static void peer_rows(struct report *report, const struct settings *settings, const char *device)
+{
+    char n[32], processes[32], what[96];
+    const char *arguments[] = {"--n", n, "--processes", processes, "--device", device, NULL};
+    double *ns, wall;
+    int together;
+    const char *version, *dtype;
+    snprintf(n, sizeof n, "%" PRIu64, settings->n);
+    snprintf(processes, sizeof processes, "%" PRIu64, settings->processes);
+    json_t *peer = peer_run(report, "randperm_share.py", arguments);
+    if (!peer)
+        return;
+    size_t count = peer_numbers(peer, "ns", &ns);
+    if (json_unpack(peer, "{s:s, s:s, s:b, s:F}", "torch", &version, "dtype", &dtype, "together",
+                    &together, "wall_ns", &wall) != 0)
+        die("randperm_share.py: something is missing in what it printed");
+    report_fact(report, "torch", version);
+    report_fact(report, "torch's processes",
+                together ? "all at the same time" : "one after another, for want of memory");
+    snprintf(what, sizeof what, "torch.randperm, %s, %s, each process", device, dtype + 6);
+    report_latency(report, what, settings->n, ns, count);
+    snprintf(what, sizeof what, "torch.randperm, %s, %s, all of them", device, dtype + 6);
+    report_latency(report, what, settings->n, &wall, 1);
+    free(ns);
+    json_decref(peer);
+}
+
+/* ---- The command line ---- */
+
+static uint64_t number(const char *name, const char *text, uint64_t least, uint64_t most)
+{
+    struct shuf__error error;
+    uint64_t value;
+    if (shuf__number_parse(name, text, &value, &error) != SHUF_OK)
+        die("%s", error.text);
+    if (value < least || value > most)
+        die("%s %" PRIu64 ": expected %" PRIu64 " to %" PRIu64, name, value, least, most);
+    return value;
+}
+
+static double available_bytes(void)
+{
+    char line[256];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return (double)kib * 1024;
+}
+
+static bool wants(const struct settings *settings, shuf_transport transport, const char *backend)
+{
+    bool cuda = transport != SHUF_MEMFD;
+    const char *name = shuf_transport_name(transport);
+    if (!settings->transports)
+        return !cuda || strcmp(backend, "cuda") == 0;
+    const char *found = strstr(settings->transports, name);
+    size_t length = strlen(name);
+    return found && (found[length] == '\0' || found[length] == ',');
+}
+
+int main(int argc, char **argv)
+{
+    static const shuf_transport transports[] = {SHUF_CUDA_FD, SHUF_CUDA_IPC, SHUF_MEMFD};
+    const char *n = NULL, *processes = "8", *rounds = "50", *alone = NULL;
+    struct settings settings = {.backend = "auto"};
+    const struct report_option options[] = {
+        {"--n", "N", &n},
+        {"--processes", "N", &processes},
+        {"--rounds", "N", &rounds},
+        {"--backend", "SPEC", &settings.backend},
+        {"--transports", "NAME,...", &settings.transports},
+        {"--no-peer", NULL, &alone},
+        {0},
+    };
+    struct daemon daemon;
+    struct report *report =
+        report_begin_with("one permutation for several processes", options, argc, argv);
+    /* Two results of 4 GB are there at a time. */
+    if (!n)
+        n = available_bytes() < 12e9 ? "1e8" : "1e9";
+    settings.n = number("--n", n, 1, UINT64_C(1) << 40);
+    settings.processes = number("--processes", processes, 2, PROCESSES);
+    settings.rounds = number("--rounds", rounds, 1, 1000000);
+    daemon_start(&daemon, settings.backend);
+    daemon_fact(&daemon, report, "shufd");
+    daemon_stop(&daemon);
+    for (size_t i = 0; i < sizeof transports / sizeof *transports; i++)
+        if (wants(&settings, transports[i], daemon.backend))
+            transport_rows(report, &settings, transports[i]);
+    if (!alone)
+        peer_rows(report, &settings, strcmp(daemon.backend, "cuda") == 0 ? "cuda" : "cpu");
+    return report_end(report);
+}

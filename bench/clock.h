@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The clock of every benchmark that times from outside: monotonic, in nanoseconds.
+ */
+#ifndef SHUF__BENCH_CLOCK_H
+#define SHUF__BENCH_CLOCK_H
+
+#include <time.h>
+
+static inline double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+#endif

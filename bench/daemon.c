@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See daemon.h.
+ */
+#include "daemon.h"
+
+#include "clock.h"
+#include "process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double start_ns = 60e9;
+
+static void show_log(void)
+{
+    char line[512];
+    FILE *file = fopen(process_file("shufd.log"), "re");
+    while (file && fgets(line, sizeof line, file))
+        fprintf(stderr, "    shufd| %s", line);
+    if (file)
+        fclose(file);
+}
+
+shuf *daemon_connect(const struct daemon *daemon)
+{
+    shuf *handle;
+    shuf_status status = shuf_connect(&handle, daemon->socket);
+    if (status != SHUF_OK) {
+        show_log();
+        die("shufd: %s", handle ? shuf_message(handle) : shuf_status_message(status));
+    }
+    return handle;
+}
+
+void daemon_status(const struct daemon *daemon, shuf_daemon *status)
+{
+    shuf *handle = daemon_connect(daemon);
+    if (shuf_daemon_status(handle, status) != SHUF_OK)
+        die("shufd: %s", shuf_message(handle));
+    shuf_close(handle);
+}
+
+static bool answers(const struct daemon *daemon)
+{
+    shuf *handle;
+    shuf_status status = shuf_connect(&handle, daemon->socket);
+    shuf_close(handle);
+    return status == SHUF_OK;
+}
+
+static void wait_until_it_answers(const struct daemon *daemon)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    double start = now_ns();
+    while (!answers(daemon)) {
+        int status;
+        if (process_ended(daemon->pid, &status) || now_ns() - start > start_ns) {
+            show_log();
+            die("shufd did not start");
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+void daemon_start(struct daemon *daemon, const char *backend)
+{
+    shuf_daemon status;
+    daemon->socket = process_file("shufd");
+    process_file("shufd.lock"); /* the daemon's own */
+    const char *argv[] = {SHUFD_PATH, "--socket", daemon->socket, "--backend", backend, NULL};
+    daemon->pid = process_start(argv, process_file("shufd.log"));
+    wait_until_it_answers(daemon);
+    daemon_status(daemon, &status);
+    snprintf(daemon->backend, sizeof daemon->backend, "%s", status.backend);
+    snprintf(daemon->device_id, sizeof daemon->device_id, "%s", status.device_id);
+}
+
+void daemon_stop(struct daemon *daemon)
+{
+    int status = process_end(daemon->pid, SIGTERM);
+    if (status != 0) {
+        show_log();
+        die("shufd ended with wait status 0x%x, expected 0", (unsigned)status);
+    }
+    daemon->pid = 0;
+}
+
+void daemon_fact(const struct daemon *daemon, struct report *report, const char *name)
+{
+    shuf_daemon status;
+    char fact[256];
+    daemon_status(daemon, &status);
+    snprintf(fact, sizeof fact, "%s, %s: %s (%s)", status.version, status.backend, status.device,
+             status.device_id);
+    report_fact(report, name, fact);
+}

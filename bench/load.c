@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See load.h.
+ */
+#include "load.h"
+
+#include "clock.h"
+#include "expected.h"
+#include "message.h"
+#include "process.h"
+#include "shuf_status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS = 64,
+    ROOM = 16384,   /* a reply and its values */
+    REQUEST = 256,  /* bytes of a request */
+    BLOCKS = 65536, /* ids of blocks that may come */
+    CHECKED = 1000, /* one result in so many is compared value by value */
+    VARINT_MOST = 10,
+};
+
+static const uint64_t seed = 7;
+static const char ping[] = "*1\r\n$4\r\nPING\r\n", pong[] = "+PONG\r\n";
+
+/* A packed request, and where in it the numbers stand that change. They are varints of the full
+ * ten bytes, whatever their value, so that each can be overwritten where it is. */
+struct form {
+    uint8_t bytes[REQUEST];
+    size_t size, id, epoch, lease;
+};
+
+struct connection {
+    int fd;
+    uint64_t id, epoch, lease; /* of the request in flight; of the last reply */
+    size_t have;
+    uint8_t in[ROOM];
+};
+
+struct generator {
+    const struct load *load;
+    struct form first, next; /* without and with a lease to give back */
+    int poll;
+    uint64_t requests, last_epoch;
+    const uint8_t *views[BLOCKS]; /* by block; the same for all connections */
+    struct shuf__arena arena;
+    struct connection connections[CONNECTIONS];
+};
+
+/* ---- Requests ---- */
+
+static void put_varint(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < VARINT_MOST - 1; i++, value >>= 7)
+        at[i] = (uint8_t)(value & 0x7f) | 0x80;
+    at[VARINT_MOST - 1] = (uint8_t)value;
+}
+
+/* Where the number stands that was packed as a mark. */
+static size_t find_mark(const struct form *form, uint64_t mark)
+{
+    uint8_t varint[VARINT_MOST];
+    put_varint(varint, mark);
+    const uint8_t *at = memmem(form->bytes, form->size, varint, sizeof varint);
+    if (!at)
+        die("request: a field is missing in what was packed");
+    return (size_t)(at - form->bytes);
+}
+
+static void make_form(const struct load *load, bool gives_back, struct form *form)
+{
+    enum { ID = 1, EPOCH, LEASE }; /* below 2^64, so that each is a varint of ten bytes */
+    uint64_t lease = UINT64_MAX - LEASE;
+    Shuf__Transport accept = load->kind == LOAD_INLINE ? SHUF__TRANSPORT__TRANSPORT_INLINE
+                                                       : SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    request.id = UINT64_MAX - ID;
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    permute.n = load->n;
+    permute.seed = seed;
+    permute.epoch = UINT64_MAX - EPOCH;
+    permute.accept = &accept;
+    permute.n_accept = 1;
+    release.lease = &lease;
+    release.n_lease = 1;
+    permute.give_back = gives_back ? &release : NULL;
+    form->size = shuf__message_pack(&request.base, form->bytes, sizeof form->bytes);
+    form->id = find_mark(form, request.id);
+    form->epoch = find_mark(form, permute.epoch);
+    form->lease = gives_back ? find_mark(form, lease) : 0;
+}
+
+static void send_all(const struct connection *c, const void *bytes, size_t size)
+{
+    /* With one request in flight there is always room. */
+    if (send(c->fd, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+        die("send: %s", strerror(errno));
+}
+
+static void ask(struct generator *g, struct connection *c)
+{
+    struct form *form = c->lease ? &g->next : &g->first;
+    if (g->load->kind == LOAD_PING) {
+        send_all(c, ping, sizeof ping - 1);
+        return;
+    }
+    c->epoch = g->load->equal ? 0 : ++g->last_epoch;
+    put_varint(form->bytes + form->id, ++c->id);
+    put_varint(form->bytes + form->epoch, c->epoch);
+    if (c->lease)
+        put_varint(form->bytes + form->lease, c->lease);
+    send_all(c, form->bytes, form->size);
+}
+
+/* ---- Replies ---- */
+
+/* Reads what there is; the descriptor that comes along, or -1. */
+static int receive(struct connection *c)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {c->in + c->have, sizeof c->in - c->have};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(c->fd, &message, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    int fd = -1;
+    if (got <= 0)
+        die("receive: %s", got == 0 ? "the server hung up" : strerror(errno));
+    c->have += (size_t)got;
+    if (header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return fd;
+}
+
+/* A block that comes for the first time is mapped, once for all connections. */
+static const uint8_t *view(struct generator *g, const Shuf__PermuteReply *p, int fd)
+{
+    if (p->block == 0 || p->block >= BLOCKS)
+        die("reply: block %" PRIu64 ": expected 1 to %d", p->block, BLOCKS - 1);
+    const uint8_t **memory = &g->views[p->block];
+    if (p->descriptor != (fd >= 0) || (!*memory && fd < 0))
+        die("reply: block %" PRIu64 ": a descriptor is missing, or one too many", p->block);
+    if (!*memory) {
+        void *at = mmap(NULL, p->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
+        if (at == MAP_FAILED)
+            die("mmap: %s", strerror(errno));
+        *memory = at;
+    }
+    if (fd >= 0)
+        close(fd);
+    return *memory + p->offset;
+}
+
+static const Shuf__PermuteReply *open_reply(struct generator *g, const struct connection *c,
+                                            size_t length)
+{
+    const Shuf__Reply *reply = shuf__reply_unpack(&g->arena, c->in + SHUF__FRAME_HEADER, length);
+    if (!reply)
+        die("reply: no message");
+    if (reply->id != c->id || reply->status != SHUF_OK)
+        die("reply %" PRIu64 ": status %" PRIu32 ", %s; expected OK for %" PRIu64, reply->id,
+            reply->status, reply->message, c->id);
+    if (reply->body_case != SHUF__REPLY__BODY_PERMUTE ||
+        reply->permute->bytes != g->load->n * sizeof(uint32_t))
+        die("reply %" PRIu64 ": expected a permutation of %" PRIu64 " u32", reply->id, g->load->n);
+    if (reply->permute->shared && !g->load->equal)
+        die("reply %" PRIu64 ": shared, expected one of its own", reply->id);
+    return reply->permute;
+}
+
+static void check(const struct generator *g, const struct connection *c, const uint8_t *bytes)
+{
+    uint32_t values[ROOM / sizeof(uint32_t)];
+    if (g->requests % CHECKED != 0)
+        return;
+    memcpy(values, bytes, g->load->n * sizeof *values);
+    if (!is_expected(values, g->load->n, seed, c->epoch))
+        die("epoch %" PRIu64 ": other values than expected", c->epoch);
+}
+
+/* The reply is whole where *size of its bytes are there. */
+static bool take_reply(struct generator *g, struct connection *c, int fd, size_t *size)
+{
+    size_t length, bulk = g->load->kind == LOAD_INLINE ? g->load->n * sizeof(uint32_t) : 0;
+    enum shuf__frame_result result = shuf__frame_parse(c->in, c->have, &length);
+    if (result == SHUF__FRAME_BAD)
+        die("reply: no frame");
+    *size = SHUF__FRAME_HEADER + length + bulk;
+    if (result == SHUF__FRAME_PARTIAL || c->have < *size) {
+        if (fd >= 0)
+            die("reply: a descriptor ahead of its frame");
+        return false;
+    }
+    const Shuf__PermuteReply *p = open_reply(g, c, length);
+    const uint8_t *bytes = bulk ? c->in + *size - bulk : view(g, p, fd);
+    if (!bulk && p->lease == 0)
+        die("reply: no lease");
+    c->lease = p->lease;
+    check(g, c, bytes);
+    return true;
+}
+
+static bool take_pong(const struct connection *c, size_t *size)
+{
+    *size = sizeof pong - 1;
+    if (c->have < *size)
+        return false;
+    if (memcmp(c->in, pong, *size) != 0)
+        die("PING: expected PONG");
+    return true;
+}
+
+/* There is one request in flight, so nothing follows its reply. */
+static void serve(struct generator *g, struct connection *c)
+{
+    size_t size;
+    int fd = receive(c);
+    bool whole = g->load->kind == LOAD_PING ? take_pong(c, &size) : take_reply(g, c, fd, &size);
+    if (!whole)
+        return;
+    if (c->have != size)
+        die("reply: %zu bytes too many", c->have - size);
+    c->have = 0;
+    g->requests++;
+    ask(g, c);
+}
+
+/* ---- Connections ---- */
+
+static void greet(struct generator *g, struct connection *c)
+{
+    Shuf__Hello hello = SHUF__HELLO__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    uint8_t bytes[REQUEST];
+    size_t length = 0;
+    hello.version = SHUF__PROTOCOL_VERSION;
+    hello.client = (char *)(uintptr_t) "bench";
+    request.id = ++c->id;
+    request.body_case = SHUF__REQUEST__BODY_HELLO;
+    request.hello = &hello;
+    send_all(c, bytes, shuf__message_pack(&request.base, bytes, sizeof bytes));
+    while (shuf__frame_parse(c->in, c->have, &length) == SHUF__FRAME_PARTIAL)
+        receive(c);
+    const Shuf__Reply *reply = shuf__reply_unpack(&g->arena, c->in + SHUF__FRAME_HEADER, length);
+    if (!reply || reply->status != SHUF_OK)
+        die("hello: %s", reply ? reply->message : "no message came back");
+    c->have = 0;
+}
+
+static void join(struct generator *g, struct connection *c, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof address) != 0)
+        die("connect %s: %s", path, strerror(errno));
+    if (g->load->kind != LOAD_PING)
+        greet(g, c);
+    if (fcntl(c->fd, F_SETFL, O_NONBLOCK) != 0 ||
+        epoll_ctl(g->poll, EPOLL_CTL_ADD, c->fd, &event) != 0)
+        die("epoll: %s", strerror(errno));
+}
+
+static void begin(struct generator *g, const char *socket)
+{
+    g->poll = epoll_create1(EPOLL_CLOEXEC);
+    if (g->poll < 0)
+        die("epoll: %s", strerror(errno));
+    make_form(g->load, false, &g->first);
+    make_form(g->load, true, &g->next);
+    for (unsigned i = 0; i < g->load->connections; i++)
+        join(g, &g->connections[i], socket);
+}
+
+/* ---- The run ---- */
+
+/* Goes on for at least that long; how long it was. */
+static double run_for(struct generator *g, double ns)
+{
+    struct epoll_event events[CONNECTIONS];
+    double start = now_ns(), now = start;
+    for (; now - start < ns; now = now_ns()) {
+        int ready = epoll_wait(g->poll, events, CONNECTIONS, -1);
+        for (int i = 0; i < ready; i++)
+            serve(g, events[i].data.ptr);
+    }
+    return now - start;
+}
+
+static double measure(const struct load *load, const char *socket, double warm_ns, double run_ns)
+{
+    struct generator *g = calloc(1, sizeof *g);
+    if (!g || load->connections > CONNECTIONS || load->n * sizeof(uint32_t) > ROOM / 2)
+        die("load: expected at most %d connections and %d bytes of values", CONNECTIONS, ROOM / 2);
+    g->load = load;
+    begin(g, socket);
+    for (unsigned i = 0; i < load->connections; i++)
+        ask(g, &g->connections[i]);
+    run_for(g, warm_ns);
+    g->requests = 0;
+    double ns = run_for(g, run_ns);
+    return (double)g->requests / ns * 1e9;
+}
+
+double load_rate(const struct load *load, const char *socket, double warm_ns, double run_ns)
+{
+    double rate;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        die("pipe: %s", strerror(errno));
+    pid_t pid = process_fork();
+    if (pid == 0) {
+        rate = measure(load, socket, warm_ns, run_ns);
+        _exit(write(ends[1], &rate, sizeof rate) != sizeof rate);
+    }
+    close(ends[1]);
+    bool told = read(ends[0], &rate, sizeof rate) == sizeof rate;
+    close(ends[0]);
+    if (process_end(pid, 0) != 0 || !told)
+        die("the load failed");
+    return rate;
+}

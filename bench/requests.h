@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two halves of bench_requests.
+ */
+#ifndef SHUF__BENCH_REQUESTS_H
+#define SHUF__BENCH_REQUESTS_H
+
+#include "report.h"
+
+/* One client, request after request: how long each takes, next to torch.randperm in process. */
+void requests_latency(struct report *report, const char *backend);
+
+/* Requests a second from 1 and from 64 connections, next to redis-benchmark's pings. */
+void requests_rate(struct report *report, const char *backend);
+
+#endif

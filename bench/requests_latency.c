@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Small requests by one client of libshuf, from call to values that can be read. Each asks for
+ * another epoch, so that none is answered from the cache, and gives back the lease before it.
+ */
+#include "clock.h"
+#include "context.h"
+#include "daemon.h"
+#include "expected.h"
+#include "peer.h"
+#include "process.h"
+#include "requests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 1000, SAMPLES = 20000, WARM_UP = 1000, CHECKED = 500 };
+
+static const uint64_t seed = 7;
+
+/* Every so often, outside the clock. */
+static void check(shuf *handle, const shuf_lease *lease, uint64_t epoch)
+{
+    uint32_t values[N];
+    if (lease->shared)
+        die("epoch %llu: shared, expected one of its own", (unsigned long long)epoch);
+    if (epoch % CHECKED != 0)
+        return;
+    if (shuf_lease_read(handle, lease, 0, sizeof values, values) != SHUF_OK)
+        die("lease: %s", shuf_message(handle));
+    if (!is_expected(values, N, seed, epoch))
+        die("epoch %llu: other values than expected", (unsigned long long)epoch);
+}
+
+static void transport_row(struct report *report, const struct daemon *daemon,
+                          shuf_transport transport)
+{
+    static double ns[SAMPLES];
+    shuf *handle = daemon_connect(daemon);
+    shuf_lease *lease = NULL;
+    shuf_permutation what = {.n = N, .seed = seed};
+    shuf_lease_options options = {.transports = 1u << transport};
+    char name[96];
+    for (int i = -WARM_UP; i < SAMPLES; i++) {
+        what.epoch++;
+        double start = now_ns();
+        if (shuf_lease_take(handle, &what, &options, &lease) != SHUF_OK)
+            die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
+        if (i >= 0)
+            ns[i] = now_ns() - start;
+        check(handle, lease, what.epoch);
+    }
+    if (shuf_lease_release(handle, lease) != SHUF_OK)
+        die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
+    shuf_close(handle);
+    snprintf(name, sizeof name, "shufd on %s, %s", daemon->backend, shuf_transport_name(transport));
+    report_latency(report, name, N, ns, SAMPLES);
+}
+
+static void peer_row(struct report *report, const char *device)
+{
+    const char *arguments[] = {"--device", device, NULL}, *version;
+    double *ns;
+    char name[96];
+    json_t *peer = peer_run(report, "randperm_latency.py", arguments);
+    if (!peer)
+        return;
+    size_t count = peer_numbers(peer, "ns", &ns);
+    if (json_unpack(peer, "{s:s}", "torch", &version) == 0)
+        report_fact(report, "torch", version);
+    snprintf(name, sizeof name, "torch.randperm in process, %s", device);
+    report_latency(report, name, N, ns, count);
+    free(ns);
+    json_decref(peer);
+}
+
+/* Each transport with a daemon of its own: the epochs are the same. */
+void requests_latency(struct report *report, const char *backend)
+{
+    static const struct {
+        shuf_transport transport;
+        bool cuda;
+    } rows[] = {
+        {SHUF_CUDA_FD, true}, {SHUF_CUDA_IPC, true}, {SHUF_MEMFD, false}, {SHUF_INLINE, false}};
+    struct daemon daemon;
+    bool cuda = false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        daemon_start(&daemon, backend);
+        cuda = strcmp(daemon.backend, "cuda") == 0;
+        const char *why = cuda ? context_hold(daemon.device_id) : NULL;
+        if (why)
+            die("CUDA: %s", why);
+        if (i == 0)
+            daemon_fact(&daemon, report, "shufd, latency");
+        if (cuda || !rows[i].cuda)
+            transport_row(report, &daemon, rows[i].transport);
+        daemon_stop(&daemon);
+    }
+    if (cuda)
+        peer_row(report, "cuda");
+    peer_row(report, "cpu");
+}

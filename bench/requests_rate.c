@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How many small requests a second shufd answers, next to redis-benchmark's PING against a
+ * redis-server of our own, and next to PING by our own generator, so that what the generators cost
+ * is seen too. The runs alternate, so that whatever else the machine does meets all of them.
+ */
+#include "clock.h"
+#include "daemon.h"
+#include "load.h"
+#include "process.h"
+#include "requests.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { ROUNDS = 5 };
+
+static const double warm_ns = 0.3e9, run_ns = 1e9;
+
+struct row {
+    const char *what;
+    struct load load;
+    const char *pings; /* redis-benchmark: requests of a run; NULL: our load */
+};
+
+static const struct row rows[] = {
+    {"redis-benchmark, ping_mbulk, 1 connection", {LOAD_PING, 1, 0, true}, "100000"},
+    {"redis, PING by our generator, 1 connection", {LOAD_PING, 1, 0, true}, NULL},
+    {"memfd, 1 connection", {LOAD_MEMFD, 1, 1000, false}, NULL},
+    {"memfd, 1 connection", {LOAD_MEMFD, 1, 100, false}, NULL},
+    {"memfd, equal requests, 1 connection", {LOAD_MEMFD, 1, 1000, true}, NULL},
+    {"inline, 1 connection", {LOAD_INLINE, 1, 1000, false}, NULL},
+    {"inline, 1 connection", {LOAD_INLINE, 1, 100, false}, NULL},
+    {"inline, equal requests, 1 connection", {LOAD_INLINE, 1, 1000, true}, NULL},
+    {"redis-benchmark, ping_mbulk, 64 connections", {LOAD_PING, 64, 0, true}, "200000"},
+    {"redis, PING by our generator, 64 connections", {LOAD_PING, 64, 0, true}, NULL},
+    {"memfd, 64 connections", {LOAD_MEMFD, 64, 1000, false}, NULL},
+    {"memfd, 64 connections", {LOAD_MEMFD, 64, 100, false}, NULL},
+    {"memfd, equal requests, 64 connections", {LOAD_MEMFD, 64, 1000, true}, NULL},
+    {"inline, 64 connections", {LOAD_INLINE, 64, 1000, false}, NULL},
+    {"inline, 64 connections", {LOAD_INLINE, 64, 100, false}, NULL},
+    {"inline, equal requests, 64 connections", {LOAD_INLINE, 64, 1000, true}, NULL},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* ---- Redis ---- */
+
+struct redis {
+    pid_t pid; /* 0: it is not there */
+    const char *socket;
+};
+
+static bool answers(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool connected = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return connected;
+}
+
+static bool have(struct report *report, const char *program)
+{
+    const char *argv[] = {program, "--version", NULL};
+    char *version = process_output(argv);
+    if (version)
+        version[strcspn(version, "\n")] = '\0';
+    report_fact(report, program, version ? version : "not installed");
+    free(version);
+    return version != NULL;
+}
+
+static void redis_start(struct redis *redis, struct report *report)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    int status;
+    redis->pid = 0;
+    if (!have(report, "redis-benchmark") || !have(report, "redis-server"))
+        return;
+    redis->socket = process_file("redis");
+    const char *argv[] = {"redis-server", "--port", "0", "--unixsocket",
+                          redis->socket,  "--save", "",  "--appendonly",
+                          "no",           NULL};
+    redis->pid = process_start(argv, process_file("redis.log"));
+    while (!answers(redis->socket)) {
+        if (process_ended(redis->pid, &status))
+            die("redis-server did not start");
+        nanosleep(&pause, NULL);
+    }
+}
+
+static double ping_rate(const struct redis *redis, const struct row *row)
+{
+    char connections[16];
+    double rate;
+    snprintf(connections, sizeof connections, "%u", row->load.connections);
+    const char *argv[] = {
+        "redis-benchmark", "-s", redis->socket, "-t",    "ping_mbulk", "-P", "1", "-c",
+        connections,       "-n", row->pings,    "--csv", NULL};
+    char *text = process_output(argv);
+    const char *line = text ? strstr(text, "\"PING_MBULK\",\"") : NULL;
+    if (!line || sscanf(line, "\"PING_MBULK\",\"%lf\"", &rate) != 1)
+        die("redis-benchmark: expected a line of PING_MBULK, got: %s", text ? text : "nothing");
+    free(text);
+    return rate;
+}
+
+/* ---- The runs ---- */
+
+static double rate_of(const struct row *row, const struct daemon *daemon, const struct redis *redis)
+{
+    if (row->pings)
+        return ping_rate(redis, row);
+    return load_rate(&row->load, row->load.kind == LOAD_PING ? redis->socket : daemon->socket,
+                     warm_ns, run_ns);
+}
+
+/* One daemon for each run: the epochs are the same. */
+static void run_row(const struct row *row, const char *backend, const struct redis *redis,
+                    double *rate)
+{
+    struct daemon daemon;
+    if (row->load.kind == LOAD_PING) {
+        *rate = rate_of(row, NULL, redis);
+        return;
+    }
+    daemon_start(&daemon, backend);
+    *rate = rate_of(row, &daemon, redis);
+    daemon_stop(&daemon);
+}
+
+void requests_rate(struct report *report, const char *backend)
+{
+    static double rates[ROWS][ROUNDS];
+    struct daemon daemon;
+    struct redis redis;
+    daemon_start(&daemon, backend);
+    daemon_fact(&daemon, report, "shufd, rate");
+    daemon_stop(&daemon);
+    redis_start(&redis, report);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < ROWS; i++)
+            if (redis.pid || rows[i].load.kind != LOAD_PING)
+                run_row(&rows[i], backend, &redis, &rates[i][round]);
+    for (int i = 0; i < ROWS; i++)
+        if (redis.pid || rows[i].load.kind != LOAD_PING)
+            report_rate(report, rows[i].what, rows[i].load.n, "requests", rates[i], ROUNDS);
+    if (redis.pid)
+        process_end(redis.pid, SIGTERM);
+}
