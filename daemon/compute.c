@@ -89,8 +89,7 @@ static shuf_status read_edges(struct shuf__backend *backend, const struct shuf__
 {
     uint64_t values = result->key.rows * result->key.count;
     to->heads = values < SHUF__EDGE ? (unsigned)values : SHUF__EDGE;
-    to->tails =
-        values - to->heads < SHUF__EDGE ? (unsigned)(values - to->heads) : SHUF__EDGE;
+    to->tails = values - to->heads < SHUF__EDGE ? (unsigned)(values - to->heads) : SHUF__EDGE;
     if (read_edge(backend, result, 0, to->heads, to->head, error) ||
         read_edge(backend, result, values - to->tails, to->tails, to->tail, error))
         return error->status;
@@ -308,8 +307,7 @@ static bool try_again(struct shuf__work *work)
     if (work->error.status != SHUF_NO_MEMORY || result->ready || !result->cell ||
         result->cell->block.memory || atomic_load(&work->task.cancelled))
         return false;
-    return shuf__result_make_room(result) &&
-           shuf__engine_submit(work->server->engine, &work->task);
+    return shuf__result_make_room(result) && shuf__engine_submit(work->server->engine, &work->task);
 }
 
 static void keep(struct shuf__work *work)

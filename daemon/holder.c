@@ -107,13 +107,12 @@ static struct shuf__holder *make_holder(struct shuf__session *session)
     return holder;
 }
 
-static struct shuf__exposure *find(const struct shuf__holder *holder,
-                                   const struct shuf__cell *cell)
+static struct shuf__exposure *find(const struct shuf__holder *holder, const struct shuf__cell *cell)
 {
     struct shuf__exposure *exposure;
-    LIST_FOREACH (exposure, &cell->exposures, of_cell)
-        if (exposure->holder == holder)
-            return exposure;
+    LIST_FOREACH(exposure, &cell->exposures, of_cell)
+    if (exposure->holder == holder)
+        return exposure;
     return NULL;
 }
 
@@ -129,8 +128,8 @@ static bool expose(struct shuf__holder *holder, struct shuf__cell *cell)
     return true;
 }
 
-shuf_status shuf__holder_expose(struct shuf__session *session, struct shuf__cell *cell,
-                                bool *fresh, struct shuf__error *error)
+shuf_status shuf__holder_expose(struct shuf__session *session, struct shuf__cell *cell, bool *fresh,
+                                struct shuf__error *error)
 {
     struct shuf__holder *holder = session->holder ? session->holder : make_holder(session);
     bool proven = cell->block.kind == SHUF__MEMORY_MEMFD; /* by the kernel, when it is asked */
@@ -152,11 +151,11 @@ void shuf__holder_unmapped(struct shuf__session *session, uint64_t block)
     struct shuf__exposure *exposure;
     if (!session->holder)
         return;
-    LIST_FOREACH (exposure, &session->holder->exposures, of_holder)
-        if (exposure->cell->id == block) {
-            end_exposure(exposure);
-            return;
-        }
+    LIST_FOREACH(exposure, &session->holder->exposures, of_holder)
+    if (exposure->cell->id == block) {
+        end_exposure(exposure);
+        return;
+    }
 }
 
 /* One that cannot be watched was given host memory only, whose blocks tell themselves. */
@@ -174,8 +173,8 @@ void shuf__holder_leave(struct shuf__session *session)
     }
     session->holder = NULL;
     holder->session = NULL;
-    LIST_FOREACH (exposure, &holder->exposures, of_holder)
-        exposure->cell->ghosts++;
+    LIST_FOREACH(exposure, &holder->exposures, of_holder)
+    exposure->cell->ghosts++;
 }
 
 void shuf__holder_forget(struct shuf__cell *cell)

@@ -32,8 +32,8 @@ struct shuf__holder {
 /* The session's process is about to get the cell's block. *fresh: it does not have it already.
  * Device memory goes only to processes that can be watched; fails with SHUF_DENIED, SHUF_IO or
  * SHUF_NO_MEMORY. */
-shuf_status shuf__holder_expose(struct shuf__session *session, struct shuf__cell *cell,
-                                bool *fresh, struct shuf__error *error);
+shuf_status shuf__holder_expose(struct shuf__session *session, struct shuf__cell *cell, bool *fresh,
+                                struct shuf__error *error);
 
 /* The session says that it no longer has that block mapped. */
 void shuf__holder_unmapped(struct shuf__session *session, uint64_t block);

@@ -16,7 +16,7 @@
 struct shuf__session;
 
 enum {
-    SHUF__PREFETCHES = 4, /* results that one session may have made ready ahead */
+    SHUF__PREFETCHES = 4,    /* results that one session may have made ready ahead */
     SHUF__RELEASE_MAX = 256, /* leases, or blocks, in one Release: each is looked for */
 };
 
@@ -27,7 +27,7 @@ struct shuf__lease {
     Shuf__Transport transport;
     bool prefetch; /* nobody's view yet */
     uint64_t since_ms;
-    TAILQ_ENTRY(shuf__lease) link;     /* all of them, by id */
+    TAILQ_ENTRY(shuf__lease) link;      /* all of them, by id */
     LIST_ENTRY(shuf__lease) of_session; /* the newest first */
 };
 

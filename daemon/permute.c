@@ -79,8 +79,7 @@ static void log_request(const struct shuf__ask *ask)
               " values, %" PRIu64 " bytes, %s%s",
               (long)session->peer.pid, (long)session->peer.uid, session->id, plan->n,
               algorithm_names[ask->algorithm], plan->seed, plan->epoch, plan->rows, plan->count,
-              plan->bytes, shuf__transport_name(ask->transport),
-              ask->prefetch ? ", prefetch" : "");
+              plan->bytes, shuf__transport_name(ask->transport), ask->prefetch ? ", prefetch" : "");
 }
 
 static void log_reply(const struct shuf__ask *ask, uint64_t device_ns)

@@ -76,9 +76,9 @@ static struct shuf__idle *idle_list(const struct shuf__result *result)
 static struct shuf__shelf *find_shelf(const struct shuf__result *result, uint64_t size)
 {
     struct shuf__shelf *shelf;
-    LIST_FOREACH (shelf, &result->all->shelves, link)
-        if (shelf->uid == result->key.uid && shelf->kind == result->key.kind && shelf->size == size)
-            return shelf;
+    LIST_FOREACH(shelf, &result->all->shelves, link)
+    if (shelf->uid == result->key.uid && shelf->kind == result->key.kind && shelf->size == size)
+        return shelf;
     return NULL;
 }
 
@@ -101,6 +101,7 @@ static void become_idle(struct shuf__result *result, struct shuf__shelf *shelf)
     struct shuf__results *results = result->all;
     result->shelf = shelf;
     shelf->count++;
+    results->idle_bytes += shelf->size;
     if (result->ready) {
         result->idle_since_ms = uv_now(results->trim.loop);
         TAILQ_INSERT_TAIL(idle_list(result), result, coldest);
@@ -119,6 +120,7 @@ static void end_idle(struct shuf__result *result)
     TAILQ_REMOVE(idle_list(result), result, coldest);
     TAILQ_REMOVE(&shelf->coldest, result, in_shelf);
     result->shelf = NULL;
+    result->all->idle_bytes -= shelf->size;
     if (--shelf->count > 0)
         return;
     LIST_REMOVE(shelf, link);
@@ -165,9 +167,9 @@ static void on_trim(uv_timer_t *timer)
 static struct shuf__result *coldest_in(const struct shuf__shelf *shelf)
 {
     struct shuf__result *result;
-    TAILQ_FOREACH (result, &shelf->coldest, in_shelf)
-        if (result->cell->ghosts == 0)
-            return result;
+    TAILQ_FOREACH(result, &shelf->coldest, in_shelf)
+    if (result->cell->ghosts == 0)
+        return result;
     return NULL;
 }
 

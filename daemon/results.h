@@ -62,6 +62,7 @@ struct shuf__results {
     LIST_HEAD(, shuf__shelf) shelves;
     void *table; /* tsearch(3) */
     uv_timer_t trim;
+    uint64_t idle_bytes;                      /* of cells */
     uint64_t hits, joined, computed, evicted; /* for status */
 };
 

@@ -43,13 +43,13 @@ struct shuf__session {
     unsigned holds;      /* handles not yet closed, fetches not yet done */
     enum shuf__session_state state;
     bool greeted;
-    bool last;   /* the reply on its way is the last */
-    uint64_t id; /* of the request at hand */
+    bool last;             /* the reply on its way is the last */
+    uint64_t id;           /* of the request at hand */
     struct shuf__ask *ask; /* what waits for its result, or NULL */
     LIST_HEAD(, shuf__lease) leases;
-    uint64_t leased, prefetches;   /* of these */
-    struct shuf__holder *holder;   /* NULL until it is given a block */
-    int descriptor;                /* goes with the reply's first byte; -1: none */
+    uint64_t leased, prefetches; /* of these */
+    struct shuf__holder *holder; /* NULL until it is given a block */
+    int descriptor;              /* goes with the reply's first byte; -1: none */
 
     size_t begin, end; /* received and not yet handled */
     size_t reply_sent, reply_size;

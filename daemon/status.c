@@ -43,12 +43,14 @@ static void count(const struct shuf__server *server, struct usage *usage)
 {
     const struct shuf__cell *cell;
     const struct shuf__session *session;
-    LIST_FOREACH (cell, &server->cells.list, link) {
+    LIST_FOREACH(cell, &server->cells.list, link)
+    {
         Shuf__User *user = user_of(usage, cell->uid);
         user->blocks++;
         user->bytes += cell->bytes;
     }
-    LIST_FOREACH (session, &server->sessions, link) {
+    LIST_FOREACH(session, &server->sessions, link)
+    {
         Shuf__User *user = user_of(usage, session->peer.uid);
         user->clients++;
         user->leases += session->leased + session->prefetches;
@@ -68,6 +70,7 @@ static void tell_memory(const struct shuf__server *server, const struct shuf__ba
     status->host_limit = host->limit;
     status->blocks = cells->count;
     status->lingering = cells->lingerers;
+    status->idle = server->results.idle_bytes;
     status->leases = server->leases.count;
     status->hits = server->results.hits;
     status->joined = server->results.joined;

@@ -50,18 +50,19 @@ static void device_close(struct shuf__backend *backend)
     cpu->ops->close(cpu);
 }
 
-static shuf_status device_memory(struct shuf__backend *backend, uint64_t *available,
-                                 uint64_t *total, struct shuf__error *error)
+static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memory kind,
+                                 uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     (void)backend;
-    return cpu->ops->memory(cpu, available, total, error);
+    return cpu->ops->memory(cpu, kind, available, total, error);
 }
 
-static shuf_status device_alloc(struct shuf__backend *backend, uint64_t bytes,
-                                struct shuf__block *block, struct shuf__error *error)
+static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,
+                                uint64_t bytes, struct shuf__block *block,
+                                struct shuf__error *error)
 {
     (void)backend;
-    shuf_status status = cpu->ops->alloc(cpu, bytes, block, error);
+    shuf_status status = cpu->ops->alloc(cpu, kind, bytes, block, error);
     block->host = NULL;
     return status;
 }
@@ -72,9 +73,8 @@ static void device_free(struct shuf__backend *backend, struct shuf__block *block
     cpu->ops->free(cpu, block);
 }
 
-static shuf_status device_permute(struct shuf__backend *backend, const struct shuf__job *job,
-                                  struct shuf__block *block, uint64_t *device_ns,
-                                  struct shuf__error *error)
+static shuf_status device_launch(struct shuf__backend *backend, const struct shuf__job *job,
+                                 struct shuf__block *block, struct shuf__error *error)
 {
     (void)backend;
     while (faults.hangs)
@@ -83,7 +83,14 @@ static shuf_status device_permute(struct shuf__backend *backend, const struct sh
         usleep(10000);
     if (faults.permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
-    return cpu->ops->permute(cpu, job, block, device_ns, error);
+    return cpu->ops->launch(cpu, job, block, error);
+}
+
+static shuf_status device_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+                               uint64_t *device_ns, struct shuf__error *error)
+{
+    (void)backend;
+    return cpu->ops->wait(cpu, patience_ns, done, device_ns, error);
 }
 
 static shuf_status device_fingerprint(struct shuf__backend *backend,
@@ -110,11 +117,14 @@ static shuf_status device_read(struct shuf__backend *backend, const struct shuf_
 
 static const struct shuf__backend_ops device_ops = {
     .name = "made-up",
+    .makes = {[SHUF__MEMORY_MEMFD] = true},
+    .own = SHUF__MEMORY_MEMFD,
     .close = device_close,
     .memory = device_memory,
     .alloc = device_alloc,
     .free = device_free,
-    .permute = device_permute,
+    .launch = device_launch,
+    .wait = device_wait,
     .fingerprint = device_fingerprint,
     .read = device_read,
 };

@@ -447,7 +447,7 @@ static void test_config_errors(void **state)
         {"\n\nqueue = many\n", "conf:3: queue many: expected a whole number"},
         {"queue = -1\n", "conf:1: queue -1: is negative"},
         {"queue = 1.5\n", "conf:1: queue 1.5: is not whole"},
-        {"memory = 1e30\n", "conf:1: memory 1e30: is too large"},
+        {"host_memory = 1e30\n", "conf:1: host_memory 1e30: is too large"},
         {"queue = 1\nclients = 2\nqueue = 3\n", "conf:3: queue 3: given in line 1 already"},
         {"socket_mode = 0888\n", "conf:1: socket_mode 0888: expected octal permissions"},
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
@@ -491,8 +491,8 @@ static void test_print_config_in_force(void **state)
     const char *arguments[] = {"--config", path, "--socket", "/x/y", "--print-config", NULL};
     assert_true(harness_prepare(&h, backend, NULL));
     snprintf(path, sizeof path, "%s/conf", h.directory);
-    write_file(path, "memory = 8Gi\nsocket = /a/b\nsocket_mode = 600\n");
-    expect_exit(arguments, EX_OK, "\nmemory = 8589934592\n");
+    write_file(path, "device_memory = 8Gi\nsocket = /a/b\nsocket_mode = 600\n");
+    expect_exit(arguments, EX_OK, "\ndevice_memory = 8589934592\n");
     expect_exit(arguments, EX_OK, "\nsocket = /x/y\n");
     expect_exit(arguments, EX_OK, "\nsocket_mode = 0600\n");
     assert_true(harness_stop(&h));
@@ -576,27 +576,30 @@ static void test_memory_limit(void **state)
 {
     (void)state;
     struct harness h;
-    start(&h, "memory = 1Mi\n");
+    enum { MI = 1 << 20 };
+    start(&h, "host_memory = 16Mi\ndevice_memory = 16Mi\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(1 << 19, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
-                "result of 2097152 bytes: expected at most 1048576, all that results may hold (0");
-    wire_check_alive(w);
-    assert_int_equal(wire_status(&h).memory_limit, 1 << 20);
+                "result in a block of 20971520 bytes: expected at most 16777216, all that results "
+                "may hold of ");
+    wire_check_alive(w); /* which leaves a block of 2 MiB behind, to be given up for the next */
+    assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
-    /* Half of it and more, twice: the second fits when the first is read. */
+    /* More than half of it, twice: the second fits when the first is read. */
     struct wire *other = wire_greet(&h);
-    permute.n = (1 << 17) + 1;
+    permute.n = 10 * MI / 4;
     wire_send_permute(w, &permute);
     uint64_t bytes = wire_expect(w, SHUF_OK, "")->bulk_bytes;
+    permute.seed++;
     wire_send_permute(other, &permute);
-    wire_expect(other, SHUF_BUSY,
-                "result of 524292 bytes: 524292 of 1048576 are in use by other results; try again");
+    wire_expect(other, SHUF_BUSY, "result in a block of 10485760 bytes: 10485760 of 16777216 of ");
     read_whole(w, bytes, permute.n);
     wire_await_memory_free(&h);
     wire_send_permute(other, &permute);
     wire_expect(other, SHUF_OK, "");
+    assert_int_equal(wire_status(&h).memory_used, 10 * MI);
     wire_close(other);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -614,7 +617,7 @@ static void test_debug_log(void **state)
     read_whole(w, wire_expect(w, SHUF_OK, "")->bulk_bytes, permute.n);
     read_file(h.log, log, sizeof log);
     assert_non_null(strstr(log, ": request 2: permute n 10, philox24, seed 7, epoch 0, 1 x 10 "
-                                "values, 40 bytes\n"));
+                                "values, 40 bytes, inline\n"));
     assert_non_null(strstr(log, ": request 2: n 10, philox24, 40 bytes, "));
     wire_close(w);
     assert_true(harness_stop(&h));

@@ -157,7 +157,10 @@ void wire_await_end_of_listening(const struct harness *h)
 
 void wire_await_memory_free(const struct harness *h)
 {
-    for (int waited = 0; wire_status(h).memory_used != 0; waited += 5) {
+    for (int waited = 0;; waited += 5) {
+        Shuf__StatusReply status = wire_status(h);
+        if (status.memory_used == status.idle)
+            return;
         assert_true(waited < HARNESS_WAIT_MS);
         usleep(5000);
     }
@@ -182,14 +185,23 @@ Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
     Shuf__Permute permute = SHUF__PERMUTE__INIT;
     permute.n = n;
     permute.seed = 7;
-    permute.transport = transport;
+    static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 2]; /* and an unknown one */
+    size_t place = transport <= SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
+                       ? (size_t)transport
+                       : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1;
+    accept[place] = transport;
+    permute.accept = &accept[place];
+    permute.n_accept = transport != SHUF__TRANSPORT__TRANSPORT_NONE;
     return permute;
 }
 
 Shuf__Permute wire_endless(Shuf__Slice *slice)
 {
+    static uint64_t seed; /* equal ones would wait for the same job */
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
     shuf__slice__init(slice);
+    seed += 1000;
+    permute.seed = seed;
     permute.n -= 1; /* at a power of two a value's place is known without a scan */
     slice->offset = permute.n - 1;
     slice->count = slice->stride = 1;
@@ -227,8 +239,9 @@ void wire_check_unread(const struct harness *h, bool host_memory)
     wire_send_permute(clients[0], &permute); /* threads and scratch are there from now on */
     wire_expect(clients[0], SHUF_OK, "");
     uint64_t before = wire_private_bytes(h->pid);
-    permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
+        permute.seed = 100 + (uint64_t)i; /* or they would share one */
         wire_send_permute(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }

@@ -59,7 +59,7 @@ void wire_await_queued(const struct harness *h, uint64_t queued);
 
 /* Waits until connecting is refused. */
 void wire_await_end_of_listening(const struct harness *h);
-/* Waits until no result is held. */
+/* Waits until nobody refers to a result. */
 void wire_await_memory_free(const struct harness *h);
 
 /* Memory that the daemon alone has written to. */

@@ -147,7 +147,8 @@ typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
 /* As shuf_permute(), for results that need not be in memory at once. The
  * handle's own buffer is at most 256 KiB. SHUF_CANCELLED when the sink stopped
- * it. The sink must not use the handle. */
+ * it. The sink must not use the handle. `sink` NULL: no values are sent, they are
+ * only made, and stay with the daemon for a while, ready for who asks next. */
 SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *what, shuf_sink sink,
                                          void *context, shuf_result *result);
 
@@ -185,6 +186,9 @@ typedef struct shuf_lease {
     char device_id[64]; /* "GPU-<uuid>", or "" for host memory */
     bool shared;        /* nothing was computed for this call alone */
     void *event;        /* a CUevent to wait for before reading, or NULL: the values are there */
+    uint64_t id; /* as shuf_leases() tells it; 0 with INLINE, of which the daemon keeps none */
+    uint64_t block, block_bytes; /* the memory that holds the values; 0 with INLINE. Leases of one
+                                  * block share one copy, in whatever process they are. */
 } shuf_lease;
 
 typedef struct shuf_lease_options {
@@ -265,7 +269,8 @@ typedef struct shuf_daemon {
     uint64_t memory_used, memory_limit; /* bytes of blocks, where the backend computes */
     uint64_t host_used, host_limit;     /* of host memory; on the CPU backend the same */
     uint64_t blocks;                    /* allocations */
-    uint64_t lingering; /* of these: not in use, kept until nobody has them mapped */
+    uint64_t idle;      /* bytes of blocks with results that nobody refers to any more */
+    uint64_t lingering; /* of the blocks: not in use, kept until nobody has them mapped */
     uint64_t leases;
     uint64_t hits;     /* requests answered from a result that was there */
     uint64_t joined;   /* requests that waited for a result that was being computed */
