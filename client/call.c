@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <time.h>
@@ -125,11 +126,17 @@ static shuf_status ask(struct shuf__connection *connection, struct shuf__call *c
             shuf__connection_close(connection);
         return shuf__reply_fail(reply, error);
     }
-    if (check_bulk(call, reply, error) || call->accept(call, reply, error)) {
+    if (call->accept(call, reply, error) || check_bulk(call, reply, error)) {
         shuf__connection_close(connection);
         return error->status;
     }
     return receive_bulk(connection, call, error);
+}
+
+shuf_status shuf__call_once(shuf *h, struct shuf__call *call, struct shuf__error *error)
+{
+    assert(h->connection.fd >= 0);
+    return ask(&h->connection, call, error);
 }
 
 shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
@@ -137,8 +144,12 @@ shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
     bool had_one = h->connection.fd >= 0;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = call->delivered;
-        if (h->connection.fd < 0 && reach(h))
-            return had_one && h->error.status == SHUF_NO_DAEMON ? lost(h) : h->error.status;
+        if (h->connection.fd < 0) {
+            if (reach(h))
+                return had_one && h->error.status == SHUF_NO_DAEMON ? lost(h) : h->error.status;
+            if (call->renew)
+                call->renew(call);
+        }
         had_one = true;
         shuf_status status = ask(&h->connection, call, &h->error);
         if (status == SHUF_OK)

@@ -11,7 +11,10 @@
 
 struct shuf__call {
     Shuf__Request *request;
-    /* Looks at a reply whose status is SHUF_OK; once for each time it was asked. */
+    /* Takes out of the request what only the connection before this one knew. May be NULL. */
+    void (*renew)(struct shuf__call *call);
+    /* Looks at a reply whose status is SHUF_OK; once for each time it was asked. May still set
+     * where the bytes go, and how many. */
     shuf_status (*accept)(struct shuf__call *call, const Shuf__Reply *reply,
                           struct shuf__error *error);
     void *answer;    /* accept's */
@@ -24,5 +27,8 @@ struct shuf__call {
 
 /* Leaves the message of a failure in the handle. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__call *call);
+
+/* Asks only the daemon that the handle is connected to; SHUF_NO_DAEMON when it is lost. */
+shuf_status shuf__call_once(shuf *handle, struct shuf__call *call, struct shuf__error *error);
 
 #endif

@@ -30,9 +30,11 @@ uint64_t shuf__now_ns(void)
 
 void shuf__connection_close(struct shuf__connection *connection)
 {
-    if (connection->fd >= 0)
-        close(connection->fd);
+    if (connection->fd < 0)
+        return;
+    close(connection->fd);
     connection->fd = -1;
+    shuf__inbox_close(&connection->inbox);
 }
 
 /* What went wrong on the open socket, by errno; closes it. */
@@ -87,14 +89,16 @@ static int arm_deadline(const struct shuf__connection *connection)
     return set_time_out(connection->fd, SO_RCVTIMEO, time_out(connection->deadline_ns - now));
 }
 
-shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
-                                     size_t *received, struct shuf__error *error)
+/* Waits for at least one byte: into `out`, or with NULL into the inbox. */
+static shuf_status receive_some(struct shuf__connection *connection, void *out, size_t size,
+                                size_t *received, struct shuf__error *error)
 {
-    assert(size > 0);
+    struct shuf__inbox *inbox = &connection->inbox;
     for (;;) {
         if (arm_deadline(connection) != 0)
             return broken(connection, "it was awaited", error);
-        ssize_t got = recv(connection->fd, out, size, MSG_WAITALL);
+        ssize_t got = out ? shuf__inbox_receive(inbox, connection->fd, out, size, MSG_WAITALL)
+                          : shuf__inbox_fill(inbox, connection->fd);
         if (got > 0) {
             *received = (size_t)got;
             return SHUF_OK;
@@ -106,29 +110,84 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
     }
 }
 
-static shuf_status receive_whole(struct shuf__connection *connection, uint8_t *out, size_t size,
-                                 struct shuf__error *error)
+/* Of those that came since the last count, `expected` are announced. */
+static shuf_status check_descriptors(struct shuf__connection *connection, unsigned expected,
+                                     struct shuf__error *error)
 {
-    for (size_t done = 0, got = 0; done < size; done += got)
-        if (shuf__connection_receive(connection, out + done, size - done, &got, error))
+    struct shuf__inbox *inbox = &connection->inbox;
+    unsigned came = inbox->descriptors;
+    bool cut = inbox->cut;
+    if (shuf__inbox_count(inbox, expected))
+        return SHUF_OK;
+    if (cut && came < expected)
+        shuf__fail(error, SHUF_IO,
+                   "socket %s: a descriptor could not be received; expected room for it among "
+                   "this process's open files",
+                   connection->address.sun_path);
+    else
+        shuf__fail(error, SHUF_PROTOCOL, "reply with %u%s descriptors: expected %u", came,
+                   cut ? " or more" : "", expected);
+    return violation(connection, error);
+}
+
+shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
+                                     size_t *received, struct shuf__error *error)
+{
+    assert(size > 0);
+    *received = shuf__inbox_take(&connection->inbox, out, size);
+    if (*received > 0)
+        return SHUF_OK;
+    if (receive_some(connection, out, size, received, error))
+        return error->status;
+    return check_descriptors(connection, 0, error);
+}
+
+/* A frame that the inbox cannot hold, in the buffer. */
+static shuf_status receive_long_frame(struct shuf__connection *connection, size_t size,
+                                      struct shuf__error *error)
+{
+    size_t got, done = shuf__inbox_take(&connection->inbox, connection->buffer, size);
+    for (; done < size; done += got)
+        if (receive_some(connection, connection->buffer + done, size - done, &got, error))
             return error->status;
     return SHUF_OK;
 }
 
-/* Reads exactly one frame into the buffer: what follows it may be bulk, which
- * belongs elsewhere. */
-static shuf_status receive_frame(struct shuf__connection *connection, size_t *length,
-                                 struct shuf__error *error)
+/* The next message, valid until more is received; NULL with *error. What follows it may be bulk,
+ * which belongs elsewhere: it stays in the inbox. */
+static const uint8_t *receive_frame(struct shuf__connection *connection, size_t *length,
+                                    struct shuf__error *error)
 {
-    uint8_t *frame = connection->buffer;
-    if (receive_whole(connection, frame, SHUF__FRAME_HEADER, error))
-        return error->status;
-    if (shuf__frame_parse(frame, SHUF__FRAME_HEADER, length) == SHUF__FRAME_BAD) {
-        shuf__fail(error, SHUF_PROTOCOL, "frame length %zu: expected 1 to %d", *length,
-                   SHUF__FRAME_MAX);
-        return violation(connection, error);
+    struct shuf__inbox *inbox = &connection->inbox;
+    for (;;) {
+        size_t got, held = inbox->end - inbox->start;
+        const uint8_t *frame = inbox->bytes + inbox->start;
+        *length = 0;
+        enum shuf__frame_result result = shuf__frame_parse(frame, held, length);
+        size_t size = SHUF__FRAME_HEADER + *length;
+        if (result == SHUF__FRAME_WHOLE) {
+            inbox->start += size;
+            return frame + SHUF__FRAME_HEADER;
+        }
+        if (result == SHUF__FRAME_BAD) {
+            shuf__fail(error, SHUF_PROTOCOL, "frame length %zu: expected 1 to %d", *length,
+                       SHUF__FRAME_MAX);
+            violation(connection, error);
+            return NULL;
+        }
+        if (size > sizeof inbox->bytes)
+            return receive_long_frame(connection, size, error)
+                       ? NULL
+                       : connection->buffer + SHUF__FRAME_HEADER;
+        if (receive_some(connection, NULL, 0, &got, error))
+            return NULL;
     }
-    return receive_whole(connection, frame + SHUF__FRAME_HEADER, *length, error);
+}
+
+static unsigned announced_descriptors(const Shuf__Reply *reply)
+{
+    return reply->status == SHUF_OK && reply->body_case == SHUF__REPLY__BODY_PERMUTE &&
+           reply->permute->descriptor;
 }
 
 /* Id 0 is of no request: a daemon that could not read one says so under it. */
@@ -141,10 +200,10 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
                                    struct shuf__error *error)
 {
     size_t length;
-    if (receive_frame(connection, &length, error))
+    const uint8_t *message = receive_frame(connection, &length, error);
+    if (!message)
         return error->status;
-    *reply =
-        shuf__reply_unpack(&connection->arena, connection->buffer + SHUF__FRAME_HEADER, length);
+    *reply = shuf__reply_unpack(&connection->arena, message, length);
     if (!*reply) {
         shuf__fail(error, SHUF_PROTOCOL, "frame of %zu bytes: not a reply", length);
         return violation(connection, error);
@@ -160,12 +219,19 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
                    (*reply)->bulk_bytes, (*reply)->status);
         return violation(connection, error);
     }
-    return SHUF_OK;
+    return check_descriptors(connection, announced_descriptors(*reply), error);
+}
+
+int shuf__connection_descriptor(struct shuf__connection *connection)
+{
+    return shuf__inbox_descriptor(&connection->inbox);
 }
 
 void shuf__copy_word(char *out, size_t size, const char *word)
 {
-    snprintf(out, size, "%s", word);
+    size_t length = strnlen(word, size - 1);
+    memcpy(out, word, length);
+    out[length] = '\0';
     shuf__make_printable(out);
 }
 
@@ -183,6 +249,9 @@ shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
                                   struct shuf__error *error)
 {
+    int unwanted = shuf__connection_descriptor(connection); /* that came with an earlier reply */
+    if (unwanted >= 0)
+        close(unwanted);
     request->id = ++connection->last_id;
     size_t size = shuf__message_pack(&request->base, connection->buffer, sizeof connection->buffer);
     if (size == 0)
@@ -295,9 +364,11 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     assert(connection->fd < 0);
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
+    shuf__inbox_open(&connection->inbox);
     connection->fd = open_socket();
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
+    connection->generation++;
     connection->deadline_ns = shuf__now_ns() + SHUF__HANDSHAKE_MS * NS_PER_MS;
     shuf_status status = say_hello(connection, error);
     connection->deadline_ns = 0;

@@ -9,6 +9,7 @@
 #define SHUF__CONNECTION_H
 
 #include "error.h"
+#include "inbox.h"
 #include "message.h"
 
 #include <stddef.h>
@@ -21,10 +22,12 @@ enum {
 };
 
 struct shuf__connection {
-    int fd; /* -1: none */
+    int fd;              /* -1: none */
+    uint64_t generation; /* which connection this is: what the daemon keeps for it ends with it */
     uint64_t last_id;
     uint64_t deadline_ns; /* for receiving; 0: none, a long computation is no fault */
     struct sockaddr_un address;
+    struct shuf__inbox inbox;
     struct shuf__arena arena; /* the last reply */
     uint8_t buffer[SHUF__CONNECTION_BUFFER];
 };
@@ -41,6 +44,10 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
  * an error is for the caller to see. */
 shuf_status shuf__connection_reply(struct shuf__connection *connection, const Shuf__Reply **reply,
                                    struct shuf__error *error);
+
+/* The descriptor that the last reply announced, which is then the caller's to close; -1: none,
+ * or taken already. One that nobody takes is closed. */
+int shuf__connection_descriptor(struct shuf__connection *connection);
 
 /* Takes a peer's word into `out` of `size` bytes: cut to it, and printable. */
 void shuf__copy_word(char *out, size_t size, const char *word);

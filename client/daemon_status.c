@@ -4,6 +4,28 @@
  */
 #include "call.h"
 
+#include <string.h>
+
+/* In its place among those with more bytes; the last one gives way where there are too many. */
+static void add_user(shuf_daemon *to, const Shuf__User *from)
+{
+    unsigned place = to->users;
+    while (place > 0 && to->user[place - 1].bytes < from->bytes)
+        place--;
+    if (place == SHUF_USERS)
+        return;
+    unsigned moved = (to->users < SHUF_USERS ? to->users : SHUF_USERS - 1) - place;
+    memmove(&to->user[place + 1], &to->user[place], moved * sizeof *to->user);
+    to->user[place] = (shuf_user){
+        .uid = from->uid,
+        .clients = from->clients,
+        .leases = from->leases,
+        .blocks = from->blocks,
+        .bytes = from->bytes,
+    };
+    to->users = place + moved + 1;
+}
+
 static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *reply,
                                  struct shuf__error *error)
 {
@@ -21,7 +43,18 @@ static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *rep
         .served = from->served,
         .memory_used = from->memory_used,
         .memory_limit = from->memory_limit,
+        .host_used = from->host_used,
+        .host_limit = from->host_limit,
+        .blocks = from->blocks,
+        .lingering = from->lingering,
+        .leases = from->leases,
+        .hits = from->hits,
+        .joined = from->joined,
+        .computed = from->computed,
+        .evicted = from->evicted,
     };
+    for (size_t i = 0; i < from->n_users; i++)
+        add_user(to, from->users[i]);
     shuf__copy_word(to->version, sizeof to->version, from->daemon);
     shuf__copy_word(to->backend, sizeof to->backend, from->backend);
     shuf__copy_word(to->device, sizeof to->device, from->device);

@@ -17,6 +17,7 @@ shuf_status shuf_connect(shuf **handle, const char *socket)
         return SHUF_NO_MEMORY;
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
+    shuf__mappings_open(&h->mappings);
     struct sockaddr_un *address = &h->connection.address;
     if (shuf__socket_address(socket, SHUF__SOCKET_CONNECT, address, &h->error)) {
         address->sun_path[0] = '\0'; /* what was cut is no path to use */
@@ -29,7 +30,9 @@ void shuf_close(shuf *handle)
 {
     if (!handle)
         return;
-    shuf__connection_close(&handle->connection);
+    shuf__connection_close(&handle->connection); /* to the daemon the end of its leases */
+    shuf__leases_end(handle);
+    shuf__mappings_close(&handle->mappings);
     free(handle);
 }
 

@@ -1,176 +1,38 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls for permutations. A request is checked here by the daemon's
- * own rules (plan.h), so a wrong one fails with the same words and no round
- * trip, and a reply can be held to the shape that follows from its request.
+ * The public calls that copy a permutation, or have it only computed.
  */
 #include "call.h"
-#include "plan.h"
+#include "question.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-/* A request with its parts, which point at each other: not to be copied. */
-struct question {
-    Shuf__Request request;
-    Shuf__Permute permute;
-    Shuf__Slice slice;
-    Shuf__Shard shard;
-    struct shuf__plan plan;
-};
-
-_Static_assert((int)SHUF_AUTO == (int)SHUF__DTYPE__DTYPE_AUTO &&
-                   (int)SHUF_U32 == (int)SHUF__DTYPE__DTYPE_U32 &&
-                   (int)SHUF_U64 == (int)SHUF__DTYPE__DTYPE_U64 &&
-                   (int)SHUF_I64 == (int)SHUF__DTYPE__DTYPE_I64,
-               "the public types are the wire's");
-
-/* A field whose view was forgotten would be passed over in silence. */
-static shuf_status check_view(const shuf_permutation *what, struct shuf__error *error)
-{
-    const struct {
-        const char *field;
-        uint64_t value;
-        shuf_view view;
-    } fields[] = {
-        {"offset", what->offset, SHUF_VIEW_SLICE}, {"count", what->count, SHUF_VIEW_SLICE},
-        {"stride", what->stride, SHUF_VIEW_SLICE}, {"rank", what->rank, SHUF_VIEW_SHARD},
-        {"world", what->world, SHUF_VIEW_SHARD},   {"drop_last", what->drop_last, SHUF_VIEW_SHARD},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value != 0 && fields[i].view != what->view)
-            return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected 0 without view %s",
-                              fields[i].field, fields[i].value,
-                              fields[i].view == SHUF_VIEW_SLICE ? "SLICE" : "SHARD");
-    return SHUF_OK;
-}
-
-static shuf_status set_view(struct question *q, const shuf_permutation *what,
-                            struct shuf__error *error)
-{
-    switch (what->view) {
-    case SHUF_VIEW_ALL:
-        return SHUF_OK;
-    case SHUF_VIEW_SLICE:
-        q->slice = (Shuf__Slice)SHUF__SLICE__INIT;
-        q->slice.offset = what->offset;
-        q->slice.count = what->count;
-        q->slice.stride = what->stride;
-        q->permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-        q->permute.slice = &q->slice;
-        return SHUF_OK;
-    case SHUF_VIEW_SHARD:
-        q->shard = (Shuf__Shard)SHUF__SHARD__INIT;
-        q->shard.rank = what->rank;
-        q->shard.world = what->world;
-        q->shard.drop_last = what->drop_last;
-        q->permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
-        q->permute.shard = &q->shard;
-        return SHUF_OK;
-    }
-    return shuf__fail(error, SHUF_INVALID, "view %d: expected ALL, SLICE or SHARD",
-                      (int)what->view);
-}
-
-static shuf_status make_question(struct question *q, const shuf_permutation *what,
-                                 struct shuf__error *error)
-{
-    q->request = (Shuf__Request)SHUF__REQUEST__INIT;
-    q->request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    q->request.permute = &q->permute;
-    q->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
-    if (what->algorithm)
-        q->permute.algorithm = (char *)what->algorithm; /* only read */
-    q->permute.n = what->n;
-    q->permute.seed = what->seed;
-    q->permute.epoch = what->epoch;
-    q->permute.epochs = what->epochs;
-    q->permute.dtype = (Shuf__Dtype)what->dtype;
-    q->permute.fingerprint = what->fingerprint;
-    if (set_view(q, what, error) || check_view(what, error))
-        return error->status;
-    return shuf__plan_make(&q->permute, &q->plan, error);
-}
-
-static shuf_shape plan_shape(const struct shuf__plan *plan)
-{
-    return (shuf_shape){
-        .rows = plan->rows,
-        .count = plan->count,
-        .dtype = (shuf_dtype)plan->dtype,
-        .width = plan->width,
-        .bytes = plan->bytes,
-    };
-}
-
-shuf_status shuf_permutation_shape(const shuf_permutation *what, shuf_shape *shape, char *message,
-                                   size_t size)
-{
-    struct question q;
-    struct shuf__error error = {0};
-    shuf_status status = make_question(&q, what, &error);
-    if (status == SHUF_OK)
-        *shape = plan_shape(&q.plan);
-    if (message && size > 0)
-        snprintf(message, size, "%s", error.text);
-    return status;
-}
-
-static shuf_status check_shape(const shuf_shape *shape, const Shuf__PermuteReply *reply,
-                               struct shuf__error *error)
-{
-    if (reply->rows == shape->rows && reply->count == shape->count &&
-        reply->bytes == shape->bytes && (int)reply->dtype == (int)shape->dtype)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_PROTOCOL,
-                      "reply of %" PRIu64 " rows of %" PRIu64 " values in %" PRIu64
-                      " bytes: expected %" PRIu64 " of %" PRIu64 " in %" PRIu64,
-                      reply->rows, reply->count, reply->bytes, shape->rows, shape->count,
-                      shape->bytes);
-}
-
-/* At most SHUF_EDGE of `count` values: the first of a head, the last of a tail. */
-static unsigned copy_edge(uint64_t edge[SHUF_EDGE], const uint64_t *values, size_t count, bool tail)
-{
-    unsigned kept = count < SHUF_EDGE ? (unsigned)count : SHUF_EDGE;
-    if (kept > 0)
-        memcpy(edge, values + (tail ? count - kept : 0), kept * sizeof *edge);
-    return kept;
-}
 
 static shuf_status accept_permute(struct shuf__call *call, const Shuf__Reply *reply,
                                   struct shuf__error *error)
 {
     shuf_result *result = call->answer; /* its shape is set */
-    if (reply->body_case != SHUF__REPLY__BODY_PERMUTE)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a PermuteReply",
-                          (int)reply->body_case);
-    const Shuf__PermuteReply *p = reply->permute;
-    if (check_shape(&result->shape, p, error))
+    if (shuf__result_read(reply, result, error))
         return error->status;
-    shuf__copy_word(result->algorithm, sizeof result->algorithm, p->algorithm);
-    shuf__copy_word(result->backend, sizeof result->backend, p->backend);
-    shuf__copy_word(result->device, sizeof result->device, p->device);
-    result->device_ns = p->device_ns;
-    result->fingerprint = p->fingerprint;
-    result->heads = copy_edge(result->head, p->head, p->n_head, false);
-    result->tails = copy_edge(result->tail, p->tail, p->n_tail, true);
-    return SHUF_OK;
+    const Shuf__PermuteReply *p = reply->permute;
+    if (p->lease == 0 && !p->descriptor)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_PROTOCOL, "reply with lease %" PRIu64 ": expected none",
+                      p->lease);
 }
 
 /* `call` says where the bytes go; without memory and sink they stay where they are. */
-static shuf_status run(shuf *handle, struct question *q, struct shuf__call *call,
+static shuf_status run(shuf *handle, struct shuf__question *q, struct shuf__call *call,
                        shuf_result *result)
 {
     shuf_result unwanted;
     call->request = &q->request;
     call->accept = accept_permute;
     call->answer = result ? result : &unwanted;
-    *(shuf_result *)call->answer = (shuf_result){.shape = plan_shape(&q->plan)};
+    *(shuf_result *)call->answer = (shuf_result){.shape = shuf__question_shape(q)};
     if (call->memory || call->sink) {
-        q->permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
         call->bulk = q->plan.bytes;
+        if (shuf__question_accept(q, 1U << SHUF_INLINE, &handle->error))
+            return handle->error.status;
     }
     return shuf__call_run(handle, call);
 }
@@ -178,9 +40,9 @@ static shuf_status run(shuf *handle, struct question *q, struct shuf__call *call
 shuf_status shuf_permute(shuf *handle, const shuf_permutation *what, void *out, size_t bytes,
                          shuf_result *result)
 {
-    struct question q;
+    struct shuf__question q;
     struct shuf__call call = {.memory = out};
-    if (make_question(&q, what, &handle->error))
+    if (shuf__question_make(&q, what, &handle->error))
         return handle->error.status;
     if (bytes < q.plan.bytes)
         return shuf__fail(&handle->error, SHUF_INVALID,
@@ -196,18 +58,18 @@ shuf_status shuf_permute(shuf *handle, const shuf_permutation *what, void *out, 
 shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *what, shuf_sink sink,
                                 void *context, shuf_result *result)
 {
-    struct question q;
+    struct shuf__question q;
     struct shuf__call call = {.sink = sink, .context = context};
-    if (make_question(&q, what, &handle->error))
+    if (shuf__question_make(&q, what, &handle->error))
         return handle->error.status;
     return run(handle, &q, &call, result);
 }
 
 shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what, shuf_result *result)
 {
-    struct question q;
+    struct shuf__question q;
     struct shuf__call call = {0};
-    if (make_question(&q, what, &handle->error))
+    if (shuf__question_make(&q, what, &handle->error))
         return handle->error.status;
     q.permute.fingerprint = true;
     return run(handle, &q, &call, result);

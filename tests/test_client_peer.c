@@ -4,126 +4,24 @@
  * garbage, answers wrongly, or leaves at the worst moment. Each has its status,
  * and none makes a call hang.
  */
-#include "message.h"
+#include "peer.h"
 #include "shuf.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
-
-/* Plays one connection, number 0 first; it is closed when this returns. */
-typedef void (*script)(int fd, int connection);
-
-static struct {
-    char directory[64], path[96];
-    int listener;
-    pthread_t thread;
-    script script;
-    int connections;
-} peer;
-
-static void *serve(void *argument)
-{
-    (void)argument;
-    int fd;
-    while ((fd = accept(peer.listener, NULL, NULL)) >= 0) {
-        peer.script(fd, peer.connections++);
-        close(fd);
-    }
-    return NULL;
-}
-
-static void start(script played)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    strcpy(peer.directory, "/tmp/shuf-peer-XXXXXX");
-    assert_non_null(mkdtemp(peer.directory));
-    snprintf(peer.path, sizeof peer.path, "%s/s", peer.directory);
-    strcpy(address.sun_path, peer.path);
-    peer.script = played;
-    peer.connections = 0;
-    peer.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(peer.listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(peer.listener, 16), 0);
-    assert_int_equal(pthread_create(&peer.thread, NULL, serve, NULL), 0);
-}
-
-/* How many connections there were. */
-static int stop(void)
-{
-    shutdown(peer.listener, SHUT_RDWR); /* ends accept() */
-    pthread_join(peer.thread, NULL);
-    close(peer.listener);
-    unlink(peer.path);
-    rmdir(peer.directory);
-    return peer.connections;
-}
 
 /* ---- The peer's side ---------------------------------------------------- */
-
-static void put(int fd, const void *bytes, size_t size)
-{
-    const char *p = bytes;
-    ssize_t sent;
-    for (; size > 0 && (sent = send(fd, p, size, MSG_NOSIGNAL)) > 0; p += sent)
-        size -= (size_t)sent;
-}
-
-static void put_reply(int fd, const Shuf__Reply *reply)
-{
-    uint8_t frame[4096];
-    put(fd, frame, shuf__message_pack(&reply->base, frame, sizeof frame));
-}
 
 /* The id of the next request, 0 when the client is gone; *epoch of a Permute. */
 static uint64_t get_request(int fd, uint64_t *epoch)
 {
-    static struct shuf__arena arena;
-    static uint8_t frame[SHUF__FRAME_MAX];
-    size_t length;
-    uint8_t header[SHUF__FRAME_HEADER];
-    if (recv(fd, header, sizeof header, MSG_WAITALL) != sizeof header)
-        return 0;
-    shuf__frame_parse(header, sizeof header, &length);
-    if (recv(fd, frame, length, MSG_WAITALL) != (ssize_t)length)
-        return 0;
-    const Shuf__Request *request = shuf__request_unpack(&arena, frame, length);
-    if (epoch && request->body_case == SHUF__REQUEST__BODY_PERMUTE)
+    const Shuf__Request *request = peer_get(fd);
+    if (request && epoch && request->body_case == SHUF__REQUEST__BODY_PERMUTE)
         *epoch = request->permute->epoch;
-    return request->id;
-}
-
-static char hostile[] = "\033[2Jshufd\n1"; /* clears a terminal, and feigns a line */
-#define HOSTILE_SHOWN "?[2Jshufd?1"
-
-static void welcome(int fd, uint32_t version, uint64_t id_shift)
-{
-    Shuf__HelloReply hello = SHUF__HELLO_REPLY__INIT;
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    hello.version = version;
-    hello.daemon = hostile;
-    reply.id = get_request(fd, NULL) + id_shift;
-    reply.body_case = SHUF__REPLY__BODY_HELLO;
-    reply.hello = &hello;
-    put_reply(fd, &reply);
-}
-
-static void refuse(int fd, uint64_t id, shuf_status status, uint64_t bulk)
-{
-    static char why[] = "because\033[2J\n";
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    reply.id = id;
-    reply.status = status;
-    reply.message = why;
-    reply.bulk_bytes = bulk;
-    put_reply(fd, &reply);
+    return request ? request->id : 0;
 }
 
 enum { VALUES = 300007, BYTES = VALUES * 4 };
@@ -142,22 +40,15 @@ static void put_answer(int fd, const Shuf__PermuteReply *changed, uint64_t bulk,
     permute.count = permute.count ? permute.count : VALUES;
     permute.bytes = permute.bytes ? permute.bytes : BYTES;
     permute.dtype = permute.dtype ? permute.dtype : SHUF__DTYPE__DTYPE_U32;
+    permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     reply.id = get_request(fd, &epoch);
     if (reply.id == 0 || epoch != asked.epoch)
         return;
     reply.body_case = SHUF__REPLY__BODY_PERMUTE;
     reply.permute = &permute;
     reply.bulk_bytes = bulk;
-    put_reply(fd, &reply);
-    put(fd, answer, bytes);
-}
-
-/* Until the client has gone. */
-static void linger(int fd)
-{
-    char byte;
-    while (recv(fd, &byte, 1, 0) > 0)
-        continue;
+    peer_put_reply(fd, &reply, NULL, 0);
+    peer_put(fd, answer, bytes);
 }
 
 /* ---- Greetings ---------------------------------------------------------- */
@@ -165,78 +56,78 @@ static void linger(int fd)
 static void says_garbage(int fd, int connection)
 {
     (void)connection;
-    put(fd, "\x08\x00\x00\x00garbage!", 12);
-    linger(fd);
+    peer_put(fd, "\x08\x00\x00\x00garbage!", 12);
+    peer_linger(fd);
 }
 
 static void says_http(int fd, int connection)
 {
     (void)connection;
-    put(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
-    linger(fd);
+    peer_put(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
+    peer_linger(fd);
 }
 
 static void says_nothing_at_length(int fd, int connection)
 {
     (void)connection;
-    put(fd, "\0\0\0\0", 4);
-    linger(fd);
+    peer_put(fd, "\0\0\0\0", 4);
+    peer_linger(fd);
 }
 
 static void says_too_much(int fd, int connection)
 {
     (void)connection;
-    put(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
-    linger(fd);
+    peer_put(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
+    peer_linger(fd);
 }
 
 static void answers_another(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 1);
-    linger(fd);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 1);
+    peer_linger(fd);
 }
 
 static void speaks_version_2(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, 2, 0);
-    linger(fd);
+    peer_welcome(fd, 2, 0);
+    peer_linger(fd);
 }
 
 static void refuses_the_version(int fd, int connection)
 {
     (void)connection;
-    refuse(fd, get_request(fd, NULL), SHUF_VERSION, 0);
-    linger(fd);
+    peer_refuse(fd, get_request(fd, NULL), SHUF_VERSION, 0);
+    peer_linger(fd);
 }
 
 /* Before the greeting is read, under no id, and gone: the words still arrive. */
 static void is_busy(int fd, int connection)
 {
     (void)connection;
-    refuse(fd, 0, SHUF_BUSY, 0);
+    peer_refuse(fd, 0, SHUF_BUSY, 0);
 }
 
 static void succeeds_under_no_id(int fd, int connection)
 {
     (void)connection;
-    refuse(fd, 0, SHUF_OK, 0);
-    linger(fd);
+    peer_refuse(fd, 0, SHUF_OK, 0);
+    peer_linger(fd);
 }
 
 static void answers_without_a_body(int fd, int connection)
 {
     (void)connection;
-    refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
-    linger(fd);
+    peer_refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
+    peer_linger(fd);
 }
 
 static void claims_no_daemon(int fd, int connection)
 {
     (void)connection;
-    refuse(fd, get_request(fd, NULL), SHUF_NO_DAEMON, 0);
-    linger(fd);
+    peer_refuse(fd, get_request(fd, NULL), SHUF_NO_DAEMON, 0);
+    peer_linger(fd);
 }
 
 static void closes(int fd, int connection)
@@ -249,20 +140,20 @@ static void closes_in_a_frame(int fd, int connection)
 {
     (void)connection;
     get_request(fd, NULL);
-    put(fd, "\x10\x00\x00\x00half", 8);
+    peer_put(fd, "\x10\x00\x00\x00half", 8);
 }
 
 static void is_silent(int fd, int connection)
 {
     (void)connection;
-    linger(fd);
+    peer_linger(fd);
 }
 
 static void greetings(void **state)
 {
     (void)state;
     static const struct {
-        script script;
+        peer_script script;
         shuf_status status;
         const char *words;
     } rows[] = {
@@ -271,7 +162,7 @@ static void greetings(void **state)
         {says_nothing_at_length, SHUF_PROTOCOL, "frame length 0"},
         {says_too_much, SHUF_PROTOCOL, "frame length 65537"},
         {answers_another, SHUF_PROTOCOL, "reply id 2: expected 1"},
-        {speaks_version_2, SHUF_VERSION, "protocol version 2 of " HOSTILE_SHOWN ":"},
+        {speaks_version_2, SHUF_VERSION, "protocol version 2 of " PEER_HOSTILE_SHOWN ":"},
         {refuses_the_version, SHUF_VERSION, "because"},
         {is_busy, SHUF_BUSY, "because?[2J?"},
         {succeeds_under_no_id, SHUF_PROTOCOL, "reply id 0"},
@@ -283,14 +174,14 @@ static void greetings(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf *handle;
-        start(rows[i].script);
-        shuf_status status = shuf_connect(&handle, peer.path);
+        peer_start(rows[i].script);
+        shuf_status status = shuf_connect(&handle, peer_path());
         if (status != rows[i].status || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, rows[i].status);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         shuf_close(handle);
-        assert_int_equal(stop(), 1);
+        assert_int_equal(peer_stop(), 1);
     }
 }
 
@@ -299,9 +190,9 @@ static void greetings(void **state)
 static void answers_too_few_bytes(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, NULL, BYTES - 1, BYTES - 1);
-    linger(fd);
+    peer_linger(fd);
 }
 
 static void answers_too_many_rows(int fd, int connection)
@@ -309,9 +200,9 @@ static void answers_too_many_rows(int fd, int connection)
     (void)connection;
     Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
     permute.rows = 2;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
-    linger(fd);
+    peer_linger(fd);
 }
 
 static void answers_another_type(int fd, int connection)
@@ -319,40 +210,40 @@ static void answers_another_type(int fd, int connection)
     (void)connection;
     Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
     permute.dtype = SHUF__DTYPE__DTYPE_I64;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
-    linger(fd);
+    peer_linger(fd);
 }
 
 static void refuses_with_bulk(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    refuse(fd, get_request(fd, NULL), SHUF_BUSY, 10);
-    linger(fd);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_refuse(fd, get_request(fd, NULL), SHUF_BUSY, 10);
+    peer_linger(fd);
 }
 
 static void greets_again(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    refuse(fd, get_request(fd, NULL), SHUF_OK, BYTES);
-    linger(fd);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_refuse(fd, get_request(fd, NULL), SHUF_OK, BYTES);
+    peer_linger(fd);
 }
 
 static void ends_in_words(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    refuse(fd, get_request(fd, NULL), (shuf_status)200, 0);
-    linger(fd);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_refuse(fd, get_request(fd, NULL), (shuf_status)200, 0);
+    peer_linger(fd);
 }
 
 static void wrong_answers(void **state)
 {
     (void)state;
     static const struct {
-        script script;
+        peer_script script;
         int status;
         const char *words;
     } rows[] = {
@@ -366,15 +257,15 @@ static void wrong_answers(void **state)
     static uint32_t out[VALUES];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf *handle;
-        start(rows[i].script);
-        assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+        peer_start(rows[i].script);
+        assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
         int status = (int)shuf_permute(handle, &asked, out, sizeof out, NULL);
         if (status != rows[i].status || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, rows[i].status);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         shuf_close(handle);
-        assert_int_equal(stop(), 1);
+        assert_int_equal(peer_stop(), 1);
     }
 }
 
@@ -382,10 +273,10 @@ static void describes_with_escapes(int fd, int connection)
 {
     (void)connection;
     Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
-    permute.algorithm = permute.backend = permute.device = hostile;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    permute.algorithm = permute.backend = permute.device = peer_hostile;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
-    linger(fd);
+    peer_linger(fd);
 }
 
 static void reports_with_escapes(int fd, int connection)
@@ -393,13 +284,13 @@ static void reports_with_escapes(int fd, int connection)
     (void)connection;
     Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    status.daemon = status.backend = status.device = status.device_id = hostile;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    status.daemon = status.backend = status.device = status.device_id = peer_hostile;
     reply.id = get_request(fd, NULL);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    put_reply(fd, &reply);
-    linger(fd);
+    peer_put_reply(fd, &reply, NULL, 0);
+    peer_linger(fd);
 }
 
 /* Nothing that a peer sends reaches a terminal as commands. */
@@ -410,23 +301,23 @@ static void words_are_printable(void **state)
     shuf *handle;
     shuf_result result;
     shuf_daemon daemon;
-    start(describes_with_escapes);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_start(describes_with_escapes);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, &result), SHUF_OK);
-    assert_string_equal(result.algorithm, HOSTILE_SHOWN);
-    assert_string_equal(result.backend, HOSTILE_SHOWN);
-    assert_string_equal(result.device, HOSTILE_SHOWN);
+    assert_string_equal(result.algorithm, PEER_HOSTILE_SHOWN);
+    assert_string_equal(result.backend, PEER_HOSTILE_SHOWN);
+    assert_string_equal(result.device, PEER_HOSTILE_SHOWN);
     shuf_close(handle);
-    stop();
-    start(reports_with_escapes);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_stop();
+    peer_start(reports_with_escapes);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &daemon), SHUF_OK);
-    assert_string_equal(daemon.version, HOSTILE_SHOWN);
-    assert_string_equal(daemon.backend, HOSTILE_SHOWN);
-    assert_string_equal(daemon.device, HOSTILE_SHOWN);
-    assert_string_equal(daemon.device_id, HOSTILE_SHOWN);
+    assert_string_equal(daemon.version, PEER_HOSTILE_SHOWN);
+    assert_string_equal(daemon.backend, PEER_HOSTILE_SHOWN);
+    assert_string_equal(daemon.device, PEER_HOSTILE_SHOWN);
+    assert_string_equal(daemon.device_id, PEER_HOSTILE_SHOWN);
     shuf_close(handle);
-    stop();
+    peer_stop();
 }
 
 /* ---- Losses ------------------------------------------------------------- */
@@ -436,10 +327,10 @@ static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
 /* Each connection comes a little further. */
 static void leaves_later_each_time(int fd, int connection)
 {
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, NULL, BYTES, cuts[connection]);
     if (cuts[connection] == BYTES)
-        linger(fd);
+        peer_linger(fd);
 }
 
 static void memory_across_losses(void **state)
@@ -447,12 +338,12 @@ static void memory_across_losses(void **state)
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    start(leaves_later_each_time);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_start(leaves_later_each_time);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_OK);
     assert_memory_equal(out, answer, sizeof out);
     shuf_close(handle);
-    assert_int_equal(stop(), sizeof cuts / sizeof *cuts);
+    assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
 }
 
 struct sequence {
@@ -474,18 +365,18 @@ static void stream_across_losses(void **state)
     (void)state;
     struct sequence s = {.right = true};
     shuf *handle;
-    start(leaves_later_each_time);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_start(leaves_later_each_time);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute_stream(handle, &asked, follow, &s, NULL), SHUF_OK);
     assert_true(s.right && s.size == BYTES);
     shuf_close(handle);
-    assert_int_equal(stop(), sizeof cuts / sizeof *cuts);
+    assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
 }
 
 static void leaves_when_asked(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     get_request(fd, NULL);
 }
 
@@ -495,11 +386,11 @@ static void losses_without_progress(void **state)
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    start(leaves_when_asked);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_start(leaves_when_asked);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
     shuf_close(handle);
-    assert_int_equal(stop(), 16);
+    assert_int_equal(peer_stop(), 16);
 }
 
 static void losses_without_reconnecting(void **state)
@@ -507,19 +398,19 @@ static void losses_without_reconnecting(void **state)
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    start(leaves_later_each_time);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_start(leaves_later_each_time);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     shuf_set_reconnect(handle, 0);
     assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
     assert_non_null(strstr(shuf_message(handle), "the daemon left"));
     shuf_close(handle);
-    assert_int_equal(stop(), 1);
+    assert_int_equal(peer_stop(), 1);
 }
 
 static void answers_once(int fd, int connection)
 {
     (void)connection;
-    welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, NULL, BYTES, BYTES);
 }
 
@@ -529,15 +420,15 @@ static void loss_between_calls(void **state)
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    start(answers_once);
-    assert_int_equal(shuf_connect(&handle, peer.path), SHUF_OK);
+    peer_start(answers_once);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     for (int i = 0; i < 3; i++) {
         memset(out, 0, sizeof out);
         assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_OK);
         assert_memory_equal(out, answer, sizeof out);
     }
     shuf_close(handle);
-    assert_int_equal(stop(), 3);
+    assert_int_equal(peer_stop(), 3);
 }
 
 static int prepare(void **state)

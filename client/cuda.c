@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See cuda.h.
+ */
+#include "cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+static struct {
+    pthread_once_t once;
+    struct shuf__cuda functions;
+    struct shuf__error error;
+} loaded = {.once = PTHREAD_ONCE_INIT};
+
+static shuf_status find(void *library, const char *symbol, void *function)
+{
+    void *address = dlsym(library, symbol);
+    if (!address)
+        return shuf__fail(&loaded.error, SHUF_DEVICE,
+                          "libcuda.so.1: no %s in it; expected that of CUDA 11.4 or later", symbol);
+    memcpy(function, &address, sizeof address); /* C has no conversion between the two */
+    return SHUF_OK;
+}
+
+static void load(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *why = dlerror();
+        shuf__fail(&loaded.error, SHUF_DEVICE, "%s", why ? why : "libcuda.so.1: cannot be loaded");
+        return;
+    }
+#define X(name, version, arguments)                                    \
+    if (find(library, #name #version, (void *)&loaded.functions.name)) \
+        return;
+    SHUF__CUDA_MAP(X)
+#undef X
+}
+
+shuf_status shuf__cuda_load(const struct shuf__cuda **cuda, struct shuf__error *error)
+{
+    pthread_once(&loaded.once, load);
+    if (loaded.error.status != SHUF_OK)
+        *error = loaded.error;
+    *cuda = &loaded.functions;
+    return loaded.error.status;
+}
+
+shuf_status shuf__cuda_fail(const struct shuf__cuda *cuda, const char *gpu, const char *call,
+                            int result, struct shuf__error *error)
+{
+    const char *text = NULL;
+    if (cuda->cuGetErrorString(result, &text) != 0 || !text)
+        text = "an error that it has no words for";
+    return shuf__fail(error, SHUF_DEVICE, "device %s: %s: %s", gpu, call, text);
+}

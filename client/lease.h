@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What stands behind the public `shuf_lease *`.
+ */
+#ifndef SHUF__LEASE_H
+#define SHUF__LEASE_H
+
+#include "mapping.h"
+#include "shuf.h"
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct shuf__lease {
+    shuf_lease open; /* first, so that one pointer serves for both */
+    shuf *handle;
+    LIST_ENTRY(shuf__lease) out;
+    uint64_t connection;           /* the generation of the one that it is of */
+    struct shuf__mapping *mapping; /* NULL: it has none */
+    void *copy;                    /* memory for values by INLINE, kept for the next lease: */
+    size_t room;                   /* its bytes */
+};
+
+LIST_HEAD(shuf__leases, shuf__lease);
+
+/* Ends all that are out, on the closed connection. */
+void shuf__leases_end(shuf *handle);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public call that lists leases: page by page, since a daemon may hold more
+ * than one message does.
+ */
+#include "call.h"
+
+#include <inttypes.h>
+
+/* A page stays in the connection's arena until the next one is asked for. */
+static shuf_status accept_page(struct shuf__call *call, const Shuf__Reply *reply,
+                               struct shuf__error *error)
+{
+    if (reply->body_case != SHUF__REPLY__BODY_LEASES)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a LeasesReply",
+                          (int)reply->body_case);
+    *(const Shuf__LeasesReply **)call->answer = reply->leases;
+    if (reply->leases->more && reply->leases->n_lease == 0)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply more 1: expected a lease in this page");
+    return SHUF_OK;
+}
+
+static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
+{
+    shuf_lease_entry entry = {
+        .id = from->id,
+        .pid = from->pid,
+        .uid = from->uid,
+        .transport = (shuf_transport)from->transport,
+        .prefetch = from->prefetch,
+        .ready = from->ready,
+        .age_ms = from->age_ms,
+        .block = from->block,
+        .block_bytes = from->block_bytes,
+        .n = from->n,
+        .seed = from->seed,
+        .epoch = from->epoch,
+        .rows = from->rows,
+        .count = from->count,
+    };
+    shuf__copy_word(entry.algorithm, sizeof entry.algorithm, from->algorithm);
+    return entry;
+}
+
+/* Ids only rise, or a listing might never end. */
+static shuf_status visit_page(const Shuf__LeasesReply *page, uint64_t *after,
+                              shuf_lease_visitor visit, void *context, struct shuf__error *error)
+{
+    for (size_t i = 0; i < page->n_lease; i++) {
+        shuf_lease_entry entry = read_entry(page->lease[i]);
+        if (entry.id <= *after)
+            return shuf__fail(error, SHUF_PROTOCOL,
+                              "reply lease %" PRIu64 ": expected more than %" PRIu64, entry.id,
+                              *after);
+        *after = entry.id;
+        if (!visit(context, &entry))
+            return shuf__fail(error, SHUF_CANCELLED, "stopped by its visitor at lease %" PRIu64,
+                              entry.id);
+    }
+    return SHUF_OK;
+}
+
+shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
+{
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    const Shuf__LeasesReply *page;
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    do {
+        struct shuf__call call = {.request = &request, .accept = accept_page, .answer = &page};
+        if (shuf__call_run(handle, &call) ||
+            visit_page(page, &leases.after, visit, context, &handle->error))
+            return handle->error.status;
+    } while (page->more);
+    return SHUF_OK;
+}

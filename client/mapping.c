@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See mapping.h.
+ */
+#include "mapping.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* ---- One mapping ----------------------------------------------------------- */
+
+/* Memory that could shrink under its readers would kill them (SIGBUS), so it must be sealed. */
+static shuf_status check_memory(const struct shuf__offer *offer, int fd, struct shuf__error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return shuf__fail(error, SHUF_IO, "block %" PRIu64 ": %s", offer->block, strerror(errno));
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < offer->block_bytes)
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "block %" PRIu64 " by a descriptor of %" PRIu64
+                          " bytes: expected at least %" PRIu64,
+                          offer->block, (uint64_t)status.st_size, offer->block_bytes);
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK))
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "block %" PRIu64 " by a descriptor without F_SEAL_SHRINK: expected it",
+                          offer->block);
+    return SHUF_OK;
+}
+
+static shuf_status map_memory(struct shuf__mapping *m, const struct shuf__offer *offer, int fd,
+                              struct shuf__error *error)
+{
+    if (check_memory(offer, fd, error))
+        return error->status;
+    void *host = mmap(NULL, offer->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (host == MAP_FAILED)
+        return shuf__fail(error, errno == ENOMEM ? SHUF_NO_MEMORY : SHUF_IO,
+                          "block %" PRIu64 ": mapping its %" PRIu64 " bytes: %s", offer->block,
+                          offer->block_bytes, strerror(errno));
+    m->host = host;
+    return SHUF_OK;
+}
+
+static shuf_status map_device(struct shuf__mappings *mappings, struct shuf__mapping *m,
+                              const struct shuf__offer *offer, int fd, struct shuf__error *error)
+{
+    struct shuf__gpu *gpu;
+    if (shuf__gpu_find(&mappings->gpus, offer->device_id, &gpu, error))
+        return error->status;
+    return offer->transport == SHUF_CUDA_FD
+               ? shuf__gpu_map(gpu, fd, offer->block_bytes, &m->view, error)
+               : shuf__gpu_open(gpu, offer->ipc, offer->block_bytes, &m->view, error);
+}
+
+static shuf_status map(struct shuf__mappings *mappings, struct shuf__mapping *m,
+                       const struct shuf__offer *offer, int fd, struct shuf__error *error)
+{
+    if (offer->transport != SHUF_CUDA_IPC && fd < 0)
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "block %" PRIu64
+                          " without a descriptor: expected one, it is not mapped here",
+                          offer->block);
+    m->block = offer->block;
+    m->bytes = offer->block_bytes;
+    m->transport = offer->transport;
+    return offer->transport == SHUF_MEMFD ? map_memory(m, offer, fd, error)
+                                          : map_device(mappings, m, offer, fd, error);
+}
+
+static void unmap(struct shuf__mapping *m)
+{
+    if (m->host)
+        munmap(m->host, m->bytes);
+    else
+        shuf__gpu_unmap(&m->view);
+    free(m);
+}
+
+const void *shuf__mapping_at(const struct shuf__mapping *m, uint64_t offset)
+{
+    if (m->host)
+        return (const char *)m->host + offset;
+    return (const void *)(uintptr_t)(m->view.address + offset);
+}
+
+/* ---- All of them ----------------------------------------------------------- */
+
+void shuf__mappings_open(struct shuf__mappings *mappings)
+{
+    TAILQ_INIT(&mappings->idle);
+}
+
+static void set_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
+{
+    TAILQ_INSERT_TAIL(&mappings->idle, m, idle);
+    mappings->idles++;
+}
+
+static void set_busy(struct shuf__mappings *mappings, struct shuf__mapping *m)
+{
+    TAILQ_REMOVE(&mappings->idle, m, idle);
+    mappings->idles--;
+}
+
+static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
+{
+    uint64_t block = m->block;
+    set_busy(mappings, m);
+    LIST_REMOVE(m, bucket);
+    unmap(m);
+    return block;
+}
+
+void shuf__mappings_renew(struct shuf__mappings *mappings, uint64_t generation)
+{
+    struct shuf__mapping *m;
+    if (mappings->connection == generation)
+        return;
+    mappings->connection = generation;
+    while ((m = TAILQ_FIRST(&mappings->idle)))
+        remove_idle(mappings, m);
+    for (int i = 0; i < SHUF__MAPPING_BUCKETS; i++)
+        while ((m = LIST_FIRST(&mappings->buckets[i]))) {
+            m->stray = true;
+            LIST_REMOVE(m, bucket);
+        }
+}
+
+void shuf__mappings_close(struct shuf__mappings *mappings)
+{
+    shuf__mappings_renew(mappings, mappings->connection + 1);
+    shuf__gpus_close(&mappings->gpus);
+}
+
+static struct shuf__mapping *find(const struct shuf__mappings *mappings, uint64_t block)
+{
+    struct shuf__mapping *m;
+    LIST_FOREACH(m, &mappings->buckets[block % SHUF__MAPPING_BUCKETS], bucket)
+    if (m->block == block)
+        break;
+    return m;
+}
+
+static shuf_status make(struct shuf__mappings *mappings, const struct shuf__offer *offer, int fd,
+                        struct shuf__mapping **made, struct shuf__error *error)
+{
+    struct shuf__mapping *m = calloc(1, sizeof *m);
+    if (!m)
+        return shuf__fail(error, SHUF_NO_MEMORY, "block %" PRIu64 ": no memory to note it",
+                          offer->block);
+    if (map(mappings, m, offer, fd, error)) {
+        free(m);
+        return error->status;
+    }
+    LIST_INSERT_HEAD(&mappings->buckets[m->block % SHUF__MAPPING_BUCKETS], m, bucket);
+    set_idle(mappings, m);
+    *made = m;
+    return SHUF_OK;
+}
+
+/* A block is for ever what it was when it was first named. */
+static shuf_status check_known(const struct shuf__mapping *m, const struct shuf__offer *offer,
+                               struct shuf__error *error)
+{
+    if (m->bytes == offer->block_bytes && m->transport == offer->transport &&
+        (m->host || strcmp(m->view.gpu->id, offer->device_id) == 0))
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_PROTOCOL,
+                      "block %" PRIu64 " of %" PRIu64 " bytes by %s: expected the %" PRIu64
+                      " bytes by %s that it has",
+                      offer->block, offer->block_bytes, shuf_transport_name(offer->transport),
+                      m->bytes, shuf_transport_name(m->transport));
+}
+
+/* A cudaIpcMemHandle_t is open for one context, and can be for only one in a process. *known is
+ * set to NULL when it is to be opened anew. */
+static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__mapping **known,
+                                 struct shuf__error *error)
+{
+    struct shuf__mapping *m = *known;
+    bool fits;
+    if (shuf__gpu_fits(&m->view, &fits, error))
+        return error->status;
+    if (fits)
+        return SHUF_OK;
+    if (m->leases > 0)
+        return shuf__fail(error, SHUF_DEVICE,
+                          "block %" PRIu64 " is leased in another context of %s: expected the same "
+                          "one to be current",
+                          m->block, m->view.gpu->id);
+    remove_idle(mappings, m);
+    *known = NULL;
+    return SHUF_OK;
+}
+
+bool shuf__mapping_known(const struct shuf__mappings *mappings, uint64_t block)
+{
+    return find(mappings, block);
+}
+
+shuf_status shuf__mapping_take(struct shuf__mappings *mappings, const struct shuf__offer *offer,
+                               int fd, struct shuf__mapping **mapping, struct shuf__error *error)
+{
+    struct shuf__mapping *m = find(mappings, offer->block);
+    if (m && check_known(m, offer, error))
+        return error->status;
+    if (m && !m->host && check_context(mappings, &m, error))
+        return error->status;
+    if (!m && make(mappings, offer, fd, &m, error))
+        return error->status;
+    if (m->leases++ == 0)
+        set_busy(mappings, m);
+    *mapping = m;
+    return SHUF_OK;
+}
+
+bool shuf__mapping_drop(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,
+                        uint64_t *block)
+{
+    assert(m->leases > 0);
+    if (--m->leases > 0)
+        return false;
+    if (m->stray) {
+        unmap(m);
+        return false;
+    }
+    set_idle(mappings, m);
+    if (!keep || m->bytes > SHUF__MAPPING_SMALL)
+        *block = remove_idle(mappings, m);
+    else if (mappings->idles > SHUF__MAPPINGS_IDLE)
+        *block = remove_idle(mappings, TAILQ_FIRST(&mappings->idle));
+    else
+        return false;
+    return true;
+}

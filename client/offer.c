@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See offer.h.
+ */
+#include "offer.h"
+
+#include "connection.h"
+#include "transport.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static shuf_status check_lease(const Shuf__PermuteReply *p, struct shuf__error *error)
+{
+    bool leased = p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
+    const char *name = shuf_transport_name((shuf_transport)p->transport);
+    if ((p->lease != 0) != leased)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply lease %" PRIu64 ": expected %s with %s",
+                          p->lease, leased ? "another" : "0", name);
+    if (p->descriptor && p->transport != SHUF__TRANSPORT__TRANSPORT_MEMFD &&
+        p->transport != SHUF__TRANSPORT__TRANSPORT_CUDA_FD)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply with a descriptor: expected none with %s",
+                          name);
+    return SHUF_OK;
+}
+
+/* No value may lie outside the block: nothing else would be mapped there. */
+static shuf_status check_place(const Shuf__PermuteReply *p, uint64_t bytes, unsigned width,
+                               struct shuf__error *error)
+{
+    if (p->block_bytes == 0 || p->block_bytes > INT64_MAX)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply block_bytes %" PRIu64 ": expected 1 to 2^63",
+                          p->block_bytes);
+    if (p->offset > p->block_bytes || bytes > p->block_bytes - p->offset)
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "reply offset %" PRIu64 ": expected %" PRIu64
+                          " bytes behind it in a block of %" PRIu64,
+                          p->offset, bytes, p->block_bytes);
+    if (p->offset % width != 0)
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "reply offset %" PRIu64 ": expected a multiple of %u", p->offset, width);
+    return SHUF_OK;
+}
+
+static shuf_status check_handle(const char *field, const ProtobufCBinaryData *handle,
+                                struct shuf__error *error)
+{
+    if (handle->len == SHUF__IPC_BYTES)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_PROTOCOL, "reply %s of %zu bytes: expected %d", field,
+                      handle->len, SHUF__IPC_BYTES);
+}
+
+static shuf_status read_handles(const Shuf__PermuteReply *p, struct shuf__offer *offer,
+                                struct shuf__error *error)
+{
+    if (check_handle("ipc_handle", &p->ipc_handle, error))
+        return error->status;
+    memcpy(offer->ipc, p->ipc_handle.data, sizeof offer->ipc);
+    offer->has_event = p->ipc_event.len > 0;
+    if (!offer->has_event)
+        return SHUF_OK;
+    if (check_handle("ipc_event", &p->ipc_event, error))
+        return error->status;
+    memcpy(offer->event, p->ipc_event.data, sizeof offer->event);
+    return SHUF_OK;
+}
+
+shuf_status shuf__offer_read(const Shuf__PermuteReply *p, unsigned transports, uint64_t bytes,
+                             unsigned width, struct shuf__offer *offer, struct shuf__error *error)
+{
+    bool copied = p->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    /* Nothing of nothing is always inline. */
+    if (!shuf__transport_in(transports, p->transport) && !(copied && bytes == 0))
+        return shuf__fail(error, SHUF_PROTOCOL,
+                          "reply transport %d: expected one that was accepted", (int)p->transport);
+    if (check_lease(p, error))
+        return error->status;
+    *offer = (struct shuf__offer){.transport = (shuf_transport)p->transport, .shared = p->shared};
+    if (copied)
+        return SHUF_OK;
+    if (check_place(p, bytes, width, error))
+        return error->status;
+    offer->lease = p->lease;
+    offer->block = p->block;
+    offer->block_bytes = p->block_bytes;
+    offer->offset = p->offset;
+    offer->descriptor = p->descriptor;
+    if (offer->transport != SHUF_MEMFD)
+        shuf__copy_word(offer->device_id, sizeof offer->device_id, p->device_id);
+    return offer->transport == SHUF_CUDA_IPC ? read_handles(p, offer, error) : SHUF_OK;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a daemon tells of its leases and users, from a peer that tells it in
+ * pages, in frames of every length, and wrongly.
+ */
+#include "peer.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE = 600 }; /* leases that nearly fill the arena that a reply is unpacked into */
+
+static struct {
+    uint64_t total, page; /* leases there are, and how many a reply names */
+    uint64_t step;        /* between two ids */
+    bool endless;         /* says that there are more when there are none */
+    int users;
+} part;
+
+static void answer_leases(int fd, uint64_t id, uint64_t after)
+{
+    static Shuf__LeaseEntry entries[PAGE];
+    static Shuf__LeaseEntry *list[PAGE];
+    Shuf__LeasesReply leases = SHUF__LEASES_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    leases.lease = list;
+    for (uint64_t i = after; i < part.total && leases.n_lease < part.page; i++) {
+        Shuf__LeaseEntry *entry = list[leases.n_lease] = &entries[leases.n_lease];
+        *entry = (Shuf__LeaseEntry)SHUF__LEASE_ENTRY__INIT;
+        entry->id = 1 + i * part.step;
+        entry->pid = 4000 + i;
+        entry->uid = 1000;
+        entry->transport = SHUF__TRANSPORT__TRANSPORT_CUDA_FD;
+        entry->prefetch = i % 2;
+        entry->ready = i % 3 == 0;
+        entry->age_ms = 7 * i;
+        entry->block = 5;
+        entry->block_bytes = UINT64_C(1) << 40;
+        entry->algorithm = peer_hostile;
+        entry->n = 11;
+        entry->seed = UINT64_MAX;
+        entry->epoch = 12;
+        entry->rows = 13;
+        entry->count = 14;
+        leases.n_lease++;
+    }
+    leases.more = part.endless || after + leases.n_lease < part.total;
+    reply.id = id;
+    reply.body_case = SHUF__REPLY__BODY_LEASES;
+    reply.leases = &leases;
+    peer_put_reply(fd, &reply, NULL, 0);
+}
+
+/* User u has (u * 7) mod 101 bytes, so no two of 101 the same. */
+static void answer_status(int fd, uint64_t id)
+{
+    static Shuf__User users[101];
+    static Shuf__User *list[101];
+    Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    for (int i = 0; i < part.users; i++) {
+        list[i] = &users[i];
+        users[i] = (Shuf__User)SHUF__USER__INIT;
+        users[i].uid = (uint32_t)i;
+        users[i].clients = 2;
+        users[i].leases = 3;
+        users[i].blocks = 4;
+        users[i].bytes = (uint64_t)i * 7 % 101;
+    }
+    status.n_users = (size_t)part.users;
+    status.users = list;
+    status.host_used = 1;
+    status.host_limit = 2;
+    status.blocks = 3;
+    status.lingering = 4;
+    status.leases = 5;
+    status.hits = 6;
+    status.joined = 7;
+    status.computed = 8;
+    status.evicted = 9;
+    reply.id = id;
+    reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
+    reply.status_reply = &status;
+    peer_put_reply(fd, &reply, NULL, 0);
+}
+
+static void lists(int fd, int connection)
+{
+    const Shuf__Request *request;
+    (void)connection;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    while ((request = peer_get(fd)))
+        if (request->body_case == SHUF__REQUEST__BODY_LEASES)
+            answer_leases(fd, request->id, request->leases->after);
+        else if (request->body_case == SHUF__REQUEST__BODY_STATUS)
+            answer_status(fd, request->id);
+        else
+            peer_refuse(fd, request->id, SHUF_OK, 0);
+}
+
+static shuf *begin(void)
+{
+    shuf *handle;
+    peer_start(lists);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
+    return handle;
+}
+
+static void finish(shuf *handle)
+{
+    shuf_close(handle);
+    assert_int_equal(peer_stop(), 1);
+}
+
+struct visits {
+    uint64_t count, stop;
+    bool right;
+};
+
+static bool visit(void *context, const shuf_lease_entry *e)
+{
+    struct visits *v = context;
+    uint64_t i = v->count++;
+    v->right = v->right && e->id == i + 1 && e->pid == 4000 + i && e->uid == 1000 &&
+               e->transport == SHUF_CUDA_FD && e->prefetch == (i % 2 == 1) &&
+               e->ready == (i % 3 == 0) && e->age_ms == 7 * i && e->block == 5 &&
+               e->block_bytes == UINT64_C(1) << 40 && e->n == 11 && e->seed == UINT64_MAX &&
+               e->epoch == 12 && e->rows == 13 && e->count == 14 &&
+               strcmp(e->algorithm, PEER_HOSTILE_SHOWN) == 0;
+    return v->count != v->stop;
+}
+
+/* Frames that fit what is read ahead, that just do or do not, and long ones. */
+static void pages(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 7, 110, 111, 112, 113, 114, 115, 116, 117, 118, PAGE};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct visits v = {.right = true};
+        part.total = 2000;
+        part.page = sizes[i];
+        part.step = 1;
+        shuf *handle = begin();
+        assert_int_equal(shuf_leases(handle, visit, &v), SHUF_OK);
+        assert_true(v.right && v.count == 2000);
+        part.total = v.count = 0;
+        assert_int_equal(shuf_leases(handle, visit, &v), SHUF_OK);
+        assert_int_equal(v.count, 0);
+        finish(handle);
+    }
+}
+
+static void stopped(void **state)
+{
+    (void)state;
+    struct visits v = {.right = true, .stop = 3};
+    part.total = 10;
+    part.page = 2;
+    part.step = 1;
+    shuf *handle = begin();
+    assert_int_equal(shuf_leases(handle, visit, &v), SHUF_CANCELLED);
+    assert_non_null(strstr(shuf_message(handle), "at lease 3"));
+    assert_int_equal(v.count, 3);
+    finish(handle);
+}
+
+/* None of these may go on for ever. */
+static void wrong_pages(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t total, step;
+        bool endless;
+        const char *words;
+    } rows[] = {
+        {0, 1, true, "reply more 1: expected a lease in this page"},
+        {5, 0, false, "reply lease 1: expected more than 1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct visits v = {.right = true};
+        part.total = rows[i].total;
+        part.page = PAGE;
+        part.step = rows[i].step;
+        part.endless = rows[i].endless;
+        shuf *handle = begin();
+        assert_int_equal(shuf_leases(handle, visit, &v), SHUF_PROTOCOL);
+        assert_non_null(strstr(shuf_message(handle), rows[i].words));
+        finish(handle);
+    }
+    part.endless = false;
+}
+
+static void check_users(unsigned users)
+{
+    shuf_daemon daemon;
+    part.users = (int)users;
+    shuf *handle = begin();
+    assert_int_equal(shuf_daemon_status(handle, &daemon), SHUF_OK);
+    finish(handle);
+    assert_int_equal(daemon.users, users < SHUF_USERS ? users : SHUF_USERS);
+    for (unsigned i = 0; i < daemon.users; i++) {
+        const shuf_user *u = &daemon.user[i];
+        assert_int_equal(u->bytes, u->uid * 7 % 101);
+        assert_true(u->clients == 2 && u->leases == 3 && u->blocks == 4);
+        if (i > 0)
+            assert_true(u->bytes < daemon.user[i - 1].bytes);
+        if (users == 101) /* all of 0 to 100 are there: these are the most */
+            assert_int_equal(u->bytes, 100 - i);
+    }
+    assert_true(daemon.host_used == 1 && daemon.host_limit == 2 && daemon.blocks == 3 &&
+                daemon.lingering == 4 && daemon.leases == 5 && daemon.hits == 6 &&
+                daemon.joined == 7 && daemon.computed == 8 && daemon.evicted == 9);
+}
+
+/* Those with most bytes first, as many as there is room for. */
+static void users(void **state)
+{
+    (void)state;
+    check_users(0);
+    check_users(1);
+    check_users(SHUF_USERS);
+    check_users(SHUF_USERS + 1);
+    check_users(101);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"none",    "inline",   "memfd",
+                                           "cuda-fd", "cuda-ipc", "none"};
+    for (int i = 0; i < 6; i++)
+        assert_string_equal(shuf_transport_name((shuf_transport)i), expected[i]);
+    assert_string_equal(shuf_transport_name((shuf_transport)-1), "none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages), cmocka_unit_test(stopped), cmocka_unit_test(wrong_pages),
+        cmocka_unit_test(users), cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
