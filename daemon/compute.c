@@ -8,7 +8,6 @@
 #include "compute.h"
 
 #include "server.h"
-#include "shuf/domain.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -47,11 +46,10 @@ static bool is_cancelled(void *context)
 }
 
 /* `task` may cancel it; NULL for none. */
-static shuf_status launch(struct shuf__backend *backend, struct shuf__result *result,
-                          struct shuf__task *task, struct shuf__error *error)
+static struct shuf__job job_of(const struct shuf__result *result, struct shuf__task *task)
 {
     const struct shuf__key *key = &result->key;
-    const struct shuf__job job = {
+    return (struct shuf__job){
         .algorithm = (enum shuf_algorithm)key->algorithm,
         .n = key->n,
         .seed = key->seed,
@@ -64,6 +62,12 @@ static shuf_status launch(struct shuf__backend *backend, struct shuf__result *re
         .cancelled = task ? is_cancelled : NULL,
         .cancel_context = task,
     };
+}
+
+static shuf_status launch(struct shuf__backend *backend, struct shuf__result *result,
+                          struct shuf__task *task, struct shuf__error *error)
+{
+    const struct shuf__job job = job_of(result, task);
     return backend->ops->launch(backend, &job, &result->cell->block, error);
 }
 
@@ -342,12 +346,6 @@ static void done(struct shuf__task *task)
 
 /* ---- on the spot ---- */
 
-static bool is_quick(const struct shuf__result *result, const struct shuf__backend *backend)
-{
-    uint64_t domain = UINT64_C(1) << shuf_domain_bits(result->key.n);
-    return domain <= backend->ops->quick && result->key.rows <= backend->ops->quick / domain;
-}
-
 /* What is under way and takes its time is given to the engine, which has nothing else. */
 static shuf_status hand_over(struct shuf__server *server, struct shuf__backend *backend,
                              struct shuf__result *result, struct shuf__error *error)
@@ -387,9 +385,11 @@ static bool can_do_now(const struct shuf__result *result, const struct shuf__bac
                        const struct shuf__want *want)
 {
     bool host = result->key.kind == SHUF__MEMORY_MEMFD;
+    const struct shuf__job job = job_of(result, NULL);
     return !result->work && (!want->fingerprint || result->summary.has_fingerprint) &&
            (!want->edges || host || result->summary.has_edges) &&
-           (result->ready || (result->key.kind == backend->ops->own && is_quick(result, backend)));
+           (result->ready ||
+            (result->key.kind == backend->ops->own && shuf__backend_is_quick(backend->ops, &job)));
 }
 
 shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *result,

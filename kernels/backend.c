@@ -5,8 +5,6 @@
  */
 #include "backend.h"
 
-#include "shuf/domain.h"
-
 #include <string.h>
 
 static const struct shuf__backend_ops *const backends[] = {
@@ -47,20 +45,4 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
         return shuf__fail(error, SHUF_DEVICE, "backend %.64s: this build has no CUDA backend",
                           spec);
     return shuf__fail(error, SHUF_INVALID, "backend %.64s: expected auto, cpu or cuda", spec);
-}
-
-bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job)
-{
-    uint64_t domain = UINT64_C(1) << shuf_domain_bits(job->n);
-    return job->rows <= ops->quick / domain;
-}
-
-shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,
-                                  struct shuf__block *block, uint64_t *device_ns,
-                                  struct shuf__error *error)
-{
-    shuf_status status = backend->ops->launch(backend, job, block, error);
-    for (bool done = false; status == SHUF_OK && !done;)
-        status = backend->ops->wait(backend, UINT64_MAX, &done, device_ns, error);
-    return status;
 }
