@@ -63,7 +63,8 @@ uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kin
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size)
 {
     const struct shuf__budget *budget = budget_of(cells, kind);
-    return size <= budget->limit && budget->used <= budget->limit - size;
+    return cells->count < cells->most && size <= budget->limit &&
+           budget->used <= budget->limit - size;
 }
 
 /* What fits but for the results of others is worth another try, and nothing else is. */
@@ -77,6 +78,11 @@ shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memor
                           "result in a block of %" PRIu64 " bytes: expected at most %" PRIu64
                           ", all that results may hold of %s (%" PRIu64 " are in use)",
                           size, budget->limit, memory, budget->used);
+    if (cells->count >= cells->most)
+        return shuf__fail(error, SHUF_BUSY,
+                          "blocks %" PRIu64 ": the most that the limit of open files allows; try "
+                          "again",
+                          cells->count);
     return shuf__fail(error, SHUF_BUSY,
                       "result in a block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
                       " of %s are in use by other results; try again",

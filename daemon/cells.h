@@ -46,6 +46,7 @@ struct shuf__cells {
     LIST_HEAD(, shuf__cell) list, lingering; /* all; of these, what lingers */
     uv_timer_t look;                         /* at what lingers */
     uint64_t last_id, count, lingerers;
+    uint64_t most; /* cells: each has a descriptor */
 };
 
 void shuf__cells_init(struct shuf__cells *cells, uv_loop_t *loop);
@@ -60,6 +61,7 @@ shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kin
  * size, as long as that is within the limit. */
 uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t bytes);
 
+/* Within the budget, and the number of cells. */
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size);
 
 /* Why it does not fit: SHUF_NO_MEMORY where it never could, SHUF_BUSY where others are in its way;

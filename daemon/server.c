@@ -25,8 +25,9 @@ enum {
     ACCEPTS_PER_TURN = 64,
     ACCEPT_AGAIN_MS = 100,
     RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
-    DEVICE_FAILED_MS = 1000,   /* for the last answers of a daemon whose device is gone */
-    FORCED_END_MS = 5000,      /* for the running job to notice that it is cancelled */
+    DESCRIPTORS_PER_CLIENT = 3,
+    DEVICE_FAILED_MS = 1000, /* for the last answers of a daemon whose device is gone */
+    FORCED_END_MS = 5000,    /* for the running job to notice that it is cancelled */
 };
 
 static const struct {
@@ -259,24 +260,31 @@ static void start_accepting(struct shuf__server *server)
     shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
 }
 
-static void limit_clients(struct shuf__server *server)
+static uint64_t open_files(void)
 {
     struct rlimit files;
-    server->clients_limit = server->config->clients;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
+        return RESERVED_DESCRIPTORS + DESCRIPTORS_PER_CLIENT;
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files); /* where it fails, the old limit counts */
     getrlimit(RLIMIT_NOFILE, &files);
-    uint64_t room = files.rlim_cur > RESERVED_DESCRIPTORS + 1
-                        ? (uint64_t)files.rlim_cur - RESERVED_DESCRIPTORS
-                        : 1;
-    if (room >= server->clients_limit)
-        return;
-    server->clients_limit = room;
-    shuf__log(server->log, SHUF__LOG_WARNING,
-              "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files",
-              server->config->clients, room);
+    return (uint64_t)files.rlim_cur;
+}
+
+/* A client may have a socket, a process to be watched and a descriptor on its way; what is then
+ * left is for blocks, but for as many as there are clients. */
+static void share_descriptors(struct shuf__server *server)
+{
+    uint64_t files = open_files(), wanted = server->config->clients;
+    uint64_t room = files > RESERVED_DESCRIPTORS ? files - RESERVED_DESCRIPTORS : 0;
+    uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
+    server->clients_limit = wanted < most ? wanted : most > 1 ? most : 1;
+    uint64_t theirs = DESCRIPTORS_PER_CLIENT * server->clients_limit;
+    server->cells.most = room > theirs ? room - theirs : 1;
+    if (server->clients_limit < wanted)
+        shuf__log(server->log, SHUF__LOG_WARNING,
+                  "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files", wanted,
+                  server->clients_limit);
 }
 
 static void init_handles(struct shuf__server *server)
@@ -367,7 +375,7 @@ static int start(struct shuf__server *server)
         shuf__engine_stop(server->engine);
         return fail(server, EX_OSERR, uv_strerror(result));
     }
-    limit_clients(server);
+    share_descriptors(server);
     uv_update_time(&server->loop);
     server->start_ms = uv_now(&server->loop);
     measure(server);
