@@ -25,6 +25,7 @@ static int help(int argc, char **argv);
 static const struct verb verbs[] = {
     {"permute", "a pseudo-random permutation, or a part of one", shuf__verb_permute},
     {"status", "what the daemon runs on and how busy it is", shuf__verb_status},
+    {"leases", "who holds which results", shuf__verb_leases},
     {"version", "the version of shufctl, and of the daemon", shuf__verb_version},
     {"help", "what a verb does and takes: shufctl help permute", help},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl permute`: a summary of a permutation, or its values in a file.
+ * `shufctl permute`: a summary of a permutation, or its values in a file; by a
+ * copy, or by a lease.
  */
 #include "exit.h"
 #include "npy.h"
@@ -11,6 +12,7 @@
 #include "target.h"
 #include "text.h"
 #include "verb.h"
+#include "view.h"
 
 #include <sysexits.h>
 #include <unistd.h>
@@ -57,33 +59,49 @@ static int finish(struct writer *w)
     return shuf__output_commit(&w->output);
 }
 
+/* What is known when all is done. */
+struct outcome {
+    shuf_result result;     /* where there is no */
+    struct shuf__view view; /* of it */
+};
+
+static shuf_status pass_values(struct writer *w, shuf *daemon,
+                               const struct shuf__permute_options *o, struct outcome *outcome)
+{
+    if (!o->transport)
+        return shuf_permute_stream(daemon, &o->what, take, w, &outcome->result);
+    return shuf__view_read(daemon, o, take, w, &outcome->view);
+}
+
 static int fill(struct writer *w, shuf *daemon, const struct shuf__permute_options *o,
-                shuf_result *result)
+                struct outcome *outcome)
 {
     int code = start(w, o);
     if (code != EX_OK)
         return code;
-    shuf_status status = shuf_permute_stream(daemon, &o->what, take, w, result);
+    shuf_status status = pass_values(w, daemon, o, outcome);
     shuf__progress_end(&w->progress);
     if (w->output.cause != 0)
         return shuf__output_failed(&w->output);
     return status == SHUF_OK ? finish(w) : shuf__fail_call(daemon, status, &o->daemon);
 }
 
-static int write_values(shuf *daemon, const struct shuf__permute_options *o, shuf_result *result)
+static int write_values(shuf *daemon, const struct shuf__permute_options *o,
+                        struct outcome *outcome)
 {
     static struct writer writer;
     int code = shuf__output_open(&writer.output, o->out, o->format != SHUF__FORMAT_TEXT);
     if (code != EX_OK)
         return code;
-    code = fill(&writer, daemon, o, result);
+    code = fill(&writer, daemon, o, outcome);
     shuf__output_close(&writer.output);
     return code;
 }
 
-static int summarize(shuf *daemon, const struct shuf__permute_options *o, shuf_result *result)
+static int summarize(shuf *daemon, const struct shuf__permute_options *o, struct outcome *outcome)
 {
-    shuf_status status = shuf_summarize(daemon, &o->what, result);
+    shuf_status status = o->transport ? shuf__view_read(daemon, o, NULL, NULL, &outcome->view)
+                                      : shuf_summarize(daemon, &o->what, &outcome->result);
     return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &o->daemon);
 }
 
@@ -96,6 +114,10 @@ static bool to_standard_output(const struct shuf__permute_options *o)
 static void report(const struct shuf__summary *summary)
 {
     const struct shuf__permute_options *o = summary->options;
+    if (o->prefetch) {
+        (o->daemon.json ? shuf__ready_json : shuf__ready_print)(summary, stdout);
+        return;
+    }
     bool standard = to_standard_output(o);
     if (o->daemon.json)
         shuf__summary_json(summary, standard ? stderr : stdout);
@@ -103,13 +125,33 @@ static void report(const struct shuf__summary *summary)
         shuf__summary_print(summary, stdout);
 }
 
+/* What is not sent: it stays in the daemon, in memory that fits the transport. */
+static int prefetch(shuf *daemon, const struct shuf__permute_options *o, struct outcome *outcome)
+{
+    shuf_status status = o->transport > SHUF_INLINE
+                             ? shuf__view_read(daemon, o, NULL, NULL, &outcome->view)
+                             : shuf_permute_stream(daemon, &o->what, NULL, NULL, &outcome->result);
+    return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &o->daemon);
+}
+
 static int permute(shuf *daemon, const struct shuf__permute_options *o)
 {
-    shuf_result result;
+    static struct outcome outcome;
+    const shuf_lease *lease = &outcome.view.lease;
     uint64_t begin = shuf__clock_ns();
-    int code = o->out ? write_values(daemon, o, &result) : summarize(daemon, o, &result);
-    if (code == EX_OK)
-        report(&(struct shuf__summary){o, &result, shuf__clock_ns() - begin});
+    int code = (o->prefetch ? prefetch : o->out ? write_values : summarize)(daemon, o, &outcome);
+    uint64_t seen_ns = shuf__clock_ns() - begin;
+    if (code != EX_OK)
+        return code;
+    if (!lease->transport)
+        report(&(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
+    else if (outcome.view.right)
+        report(&(struct shuf__summary){o, &lease->result, lease, seen_ns});
+    else
+        code = shuf__fail_with(EX_PROTOCOL,
+                               "--transport %s: the first or last values read are not "
+                               "those that the daemon told of",
+                               shuf_transport_name(lease->transport));
     return code;
 }
 
@@ -119,7 +161,8 @@ int shuf__verb_permute(int argc, char **argv)
     shuf *daemon;
     shuf__permute_options(argc, argv, &options);
     options.what.fingerprint =
-        options.daemon.json || !to_standard_output(&options); /* where it is told */
+        !options.prefetch &&
+        (options.daemon.json || !to_standard_output(&options)); /* where it is told */
     int code = shuf__connect_or_fail(&daemon, &options.daemon);
     if (code == EX_OK)
         code = permute(daemon, &options);

@@ -28,6 +28,9 @@ enum key {
     KEY_DTYPE,
     KEY_OUT,
     KEY_FORMAT,
+    KEY_TRANSPORT,
+    KEY_PREFETCH,
+    KEYS_END,
 };
 
 #define BIT(key) (1U << ((key)-KEY_N))
@@ -52,6 +55,9 @@ static const struct argp_option option_table[] = {
      "npy, raw (the host's byte order) or text; by default npy for *.npy, text for *.txt and for a "
      "terminal, else raw",
      5},
+    {"transport", KEY_TRANSPORT, "HOW", 0,
+     "Lease the result and read it by inline, memfd, cuda-fd or cuda-ipc", 6},
+    {"prefetch", KEY_PREFETCH, NULL, 0, "Only have it ready in the daemon, for who asks next", 6},
     {0},
 };
 
@@ -100,6 +106,7 @@ static int read_name(struct argp_state *state, const char *field, const char *te
 
 static const char *const dtype_names[] = {"auto", "u32", "u64", "i64", NULL};
 static const char *const format_names[] = {"raw", "npy", "text", NULL};
+static const char *const transport_names[] = {"inline", "memfd", "cuda-fd", "cuda-ipc", NULL};
 
 const char *shuf__shape_dtype(const shuf_shape *shape)
 {
@@ -134,6 +141,8 @@ static void check_given(struct argp_state *state, unsigned given)
         argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
     if ((given & BIT(KEY_FORMAT)) && !(given & BIT(KEY_OUT)))
         argp_failure(state, EX_USAGE, 0, "--format: nothing is written; expected --out FILE too");
+    if ((given & BIT(KEY_PREFETCH)) && (given & BIT(KEY_OUT)))
+        refuse_both(state, "--prefetch", "--out");
 }
 
 /* What the options not given stand for; wrong ones are left for the plan to name. */
@@ -232,6 +241,14 @@ static error_t parse_word(int key, char *text, struct argp_state *state,
         options->format =
             (enum shuf__format)read_name(state, "--format", text, format_names, "npy, raw or text");
         return 0;
+    case KEY_TRANSPORT:
+        options->transport = (shuf_transport)(read_name(state, "--transport", text, transport_names,
+                                                        "inline, memfd, cuda-fd or cuda-ipc") +
+                                              SHUF_INLINE);
+        return 0;
+    case KEY_PREFETCH:
+        options->prefetch = true;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -253,7 +270,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[0] = &parse->options->daemon;
     if (key == ARGP_KEY_END)
         finish(state, parse);
-    if (key < KEY_N || key > KEY_FORMAT)
+    if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
     uint64_t *number = number_of(&parse->options->what, key);
@@ -265,7 +282,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 void shuf__permute_options(int argc, char **argv, struct shuf__permute_options *options)
 {
-    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 6}, {0}};
+    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 7}, {0}};
     static const struct argp argp = {
         .children = children,
         .options = option_table,

@@ -16,6 +16,8 @@ struct shuf__permute_options {
     bool batch;      /* --epochs: rows are a dimension, even a single one */
     const char *out; /* NULL: only a summary */
     enum shuf__format format;
+    shuf_transport transport; /* 0: the values are sent, or stay where they are */
+    bool prefetch;
     struct shuf__daemon_options daemon;
 };
 

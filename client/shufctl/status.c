@@ -6,23 +6,102 @@
 #include "exit.h"
 #include "json.h"
 #include "units.h"
+#include "user.h"
 #include "verb.h"
 
 #include <inttypes.h>
 #include <sysexits.h>
 
+static bool has_own_memory(const shuf_daemon *d)
+{
+    return d->memory_used != d->host_used || d->memory_limit != d->host_limit;
+}
+
+static void print_budget(const char *key, uint64_t used, uint64_t limit)
+{
+    char text[SHUF__UNITS_TEXT], most[SHUF__UNITS_TEXT];
+    printf("%-11s %s of %s\n", key, shuf__units_bytes(text, used), shuf__units_bytes(most, limit));
+}
+
+static void print_results(const shuf_daemon *d)
+{
+    char idle[SHUF__UNITS_TEXT];
+    printf("results     %" PRIu64 " computed, %" PRIu64 " found, %" PRIu64 " waited for, %" PRIu64
+           " evicted\n",
+           d->computed, d->hits, d->joined, d->evicted);
+    printf("leases      %" PRIu64 "\n", d->leases);
+    printf("blocks      %" PRIu64 ", %s of them idle, %" PRIu64 " lingering\n", d->blocks,
+           shuf__units_bytes(idle, d->idle), d->lingering);
+}
+
+static void print_users(const shuf_daemon *d)
+{
+    char name[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT];
+    for (unsigned i = 0; i < d->users; i++) {
+        const shuf_user *u = &d->user[i];
+        printf("user        %s (%" PRIu32 "): clients %" PRIu64 ", leases %" PRIu64
+               ", blocks %" PRIu64 ", %s\n",
+               shuf__user_text(name, u->uid), u->uid, u->clients, u->leases, u->blocks,
+               shuf__units_bytes(bytes, u->bytes));
+    }
+}
+
 static void print(const shuf *handle, const shuf_daemon *d)
 {
-    char used[SHUF__UNITS_TEXT], limit[SHUF__UNITS_TEXT];
+    char up[SHUF__UNITS_TEXT];
     printf("daemon      %s, pid %" PRIu64 ", on %s\n", d->version, d->pid, shuf_socket(handle));
     printf("backend     %s, %s\n", d->backend, d->device);
     printf("device id   %s\n", d->device_id);
-    printf("up          %s\n", shuf__units_time(used, d->uptime_ms * 1000000));
+    printf("up          %s\n", shuf__units_time(up, d->uptime_ms * 1000000));
     printf("clients     %" PRIu64 "\n", d->clients);
     printf("queue       %" PRIu64 " of %" PRIu64 "\n", d->queued, d->queue_limit);
     printf("served      %" PRIu64 "\n", d->served);
-    printf("memory      %s of %s\n", shuf__units_bytes(used, d->memory_used),
-           shuf__units_bytes(limit, d->memory_limit));
+    print_budget("memory", d->memory_used, d->memory_limit);
+    if (has_own_memory(d))
+        print_budget("host memory", d->host_used, d->host_limit);
+    print_results(d);
+    print_users(d);
+}
+
+static void add_users(json_t *object, const shuf_daemon *d)
+{
+    json_t *users = json_array();
+    for (unsigned i = 0; i < d->users; i++) {
+        const shuf_user *u = &d->user[i];
+        json_t *user = json_object();
+        shuf__json_user(user, u->uid);
+        shuf__json_integer(user, "clients", u->clients);
+        shuf__json_integer(user, "leases", u->leases);
+        shuf__json_integer(user, "blocks", u->blocks);
+        shuf__json_integer(user, "bytes", u->bytes);
+        json_array_append_new(users, user);
+    }
+    json_object_set_new(object, "users", users);
+}
+
+/* What is shared, and what it takes. */
+static void add_results(json_t *object, const shuf_daemon *d)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } rows[] = {
+        {"memory_used", d->memory_used},
+        {"memory_limit", d->memory_limit},
+        {"host_used", d->host_used},
+        {"host_limit", d->host_limit},
+        {"blocks", d->blocks},
+        {"idle_bytes", d->idle},
+        {"lingering", d->lingering},
+        {"leases", d->leases},
+        {"hits", d->hits},
+        {"joined", d->joined},
+        {"computed", d->computed},
+        {"evicted", d->evicted},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        shuf__json_integer(object, rows[i].key, rows[i].value);
+    add_users(object, d);
 }
 
 static void print_json(const shuf *handle, const shuf_daemon *d)
@@ -39,8 +118,7 @@ static void print_json(const shuf *handle, const shuf_daemon *d)
     shuf__json_integer(object, "queued", d->queued);
     shuf__json_integer(object, "queue_limit", d->queue_limit);
     shuf__json_integer(object, "served", d->served);
-    shuf__json_integer(object, "memory_used", d->memory_used);
-    shuf__json_integer(object, "memory_limit", d->memory_limit);
+    add_results(object, d);
     shuf__json_print(object, stdout);
 }
 

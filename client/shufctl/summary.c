@@ -69,6 +69,18 @@ static void print_times(const struct shuf__summary *s, FILE *to)
     line(to, "rate", "%s on device", shuf__units_rate(text, values_of(&r->shape), r->device_ns));
 }
 
+static void print_lease(const shuf_lease *lease, FILE *to)
+{
+    char text[SHUF__UNITS_TEXT];
+    bool device = *lease->device_id;
+    line(to, "transport", "%s%s%s", shuf_transport_name(lease->transport), device ? ", " : "",
+         lease->device_id);
+    if (lease->block_bytes > 0)
+        line(to, "block", "%" PRIu64 " (%s)", lease->block,
+             shuf__units_bytes(text, lease->block_bytes));
+    line(to, "cached", "%s", lease->shared ? "yes" : "no");
+}
+
 static void print_shape(const struct shuf__summary *s, FILE *to)
 {
     char text[SHUF__UNITS_TEXT];
@@ -96,6 +108,8 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
     print_view(what, to);
     print_shape(s, to);
     print_times(s, to);
+    if (s->lease)
+        print_lease(s->lease, to);
     print_edge(to, "first", r->head, r->heads);
     print_edge(to, "last", r->tail, r->tails);
     line(to, "fingerprint", "0x%016" PRIx64, r->fingerprint);
@@ -152,14 +166,27 @@ static void add_request(json_t *object, const struct shuf__summary *s)
     add_view(object, what);
 }
 
-static void add_result(json_t *object, const struct shuf__summary *s)
+static void add_lease(json_t *object, const shuf_lease *lease)
 {
-    const shuf_shape *shape = &s->result->shape;
-    uint64_t values = values_of(shape), ns = s->result->device_ns;
+    shuf__json_text(object, "transport", shuf_transport_name(lease->transport));
+    shuf__json_text(object, "device_id", lease->device_id);
+    shuf__json_integer(object, "block", lease->block);
+    shuf__json_integer(object, "block_bytes", lease->block_bytes);
+    json_object_set_new(object, "cached", json_boolean(lease->shared));
+}
+
+static void add_shape(json_t *object, const shuf_shape *shape)
+{
     shuf__json_text(object, "dtype", shuf__shape_dtype(shape));
     shuf__json_integer(object, "rows", shape->rows);
     shuf__json_integer(object, "count", shape->count);
     shuf__json_integer(object, "bytes", shape->bytes);
+}
+
+static void add_result(json_t *object, const struct shuf__summary *s)
+{
+    uint64_t values = values_of(&s->result->shape), ns = s->result->device_ns;
+    add_shape(object, &s->result->shape);
     shuf__json_seconds(object, "device_seconds", ns);
     shuf__json_seconds(object, "seen_seconds", s->seen_ns);
     json_object_set_new(object, "values_per_second",
@@ -174,9 +201,37 @@ void shuf__summary_json(const struct shuf__summary *s, FILE *to)
     add_request(object, s);
     add_result(object, s);
     shuf__json_hex(object, "fingerprint", s->result->fingerprint);
+    if (s->lease)
+        add_lease(object, s->lease);
     if (s->options->out) {
         shuf__json_text(object, "out", s->options->out);
         shuf__json_text(object, "format", shuf__format_name(s->options->format));
     }
+    shuf__json_print(object, to);
+}
+
+void shuf__ready_print(const struct shuf__summary *s, FILE *to)
+{
+    char time[SHUF__UNITS_TEXT], bytes[SHUF__UNITS_TEXT];
+    const shuf_result *r = s->result;
+    fprintf(to, "ready in shufd: %s, n %" PRIu64 ", seed %" PRIu64 ", epoch", r->algorithm,
+            s->options->what.n, s->options->what.seed);
+    if (s->options->batch)
+        fprintf(to, "s %" PRIu64 ":%" PRIu64, s->options->what.epoch,
+                s->options->what.epoch + s->options->what.epochs);
+    else
+        fprintf(to, " %" PRIu64, s->options->what.epoch);
+    fprintf(to, ": %s, computed in %s\n", shuf__units_bytes(bytes, r->shape.bytes),
+            shuf__units_time(time, r->device_ns));
+}
+
+void shuf__ready_json(const struct shuf__summary *s, FILE *to)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "ready", json_true());
+    add_request(object, s);
+    add_shape(object, &s->result->shape);
+    shuf__json_seconds(object, "device_seconds", s->result->device_ns);
+    shuf__json_seconds(object, "seen_seconds", s->seen_ns);
     shuf__json_print(object, to);
 }

@@ -12,11 +12,16 @@
 struct shuf__summary {
     const struct shuf__permute_options *options;
     const shuf_result *result;
-    uint64_t seen_ns; /* the whole call, by the clock of this process */
+    const shuf_lease *lease; /* NULL: none was taken. What it tells is read, never its data */
+    uint64_t seen_ns;        /* the whole call, by the clock of this process */
 };
 
 /* For people. */
 void shuf__summary_print(const struct shuf__summary *summary, FILE *to);
 void shuf__summary_json(const struct shuf__summary *summary, FILE *to);
+
+/* The same of a result that only was made ready. */
+void shuf__ready_print(const struct shuf__summary *summary, FILE *to);
+void shuf__ready_json(const struct shuf__summary *summary, FILE *to);
 
 #endif

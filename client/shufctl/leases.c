@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shufctl leases`: who holds which results.
+ */
+#include "daemon_options.h"
+#include "exit.h"
+#include "json.h"
+#include "units.h"
+#include "user.h"
+#include "verb.h"
+
+#include <inttypes.h>
+#include <sysexits.h>
+
+static const char *state_of(const shuf_lease_entry *e)
+{
+    return !e->ready ? "computing" : e->prefetch ? "prefetched" : "leased";
+}
+
+static void print_what(const shuf_lease_entry *e)
+{
+    printf("%s, n %" PRIu64 ", seed %" PRIu64, e->algorithm, e->n, e->seed);
+    if (e->rows == 1)
+        printf(", epoch %" PRIu64, e->epoch);
+    else
+        printf(", %" PRIu64 " epochs from %" PRIu64, e->rows, e->epoch);
+    if (e->count != e->n)
+        printf(", %" PRIu64 " values%s", e->count, e->rows == 1 ? "" : " each");
+    fputc('\n', stdout);
+}
+
+static bool print(void *context, const shuf_lease_entry *e)
+{
+    char user[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], age[SHUF__UNITS_TEXT];
+    (void)context;
+    printf("%-6" PRIu64 " %-8" PRIu64 " %-10s %-9s %-8s %-9s %-10s ", e->id, e->pid,
+           shuf__user_text(user, e->uid), shuf_transport_name(e->transport),
+           shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
+           state_of(e));
+    print_what(e);
+    return true;
+}
+
+static bool add(void *context, const shuf_lease_entry *e)
+{
+    json_t *object = json_object();
+    shuf__json_integer(object, "id", e->id);
+    shuf__json_integer(object, "pid", e->pid);
+    shuf__json_user(object, e->uid);
+    shuf__json_text(object, "transport", shuf_transport_name(e->transport));
+    json_object_set_new(object, "prefetch", json_boolean(e->prefetch));
+    json_object_set_new(object, "ready", json_boolean(e->ready));
+    shuf__json_seconds(object, "age_seconds", e->age_ms * 1000000);
+    shuf__json_integer(object, "block", e->block);
+    shuf__json_integer(object, "block_bytes", e->block_bytes);
+    shuf__json_text(object, "algorithm", e->algorithm);
+    shuf__json_integer(object, "n", e->n);
+    shuf__json_decimal(object, "seed", e->seed);
+    shuf__json_decimal(object, "epoch", e->epoch);
+    shuf__json_integer(object, "rows", e->rows);
+    shuf__json_integer(object, "count", e->count);
+    json_array_append_new(context, object);
+    return true;
+}
+
+static shuf_status list_json(shuf *handle)
+{
+    json_t *object = json_object(), *list = json_array();
+    shuf_status status = shuf_leases(handle, add, list);
+    json_object_set_new(object, "leases", list);
+    if (status == SHUF_OK)
+        shuf__json_print(object, stdout);
+    else
+        json_decref(object);
+    return status;
+}
+
+static shuf_status list_lines(shuf *handle)
+{
+    printf("%-6s %-8s %-10s %-9s %-8s %-9s %-10s %s\n", "ID", "PID", "USER", "TRANSPORT", "BYTES",
+           "AGE", "STATE", "WHAT");
+    return shuf_leases(handle, print, NULL);
+}
+
+int shuf__verb_leases(int argc, char **argv)
+{
+    struct shuf__daemon_options options;
+    shuf *handle;
+    shuf__daemon_options(argc, argv,
+                         "Shows who holds which results: this user's own leases, and "
+                         "everybody's to root and to the daemon's user.",
+                         &options);
+    int code = shuf__connect_or_fail(&handle, &options);
+    if (code == EX_OK) {
+        shuf_status status = options.json ? list_json(handle) : list_lines(handle);
+        if (status != SHUF_OK)
+            code = shuf__fail_call(handle, status, &options);
+    }
+    shuf_close(handle);
+    return code;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See user.h.
+ */
+#include "user.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+
+const char *shuf__user_name(uint32_t uid)
+{
+    static const struct passwd *user; /* a list has many lines of one */
+    if (!user || user->pw_uid != uid)
+        user = getpwuid(uid);
+    return user ? user->pw_name : NULL;
+}
+
+const char *shuf__user_text(char text[SHUF__USER_TEXT], uint32_t uid)
+{
+    const char *name = shuf__user_name(uid);
+    if (name)
+        snprintf(text, SHUF__USER_TEXT, "%s", name);
+    else
+        snprintf(text, SHUF__USER_TEXT, "%" PRIu32, uid);
+    return text;
+}
