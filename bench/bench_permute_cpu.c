@@ -5,13 +5,13 @@
  * one would write without the backend. Memory is touched before the clock runs.
  */
 #include "backend.h"
+#include "clock.h"
 #include "report.h"
 #include "shuf/philox24.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SAMPLES = 3 };
 
@@ -23,30 +23,24 @@ static void die(const char *text)
     exit(1);
 }
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static void backend_row(struct report *report, const char *what, const char *spec, unsigned threads)
 {
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
+    const uint64_t unit = SHUF__BLOCK_UNIT, block_bytes = (n * 4 + unit - 1) / unit * unit;
     struct shuf__job job = {.n = n, .count = n, .stride = 1, .rows = 1, .seed = 7, .width = 4};
     double ns[SAMPLES];
     if (shuf__backend_open(spec, threads, &backend, &error)) {
         printf("%-44s %s\n", what, error.text);
         return;
     }
-    if (backend->ops->alloc(backend, n * job.width, &block, &error))
+    if (backend->ops->alloc(backend, backend->ops->own, block_bytes, &block, &error))
         die(error.text);
     memset(block.memory, 1, block.bytes);
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t took;
-        if (backend->ops->permute(backend, &job, &block, &took, &error))
+        if (shuf__backend_permute(backend, &job, &block, &took, &error))
             die(error.text);
         ns[i] = (double)took;
     }

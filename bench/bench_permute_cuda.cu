@@ -19,6 +19,7 @@ namespace
 {
 
 constexpr int samples = 9;
+constexpr uint64_t unit = SHUF__BLOCK_UNIT;
 
 [[noreturn]] void die(const char *text)
 {
@@ -50,11 +51,12 @@ struct Bench {
         uint64_t bytes = rows * n * job.width;
         shuf__block block;
         double ns[samples];
-        if (backend->ops->alloc(backend, bytes, &block, &error))
+        if (backend->ops->alloc(backend, backend->ops->own, (bytes + unit - 1) / unit * unit,
+                                &block, &error))
             die(error.text);
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
-            if (backend->ops->permute(backend, &job, &block, &took, &error))
+            if (shuf__backend_permute(backend, &job, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);

@@ -102,8 +102,9 @@ static void check_all(struct party *p)
 {
     ask_all(p, 0, ACT_CHECK, 0);
     for (uint64_t i = 1; i < p->settings->processes; i++)
-        if (p->outcome[i].fingerprint != p->outcome[0].fingerprint)
-            die("process %" PRIu64 " sees other values than the first one", i);
+        if (p->outcome[i].fingerprint != p->outcome[0].fingerprint ||
+            p->outcome[i].block != p->outcome[0].block)
+            die("process %" PRIu64 " sees other values than the first one, or another block", i);
 }
 
 static uint64_t result_bytes(uint64_t n)

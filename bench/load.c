@@ -27,6 +27,7 @@ enum {
     ROOM = 16384,   /* a reply and its values */
     REQUEST = 256,  /* bytes of a request */
     BLOCKS = 65536, /* ids of blocks that may come */
+    QUIET = 4000,   /* requests without a new block, after which everything is mapped */
     CHECKED = 1000, /* one result in so many is compared value by value */
     VARINT_MOST = 10,
 };
@@ -53,6 +54,7 @@ struct generator {
     struct form first, next; /* without and with a lease to give back */
     int poll;
     uint64_t requests, last_epoch;
+    uint64_t quiet;               /* requests since a descriptor came last */
     const uint8_t *views[BLOCKS]; /* by block; the same for all connections */
     struct shuf__arena arena;
     struct connection connections[CONNECTIONS];
@@ -165,8 +167,10 @@ static const uint8_t *view(struct generator *g, const Shuf__PermuteReply *p, int
             die("mmap: %s", strerror(errno));
         *memory = at;
     }
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+        g->quiet = 0;
+    }
     return *memory + p->offset;
 }
 
@@ -241,6 +245,7 @@ static void serve(struct generator *g, struct connection *c)
         die("reply: %zu bytes too many", c->have - size);
     c->have = 0;
     g->requests++;
+    g->quiet++;
     ask(g, c);
 }
 
@@ -316,7 +321,10 @@ static double measure(const struct load *load, const char *socket, double warm_n
     begin(g, socket);
     for (unsigned i = 0; i < load->connections; i++)
         ask(g, &g->connections[i]);
-    run_for(g, warm_ns);
+    double start = now_ns();
+    do
+        run_for(g, warm_ns);
+    while (g->quiet < QUIET && now_ns() - start < 30 * warm_ns);
     g->requests = 0;
     double ns = run_for(g, run_ns);
     return (double)g->requests / ns * 1e9;

@@ -24,8 +24,9 @@ struct load {
     bool equal; /* everyone asks for one epoch, again and again; else no two are the same */
 };
 
-/* Requests a second over `run_ns`, after a warm-up of `warm_ns`, from a process of its own. Ends
- * the program where a reply is not as it must be. */
+/* Requests a second over `run_ns`, from a process of its own, after a warm-up of `warm_ns` or more:
+ * until every connection has every block that comes round mapped. Ends the program where a reply is
+ * not as it must be. */
 double load_rate(const struct load *load, const char *socket, double warm_ns, double run_ns);
 
 #endif

@@ -10,7 +10,8 @@
 /* One client, request after request: how long each takes, next to torch.randperm in process. */
 void requests_latency(struct report *report, const char *backend);
 
-/* Requests a second from 1 and from 64 connections, next to redis-benchmark's pings. */
-void requests_rate(struct report *report, const char *backend);
+/* Requests a second from 1 and from 64 connections, next to redis-benchmark's pings. `only`: rows
+ * that have this in their names; NULL: all. */
+void requests_rate(struct report *report, const char *backend, const char *only);
 
 #endif

@@ -18,9 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ROUNDS = 5 };
+enum { ROUNDS = 7 };
 
-static const double warm_ns = 0.3e9, run_ns = 1e9;
+static const double warm_ns = 0.3e9, run_ns = 0.7e9;
 
 struct row {
     const char *what;
@@ -29,7 +29,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"redis-benchmark, ping_mbulk, 1 connection", {LOAD_PING, 1, 0, true}, "100000"},
+    {"redis-benchmark, ping_mbulk, 1 connection", {LOAD_PING, 1, 0, true}, "50000"},
     {"redis, PING by our generator, 1 connection", {LOAD_PING, 1, 0, true}, NULL},
     {"memfd, 1 connection", {LOAD_MEMFD, 1, 1000, false}, NULL},
     {"memfd, 1 connection", {LOAD_MEMFD, 1, 100, false}, NULL},
@@ -37,7 +37,7 @@ static const struct row rows[] = {
     {"inline, 1 connection", {LOAD_INLINE, 1, 1000, false}, NULL},
     {"inline, 1 connection", {LOAD_INLINE, 1, 100, false}, NULL},
     {"inline, equal requests, 1 connection", {LOAD_INLINE, 1, 1000, true}, NULL},
-    {"redis-benchmark, ping_mbulk, 64 connections", {LOAD_PING, 64, 0, true}, "200000"},
+    {"redis-benchmark, ping_mbulk, 64 connections", {LOAD_PING, 64, 0, true}, "100000"},
     {"redis, PING by our generator, 64 connections", {LOAD_PING, 64, 0, true}, NULL},
     {"memfd, 64 connections", {LOAD_MEMFD, 64, 1000, false}, NULL},
     {"memfd, 64 connections", {LOAD_MEMFD, 64, 100, false}, NULL},
@@ -136,7 +136,12 @@ static void run_row(const struct row *row, const char *backend, const struct red
     daemon_stop(&daemon);
 }
 
-void requests_rate(struct report *report, const char *backend)
+static bool wanted(const struct row *row, const struct redis *redis, const char *only)
+{
+    return (redis->pid != 0 || row->load.kind != LOAD_PING) && (!only || strstr(row->what, only));
+}
+
+void requests_rate(struct report *report, const char *backend, const char *only)
 {
     static double rates[ROWS][ROUNDS];
     struct daemon daemon;
@@ -147,10 +152,10 @@ void requests_rate(struct report *report, const char *backend)
     redis_start(&redis, report);
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < ROWS; i++)
-            if (redis.pid || rows[i].load.kind != LOAD_PING)
+            if (wanted(&rows[i], &redis, only))
                 run_row(&rows[i], backend, &redis, &rates[i][round]);
     for (int i = 0; i < ROWS; i++)
-        if (redis.pid || rows[i].load.kind != LOAD_PING)
+        if (wanted(&rows[i], &redis, only))
             report_rate(report, rows[i].what, rows[i].load.n, "requests", rates[i], ROUNDS);
     if (redis.pid)
         process_end(redis.pid, SIGTERM);

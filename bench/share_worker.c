@@ -137,6 +137,7 @@ static void check(struct worker *w)
     check_head(w, count);
     check_tail(w, count);
     add_places(w, count);
+    w->outcome->block = w->lease->block;
 }
 
 static void release(struct worker *w)

@@ -29,6 +29,7 @@ struct outcome {
     uint64_t device_ns;
     bool shared;
     uint64_t fingerprint; /* ACT_CHECK: of slices all over the view */
+    uint64_t block;       /*   and where it is: the daemon's name for that memory */
     char error[256];      /* "" when all is well */
 };
 
