@@ -5,7 +5,6 @@
  */
 #include "wire.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,33 +31,6 @@ static int stop_shared(void **state)
 {
     (void)state;
     return harness_stop(&shared) ? 0 : -1;
-}
-
-/* A daemon with a configuration of its own. */
-static void start_with(struct harness *h, const char *config)
-{
-    static char path[HARNESS_PATH + 8];
-    static const char *const extra[] = {"--config", path, NULL};
-    assert_true(harness_prepare(h, backend, extra));
-    snprintf(path, sizeof path, "%s/conf", h->directory);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    fputs(config, file);
-    assert_int_equal(fclose(file), 0);
-    assert_true(harness_restart(h));
-}
-
-static size_t count_descriptors(pid_t pid)
-{
-    char path[64];
-    size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
 }
 
 /* ---- the conversation ---- */
@@ -431,7 +403,7 @@ static void test_queue_full(void **state)
     struct harness h;
     Shuf__Slice slice;
     Shuf__Permute endless = wire_endless(&slice);
-    start_with(&h, "queue = 1\n");
+    wire_start(&h, backend, "queue = 1\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_greet(&h);
     endless.seed++;
     wire_send_permute(a, &endless);
@@ -457,7 +429,7 @@ static void test_left_queue_is_free(void **state)
     struct harness h;
     Shuf__Slice slice;
     Shuf__Permute endless = wire_endless(&slice), small = wire_permutation(10, 0);
-    start_with(&h, "queue = 2\n");
+    wire_start(&h, backend, "queue = 2\n");
     struct wire *running = wire_greet(&h), *last = wire_greet(&h);
     wire_send_permute(running, &endless);
     wire_await_queued(&h, 1);
@@ -485,7 +457,7 @@ static void test_too_many_clients(void **state)
 {
     (void)state;
     struct harness h;
-    start_with(&h, "clients = 2\n");
+    wire_start(&h, backend, "clients = 2\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_open(&h);
     const Shuf__Reply *reply =
         wire_expect(c, SHUF_BUSY, "clients 2: the most that may be connected; try again later");
@@ -510,7 +482,7 @@ static void test_slow_frames(void **state)
     (void)state;
     static const uint8_t half[] = {20, 0, 0, 0, 1, 2, 3};
     struct harness h;
-    start_with(&h, "frame_timeout_ms = 300\n");
+    wire_start(&h, backend, "frame_timeout_ms = 300\n");
     struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
     for (size_t i = 0; i < sizeof half; i++) { /* each byte is no new start */
         wire_send_bytes(slow, half + i, 1);
@@ -544,7 +516,7 @@ static void test_unasked_descriptors(void **state)
                             .cmsg_type = SCM_RIGHTS}};
     memcpy(CMSG_DATA(&control.header), descriptors, sizeof descriptors);
     struct wire *w = wire_greet(&shared);
-    size_t before = count_descriptors(shared.pid);
+    unsigned before = wire_descriptors(shared.pid);
     request.body_case = SHUF__REQUEST__BODY_PERMUTE;
     request.permute = &permute;
     for (int i = 0; i < 10; i++) {
@@ -557,7 +529,7 @@ static void test_unasked_descriptors(void **state)
         wire_expect(w, SHUF_OK, "");
     }
     /* 30 were sent; one or two are of connections that have just come or gone */
-    assert_true(count_descriptors(shared.pid) < before + 10);
+    assert_true(wire_descriptors(shared.pid) < before + 10);
     wire_close(w);
 }
 
@@ -581,10 +553,10 @@ static void test_no_growth(void **state)
 {
     (void)state;
     connect_many(200);
-    size_t descriptors = count_descriptors(shared.pid);
+    unsigned descriptors = wire_descriptors(shared.pid);
     uint64_t memory = wire_private_bytes(shared.pid);
     connect_many(1000);
-    assert_true(count_descriptors(shared.pid) < descriptors + 10);
+    assert_true(wire_descriptors(shared.pid) < descriptors + 10);
     if (!WIRE_SANITIZED) /* which keeps freed memory on purpose */
         assert_true(wire_private_bytes(shared.pid) <= memory + (1 << 20));
 }

@@ -6,6 +6,7 @@
 
 #include "shuf/philox24.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -18,10 +19,24 @@
 
 #include <cmocka.h>
 
+void wire_start(struct harness *h, const char *backend, const char *config)
+{
+    static char path[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", path, NULL};
+    assert_true(harness_prepare(h, backend, extra));
+    snprintf(path, sizeof path, "%s/conf", h->directory);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(config, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(harness_restart(h));
+}
+
 struct wire *wire_open(const struct harness *h)
 {
     struct wire *w = calloc(1, sizeof *w);
     assert_non_null(w);
+    w->descriptor = -1;
     w->fd = harness_connect(h->socket);
     assert_true(w->fd >= 0);
     return w;
@@ -35,8 +50,23 @@ struct wire *wire_greet(const struct harness *h)
     return w;
 }
 
+int wire_take_descriptor(struct wire *w)
+{
+    int fd = w->descriptor;
+    w->descriptor = -1;
+    return fd;
+}
+
+static void drop_descriptor(struct wire *w)
+{
+    int fd = wire_take_descriptor(w);
+    if (fd >= 0)
+        close(fd);
+}
+
 void wire_close(struct wire *w)
 {
+    drop_descriptor(w);
     close(w->fd);
     free(w);
 }
@@ -82,6 +112,20 @@ void wire_send_permute(struct wire *w, Shuf__Permute *permute)
     wire_send(w, &request);
 }
 
+void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t *unmapped,
+                       size_t unmapped_count)
+{
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    release.lease = leases;
+    release.n_lease = count;
+    release.unmapped = unmapped;
+    release.n_unmapped = unmapped_count;
+    request.body_case = SHUF__REQUEST__BODY_RELEASE;
+    request.release = &release;
+    wire_send(w, &request);
+}
+
 void wire_read_bulk(struct wire *w, void *out, size_t size)
 {
     ssize_t got = 0;
@@ -91,14 +135,40 @@ void wire_read_bulk(struct wire *w, void *out, size_t size)
     }
 }
 
+/* A frame's first bytes, with which a descriptor may come. */
+static void read_header(struct wire *w)
+{
+    union {
+        struct cmsghdr header;
+        uint8_t bytes[CMSG_SPACE(2 * sizeof(int))]; /* one more would be seen */
+    } control;
+    struct iovec part = {w->frame, SHUF__FRAME_HEADER};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(w->fd, &message, MSG_CMSG_CLOEXEC);
+    assert_true(got > 0);
+    assert_int_equal(message.msg_flags & MSG_CTRUNC, 0);
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header) {
+        assert_int_equal(header->cmsg_len, CMSG_LEN(sizeof(int)));
+        memcpy(&w->descriptor, CMSG_DATA(header), sizeof(int));
+    }
+    wire_read_bulk(w, w->frame + got, SHUF__FRAME_HEADER - (size_t)got);
+}
+
 const Shuf__Reply *wire_receive(struct wire *w)
 {
     size_t length;
-    wire_read_bulk(w, w->frame, SHUF__FRAME_HEADER);
+    drop_descriptor(w);
+    read_header(w);
     assert_int_not_equal(shuf__frame_parse(w->frame, SHUF__FRAME_HEADER, &length), SHUF__FRAME_BAD);
     wire_read_bulk(w, w->frame + SHUF__FRAME_HEADER, length);
     const Shuf__Reply *reply = shuf__reply_unpack(&w->arena, w->frame + SHUF__FRAME_HEADER, length);
     assert_non_null(reply);
+    bool promised = reply->body_case == SHUF__REPLY__BODY_PERMUTE && reply->permute->descriptor;
+    assert_int_equal(w->descriptor >= 0, promised);
     return reply;
 }
 
@@ -135,13 +205,17 @@ Shuf__StatusReply wire_status(const struct harness *h)
     return copy;
 }
 
+void wire_wait(unsigned *waited, const char *what)
+{
+    if (*waited > HARNESS_WAIT_MS)
+        fail_msg("in vain: %s", what);
+    usleep(1000);
+    ++*waited;
+}
+
 void wire_await_queued(const struct harness *h, uint64_t queued)
 {
-    for (int waited = 0; wire_status(h).queued != queued; waited += 5) {
-        if (waited > HARNESS_WAIT_MS)
-            fail_msg("the number of jobs did not become %d", (int)queued);
-        usleep(5000);
-    }
+    WIRE_AWAIT(h, s, s.queued == queued);
 }
 
 void wire_await_end_of_listening(const struct harness *h)
@@ -157,13 +231,7 @@ void wire_await_end_of_listening(const struct harness *h)
 
 void wire_await_memory_free(const struct harness *h)
 {
-    for (int waited = 0;; waited += 5) {
-        Shuf__StatusReply status = wire_status(h);
-        if (status.memory_used == status.idle)
-            return;
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(5000);
-    }
+    WIRE_AWAIT(h, s, s.memory_used == s.idle);
 }
 
 uint64_t wire_private_bytes(pid_t pid)
@@ -178,6 +246,19 @@ uint64_t wire_private_bytes(pid_t pid)
             kib += part;
     fclose(file);
     return kib * 1024;
+}
+
+unsigned wire_descriptors(pid_t pid)
+{
+    char path[64];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
 }
 
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)

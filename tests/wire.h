@@ -27,10 +27,14 @@
 
 struct wire {
     int fd;
-    uint64_t id; /* of the last request sent */
+    uint64_t id;    /* of the last request sent */
+    int descriptor; /* that came with the last reply, closed by the next one; -1: none */
     struct shuf__arena arena;
     uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
 };
+
+/* Starts a daemon with a configuration of its own; one at a time. */
+void wire_start(struct harness *h, const char *backend, const char *config);
 
 /* A connection that has said nothing; a greeted one. Freed by wire_close. */
 struct wire *wire_open(const struct harness *h);
@@ -43,17 +47,33 @@ size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t roo
 void wire_send(struct wire *w, Shuf__Request *request);
 void wire_send_hello(struct wire *w, uint32_t version);
 void wire_send_permute(struct wire *w, Shuf__Permute *permute);
+void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t *unmapped,
+                       size_t unmapped_count);
 
-/* The next reply; valid until the next call. */
+/* The next reply; valid until the next call. A descriptor comes with it if it says so, and one at
+ * most. */
 const Shuf__Reply *wire_receive(struct wire *w);
 /* The next reply, which has this status and a line that contains `text`. */
 const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text);
 void wire_read_bulk(struct wire *w, void *out, size_t size);
 /* The daemon has closed, without a reset. */
 void wire_expect_end(struct wire *w);
+/* w->descriptor becomes the caller's. */
+int wire_take_descriptor(struct wire *w);
 
 /* Asks on a connection of its own. The strings in it are not kept. */
 Shuf__StatusReply wire_status(const struct harness *h);
+/* Waits until `condition` is true, in which `s` is the daemon's status. */
+#define WIRE_AWAIT(h, s, condition)                                              \
+    do {                                                                         \
+        for (unsigned wire_waited_ = 0;; wire_wait(&wire_waited_, #condition)) { \
+            Shuf__StatusReply s = wire_status(h);                                \
+            if (condition)                                                       \
+                break;                                                           \
+        }                                                                        \
+    } while (0)
+/* A millisecond; fails when it was too many. */
+void wire_wait(unsigned *waited, const char *what);
 /* Waits until that many jobs wait or run. */
 void wire_await_queued(const struct harness *h, uint64_t queued);
 
@@ -64,6 +84,8 @@ void wire_await_memory_free(const struct harness *h);
 
 /* Memory that the daemon alone has written to. */
 uint64_t wire_private_bytes(pid_t pid);
+/* Entries of /proc/PID/fd. */
+unsigned wire_descriptors(pid_t pid);
 
 /* "n values from seed 7, epoch 0", by the bytes or only a summary. */
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
