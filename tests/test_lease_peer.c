@@ -4,446 +4,197 @@
  * wrongly. What the client says is written down and compared as a whole; no
  * descriptor and no mapping may be left by any of it.
  */
-#include "peer.h"
-#include "shuf.h"
+#include "leaser.h"
 #include "support/cmocka_all.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* ---- The peer -------------------------------------------------------------- */
-
-enum {
-    SMALL = 10,      /* values in 2 MiB */
-    LARGE = 1500000, /* in 6 MiB, which are not kept mapped */
-    BLOCKS = 300,    /* ids below */
-    OFFSET = 64,     /* of the values in a block */
-    UNIT = 2 << 20,
-    CONNECTION = 1000000000, /* values tell which connection they were made on */
-};
-
-/* What stands in a reply besides what is asked for, and comes with it. */
-struct parcel {
-    Shuf__PermuteReply reply;
-    uint64_t bulk;
-    size_t file; /* bytes of the memory */
-    bool unsealed;
-    unsigned descriptors;
-};
-
-static struct {
-    /* How it plays: */
-    void (*spoil)(struct parcel *parcel);
-    int leave;   /* the request that it leaves at unanswered, Hello being 0; -1: none */
-    int leavers; /* so many connections do */
-    bool copies; /* leases nothing */
-    int refuse;  /* takes that are BUSY, from the second one on */
-    /* What there was: */
-    bool has[BLOCKS]; /* descriptors that this connection has */
-    uint64_t leases;
-    int takes;
-    char said[8192];
-} part;
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
-{
-    va_list args;
-    size_t used = strlen(part.said);
-    va_start(args, format);
-    vsnprintf(part.said + used, sizeof part.said - used, format, args);
-    va_end(args);
-}
-
-static uint32_t value_of(int connection, uint64_t block, uint64_t i)
-{
-    return (uint32_t)((uint64_t)connection * CONNECTION + block * 1000 + i);
-}
-
-static int make_memory(const struct parcel *p, int connection)
-{
-    int fd = memfd_create("shuf-peer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    uint32_t values[1000];
-    for (uint64_t i = 0; i < 1000; i++)
-        values[i] = value_of(connection, p->reply.block, i);
-    if (fd < 0 || ftruncate(fd, (off_t)p->file) != 0 ||
-        (p->file > OFFSET + sizeof values &&
-         pwrite(fd, values, sizeof values, OFFSET) != sizeof values) ||
-        (!p->unsealed && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0))
-        abort();
-    return fd;
-}
-
-static void hear_release(const Shuf__Release *release)
-{
-    for (size_t i = 0; release && i < release->n_lease; i++)
-        say("-%d", (int)release->lease[i]);
-    for (size_t i = 0; release && i < release->n_unmapped; i++) {
-        say("/%d", (int)release->unmapped[i]);
-        part.has[release->unmapped[i]] = false;
-    }
-}
-
-static struct parcel make_parcel(const Shuf__Permute *asked)
-{
-    struct parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT};
-    p.reply.rows = 1;
-    p.reply.count = asked->n;
-    p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
-    p.reply.bytes = asked->n * 4;
-    if (asked->prefetch)
-        return p;
-    if (part.copies) {
-        p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-        p.bulk = p.reply.bytes;
-        return p;
-    }
-    p.reply.transport = SHUF__TRANSPORT__TRANSPORT_MEMFD;
-    p.reply.lease = ++part.leases;
-    p.reply.block = asked->seed;
-    p.reply.offset = OFFSET;
-    p.reply.block_bytes = p.file = (OFFSET + p.reply.bytes + UNIT - 1) / UNIT * UNIT;
-    p.descriptors = !part.has[asked->seed];
-    p.reply.descriptor = p.descriptors;
-    p.reply.shared = true;
-    return p;
-}
-
-static void send_parcel(int fd, uint64_t id, struct parcel *p, int connection)
-{
-    int descriptors[4];
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    uint32_t *values = calloc(p->bulk / 4 + 1, 4);
-    for (uint64_t i = 0; i < p->bulk / 4; i++)
-        values[i] = value_of(connection, 0, i);
-    for (unsigned i = 0; i < p->descriptors; i++)
-        descriptors[i] = make_memory(p, connection);
-    reply.id = id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p->reply;
-    reply.bulk_bytes = p->bulk;
-    peer_put_reply(fd, &reply, descriptors, p->descriptors);
-    peer_put(fd, values, p->bulk);
-    for (unsigned i = 0; i < p->descriptors; i++)
-        close(descriptors[i]);
-    free(values);
-}
-
-static void answer_permute(int fd, uint64_t id, const Shuf__Permute *asked, int connection)
-{
-    say(asked->prefetch ? " prefetch" : " take");
-    hear_release(asked->give_back);
-    if (++part.takes > 1 && part.refuse-- > 0) {
-        peer_refuse(fd, id, SHUF_BUSY, 0);
-        return;
-    }
-    struct parcel p = make_parcel(asked);
-    if (part.spoil)
-        part.spoil(&p);
-    if (p.descriptors > 0)
-        say("+");
-    if (!asked->prefetch)
-        part.has[asked->seed] = true;
-    send_parcel(fd, id, &p, connection);
-}
-
-static void answer_release(int fd, uint64_t id, const Shuf__Release *release)
-{
-    Shuf__ReleaseReply done = SHUF__RELEASE_REPLY__INIT;
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    say(" release");
-    hear_release(release);
-    reply.id = id;
-    reply.body_case = SHUF__REPLY__BODY_RELEASE;
-    reply.release = &done;
-    if (release->n_lease > 0 && release->lease[0] > part.leases)
-        peer_refuse(fd, id, SHUF_INVALID, 0);
-    else
-        peer_put_reply(fd, &reply, NULL, 0);
-}
-
-/* A daemon, all in all. */
-static void leases(int fd, int connection)
-{
-    const Shuf__Request *request;
-    memset(part.has, 0, sizeof part.has);
-    say("%shello", connection > 0 ? " " : "");
-    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    for (int i = 1; (request = peer_get(fd)); i++) {
-        if (i == part.leave && connection < part.leavers) {
-            say(" lost");
-            return;
-        }
-        if (request->body_case == SHUF__REQUEST__BODY_PERMUTE)
-            answer_permute(fd, request->id, request->permute, connection);
-        else if (request->body_case == SHUF__REQUEST__BODY_RELEASE)
-            answer_release(fd, request->id, request->release);
-        else
-            return;
-    }
-}
-
-/* ---- What every test does ----------------------------------------------------- */
-
-static int count_descriptors(void)
-{
-    int count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
-
-static int count_mappings(void)
-{
-    int count = 0;
-    char line[512];
-    FILE *maps = fopen("/proc/self/maps", "re");
-    assert_non_null(maps);
-    while (fgets(line, sizeof line, maps))
-        count += strstr(line, "memfd:shuf-peer") != NULL;
-    fclose(maps);
-    return count;
-}
-
-static int descriptors_before;
-
-static shuf *begin(peer_script script)
-{
-    shuf *handle;
-    part.said[0] = '\0';
-    part.leases = 0;
-    part.takes = 0;
-    descriptors_before = count_descriptors();
-    peer_start(script);
-    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    return handle;
-}
-
-/* Nothing is left, and the client said just this. */
-static void finish(shuf *handle, const char *said)
-{
-    shuf_close(handle);
-    peer_stop();
-    assert_string_equal(part.said, said);
-    assert_int_equal(count_mappings(), 0);
-    assert_int_equal(count_descriptors(), descriptors_before);
-    memset(&part, 0, sizeof part);
-}
-
-static void check_values(const shuf_lease *lease, int connection, uint64_t block)
-{
-    const uint32_t *values = lease->data;
-    for (uint64_t i = 0; i < lease->result.shape.count && i < 1000; i++)
-        assert_int_equal(values[i], value_of(connection, block, i));
-}
-
-/* A result in that block; the lease before goes back in the same request. */
-static void take(shuf *handle, uint64_t block, uint64_t n, shuf_lease **lease)
-{
-    shuf_permutation what = {.n = n, .seed = block};
-    if (shuf_lease_take(handle, &what, NULL, lease) != SHUF_OK)
-        fail_msg("%s", shuf_message(handle));
-    assert_int_equal((*lease)->block, block);
-    assert_int_equal((*lease)->transport, SHUF_MEMFD);
-}
-
-static void release(shuf *handle, shuf_lease **lease)
-{
-    assert_int_equal(shuf_lease_release(handle, *lease), SHUF_OK);
-    assert_string_equal(shuf_message(handle), "");
-    *lease = NULL;
-}
 
 /* ---- Right answers ------------------------------------------------------------ */
 
 static void a_view(void **state)
 {
     (void)state;
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     shuf_lease *lease = NULL;
     uint32_t part_of_it[3];
-    take(handle, 5, LARGE, &lease);
-    check_values(lease, 0, 5);
-    assert_true(lease->shared && lease->id == 1 && lease->block_bytes == 3 * UNIT);
+    leaser_take(handle, 5, LEASER_LARGE, &lease);
+    leaser_check(lease, 0, 5);
+    assert_true(lease->shared && lease->id == 1 && lease->block_bytes == 3 * LEASER_UNIT);
     assert_null(lease->event);
     assert_string_equal(lease->device_id, "");
-    assert_int_equal(count_mappings(), 1);
+    assert_int_equal(leaser_mappings(), 1);
     assert_int_equal(shuf_lease_read(handle, lease, 28, sizeof part_of_it, part_of_it), SHUF_OK);
-    assert_int_equal(part_of_it[2], value_of(0, 5, 9));
-    assert_int_equal(shuf_lease_read(handle, lease, 4 * LARGE - 4, 8, part_of_it), SHUF_INVALID);
+    assert_int_equal(part_of_it[2], leaser_value(0, 5, 9));
+    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASER_LARGE - 4, 8, part_of_it),
+                     SHUF_INVALID);
     assert_int_equal(shuf_lease_read(handle, lease, UINT64_MAX, 8, part_of_it), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "within the 6000000 bytes"));
     pid_t child = fork();
     if (child == 0)
-        _exit(((const uint32_t *)lease->data)[999] == value_of(0, 5, 999) ? 0 : 1);
+        _exit(((const uint32_t *)lease->data)[999] == leaser_value(0, 5, 999) ? 0 : 1);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    release(handle, &lease);
+    leaser_release(handle, &lease);
     assert_int_equal(shuf_lease_release(handle, NULL), SHUF_OK);
-    finish(handle, "hello take+ release-1/5");
+    leaser_finish(handle, "hello take+ release-1/5");
 }
 
 static void copies(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    part.copies = true;
-    shuf *handle = begin(leases);
-    shuf_permutation what = {.n = LARGE, .seed = 5};
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    shuf *handle = leaser_begin(leaser_script);
+    shuf_permutation what = {.n = LEASER_LARGE, .seed = 5};
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
     uint32_t value;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
         assert_true(lease->transport == SHUF_INLINE && lease->id == 0 && lease->block == 0);
-        check_values(lease, 0, 0);
+        leaser_check(lease, 0, 0);
     }
-    assert_int_equal(shuf_lease_read(handle, lease, 4 * LARGE - 4, 4, &value), SHUF_OK);
-    assert_int_equal(value, value_of(0, 0, LARGE - 1));
+    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASER_LARGE - 4, 4, &value), SHUF_OK);
+    assert_int_equal(value, leaser_value(0, 0, LEASER_LARGE - 1));
     assert_int_equal(shuf_lease_take(handle, &none, NULL, &lease), SHUF_PROTOCOL); /* n of them */
     assert_null(lease);
-    finish(handle, "hello take take take");
+    leaser_finish(handle, "hello take take take");
 }
 
-static void nothing(struct parcel *p)
+static void nothing(struct leaser_parcel *p)
 {
     p->reply = (Shuf__PermuteReply)SHUF__PERMUTE_REPLY__INIT;
     p->reply.rows = 1;
     p->reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     p->descriptors = 0;
-    part.leases = 0;
+    leaser.leases = 0;
 }
 
 /* Zero values need no memory, whatever would have done. */
 static void no_values(void **state)
 {
     (void)state;
-    part.spoil = nothing;
-    shuf *handle = begin(leases);
+    leaser.spoil = nothing;
+    shuf *handle = leaser_begin(leaser_script);
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
     shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &none, &options, &lease), SHUF_OK);
     assert_true(lease->transport == SHUF_INLINE && !lease->data);
     assert_int_equal(shuf_lease_read(handle, lease, 0, 0, NULL), SHUF_OK);
-    release(handle, &lease);
-    finish(handle, "hello take");
+    leaser_release(handle, &lease);
+    leaser_finish(handle, "hello take");
 }
 
 /* ---- Wrong answers ------------------------------------------------------------- */
 
-static void announces_none(struct parcel *p)
+static void announces_none(struct leaser_parcel *p)
 {
     p->reply.descriptor = false;
 }
 
-static void sends_none(struct parcel *p)
+static void sends_none(struct leaser_parcel *p)
 {
     p->descriptors = 0;
 }
 
-static void sends_two(struct parcel *p)
+static void sends_two(struct leaser_parcel *p)
 {
     p->descriptors = 2;
 }
 
-static void sends_four_for_none(struct parcel *p)
+static void sends_four_for_none(struct leaser_parcel *p)
 {
     p->reply.descriptor = false;
     p->descriptors = 4;
 }
 
-static void names_an_unknown_block(struct parcel *p)
+static void names_an_unknown_block(struct leaser_parcel *p)
 {
     p->reply.descriptor = false;
     p->descriptors = 0;
 }
 
-static void leases_nothing(struct parcel *p)
+static void leases_nothing(struct leaser_parcel *p)
 {
     p->reply.lease = 0;
 }
 
-static void leases_a_copy(struct parcel *p)
+static void leases_a_copy(struct leaser_parcel *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
 }
 
-static void sends_a_descriptor_with_a_copy(struct parcel *p)
+static void sends_a_descriptor_with_a_copy(struct leaser_parcel *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     p->reply.lease = 0;
 }
 
-static void takes_another_transport(struct parcel *p)
+static void takes_another_transport(struct leaser_parcel *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_CUDA_FD;
 }
 
-static void takes_no_transport(struct parcel *p)
+static void takes_no_transport(struct leaser_parcel *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
 }
 
-static void takes_an_unknown_transport(struct parcel *p)
+static void takes_an_unknown_transport(struct leaser_parcel *p)
 {
     p->reply.transport = (Shuf__Transport)77;
 }
 
-static void sends_bytes_too(struct parcel *p)
+static void sends_bytes_too(struct leaser_parcel *p)
 {
     p->bulk = p->reply.bytes;
 }
 
-static void ends_early(struct parcel *p)
+static void ends_early(struct leaser_parcel *p)
 {
-    p->reply.block_bytes = OFFSET + p->reply.bytes - 1;
+    p->reply.block_bytes = LEASER_OFFSET + p->reply.bytes - 1;
 }
 
-static void begins_behind(struct parcel *p)
+static void begins_behind(struct leaser_parcel *p)
 {
     p->reply.offset = p->reply.block_bytes + 4;
 }
 
-static void wraps(struct parcel *p)
+static void wraps(struct leaser_parcel *p)
 {
     p->reply.offset = UINT64_MAX - 3;
 }
 
-static void begins_askew(struct parcel *p)
+static void begins_askew(struct leaser_parcel *p)
 {
     p->reply.offset = 66;
 }
 
-static void has_no_block(struct parcel *p)
+static void has_no_block(struct leaser_parcel *p)
 {
     p->reply.block_bytes = 0;
 }
 
-static void is_too_large_to_be(struct parcel *p)
+static void is_too_large_to_be(struct leaser_parcel *p)
 {
     p->reply.block_bytes = UINT64_MAX;
 }
 
 /* Reading behind its end would be SIGBUS. */
-static void sends_less(struct parcel *p)
+static void sends_less(struct leaser_parcel *p)
 {
     p->file = p->reply.block_bytes - 1;
 }
 
-static void could_shrink(struct parcel *p)
+static void could_shrink(struct leaser_parcel *p)
 {
     p->unsealed = true;
 }
@@ -452,7 +203,7 @@ static void wrong_offers(void **state)
 {
     (void)state;
     static const struct {
-        void (*spoil)(struct parcel *parcel);
+        void (*spoil)(struct leaser_parcel *parcel);
         const char *words;
     } rows[] = {
         {announces_none, "reply with 1 descriptors: expected 0"},
@@ -477,57 +228,57 @@ static void wrong_offers(void **state)
         {could_shrink, "block 7 by a descriptor without F_SEAL_SHRINK"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation what = {.n = SMALL, .seed = 7};
+        shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
         shuf_lease *lease = NULL;
-        part.spoil = rows[i].spoil;
-        shuf *handle = begin(leases);
+        leaser.spoil = rows[i].spoil;
+        shuf *handle = leaser_begin(leaser_script);
         shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
         if (status != SHUF_PROTOCOL || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         assert_null(lease);
-        part.spoil = NULL; /* the next connection is a good one */
-        take(handle, 7, SMALL, &lease);
-        check_values(lease, 1, 7);
-        char *said = strdup(part.said);
-        finish(handle, said);
+        leaser.spoil = NULL; /* the next connection is a good one */
+        leaser_take(handle, 7, LEASER_SMALL, &lease);
+        leaser_check(lease, 1, 7);
+        char *said = strdup(leaser.said);
+        leaser_finish(handle, said);
         free(said);
     }
 }
 
-static void changes_its_size(struct parcel *p)
+static void changes_its_size(struct leaser_parcel *p)
 {
-    if (part.takes == 2)
-        p->reply.block_bytes = 2 * UNIT;
+    if (leaser.takes == 2)
+        p->reply.block_bytes = 2 * LEASER_UNIT;
 }
 
 static void changed_block(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = SMALL, .seed = 7};
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
-    part.spoil = changes_its_size;
-    shuf *handle = begin(leases);
-    take(handle, 7, SMALL, &lease);
+    leaser.spoil = changes_its_size;
+    shuf *handle = leaser_begin(leaser_script);
+    leaser_take(handle, 7, LEASER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "block 7 of 4194304 bytes by memfd: expected"));
-    finish(handle, "hello take+ take-1");
+    leaser_finish(handle, "hello take+ take-1");
 }
 
 /* A lease that another call did not ask for would never be given back. */
 static void unasked_lease(void **state)
 {
     (void)state;
-    uint32_t values[SMALL];
-    shuf *handle = begin(leases);
-    shuf_permutation what = {.n = SMALL, .seed = 7};
+    uint32_t values[LEASER_SMALL];
+    shuf *handle = leaser_begin(leaser_script);
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
     shuf_result result;
     assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with lease 1: expected none"));
-    part.copies = true;
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     assert_int_equal(shuf_permute(handle, &what, values, sizeof values, NULL), SHUF_OK);
-    finish(handle, "hello take+ hello take");
+    leaser_finish(handle, "hello take+ hello take");
 }
 
 /* Behind the reply, with the values: where nobody would look for it. */
@@ -537,10 +288,10 @@ static void sends_one_with_the_values(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT, .bulk = 4 * LARGE};
+    struct leaser_parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
     Shuf__Reply reply = SHUF__REPLY__INIT;
     p.reply.rows = 1;
-    p.reply.count = LARGE;
+    p.reply.count = LEASER_LARGE;
     p.reply.bytes = p.bulk;
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
@@ -549,7 +300,7 @@ static void sends_one_with_the_values(int fd, int connection)
     reply.permute = &p.reply;
     reply.bulk_bytes = p.bulk;
     peer_put_reply(fd, &reply, NULL, 0);
-    memory = make_memory(&p, 0);
+    memory = leaser_memory(&p, 0);
     static uint8_t values[16384];
     peer_put(fd, values, sizeof values);
     reply.permute = NULL; /* any bytes will do */
@@ -562,12 +313,12 @@ static void sends_one_with_the_values(int fd, int connection)
 static void descriptor_among_the_values(void **state)
 {
     (void)state;
-    shuf *handle = begin(sends_one_with_the_values);
-    shuf_permutation what = {.n = LARGE};
+    shuf *handle = leaser_begin(sends_one_with_the_values);
+    shuf_permutation what = {.n = LEASER_LARGE};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with 1 descriptors: expected 0"));
-    finish(handle, "");
+    leaser_finish(handle, "");
 }
 
 static int use_up_descriptors(int *taken, int room)
@@ -584,9 +335,9 @@ static void uses_up_descriptors(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct parcel p = make_parcel(request->permute);
+    struct leaser_parcel p = leaser_parcel(request->permute);
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    int memory = make_memory(&p, 0), count = use_up_descriptors(taken, 256);
+    int memory = leaser_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_PERMUTE;
     reply.permute = &p.reply;
@@ -602,17 +353,17 @@ static void no_room_for_a_descriptor(void **state)
 {
     (void)state;
     struct rlimit before, low;
-    shuf_permutation what = {.n = SMALL, .seed = 7};
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    shuf *handle = begin(uses_up_descriptors);
+    shuf *handle = leaser_begin(uses_up_descriptors);
     low = (struct rlimit){.rlim_cur = 128, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(status, SHUF_IO);
     assert_non_null(strstr(shuf_message(handle), "a descriptor could not be received"));
-    finish(handle, "");
+    leaser_finish(handle, "");
 }
 
 static void sends_bytes_one_by_one(int fd, int connection)
@@ -622,8 +373,8 @@ static void sends_bytes_one_by_one(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct parcel p = make_parcel(request->permute);
-    int memory = make_memory(&p, 0);
+    struct leaser_parcel p = leaser_parcel(request->permute);
+    int memory = leaser_memory(&p, 0);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_PERMUTE;
     reply.permute = &p.reply;
@@ -639,11 +390,11 @@ static void sends_bytes_one_by_one(int fd, int connection)
 static void slow_reply(void **state)
 {
     (void)state;
-    shuf *handle = begin(sends_bytes_one_by_one);
+    shuf *handle = leaser_begin(sends_bytes_one_by_one);
     shuf_lease *lease = NULL;
-    take(handle, 7, SMALL, &lease);
-    check_values(lease, 0, 7);
-    finish(handle, "");
+    leaser_take(handle, 7, LEASER_SMALL, &lease);
+    leaser_check(lease, 0, 7);
+    leaser_finish(handle, "");
 }
 
 /* ---- From one lease to the next -------------------------------------------------- */
@@ -651,37 +402,37 @@ static void slow_reply(void **state)
 static void exchange(void **state)
 {
     (void)state;
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     shuf_lease *lease = NULL;
     for (uint64_t block = 1; block <= 3; block++) {
-        take(handle, block, LARGE, &lease);
-        check_values(lease, 0, block);
-        assert_int_equal(count_mappings(), 1);
+        leaser_take(handle, block, LEASER_LARGE, &lease);
+        leaser_check(lease, 0, block);
+        assert_int_equal(leaser_mappings(), 1);
     }
-    release(handle, &lease);
-    assert_int_equal(count_mappings(), 0);
-    finish(handle, "hello take+ take-1/1+ take-2/2+ release-3/3");
+    leaser_release(handle, &lease);
+    assert_int_equal(leaser_mappings(), 0);
+    leaser_finish(handle, "hello take+ take-1/1+ take-2/2+ release-3/3");
 }
 
 /* Small blocks stay mapped, so that a loop over them maps nothing. */
 static void small_blocks_stay(void **state)
 {
     (void)state;
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     shuf_lease *lease = NULL;
     const void *first = NULL;
     for (uint64_t i = 0; i < 6; i++) {
-        take(handle, 1 + i % 2, SMALL, &lease);
-        check_values(lease, 0, 1 + i % 2);
+        leaser_take(handle, 1 + i % 2, LEASER_SMALL, &lease);
+        leaser_check(lease, 0, 1 + i % 2);
         if (i == 0)
             first = lease->data;
         assert_true(i % 2 == 1 || lease->data == first);
     }
-    release(handle, &lease);
-    take(handle, 1, SMALL, &lease);
+    leaser_release(handle, &lease);
+    leaser_take(handle, 1, LEASER_SMALL, &lease);
     assert_ptr_equal(lease->data, first);
-    assert_int_equal(count_mappings(), 2);
-    finish(handle, "hello take+ take-1+ take-2 take-3 take-4 take-5 release-6 take");
+    assert_int_equal(leaser_mappings(), 2);
+    leaser_finish(handle, "hello take+ take-1+ take-2 take-3 take-4 take-5 release-6 take");
 }
 
 /* 128 of them; the one that has been idle for longest goes, and the daemon hears of it. */
@@ -689,18 +440,18 @@ static void oldest_idle_goes(void **state)
 {
     (void)state;
     char expected[8192] = "hello";
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     shuf_lease *lease = NULL;
     for (int i = 1; i <= 131; i++) {
         char word[32];
-        take(handle, (uint64_t)i, SMALL, &lease);
-        release(handle, &lease);
+        leaser_take(handle, (uint64_t)i, LEASER_SMALL, &lease);
+        leaser_release(handle, &lease);
         if (i == 3) { /* 1 becomes younger than 2 */
-            take(handle, 1, SMALL, &lease);
-            release(handle, &lease);
+            leaser_take(handle, 1, LEASER_SMALL, &lease);
+            leaser_release(handle, &lease);
         }
         snprintf(word, sizeof word, i == 129 ? " take+ release-%d/2" : " take+ release-%d",
-                 (int)part.leases - (i == 3));
+                 (int)leaser.leases - (i == 3));
         strcat(expected, word);
         if (i == 3)
             strcat(expected, " take release-4");
@@ -709,36 +460,36 @@ static void oldest_idle_goes(void **state)
         if (i == 131)
             strcat(expected, "/1");
     }
-    assert_int_equal(count_mappings(), 128);
-    finish(handle, expected);
+    assert_int_equal(leaser_mappings(), 128);
+    leaser_finish(handle, expected);
 }
 
 static void leases_share_a_block(void **state)
 {
     (void)state;
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     shuf_lease *one = NULL, *other = NULL;
-    take(handle, 4, LARGE, &one);
-    take(handle, 4, LARGE, &other);
+    leaser_take(handle, 4, LEASER_LARGE, &one);
+    leaser_take(handle, 4, LEASER_LARGE, &other);
     assert_ptr_equal(one->data, other->data);
-    assert_int_equal(count_mappings(), 1);
-    release(handle, &one);
-    check_values(other, 0, 4);
-    release(handle, &other);
-    assert_int_equal(count_mappings(), 0);
-    finish(handle, "hello take+ take release-1 release-2/4");
+    assert_int_equal(leaser_mappings(), 1);
+    leaser_release(handle, &one);
+    leaser_check(other, 0, 4);
+    leaser_release(handle, &other);
+    assert_int_equal(leaser_mappings(), 0);
+    leaser_finish(handle, "hello take+ take release-1 release-2/4");
 }
 
 static void closed_with_leases_out(void **state)
 {
     (void)state;
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     for (uint64_t block = 1; block < 5; block++) {
         shuf_lease *lease = NULL;
-        take(handle, block, block % 2 ? SMALL : LARGE, &lease);
+        leaser_take(handle, block, block % 2 ? LEASER_SMALL : LEASER_LARGE, &lease);
     }
-    assert_int_equal(count_mappings(), 4);
-    finish(handle, "hello take+ take+ take+ take+");
+    assert_int_equal(leaser_mappings(), 4);
+    leaser_finish(handle, "hello take+ take+ take+ take+");
 }
 
 /* ---- Failures -------------------------------------------------------------------- */
@@ -747,39 +498,39 @@ static void closed_with_leases_out(void **state)
 static void failed_exchange(void **state)
 {
     (void)state;
-    shuf_permutation wrong = {.n = 0}, right = {.n = SMALL, .seed = 2};
+    shuf_permutation wrong = {.n = 0}, right = {.n = LEASER_SMALL, .seed = 2};
     shuf_lease_options unknown = {.transports = 1}, more = {.transports = 2 | 1 << 5};
     shuf_lease *lease = NULL;
-    part.refuse = 1;
-    shuf *handle = begin(leases);
-    take(handle, 1, LARGE, &lease);
+    leaser.refuse = 1;
+    shuf *handle = leaser_begin(leaser_script);
+    leaser_take(handle, 1, LEASER_LARGE, &lease);
     assert_int_equal(shuf_lease_take(handle, &right, NULL, &lease), SHUF_BUSY);
     assert_non_null(strstr(shuf_message(handle), "because"));
     assert_null(lease);
-    take(handle, 1, LARGE, &lease);
+    leaser_take(handle, 1, LEASER_LARGE, &lease);
     assert_int_equal(shuf_lease_take(handle, &wrong, NULL, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "n 0"));
     assert_null(lease);
-    assert_int_equal(count_mappings(), 0);
+    assert_int_equal(leaser_mappings(), 0);
     assert_int_equal(shuf_lease_take(handle, &right, &unknown, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "transports 0x1: expected"));
     assert_int_equal(shuf_lease_take(handle, &right, &more, &lease), SHUF_INVALID);
     assert_int_equal(shuf_prefetch(handle, &right, &more), SHUF_INVALID);
-    finish(handle, "hello take+ take-1/1 take+ release-2/1");
+    leaser_finish(handle, "hello take+ take-1/1 take+ release-2/1");
 }
 
 static void denied_release(void **state)
 {
     (void)state;
-    shuf *handle = begin(leases);
+    shuf *handle = leaser_begin(leaser_script);
     shuf_lease *lease = NULL;
-    take(handle, 1, LARGE, &lease);
-    part.leases = 0; /* as if it had never been */
+    leaser_take(handle, 1, LEASER_LARGE, &lease);
+    leaser.leases = 0; /* as if it had never been */
     assert_int_equal(shuf_lease_release(handle, lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "because"));
     lease = NULL;
-    take(handle, 2, SMALL, &lease);
-    finish(handle, "hello take+ release-1/1 take+");
+    leaser_take(handle, 2, LEASER_SMALL, &lease);
+    leaser_finish(handle, "hello take+ release-1/1 take+");
 }
 
 /* The next daemon hears nothing of leases and blocks that it does not know, and its block 1 is
@@ -793,18 +544,18 @@ static void lost_between(void **state)
     };
     for (int i = 0; i < 2; i++) {
         shuf_lease *lease = NULL;
-        part.leave = 2 + i;
-        part.leavers = 1;
-        shuf *handle = begin(leases);
-        take(handle, 1, SMALL, &lease);
+        leaser.leave = 2 + i;
+        leaser.leavers = 1;
+        shuf *handle = leaser_begin(leaser_script);
+        leaser_take(handle, 1, LEASER_SMALL, &lease);
         if (i == 1)
-            release(handle, &lease);
-        take(handle, 1, SMALL, &lease);
-        check_values(lease, 1, 1);
-        assert_int_equal(count_mappings(), 1);
+            leaser_release(handle, &lease);
+        leaser_take(handle, 1, LEASER_SMALL, &lease);
+        leaser_check(lease, 1, 1);
+        assert_int_equal(leaser_mappings(), 1);
         if (i == 1)
-            release(handle, &lease);
-        finish(handle, said[i]);
+            leaser_release(handle, &lease);
+        leaser_finish(handle, said[i]);
     }
 }
 
@@ -813,54 +564,54 @@ static void leases_of_a_lost_daemon(void **state)
 {
     (void)state;
     shuf_lease *old = NULL, *shared = NULL, *new = NULL;
-    part.leave = 3;
-    part.leavers = 1;
-    shuf *handle = begin(leases);
-    take(handle, 1, SMALL, &old);
-    take(handle, 1, SMALL, &shared);
-    take(handle, 1, SMALL, &new); /* the daemon leaves instead */
-    check_values(old, 0, 1);
-    check_values(new, 1, 1);
-    assert_int_equal(count_mappings(), 2);
-    release(handle, &old);
-    check_values(shared, 0, 1);
-    take(handle, 2, SMALL, &shared); /* its old one is of nobody that there is */
-    assert_int_equal(count_mappings(), 2);
-    release(handle, &new);
-    finish(handle, "hello take+ take lost hello take+ take+ release-3");
+    leaser.leave = 3;
+    leaser.leavers = 1;
+    shuf *handle = leaser_begin(leaser_script);
+    leaser_take(handle, 1, LEASER_SMALL, &old);
+    leaser_take(handle, 1, LEASER_SMALL, &shared);
+    leaser_take(handle, 1, LEASER_SMALL, &new); /* the daemon leaves instead */
+    leaser_check(old, 0, 1);
+    leaser_check(new, 1, 1);
+    assert_int_equal(leaser_mappings(), 2);
+    leaser_release(handle, &old);
+    leaser_check(shared, 0, 1);
+    leaser_take(handle, 2, LEASER_SMALL, &shared); /* its old one is of nobody that there is */
+    assert_int_equal(leaser_mappings(), 2);
+    leaser_release(handle, &new);
+    leaser_finish(handle, "hello take+ take lost hello take+ take+ release-3");
 }
 
 /* The loss is met by the release itself, or was met by a call before. */
 static void released_after_the_loss(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = SMALL};
+    shuf_permutation what = {.n = LEASER_SMALL};
     shuf_lease *one = NULL, *other = NULL;
-    part.leave = 3;
-    part.leavers = 1;
-    shuf *handle = begin(leases);
-    take(handle, 1, LARGE, &one);
-    take(handle, 2, SMALL, &other);
-    release(handle, &one);
-    check_values(other, 0, 2);
-    release(handle, &other); /* on no connection at all */
-    assert_int_equal(count_mappings(), 0);
+    leaser.leave = 3;
+    leaser.leavers = 1;
+    shuf *handle = leaser_begin(leaser_script);
+    leaser_take(handle, 1, LEASER_LARGE, &one);
+    leaser_take(handle, 2, LEASER_SMALL, &other);
+    leaser_release(handle, &one);
+    leaser_check(other, 0, 2);
+    leaser_release(handle, &other); /* on no connection at all */
+    assert_int_equal(leaser_mappings(), 0);
     shuf_set_reconnect(handle, 0);
     assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
-    finish(handle, "hello take+ take+ lost hello prefetch");
+    leaser_finish(handle, "hello take+ take+ lost hello prefetch");
 }
 
 static void prefetch(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    shuf_permutation what = {.n = SMALL, .seed = 1};
-    shuf *handle = begin(leases);
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 1};
+    shuf *handle = leaser_begin(leaser_script);
     assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
-    take(handle, 1, SMALL, &lease);
+    leaser_take(handle, 1, LEASER_SMALL, &lease);
     assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
-    check_values(lease, 0, 1);
-    finish(handle, "hello prefetch take+ prefetch");
+    leaser_check(lease, 0, 1);
+    leaser_finish(handle, "hello prefetch take+ prefetch");
 }
 
 int main(void)

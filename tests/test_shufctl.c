@@ -8,9 +8,9 @@
 #include "support/cmocka_all.h"
 #include "support/expected.h"
 #include "support/golden.h"
+#include "support/json.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,33 +44,6 @@ static void published_digest(void **state)
     command_free(&c);
 }
 
-static const json_t *member(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!value)
-        fprintf(stderr, "no member '%s'\n", key);
-    assert_non_null(value);
-    return value;
-}
-
-static json_t *parse_json(char *text)
-{
-    json_error_t error;
-    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!object)
-        fprintf(stderr, "%s: %s\n", error.text, text);
-    assert_non_null(object);
-    free(text);
-    return object;
-}
-
-static uint64_t hex_member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(member(object, key));
-    assert_int_equal(strlen(text), 18);
-    return strtoull(text, NULL, 16);
-}
-
 static uint64_t edge_value(const json_t *edge, size_t index)
 {
     return (uint64_t)json_integer_value(json_array_get(edge, index));
@@ -83,12 +56,12 @@ static void golden_summaries(void **state)
     struct golden row;
     FILE *table = golden_open("permute.txt");
     while (golden_next(table, &row)) {
-        json_t *object = parse_json(shufctl_succeed(NULL,
+        json_t *object = json_parse(shufctl_succeed(NULL,
                                                     "permute --n %" PRIu64 " --seed 0x%" PRIx64
                                                     " --epoch %" PRIu64 " --algorithm %s --json",
                                                     row.n, row.seed, row.epoch, row.algorithm));
-        assert_int_equal(hex_member(object, "fingerprint"), row.fingerprint);
-        const json_t *first = member(object, "first"), *last = member(object, "last");
+        assert_int_equal(json_member_hex(object, "fingerprint"), row.fingerprint);
+        const json_t *first = json_member(object, "first"), *last = json_member(object, "last");
         assert_true(json_array_size(first) > 0);
         for (size_t i = 0; i < json_array_size(first); i++)
             assert_int_equal(edge_value(first, i), row.values[i]);
@@ -298,7 +271,7 @@ static void summary_as_json(void **state)
 {
     (void)state;
     json_t *o =
-        parse_json(shufctl_succeed(NULL, "permute --n 1001 --seed 0xffffffffffffffff --epochs 1:3 "
+        json_parse(shufctl_succeed(NULL, "permute --n 1001 --seed 0xffffffffffffffff --epochs 1:3 "
                                          "--rank 1 --world 2 --json"));
     shuf_permutation what = {.n = 1001,
                              .seed = UINT64_MAX,
@@ -308,22 +281,22 @@ static void summary_as_json(void **state)
                              .rank = 1,
                              .world = 2};
     uint64_t count, *values = expected_values(&what, &count);
-    assert_string_equal(json_string_value(member(o, "backend")), shufctl_backend);
-    assert_string_equal(json_string_value(member(o, "seed")), "18446744073709551615");
-    const json_t *epochs = member(o, "epochs");
+    assert_string_equal(json_member_text(o, "backend"), shufctl_backend);
+    assert_string_equal(json_member_text(o, "seed"), "18446744073709551615");
+    const json_t *epochs = json_member(o, "epochs");
     assert_string_equal(json_string_value(json_array_get(epochs, 0)), "1");
     assert_string_equal(json_string_value(json_array_get(epochs, 1)), "3");
-    assert_string_equal(json_string_value(member(o, "dtype")), "u32");
-    assert_int_equal(json_integer_value(member(o, "rows")), 2);
-    assert_int_equal(json_integer_value(member(o, "count")), 501);
-    assert_int_equal(json_integer_value(member(o, "bytes")), 2 * 501 * 4);
-    assert_true(json_is_false(member(member(o, "slice"), "all")));
-    assert_int_equal(json_integer_value(member(member(o, "slice"), "world")), 2);
-    assert_true(json_real_value(member(o, "device_seconds")) > 0);
-    assert_true(json_real_value(member(o, "seen_seconds")) > 0);
-    assert_true(json_real_value(member(o, "values_per_second")) > 0);
-    assert_int_equal(hex_member(o, "fingerprint"), golden_fingerprint(values, count));
-    assert_int_equal(edge_value(member(o, "last"), 3), values[count - 1]);
+    assert_string_equal(json_member_text(o, "dtype"), "u32");
+    assert_int_equal(json_member_integer(o, "rows"), 2);
+    assert_int_equal(json_member_integer(o, "count"), 501);
+    assert_int_equal(json_member_integer(o, "bytes"), 2 * 501 * 4);
+    assert_true(json_is_false(json_member(json_member(o, "slice"), "all")));
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "world"), 2);
+    assert_true(json_real_value(json_member(o, "device_seconds")) > 0);
+    assert_true(json_real_value(json_member(o, "seen_seconds")) > 0);
+    assert_true(json_real_value(json_member(o, "values_per_second")) > 0);
+    assert_int_equal(json_member_hex(o, "fingerprint"), golden_fingerprint(values, count));
+    assert_int_equal(edge_value(json_member(o, "last"), 3), values[count - 1]);
     free(values);
     json_decref(o);
 }
@@ -338,11 +311,11 @@ static void summary_beside_values(void **state)
     assert_memory_equal(c.out.bytes, "5\n9\n", 4);
     json_t *o = json_loads(c.err.bytes, 0, &error);
     assert_non_null(o);
-    assert_string_equal(json_string_value(member(o, "format")), "text");
-    assert_int_equal(hex_member(o, "fingerprint"),
+    assert_string_equal(json_member_text(o, "format"), "text");
+    assert_int_equal(json_member_hex(o, "fingerprint"),
                      golden_fingerprint((const uint64_t[]){5, 9, 8, 0, 1, 6, 2, 4, 3, 7}, 10));
-    assert_true(json_is_true(member(member(o, "slice"), "all")));
-    assert_int_equal(json_integer_value(member(member(o, "slice"), "count")), 10);
+    assert_true(json_is_true(json_member(json_member(o, "slice"), "all")));
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "count"), 10);
     json_decref(o);
     command_free(&c);
     assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out -"), 0);
@@ -353,25 +326,25 @@ static void summary_beside_values(void **state)
 static void status_and_version(void **state)
 {
     (void)state;
-    json_t *o = parse_json(shufctl_succeed(NULL, "status --json"));
-    assert_int_equal(json_integer_value(member(o, "pid")), shufctl_daemon.pid);
-    assert_string_equal(json_string_value(member(o, "backend")), shufctl_backend);
-    assert_string_equal(json_string_value(member(o, "socket")), shufctl_daemon.socket);
-    assert_int_equal(json_integer_value(member(o, "clients")), 1);
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
+    assert_int_equal(json_member_integer(o, "pid"), shufctl_daemon.pid);
+    assert_string_equal(json_member_text(o, "backend"), shufctl_backend);
+    assert_string_equal(json_member_text(o, "socket"), shufctl_daemon.socket);
+    assert_int_equal(json_member_integer(o, "clients"), 1);
     json_decref(o);
     char *text = shufctl_succeed(NULL, "status"), expected[64];
     assert_non_null(strstr(text, "\nclients     1\n"));
     free(text);
-    o = parse_json(shufctl_succeed(NULL, "version --json"));
-    assert_string_equal(json_string_value(member(o, "shufctl")), shuf_version());
-    assert_memory_equal(json_string_value(member(o, "daemon")), "shufd ", 6);
+    o = json_parse(shufctl_succeed(NULL, "version --json"));
+    assert_string_equal(json_member_text(o, "shufctl"), shuf_version());
+    assert_memory_equal(json_member_text(o, "daemon"), "shufd ", 6);
     json_decref(o);
     snprintf(expected, sizeof expected, "shufctl %s\nshufd ", shuf_version());
     text = shufctl_succeed(NULL, "version");
     assert_memory_equal(text, expected, strlen(expected));
     free(text);
-    o = parse_json(shufctl_succeed(NULL, "version --json --socket /nonexistent/s"));
-    assert_true(json_is_null(member(o, "daemon")));
+    o = json_parse(shufctl_succeed(NULL, "version --json --socket /nonexistent/s"));
+    assert_true(json_is_null(json_member(o, "daemon")));
     json_decref(o);
     text = shufctl_succeed(NULL, "version --socket /nonexistent/s");
     assert_non_null(strstr(text, "\nno shufd answers: socket /nonexistent/s: "));

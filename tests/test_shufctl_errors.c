@@ -26,7 +26,7 @@ static void every_mistake(void **state)
         const char *words;
     } rows[] = {
         {"", 64, "Usage: shufctl VERB"},
-        {"shuffle", 64, "verb 'shuffle': expected permute, status, version, help"},
+        {"shuffle", 64, "verb 'shuffle': expected permute, status, leases, version, help"},
         {"help shuffle", 64, "verb 'shuffle'"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
         {"permute 10", 64, "argument '10'"},
@@ -63,6 +63,15 @@ static void every_mistake(void **state)
         {"permute --n 4294967297 --seed 7 --dtype u32", 64, "dtype u32: too small"},
         {"permute --n 10 --seed 7 --format csv --out x", 64, "--format csv: expected npy"},
         {"permute --n 10 --seed 7 --format npy", 64, "--format: nothing is written"},
+        {"permute --n 10 --seed 7 --transport none", 64,
+         "--transport none: expected inline, memfd"},
+        {"permute --n 10 --seed 7 --transport=", 64, "--transport '': expected inline, memfd"},
+        {"permute --n 10 --seed 7 --prefetch --out x", 64, "--prefetch: excludes --out"},
+        {"permute --n 10 --seed 7 --transport memfd --out /dev/full", 74,
+         "/dev/full: No space left"},
+        {"permute --n 10 --seed 7 --transport memfd --algorithm sattolo", 64, "sattolo"},
+        {"permute --n 35184372088832 --seed 7 --transport memfd", 71, ""},
+        {"permute --n 35184372088832 --seed 7 --prefetch", 71, ""},
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
         {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
         {"permute --n 10 --seed 7 --out /nonexistent/file", 73, "/nonexistent/file: cannot create"},
@@ -81,6 +90,8 @@ static void every_mistake(void **state)
         {"status --wait 0.5", 64, "--wait 0.5: is not whole"},
         {"status --wait 1e18", 64, "--wait 1e18: expected at most"},
         {"status now", 64, "argument 'now'"},
+        {"leases now", 64, "argument 'now'"},
+        {"leases --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
         {"help permute status", 64, "at most one verb"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -100,12 +111,19 @@ static void help_is_no_mistake(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"--help", "permute   "},        {"help", "permute   "},
-        {"help permute", "--drop-last"}, {"permute --help", "--drop-last"},
-        {"help status", "--json"},       {"--version", "shufctl "},
-        {"permute --usage", "--epochs"}, {"-h", "permute   "},
-        {"help --help", "permute   "},   {"permute -h", "--drop-last"},
-        {"status -h", "--wait"},         {"version --help", "--wait"},
+        {"--help", "permute   "},
+        {"help", "permute   "},
+        {"help permute", "--drop-last"},
+        {"permute --help", "--drop-last"},
+        {"help status", "--json"},
+        {"help leases", "--json"},
+        {"--version", "shufctl "},
+        {"permute --usage", "--epochs"},
+        {"-h", "permute   "},
+        {"help --help", "permute   "},
+        {"permute -h", "--drop-last"},
+        {"status -h", "--wait"},
+        {"version --help", "--wait"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);
@@ -119,7 +137,7 @@ static void full_standard_output(void **state)
 {
     (void)state;
     static const char *const verbs[] = {
-        "permute --n 10 --seed 7",        "status", "version", "help", "permute --help",
+        "permute --n 10 --seed 7",        "status", "leases", "version", "help", "permute --help",
         "permute --n 10 --seed 7 --out -"};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         struct command c;

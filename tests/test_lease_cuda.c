@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases of device memory without a device: the library on a libcuda that only
+ * counts (fake/cuda.h), against a peer that plays the daemon. Every call of
+ * CUDA's may fail, and nothing stays acquired whatever happens. With the argument
+ * "missing": where there is no such library.
+ */
+#include "fake/cuda.h"
+#include "leaser.h"
+#include "support/cmocka_all.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_cuda *cuda;
+static char id_0[] = FAKE_ID_0, id_1[] = FAKE_ID_1, id_none[] = "GPU-no-such";
+
+/* Device memory of the peer's: LARGE values fit. */
+static struct fake_memory memories[LEASER_BLOCKS];
+static struct fake_event event;
+static bool with_event;
+static uint8_t handle_bytes[64], event_bytes[64];
+
+static void hand_over(struct leaser_parcel *p)
+{
+    struct fake_memory *memory = &memories[p->reply.block];
+    if (!memory->bytes) {
+        memory->size = p->file;
+        memory->bytes = calloc(1, p->file);
+        uint32_t *values = (uint32_t *)(void *)(memory->bytes + LEASER_OFFSET);
+        for (uint64_t i = 0; i < LEASER_SMALL; i++)
+            values[i] = leaser_value(0, p->reply.block, i);
+    }
+    memcpy(handle_bytes, &memory, sizeof memory);
+    memcpy(event_bytes, &(void *){&event}, sizeof(void *));
+    p->reply.ipc_handle.data = handle_bytes;
+    p->reply.ipc_handle.len = sizeof handle_bytes;
+    p->reply.ipc_event.data = event_bytes;
+    p->reply.ipc_event.len = with_event ? sizeof event_bytes : 0;
+}
+
+static shuf *begin(Shuf__Transport transport)
+{
+    leaser.transport = transport;
+    leaser.device_id = id_1;
+    leaser.hand_over = hand_over;
+    return leaser_begin(leaser_script);
+}
+
+/* And the context that was current still is. */
+static void finish(shuf *handle, const char *said)
+{
+    leaser_finish(handle, said);
+    assert_true(cuda->primaries[0] == 0 && cuda->primaries[1] == 0);
+    assert_true(cuda->allocations == 0 && cuda->reserved == 0 && cuda->mapped == 0);
+    assert_true(cuda->opened == 0 && cuda->events == 0);
+    assert_int_equal(cuda->depth, 0);
+    for (int i = 0; i < LEASER_BLOCKS; i++)
+        free(memories[i].bytes);
+    memset(memories, 0, sizeof memories);
+}
+
+static void check(shuf *handle, const shuf_lease *lease, uint64_t block)
+{
+    uint32_t values[LEASER_SMALL];
+    assert_string_equal(lease->device_id, id_1);
+    assert_int_equal(shuf_lease_read(handle, lease, 0, sizeof values, values), SHUF_OK);
+    for (uint64_t i = 0; i < LEASER_SMALL; i++)
+        assert_int_equal(values[i], leaser_value(0, block, i));
+    assert_int_equal(shuf_lease_read(handle, lease, 4, 4, values), SHUF_OK);
+    assert_int_equal(values[0], leaser_value(0, block, 1));
+}
+
+static void expect_failure(shuf *handle, shuf_status status, const char *words)
+{
+    if (status != SHUF_DEVICE || !strstr(shuf_message(handle), words))
+        fprintf(stderr, "expected '%s': %s\n", words, shuf_message(handle));
+    assert_int_equal(status, SHUF_DEVICE);
+    assert_non_null(strstr(shuf_message(handle), words));
+}
+
+/* ---- Views ------------------------------------------------------------------------- */
+
+static void by_descriptor(void **state)
+{
+    (void)state;
+    shuf_lease *lease = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    check(handle, lease, 5);
+    assert_int_equal(cuda->primaries[1], 1);
+    assert_int_equal(cuda->allocations, 0); /* the mapping alone keeps it */
+    for (int i = 0; i < 4; i++) {
+        leaser_take(handle, 5 + (uint64_t)i % 2, LEASER_SMALL, &lease);
+        check(handle, lease, 5 + (uint64_t)i % 2);
+    }
+    assert_int_equal(cuda->mapped, 2);
+    assert_int_equal(cuda->primaries[1], 1);
+    leaser_take(handle, 7, LEASER_LARGE, &lease);
+    check(handle, lease, 7);
+    assert_int_equal(cuda->mapped, 3);
+    leaser_release(handle, &lease);
+    assert_int_equal(cuda->mapped, 2);
+    finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7");
+}
+
+static void by_handle(void **state)
+{
+    (void)state;
+    shuf_lease *lease = NULL, *other = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    check(handle, lease, 5);
+    assert_ptr_equal(lease->data, memories[5].bytes + LEASER_OFFSET);
+    assert_ptr_equal(memories[5].opened_in, &cuda->primary[1]);
+    leaser_take(handle, 5, LEASER_SMALL, &other); /* CUDA opens it once in a process */
+    check(handle, other, 5);
+    leaser_take(handle, 7, LEASER_LARGE, &lease);
+    leaser_release(handle, &lease);
+    assert_int_equal(cuda->opened, 1);
+    finish(handle, "hello take take take-1 release-3/7");
+}
+
+static void events(void **state)
+{
+    (void)state;
+    shuf_lease *lease = NULL;
+    with_event = true;
+    event.waits = 0;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    assert_ptr_equal(lease->event, &event);
+    assert_int_equal(event.waits, 0);
+    check(handle, lease, 5);
+    assert_true(event.waits > 0); /* before what was read */
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    assert_int_equal(cuda->events, 1);
+    with_event = false;
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    assert_null(lease->event);
+    assert_int_equal(cuda->events, 0);
+    with_event = true;
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    finish(handle, "hello take take-1 take-2 take-3");
+    with_event = false;
+}
+
+/* ---- Contexts ---------------------------------------------------------------------- */
+
+static void push(struct fake_context *context)
+{
+    cuda->stack[cuda->depth++] = context;
+}
+
+static void in_the_current_context(void **state)
+{
+    (void)state;
+    struct fake_context own = {.gpu = 1};
+    for (int i = 0; i < 2; i++) {
+        shuf_lease *lease = NULL;
+        push(&own);
+        shuf *handle = begin(i == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
+                                    : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+        leaser_take(handle, 5, LEASER_SMALL, &lease);
+        check(handle, lease, 5);
+        assert_int_equal(cuda->primaries[1], 0);
+        assert_true(i == 0 || memories[5].opened_in == &own);
+        assert_true(cuda->depth == 1 && cuda->stack[0] == &own);
+        cuda->depth = 0; /* from here on it is not */
+        check(handle, lease, 5);
+        leaser_release(handle, &lease);
+        finish(handle, i == 0 ? "hello take+ release-1" : "hello take release-1");
+    }
+}
+
+/* One of another GPU is of no use, and stays current all the same. */
+static void beside_another_context(void **state)
+{
+    (void)state;
+    struct fake_context other = {.gpu = 0};
+    for (int i = 0; i < 2; i++) {
+        shuf_lease *lease = NULL;
+        push(&other);
+        shuf *handle = begin(i == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
+                                    : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+        leaser_take(handle, 5, LEASER_SMALL, &lease);
+        check(handle, lease, 5);
+        assert_int_equal(cuda->primaries[1], 1);
+        assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
+        leaser_release(handle, &lease);
+        cuda->depth = 0;
+        finish(handle, i == 0 ? "hello take+ release-1" : "hello take release-1");
+    }
+}
+
+/* An open handle is of one context: another needs it anew, and waits for its last lease. */
+static void from_one_context_to_another(void **state)
+{
+    (void)state;
+    struct fake_context one = {.gpu = 1}, other = {.gpu = 1};
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_IPC};
+    shuf_lease *lease = NULL, *second = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    push(&one);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    cuda->stack[0] = &other;
+    expect_failure(handle, shuf_lease_take(handle, &what, &options, &second),
+                   "block 5 is leased in another context of " FAKE_ID_1);
+    assert_null(second);
+    check(handle, lease, 5);
+    leaser_release(handle, &lease);
+    assert_ptr_equal(memories[5].opened_in, &one);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    assert_ptr_equal(memories[5].opened_in, &other);
+    check(handle, lease, 5);
+    cuda->depth = 0;
+    finish(handle, "hello take take release-2 release-1 take");
+}
+
+/* ---- Failures ---------------------------------------------------------------------- */
+
+/* The daemon has its lease back, hears that the block is not mapped, and serves on. */
+static void unseen_gpu(void **state)
+{
+    (void)state;
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease *lease = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    leaser.device_id = id_none;
+    expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease),
+                   "device GPU-no-such: not among the 2 that this process sees");
+    assert_null(lease);
+    leaser.device_id = id_1;
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    check(handle, lease, 5);
+    finish(handle, "hello take+ release-1/5 take+");
+}
+
+static void moves_to_another_gpu(struct leaser_parcel *p)
+{
+    if (leaser.takes == 2)
+        p->reply.device_id = id_0;
+}
+
+static void moved_block(void **state)
+{
+    (void)state;
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease *lease = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    leaser.spoil = moves_to_another_gpu;
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_PROTOCOL);
+    assert_non_null(strstr(shuf_message(handle), "block 5 of"));
+    finish(handle, "hello take+ take-1");
+}
+
+static void fail_each(Shuf__Transport transport, const char *const *calls, const char *said)
+{
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_lease_options options = {.transports = 1U << transport};
+    struct fake_context other = {.gpu = 0};
+    for (; *calls; calls++) {
+        char words[128];
+        shuf_lease *lease = NULL;
+        shuf *handle = begin(transport);
+        push(&other); /* so that every call of the contexts' is made */
+        cuda->fails = *calls;
+        snprintf(words, sizeof words, "device %s: %s: the fake fails", id_1, *calls);
+        expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease), words);
+        cuda->fails = NULL;
+        assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
+        leaser_take(handle, 5, LEASER_SMALL, &lease); /* the handle is as good as ever */
+        check(handle, lease, 5);
+        cuda->depth = 0;
+        finish(handle, said);
+    }
+}
+
+static void every_call_fails(void **state)
+{
+    (void)state;
+    static const char *const by_descriptor_calls[] = {"cuInit",
+                                                      "cuDeviceGetCount",
+                                                      "cuDeviceGet",
+                                                      "cuDeviceGetUuid",
+                                                      "cuCtxGetCurrent",
+                                                      "cuCtxGetDevice",
+                                                      "cuDevicePrimaryCtxRetain",
+                                                      "cuCtxPushCurrent",
+                                                      "cuMemImportFromShareableHandle",
+                                                      "cuMemAddressReserve",
+                                                      "cuMemMap",
+                                                      "cuMemSetAccess",
+                                                      NULL};
+    static const char *const by_handle_calls[] = {"cuIpcOpenMemHandle", "cuIpcOpenEventHandle",
+                                                  NULL};
+    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, by_descriptor_calls,
+              "hello take+ release-1/5 take+");
+    with_event = true;
+    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls, "hello take release-1/5 take");
+    with_event = false;
+}
+
+static void reading_fails(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cuCtxGetCurrent", "cuCtxPushCurrent", "cuEventSynchronize",
+                                        "cuMemcpyDtoH"};
+    uint32_t value;
+    shuf_lease *lease = NULL;
+    with_event = true;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        cuda->fails = calls[i];
+        expect_failure(handle, shuf_lease_read(handle, lease, 0, 4, &value), calls[i]);
+        cuda->fails = NULL;
+    }
+    check(handle, lease, 5);
+    finish(handle, "hello take");
+    with_event = false;
+}
+
+static void cuts_the_handle(struct leaser_parcel *p)
+{
+    p->reply.ipc_handle.len = 63;
+}
+
+static void cuts_the_event(struct leaser_parcel *p)
+{
+    p->reply.ipc_event.len = 1;
+}
+
+static void sends_a_descriptor(struct leaser_parcel *p)
+{
+    p->reply.descriptor = true;
+    p->descriptors = 1;
+}
+
+static void wrong_handles(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct leaser_parcel *parcel);
+        const char *words;
+    } rows[] = {
+        {cuts_the_handle, "reply ipc_handle of 63 bytes: expected 64"},
+        {cuts_the_event, "reply ipc_event of 1 bytes: expected 64"},
+        {sends_a_descriptor, "reply with a descriptor: expected none with cuda-ipc"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+        shuf_lease_options options = {.transports = 1U << SHUF_CUDA_IPC};
+        shuf_lease *lease = NULL;
+        leaser.spoil = rows[i].spoil;
+        shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_PROTOCOL);
+        assert_non_null(strstr(shuf_message(handle), rows[i].words));
+        finish(handle, i < 2 ? "hello take" : "hello take+");
+    }
+}
+
+/* Nothing to load: the lease goes back, and host memory is leased as ever. */
+static void without_libcuda(void **state)
+{
+    (void)state;
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease *lease = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    for (int i = 0; i < 2; i++)
+        expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease), "libcuda.so.1: ");
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    leaser_check(lease, 0, 5);
+    leaser_finish(handle, "hello take+ release-1/5 take+ release-2/5 take+");
+}
+
+static int load_fake(void **state)
+{
+    (void)state;
+    struct fake_cuda *(*get)(void) = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library)
+        *(void **)&get = dlsym(library, "fake_cuda");
+    if (!get) {
+        fprintf(stderr, "expected the fake libcuda.so.1 in LD_LIBRARY_PATH\n");
+        return -1;
+    }
+    cuda = get();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest missing[] = {
+        cmocka_unit_test(without_libcuda),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_descriptor),
+        cmocka_unit_test(by_handle),
+        cmocka_unit_test(events),
+        cmocka_unit_test(in_the_current_context),
+        cmocka_unit_test(beside_another_context),
+        cmocka_unit_test(from_one_context_to_another),
+        cmocka_unit_test(unseen_gpu),
+        cmocka_unit_test(moved_block),
+        cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(reading_fails),
+        cmocka_unit_test(wrong_handles),
+    };
+    if (argc > 1 && strcmp(argv[1], "missing") == 0)
+        return cmocka_run_group_tests(missing, NULL, NULL);
+    return cmocka_run_group_tests(tests, load_fake, NULL);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What shufctl and the example of a training loop do with leases, on the backend
+ * that the command line names: by every transport that it has.
+ */
+#include "shuf.h"
+#include "shufctl.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const transports[] = {"inline", "memfd", "cuda-fd", "cuda-ipc"};
+
+/* How many of them the backend has. */
+static int transport_count(void)
+{
+    return strcmp(shufctl_backend, "cuda") == 0 ? 4 : 2;
+}
+
+/* Longer than what is read at once, and no whole number of it. */
+static void values_by_each_transport(void **state)
+{
+    (void)state;
+    shuf_permutation what = {.n = 300007, .seed = 7, .epoch = 3, .epochs = 2, .dtype = SHUF_U64};
+    uint64_t count, *values = expected_values(&what, &count);
+    for (int i = 0; i < transport_count(); i++) {
+        size_t size;
+        char *bytes = shufctl_succeed(&size,
+                                      "permute --n 300007 --seed 7 --epochs 3:5 --dtype u64 "
+                                      "--out - --format raw --transport %s",
+                                      transports[i]);
+        assert_int_equal(size, count * sizeof *values);
+        assert_memory_equal(bytes, values, size);
+        free(bytes);
+    }
+    free(values);
+}
+
+static void files_by_each_transport(void **state)
+{
+    (void)state;
+    const char *plain = shufctl_path("plain.npy"), *leased = shufctl_path("leased.npy");
+    free(shufctl_succeed(NULL, "permute --n 100003 --seed 7 --out %s", plain));
+    size_t size, other;
+    char *expected = shufctl_read(plain, &size);
+    for (int i = 0; i < transport_count(); i++) {
+        free(shufctl_succeed(NULL, "permute --n 100003 --seed 7 --out %s --transport %s", leased,
+                             transports[i]));
+        char *bytes = shufctl_read(leased, &other);
+        assert_int_equal(other, size);
+        assert_memory_equal(bytes, expected, size);
+        free(bytes);
+    }
+    free(expected);
+    shufctl_remove("plain.npy");
+    shufctl_remove("leased.npy");
+}
+
+/* As without a lease, and what the lease was besides. */
+static void summaries_by_each_transport(void **state)
+{
+    (void)state;
+    const char *request = "permute --n 50021 --seed 77 --rank 1 --world 3 --json";
+    json_t *plain = json_parse(shufctl_succeed(NULL, "%s", request));
+    for (int i = 0; i < transport_count(); i++) {
+        bool copy = i == 0, device = i >= 2;
+        json_t *o = json_parse(shufctl_succeed(NULL, "%s --transport %s", request, transports[i]));
+        assert_string_equal(json_member_text(o, "transport"), transports[i]);
+        assert_int_equal(json_member_hex(o, "fingerprint"), json_member_hex(plain, "fingerprint"));
+        assert_true(json_equal(json_member(o, "first"), json_member(plain, "first")));
+        assert_true(json_equal(json_member(o, "last"), json_member(plain, "last")));
+        assert_int_equal(json_member_integer(o, "block") == 0, copy);
+        assert_int_equal(json_member_integer(o, "block_bytes"), copy ? 0 : 2 << 20);
+        assert_int_equal(strncmp(json_member_text(o, "device_id"), "GPU-", 4) == 0, device);
+        assert_true(json_is_boolean(json_member(o, "cached")));
+        json_decref(o);
+    }
+    json_decref(plain);
+}
+
+static void summary_for_people(void **state)
+{
+    (void)state;
+    static const char *const cached[] = {"\ncached      no\n", "\ncached      yes\n"};
+    for (int i = 0; i < 2; i++) {
+        char *text = shufctl_succeed(NULL, "permute --n 77 --seed 78 --transport memfd");
+        assert_non_null(strstr(text, "\ntransport   memfd\nblock       "));
+        assert_non_null(strstr(text, " (2.10 MB)\n"));
+        assert_non_null(strstr(text, cached[i]));
+        assert_non_null(strstr(text, "\nfingerprint 0x"));
+        free(text);
+    }
+}
+
+static void nothing_by_each_transport(void **state)
+{
+    (void)state;
+    for (int i = 0; i < transport_count(); i++) {
+        size_t size;
+        free(shufctl_succeed(&size,
+                             "permute --n 1 --seed 7 --rank 0 --world 2 --drop-last --out - "
+                             "--format raw --transport %s",
+                             transports[i]));
+        assert_int_equal(size, 0);
+    }
+}
+
+static void transport_that_there_is_not(void **state)
+{
+    (void)state;
+    struct command c;
+    for (int i = transport_count(); i < 4; i++) {
+        assert_int_equal(
+            shufctl_run(&c, 0, "permute --n 10 --seed 7 --transport %s", transports[i]), 64);
+        assert_non_null(strstr(c.err.bytes, transports[i]));
+        assert_non_null(strstr(c.err.bytes, "memfd"));
+        command_free(&c);
+    }
+}
+
+static uint64_t status_member(const char *key)
+{
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
+    uint64_t value = json_member_integer(o, key);
+    json_decref(o);
+    return value;
+}
+
+/* Computed once, for who asked ahead and who asks then; in memory of the right kind. */
+static void prefetched(void **state)
+{
+    (void)state;
+    for (int i = 1; i < transport_count(); i++) {
+        uint64_t before = status_member("computed");
+        char *text = shufctl_succeed(NULL, "permute --n 1001 --seed %d --prefetch --transport %s",
+                                     1000 + i, transports[i]);
+        assert_memory_equal(text, "ready in shufd: philox24, n 1001, seed ", 39);
+        assert_non_null(strstr(text, ", epoch 0: 4.00 kB, computed in "));
+        free(text);
+        assert_int_equal(status_member("computed"), before + 1);
+        json_t *o = json_parse(shufctl_succeed(
+            NULL, "permute --n 1001 --seed %d --transport %s --json", 1000 + i, transports[i]));
+        assert_true(json_is_true(json_member(o, "cached")));
+        json_decref(o);
+        assert_int_equal(status_member("computed"), before + 1);
+    }
+    uint64_t before = status_member("computed");
+    json_t *o = json_parse(
+        shufctl_succeed(NULL, "permute --n 1001 --seed 9 --epochs 3:5 --prefetch --json"));
+    assert_true(json_is_true(json_member(o, "ready")));
+    assert_int_equal(json_member_integer(o, "bytes"), 2 * 1001 * 4);
+    json_decref(o);
+    free(shufctl_succeed(NULL, "permute --n 1001 --seed 9 --epochs 3:5"));
+    assert_int_equal(status_member("computed"), before + 1);
+}
+
+static const json_t *only_lease(json_t *object)
+{
+    const json_t *list = json_member(object, "leases");
+    assert_int_equal(json_array_size(list), 1);
+    return json_array_get(list, 0);
+}
+
+static void listed(void **state)
+{
+    (void)state;
+    shuf_permutation what = {.n = 1001, .seed = UINT64_MAX, .epoch = 5, .epochs = 2};
+    char expected[64];
+    shuf_lease *lease = NULL;
+    shuf *handle;
+    assert_int_equal(shuf_connect(&handle, NULL), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
+    json_t *o = json_parse(shufctl_succeed(NULL, "leases --json"));
+    const json_t *e = only_lease(o);
+    assert_int_equal(json_member_integer(e, "id"), lease->id);
+    assert_int_equal(json_member_integer(e, "pid"), getpid());
+    assert_int_equal(json_member_integer(e, "uid"), geteuid());
+    assert_int_equal(json_member_integer(e, "block"), lease->block);
+    assert_int_equal(json_member_integer(e, "block_bytes"), lease->block_bytes);
+    assert_string_equal(json_member_text(e, "transport"), "memfd");
+    assert_string_equal(json_member_text(e, "algorithm"), "philox24");
+    assert_string_equal(json_member_text(e, "seed"), "18446744073709551615");
+    assert_string_equal(json_member_text(e, "epoch"), "5");
+    assert_int_equal(json_member_integer(e, "rows"), 2);
+    assert_int_equal(json_member_integer(e, "count"), 1001);
+    assert_true(json_is_true(json_member(e, "ready")));
+    assert_true(json_is_false(json_member(e, "prefetch")));
+    json_decref(o);
+    char *text = shufctl_succeed(NULL, "leases");
+    snprintf(expected, sizeof expected, "\n%-6" PRIu64 " %-8d ", lease->id, (int)getpid());
+    assert_memory_equal(text, "ID     PID      USER ", 21);
+    assert_non_null(strstr(text, expected));
+    assert_non_null(strstr(text, " memfd     2.10 MB "));
+    assert_non_null(strstr(text, " leased     philox24, n 1001, seed 18446744073709551615, "
+                                 "2 epochs from 5\n"));
+    free(text);
+    assert_int_equal(status_member("leases"), 1);
+    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    o = json_parse(shufctl_succeed(NULL, "leases --json"));
+    assert_int_equal(json_array_size(json_member(o, "leases")), 0);
+    json_decref(o);
+    shuf_close(handle);
+}
+
+static void status_of_sharing(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"blocks",      "idle_bytes",   "lingering", "leases",
+                                       "hits",        "joined",       "computed",  "evicted",
+                                       "memory_used", "memory_limit", "host_used", "host_limit"};
+    static const char *const lines[] = {"\nresults     ", "\nleases      0\n", "\nblocks      ",
+                                        "\nuser        "};
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7"));
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        json_member_integer(o, keys[i]);
+    assert_true(json_member_integer(o, "blocks") > 0);
+    const json_t *user = json_array_get(json_member(o, "users"), 0);
+    assert_int_equal(json_member_integer(user, "uid"), geteuid());
+    assert_int_equal(json_member_integer(user, "clients"), 1);
+    assert_int_equal(json_member_integer(user, "blocks"), json_member_integer(o, "blocks"));
+    json_member(user, "user");
+    json_decref(o);
+    char *text = shufctl_succeed(NULL, "status");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_non_null(strstr(text, lines[i]));
+    free(text);
+}
+
+/* Real processes, each with a view of the same memory: all samples once, each epoch made once. */
+static void training_loop(void **state)
+{
+    (void)state;
+    for (int i = 0; i < transport_count(); i++) {
+        char seed[16];
+        const char *const argv[] = {TRAIN_PATH, "--processes", "8",           "--epochs",
+                                    "3",        "--n",         "600011",      "--seed",
+                                    seed,       "--transport", transports[i], NULL};
+        struct command c;
+        snprintf(seed, sizeof seed, "%d", 4000 + i);
+        int status = command_run(&c, 0, argv);
+        if (status != 0)
+            fprintf(stderr, "%s%s", c.out.bytes, c.err.bytes);
+        assert_int_equal(status, 0);
+        assert_non_null(strstr(c.out.bytes, "\nepoch 2: "));
+        assert_non_null(strstr(c.out.bytes, i == 0 ? " 0 blocks, " : " 1 blocks, "));
+        assert_non_null(strstr(c.out.bytes, " 600011 of 600011 samples seen, 0 again\n"));
+        assert_non_null(
+            strstr(c.out.bytes, "\n3 epochs of 8 processes: shufd computed 3 results\n"));
+        command_free(&c);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_by_each_transport),
+        cmocka_unit_test(files_by_each_transport),
+        cmocka_unit_test(summaries_by_each_transport),
+        cmocka_unit_test(summary_for_people),
+        cmocka_unit_test(nothing_by_each_transport),
+        cmocka_unit_test(transport_that_there_is_not),
+        cmocka_unit_test(prefetched),
+        cmocka_unit_test(listed),
+        cmocka_unit_test(status_of_sharing),
+        cmocka_unit_test(training_loop),
+    };
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}
