@@ -43,20 +43,6 @@ static int reopen(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Whoever opens the file in the moment of a lease has the kernel signal its holder: by SIGIO,
- * which kills, unless another is chosen. SIGURG is ignored by default. */
-static int open_probe(int fd)
-{
-    int probe = reopen(fd);
-    if (probe >= 0 && fcntl(probe, F_SETSIG, SIGURG)) {
-        int kept = errno;
-        close(probe);
-        errno = kept;
-        return -1;
-    }
-    return probe;
-}
-
 static shuf_status seal(int fd, uint64_t bytes, struct shuf__error *error)
 {
     const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -78,7 +64,7 @@ static shuf_status fill(int fd, uint64_t bytes, struct shuf__block *block,
     madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
     if (seal(fd, bytes, error))
         goto unmap;
-    block->fd = open_probe(fd);
+    block->fd = reopen(fd);
     if (block->fd < 0) {
         fail(error, bytes, "/proc/self/fd");
         goto unmap;
@@ -119,10 +105,11 @@ int shuf__memfd_share(const struct shuf__block *block)
     return reopen(block->fd);
 }
 
-/* Held for a moment only: whoever opens the file waits for its end. */
+/* Held for a moment only. Whoever opens the file in it waits for its end, and has the kernel signal
+ * the holder: by SIGIO, which kills, unless another is chosen each time. SIGURG is ignored. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block)
 {
-    if (fcntl(block->fd, F_SETLEASE, F_WRLCK))
+    if (fcntl(block->fd, F_SETSIG, SIGURG) || fcntl(block->fd, F_SETLEASE, F_WRLCK))
         return false;
     fcntl(block->fd, F_SETLEASE, F_UNLCK);
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels/backend.h promises, on the backend that the command line names:
- * the golden table, memory, reading, cancelling. Slices, shards and batches are
- * in test_slices.c.
+ * What kernels/backend.h promises, on the backend that the command line names
+ * and every kind of memory that it makes: the golden table, quick jobs, reading,
+ * cancelling. Slices, shards and batches are in test_slices.c, what a block is in
+ * test_memory.c.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -41,6 +42,32 @@ static void golden_table(void **state)
     assert_in_range(rows, 400, 10000);
 }
 
+/* Around the size up to which a job is quick, by its domain and by its rows. */
+static void quick_jobs(void **state)
+{
+    (void)state;
+    const uint64_t most = backend->ops->quick;
+    const struct {
+        uint64_t n, rows;
+        bool quick;
+    } jobs[] = {
+        {1, 1, true},          {1000, 1, true},
+        {most - 1, 1, true},   {most, 1, true},
+        {most + 1, 1, false},  {17, most / 32, true},
+        {16, most / 16, true}, {16, most / 16 + 1, false},
+        {1, most, false},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, jobs[i].n, 8, UINT64_MAX - i);
+        job.rows = jobs[i].rows;
+        assert_int_equal(shuf__backend_is_quick(backend->ops, &job), jobs[i].quick);
+        jobs_check(&job);
+        job.width = 8;
+        job.algorithm = SHUF_ALGORITHM_LCG;
+        jobs_check(&job);
+    }
+}
+
 /* The first `values` values, at lengths around the sizes at which backends split work. */
 static void fingerprint_of_any_length(void **state)
 {
@@ -49,11 +76,11 @@ static void fingerprint_of_any_length(void **state)
     struct shuf__error error = {0};
     struct shuf__block block;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 200000, 11, 12);
-    uint64_t *values = jobs_run(&job, NULL), ns, sum;
+    uint64_t *values = jobs_run(&job, NULL), sum;
     for (unsigned width = 4; width <= 8; width += 4) {
         job.width = width;
-        assert_int_equal(backend->ops->alloc(backend, job.n * width, &block, &error), SHUF_OK);
-        assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+        jobs_alloc(job.n * width, &block);
+        jobs_fill(&job, &block);
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             assert_int_equal(
                 backend->ops->fingerprint(backend, &block, width, lengths[i], &sum, &error),
@@ -73,10 +100,9 @@ static void read_at_any_offset(void **state)
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_LCG, N, 5, 6);
     struct shuf__block block;
     struct shuf__error error = {0};
-    uint64_t ns;
     uint8_t *whole = malloc(BYTES), *part = malloc(BYTES + 2);
-    assert_int_equal(backend->ops->alloc(backend, BYTES, &block, &error), SHUF_OK);
-    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+    jobs_alloc(BYTES, &block);
+    jobs_fill(&job, &block);
     assert_int_equal(backend->ops->read(backend, &block, 0, BYTES, whole, &error), SHUF_OK);
     for (int i = 0; i < 200; i++) {
         uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
@@ -100,14 +126,13 @@ static void host_view_is_the_block(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     uint32_t values[1000];
-    uint64_t ns;
-    assert_int_equal(backend->ops->alloc(backend, sizeof values, &block, &error), SHUF_OK);
-    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+    jobs_alloc(sizeof values, &block);
+    jobs_fill(&job, &block);
     assert_int_equal(backend->ops->read(backend, &block, 0, sizeof values, values, &error),
                      SHUF_OK);
+    assert_int_equal(block.host != NULL, jobs_kind == SHUF__MEMORY_MEMFD);
     if (block.host)
         assert_memory_equal(block.host, values, sizeof values);
-    assert_in_range(block.bytes, sizeof values, UINT64_MAX);
     backend->ops->free(backend, &block);
 }
 
@@ -118,10 +143,12 @@ static void nothing_at_all(void **state)
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 10, 7, 0);
     struct shuf__block block;
     struct shuf__error error = {0};
-    uint64_t ns, sum = 1;
+    uint64_t sum = 1;
     job.count = 0;
-    assert_int_equal(backend->ops->alloc(backend, 0, &block, &error), SHUF_OK);
-    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_OK);
+    jobs_alloc(0, &block);
+    assert_null(block.memory);
+    assert_int_equal(block.fd, -1);
+    jobs_fill(&job, &block);
     assert_int_equal(backend->ops->fingerprint(backend, &block, 4, 0, &sum, &error), SHUF_OK);
     assert_int_equal(sum, 0);
     assert_int_equal(backend->ops->read(backend, &block, 0, 0, NULL, &error), SHUF_OK);
@@ -133,8 +160,10 @@ static void check_refused(uint64_t bytes)
     struct shuf__block block;
     struct shuf__error error = {0};
     char number[32];
+    bytes -= bytes % SHUF__BLOCK_UNIT;
     snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
-    assert_int_equal(backend->ops->alloc(backend, bytes, &block, &error), SHUF_NO_MEMORY);
+    assert_int_equal(backend->ops->alloc(backend, jobs_kind, bytes, &block, &error),
+                     SHUF_NO_MEMORY);
     assert_int_equal(error.status, SHUF_NO_MEMORY);
     assert_non_null(strstr(error.text, number));
     assert_null(strchr(error.text, '\n'));
@@ -146,7 +175,7 @@ static void impossible_size(void **state)
     (void)state;
     uint64_t available, total;
     struct shuf__error error = {0};
-    assert_int_equal(backend->ops->memory(backend, &available, &total, &error), SHUF_OK);
+    assert_int_equal(backend->ops->memory(backend, jobs_kind, &available, &total, &error), SHUF_OK);
     check_refused(total);
     check_refused(UINT64_C(1) << 50);
     check_refused(UINT64_C(1) << 62);
@@ -158,7 +187,7 @@ static void memory_is_told(void **state)
     (void)state;
     uint64_t available = 0, total = 0;
     struct shuf__error error = {0};
-    assert_int_equal(backend->ops->memory(backend, &available, &total, &error), SHUF_OK);
+    assert_int_equal(backend->ops->memory(backend, jobs_kind, &available, &total, &error), SHUF_OK);
     assert_in_range(total, 1, UINT64_MAX);
     assert_in_range(available, 1, total);
 }
@@ -196,8 +225,8 @@ static void long_job_is_cancelled(void **state)
     job.count = 1;
     job.cancelled = past;
     job.cancel_context = &deadline;
-    assert_int_equal(backend->ops->alloc(backend, 8, &block, &error), SHUF_OK);
-    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    jobs_alloc(8, &block);
+    assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     assert_int_equal(error.status, SHUF_CANCELLED);
     backend->ops->free(backend, &block);
     if (now() - begin > 5)
@@ -215,8 +244,8 @@ static void many_rows_are_cancelled(void **state)
     job.rows = 1 << 20;
     job.cancelled = past;
     job.cancel_context = &past_already;
-    assert_int_equal(backend->ops->alloc(backend, 4 * jobs_values(&job), &block, &error), SHUF_OK);
-    assert_int_equal(backend->ops->permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    jobs_alloc(4 * jobs_values(&job), &block);
+    assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     backend->ops->free(backend, &block);
 }
 
@@ -233,6 +262,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),
+        cmocka_unit_test(quick_jobs),
         cmocka_unit_test(fingerprint_of_any_length),
         cmocka_unit_test(read_at_any_offset),
         cmocka_unit_test(host_view_is_the_block),
@@ -243,8 +273,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_rows_are_cancelled),
         cmocka_unit_test(question_changes_nothing),
     };
+    int failed = 0;
     backend = jobs_open(argc == 2 ? argv[1] : "");
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    while (jobs_next_kind())
+        failed += cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
     backend->ops->close(backend);
     return failed != 0;
 }

@@ -193,8 +193,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(batches),         cmocka_unit_test(batches_of_slices),
         cmocka_unit_test(beyond_32_bits),  cmocka_unit_test(random_jobs),
     };
+    int failed = 0;
     backend = jobs_open(argc == 2 ? argv[1] : "");
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    while (jobs_next_kind())
+        failed += cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
     backend->ops->close(backend);
     return failed != 0;
 }

@@ -17,6 +17,7 @@
 enum { SKIPPED = 77, GUARD = 64 };
 
 struct shuf__backend *backend;
+enum shuf__memory jobs_kind = SHUF__MEMORY_KINDS;
 
 struct shuf__backend *jobs_open(const char *spec)
 {
@@ -30,6 +31,24 @@ struct shuf__backend *jobs_open(const char *spec)
     }
     fprintf(stderr, "%s\n", error.text);
     exit(status == SHUF_DEVICE ? SKIPPED : 1);
+}
+
+bool jobs_next_kind(void)
+{
+    int kind = jobs_kind == SHUF__MEMORY_KINDS ? 0 : (int)jobs_kind + 1;
+    while (kind < SHUF__MEMORY_KINDS && !backend->ops->makes[kind])
+        kind++;
+    jobs_kind = (enum shuf__memory)kind;
+    return kind < SHUF__MEMORY_KINDS;
+}
+
+const char *jobs_kind_name(void)
+{
+    static const char *const names[] = {[SHUF__MEMORY_MEMFD] = "memfd",
+                                        [SHUF__MEMORY_CUDA_FD] = "cuda-fd",
+                                        [SHUF__MEMORY_CUDA_IPC] = "cuda-ipc",
+                                        [SHUF__MEMORY_KINDS] = "none"};
+    return names[jobs_kind];
 }
 
 enum shuf_algorithm jobs_algorithm(const char *name)
@@ -126,6 +145,22 @@ static void expect_ok(shuf_status status, const struct shuf__error *error)
         fail_msg("%s: %s", shuf_status_name(status), error->text);
 }
 
+void jobs_alloc(uint64_t bytes, struct shuf__block *block)
+{
+    struct shuf__error error = {0};
+    uint64_t units = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
+    expect_ok(backend->ops->alloc(backend, jobs_kind, units * SHUF__BLOCK_UNIT, block, &error),
+              &error);
+}
+
+uint64_t jobs_fill(const struct shuf__job *job, struct shuf__block *block)
+{
+    uint64_t ns = 0;
+    struct shuf__error error = {0};
+    expect_ok(shuf__backend_permute(backend, job, block, &ns, &error), &error);
+    return ns;
+}
+
 /* Fills the block with known values that look like nothing: a slice of a
  * permutation of the 32-bit numbers, since a backend can write nothing else. */
 static struct shuf__job poison_job(uint64_t bytes)
@@ -140,7 +175,7 @@ static void check_guard(const struct shuf__block *block, uint64_t bytes)
 {
     uint32_t guard[GUARD / 4];
     struct shuf__error error = {0};
-    struct shuf__job poison = poison_job(block->bytes);
+    struct shuf__job poison = poison_job(bytes + GUARD);
     struct reference r = reference_make(&poison, 0);
     expect_ok(backend->ops->read(backend, block, bytes, GUARD, guard, &error), &error);
     for (uint64_t i = 0; i < GUARD / 4; i++)
@@ -168,13 +203,13 @@ static uint64_t *read_values(const struct shuf__job *job, const struct shuf__blo
 
 uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
 {
-    uint64_t bytes = jobs_values(job) * job->width, ns = 0, sum = 0;
+    uint64_t bytes = jobs_values(job) * job->width, sum = 0;
     struct shuf__block block;
     struct shuf__error error = {0};
     struct shuf__job poison = poison_job(bytes + GUARD);
-    expect_ok(backend->ops->alloc(backend, bytes + GUARD, &block, &error), &error);
-    expect_ok(backend->ops->permute(backend, &poison, &block, &ns, &error), &error);
-    expect_ok(backend->ops->permute(backend, job, &block, &ns, &error), &error);
+    jobs_alloc(bytes + GUARD, &block);
+    jobs_fill(&poison, &block);
+    jobs_fill(job, &block);
     check_guard(&block, bytes);
     expect_ok(
         backend->ops->fingerprint(backend, &block, job->width, jobs_values(job), &sum, &error),

@@ -16,6 +16,18 @@ extern struct shuf__backend *backend;
  * device, with 1 on any other failure. */
 struct shuf__backend *jobs_open(const char *spec);
 
+/* The kind of memory that jobs are computed into: jobs_next_kind() goes on to the next that the
+ * backend makes, from none to the first one; false, and none again, after the last. */
+extern enum shuf__memory jobs_kind;
+bool jobs_next_kind(void);
+const char *jobs_kind_name(void);
+
+/* A block of that kind, of `bytes` rounded up to what a block may have. */
+void jobs_alloc(uint64_t bytes, struct shuf__block *block);
+
+/* Runs the job, which must succeed; returns device_ns. */
+uint64_t jobs_fill(const struct shuf__job *job, struct shuf__block *block);
+
 /* The table's number of an algorithm; fails the test for an unknown name. */
 enum shuf_algorithm jobs_algorithm(const char *name);
 
