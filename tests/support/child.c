@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See child.h.
+ */
+#include "child.h"
+
+#include "cmocka_all.h"
+
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHANNEL = STDERR_FILENO + 1 };
+
+/* What the parent has open would stay open in the child: a connection that it closes, say. */
+static void keep_only(int channel)
+{
+    if (channel != CHANNEL && dup2(channel, CHANNEL) < 0)
+        _exit(126);
+    close_range(CHANNEL + 1, UINT_MAX, 0);
+}
+
+static void become(uid_t uid)
+{
+    if (uid != getuid() &&
+        (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
+        _exit(126);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which resets it */
+    prctl(PR_SET_DUMPABLE, 1);        /* or its /proc would be root's */
+}
+
+struct child child_start_as(uid_t uid, void (*body)(int channel, void *context), void *context)
+{
+    int ends[2];
+    struct child child;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    fflush(NULL);
+    child.pid = fork();
+    assert_true(child.pid >= 0);
+    if (child.pid == 0) {
+        keep_only(ends[1]);
+        become(uid);
+        setenv("CMOCKA_TEST_ABORT", "1", 1);
+        body(CHANNEL, context);
+        fflush(NULL);
+        _exit(0);
+    }
+    close(ends[1]);
+    child.channel = ends[0];
+    return child;
+}
+
+struct child child_start(void (*body)(int channel, void *context), void *context)
+{
+    return child_start_as(getuid(), body, context);
+}
+
+void child_say(int channel, uint64_t number)
+{
+    assert_int_equal(send(channel, &number, sizeof number, MSG_NOSIGNAL), sizeof number);
+}
+
+uint64_t child_hear(int channel)
+{
+    uint64_t number = 0;
+    assert_int_equal(recv(channel, &number, sizeof number, 0), sizeof number);
+    return number;
+}
+
+static int end(const struct child *child)
+{
+    int status = -1;
+    close(child->channel);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    return status;
+}
+
+void child_join(const struct child *child)
+{
+    int status = end(child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("a child ended with wait status 0x%x", (unsigned)status);
+}
+
+void child_kill(const struct child *child)
+{
+    kill(child->pid, SIGKILL);
+    int status = end(child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}

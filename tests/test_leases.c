@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases over the wire: who may give back what, when a descriptor comes and what it
+ * allows, who sees whose, and that they end with their process and outlive the daemon.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { UNIT = 2 << 20, N = 1000 };
+
+static const char *backend;
+static struct harness shared;
+
+/* Whose memory only this process's death proves unmapped, where the backend has such. */
+static Shuf__Transport own_transport(void)
+{
+    return strncmp(backend, "cuda", 4) == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
+                                            : SHUF__TRANSPORT__TRANSPORT_MEMFD;
+}
+
+static int start_shared(void **state)
+{
+    (void)state;
+    wire_start(&shared, backend, "socket_mode = 0666\n"); /* nobody is to connect too */
+    return chmod(shared.directory, 0755);
+}
+
+static int stop_shared(void **state)
+{
+    (void)state;
+    return harness_stop(&shared) ? 0 : -1;
+}
+
+/* Leases the permutation of n values and this seed; valid until the next reply. */
+static const Shuf__PermuteReply *lease(struct wire *w, uint64_t n, uint64_t seed,
+                                       Shuf__Transport transport)
+{
+    Shuf__Permute permute = wire_permutation(n, transport);
+    permute.seed = seed;
+    wire_send_permute(w, &permute);
+    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    assert_int_equal(reply->transport, transport);
+    assert_int_not_equal(reply->lease, 0);
+    assert_int_not_equal(reply->block, 0);
+    assert_true(reply->block_bytes >= reply->bytes && reply->block_bytes % UNIT == 0);
+    return reply;
+}
+
+static uint64_t lease_id(struct wire *w, uint64_t seed)
+{
+    return lease(w, N, seed, own_transport())->lease;
+}
+
+static void release(struct wire *w, uint64_t id)
+{
+    wire_send_release(w, &id, 1, NULL, 0);
+    wire_expect(w, SHUF_OK, "");
+}
+
+static void release_unmapped(struct wire *w, uint64_t id, uint64_t block)
+{
+    wire_send_release(w, &id, 1, &block, 1);
+    wire_expect(w, SHUF_OK, "");
+}
+
+static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, uint64_t wrong)
+{
+    char text[96];
+    snprintf(text, sizeof text, "lease %" PRIu64 ": expected one that this connection holds",
+             wrong);
+    wire_send_release(w, ids, count, NULL, 0);
+    wire_expect(w, SHUF_INVALID, text);
+}
+
+/* ---- giving back -------------------------------------------------------------- */
+
+static void lease_and_release(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&shared);
+    uint64_t before = wire_status(&shared).leases;
+    uint64_t a = lease_id(w, 1), b = lease_id(w, 1), c = lease_id(w, 2);
+    assert_true(a < b && b < c);
+    assert_int_equal(wire_status(&shared).leases, before + 3);
+    uint64_t two[] = {c, a};
+    wire_send_release(w, two, 2, NULL, 0);
+    assert_int_equal(wire_expect(w, SHUF_OK, "")->body_case, SHUF__REPLY__BODY_RELEASE);
+    assert_int_equal(wire_status(&shared).leases, before + 1);
+    release(w, b);
+    wire_send_release(w, NULL, 0, NULL, 0); /* nothing is a thing to give back too */
+    wire_expect(w, SHUF_OK, "");
+    assert_int_equal(wire_status(&shared).leases, before);
+    wire_close(w);
+}
+
+static void wrong_leases(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    uint64_t mine = lease_id(w, 3), theirs = lease_id(other, 3);
+    uint64_t with_theirs[] = {mine, theirs}, with_unknown[] = {mine, UINT64_MAX};
+    uint64_t nothing = 0, twice[] = {mine, theirs, mine}, same[] = {mine, mine};
+    uint64_t before = wire_status(&shared).leases;
+    expect_no_such_lease(w, with_theirs, 2, theirs);
+    expect_no_such_lease(w, with_unknown, 2, UINT64_MAX);
+    expect_no_such_lease(w, &nothing, 1, 0);
+    expect_no_such_lease(w, twice, 3, theirs);
+    expect_no_such_lease(w, same, 2, mine);
+    assert_int_equal(wire_status(&shared).leases, before); /* none was given back */
+    release(w, mine);
+    expect_no_such_lease(w, &mine, 1, mine); /* not a second time */
+    release(other, theirs);
+    wire_check_alive(w);
+    wire_close(w);
+    wire_close(other);
+}
+
+static void too_many_in_a_release(void **state)
+{
+    (void)state;
+    uint64_t ids[257], blocks[257];
+    struct wire *w = wire_greet(&shared);
+    for (int i = 0; i < 257; i++) {
+        ids[i] = lease_id(w, 3);
+        blocks[i] = UINT64_MAX - (uint64_t)i; /* which nobody has, and nobody minds */
+    }
+    uint64_t before = wire_status(&shared).leases;
+    wire_send_release(w, ids, 257, NULL, 0);
+    wire_expect(w, SHUF_INVALID, "release of 257 leases and 0 blocks: expected at most 256");
+    wire_send_release(w, ids, 1, blocks, 257);
+    wire_expect(w, SHUF_INVALID, "release of 1 leases and 257 blocks: expected at most 256");
+    assert_int_equal(wire_status(&shared).leases, before);
+    wire_send_release(w, ids, 256, blocks, 256);
+    wire_expect(w, SHUF_OK, "");
+    assert_int_equal(wire_status(&shared).leases, before - 256);
+    wire_close(w);
+}
+
+static void give_back_with_the_next(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&shared);
+    uint64_t id = lease_id(w, 4), unknown = UINT64_MAX, before = wire_status(&shared).leases;
+    Shuf__Release back = SHUF__RELEASE__INIT;
+    Shuf__Permute permute = wire_permutation(N, own_transport());
+    permute.give_back = &back;
+    back.n_lease = 1;
+    back.lease = &unknown;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_INVALID, "lease 18446744073709551615");
+    assert_int_equal(wire_status(&shared).leases, before);
+    back.lease = &id;
+    wire_send_permute(w, &permute);
+    assert_int_not_equal(wire_expect(w, SHUF_OK, "")->permute->lease, id);
+    assert_int_equal(wire_status(&shared).leases, before);
+    wire_send_permute(w, &permute); /* again, which it no longer holds */
+    wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
+    wire_close(w);
+}
+
+/* ---- limits ------------------------------------------------------------------- */
+
+static void most_leases(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, backend, "leases = 3\n");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(N, own_transport());
+    uint64_t ids[3];
+    for (uint64_t i = 0; i < 3; i++)
+        ids[i] = lease_id(w, i);
+    uint64_t computed = wire_status(&h).computed;
+    wire_send_permute(w, &permute); /* of another seed, so in a block that is new to it */
+    wire_expect(w, SHUF_BUSY, "leases 3: the most that one connection may hold");
+    assert_int_equal(wire_status(&h).computed, computed); /* and not for nothing */
+    release(w, ids[1]);
+    wire_send_permute(w, &permute);
+    assert_true(
+        wire_expect(w, SHUF_OK, "")->permute->descriptor); /* the first time that it comes */
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void empty_shard(void **state)
+{
+    (void)state;
+    Shuf__Shard shard = SHUF__SHARD__INIT;
+    Shuf__Permute permute = wire_permutation(3, own_transport());
+    struct wire *w = wire_greet(&shared);
+    shard.world = 4;
+    shard.rank = 3;
+    shard.drop_last = true;
+    permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
+    permute.shard = &shard;
+    wire_send_permute(w, &permute);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_int_equal(reply->permute->lease + reply->permute->block + reply->bulk_bytes, 0);
+    assert_int_equal(reply->permute->count, 0);
+    wire_close(w);
+}
+
+/* ---- the descriptor ----------------------------------------------------------- */
+
+static void descriptor_comes_once(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    const Shuf__PermuteReply *reply = lease(w, N, 5, own_transport());
+    uint64_t id = reply->lease, block = reply->block;
+    assert_true(reply->descriptor);
+    reply = lease(w, N, 5, own_transport());
+    assert_true(!reply->descriptor && reply->block == block);
+    release(w, reply->lease);
+    reply = lease(other, N, 5, own_transport()); /* which has not had it */
+    assert_true(reply->descriptor && reply->block == block);
+    release(w, id);
+    reply = lease(w, N, 5, own_transport()); /* nor is it told that the block is unmapped */
+    assert_true(!reply->descriptor && reply->block == block);
+    release_unmapped(w, reply->lease, block);
+    reply = lease(w, N, 5, own_transport());
+    assert_true(reply->descriptor && reply->block == block);
+    wire_close(w);
+    wire_close(other);
+}
+
+static void refuses_changes(int fd)
+{
+    assert_int_equal(write(fd, "x", 1), -1);
+    assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+    assert_ptr_equal(mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+    assert_int_equal(ftruncate(fd, 0), -1);
+    assert_int_equal(ftruncate(fd, (off_t)64 * UNIT), -1);
+    assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, UNIT), -1);
+    assert_int_equal(fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, UNIT), -1);
+    assert_int_equal(fallocate(fd, 0, 0, (off_t)64 * UNIT), -1);
+    void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(view, MAP_FAILED);
+    assert_int_equal(madvise(view, UNIT, MADV_REMOVE), -1);
+    munmap(view, UNIT);
+}
+
+static int reopen(int fd, int flags)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, flags | O_CLOEXEC);
+}
+
+/* The owner of the file may have the mode that it likes, and gets no further. */
+static void refuses_reopening(int fd)
+{
+    fchmod(fd, 0666);
+    int again = reopen(fd, O_RDWR);
+    if (again < 0)
+        return;
+    refuses_changes(again);
+    assert_int_equal(fcntl(again, F_ADD_SEALS, F_SEAL_WRITE), -1);
+    close(again);
+    again = reopen(fd, O_RDWR | O_TRUNC);
+    assert_int_equal(again, -1);
+}
+
+static void try_as_nobody(int channel, void *context)
+{
+    (void)context;
+    struct wire *w = wire_greet(&shared);
+    lease(w, N, 6, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    int fd = wire_take_descriptor(w);
+    refuses_changes(fd);
+    void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, fd, 0);
+    assert_int_equal(mprotect(view, UNIT, PROT_READ | PROT_WRITE), -1);
+    assert_int_equal(fchmod(fd, 0666), -1);
+    assert_int_equal(reopen(fd, O_RDWR), -1);
+    child_say(channel, 0);
+    wire_close(w);
+}
+
+static void descriptor_is_sealed(void **state)
+{
+    (void)state;
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    struct stat status;
+    struct wire *w = wire_greet(&shared);
+    uint64_t size = lease(w, N, 6, SHUF__TRANSPORT__TRANSPORT_MEMFD)->block_bytes;
+    int fd = wire_take_descriptor(w);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_size, size);
+    assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
+    refuses_changes(fd);
+    refuses_reopening(fd);
+    close(fd);
+    wire_close(w);
+    if (geteuid() != 0)
+        return;
+    struct child child = child_start_as(CHILD_NOBODY, try_as_nobody, NULL);
+    child_hear(child.channel);
+    child_join(&child);
+}
+
+/* ---- the list ----------------------------------------------------------------- */
+
+/* How many of the leases listed are of that connection's seed; ids must rise. */
+static uint64_t list(struct wire *w, uint64_t seed, uint64_t *all)
+{
+    bool more = true;
+    uint64_t after = 0, found = 0;
+    for (*all = 0; more;) {
+        Shuf__Leases leases = SHUF__LEASES__INIT;
+        Shuf__Request request = SHUF__REQUEST__INIT;
+        leases.after = after;
+        request.body_case = SHUF__REQUEST__BODY_LEASES;
+        request.leases = &leases;
+        wire_send(w, &request);
+        const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
+        assert_true(page->n_lease > 0 || !page->more);
+        for (size_t i = 0; i < page->n_lease; i++) {
+            assert_true(page->lease[i]->id > after);
+            after = page->lease[i]->id;
+            found += page->lease[i]->seed == seed;
+        }
+        *all += page->n_lease;
+        more = page->more;
+    }
+    return found;
+}
+
+static void entry_tells_all(void **state)
+{
+    (void)state;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Permute permute = wire_permutation(N, own_transport());
+    struct wire *w = wire_greet(&shared);
+    permute.algorithm = (char *)"lcg";
+    permute.epoch = 8;
+    permute.epochs = 3;
+    wire_send_permute(w, &permute);
+    Shuf__PermuteReply reply = *wire_expect(w, SHUF_OK, "")->permute;
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    leases.after = reply.lease - 1;
+    wire_send(w, &request);
+    const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
+    assert_int_equal(page->n_lease, 1);
+    assert_int_equal(page->more, 0);
+    const Shuf__LeaseEntry *entry = page->lease[0];
+    assert_int_equal(entry->id, reply.lease);
+    assert_int_equal(entry->pid, getpid());
+    assert_int_equal(entry->uid, getuid());
+    assert_int_equal(entry->transport, own_transport());
+    assert_true(entry->ready && !entry->prefetch && entry->age_ms < HARNESS_WAIT_MS);
+    assert_int_equal(entry->block, reply.block);
+    assert_int_equal(entry->block_bytes, reply.block_bytes);
+    assert_string_equal(entry->algorithm, "lcg");
+    assert_true(entry->n == N && entry->seed == 7 && entry->epoch == 8 && entry->rows == 3 &&
+                entry->count == N);
+    wire_close(w);
+}
+
+static void list_as_nobody(int channel, void *context)
+{
+    uint64_t all;
+    struct wire *w = wire_greet(&shared);
+    (void)context;
+    lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    assert_int_equal(list(w, 11, &all), 2);
+    assert_int_equal(all, 2); /* and of the others it is not told */
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_close(w);
+}
+
+/* All of them are left by one client at the end. */
+static void thousand_leases(void **state)
+{
+    (void)state;
+    uint64_t all;
+    WIRE_AWAIT(&shared, s, s.leases == 0);
+    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
+    for (int i = 0; i < 1000; i++)
+        lease_id(w, 10);
+    for (int i = 0; i < 41; i++)
+        lease_id(other, 12);
+    assert_int_equal(list(other, 10, &all), 1000);
+    assert_int_equal(all, 1041);
+    if (geteuid() == 0) {
+        struct child child = child_start_as(CHILD_NOBODY, list_as_nobody, NULL);
+        child_hear(child.channel);
+        assert_int_equal(list(other, 11, &all), 2);
+        assert_int_equal(all, 1043); /* root is told of all */
+        child_say(child.channel, 0);
+        child_join(&child);
+    }
+    wire_close(w);
+    WIRE_AWAIT(&shared, s, s.leases == 41);
+    wire_close(other);
+    WIRE_AWAIT(&shared, s, s.leases == 0);
+}
+
+/* ---- ends --------------------------------------------------------------------- */
+
+static void outlives_daemon(int signal)
+{
+    enum { MANY = 1000000 };
+    struct harness h;
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *w = wire_greet(&h);
+    const Shuf__PermuteReply *reply = lease(w, MANY, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    uint64_t bytes = reply->bytes, size = reply->block_bytes;
+    int fd = wire_take_descriptor(w);
+    const uint8_t *view = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(view, MAP_FAILED);
+    close(fd);
+    void *copy = malloc(bytes);
+    memcpy(copy, view, bytes);
+    int status = harness_kill(&h, signal);
+    assert_int_equal(status, signal == SIGKILL ? SIGKILL : 0);
+    assert_memory_equal(view, copy, bytes);
+    free(copy);
+    munmap((void *)(uintptr_t)view, size);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void outlives_killed_daemon(void **state)
+{
+    (void)state;
+    outlives_daemon(SIGKILL);
+}
+
+static void outlives_ended_daemon(void **state)
+{
+    (void)state;
+    outlives_daemon(SIGTERM);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Leases, and leaves the connection to a process of its own. */
+static void lease_and_fork(int channel, void *context)
+{
+    (void)context;
+    struct wire *w = wire_greet(&shared);
+    lease_id(w, 13);
+    lease_id(w, 14);
+    pid_t heir = fork();
+    if (heir == 0) {
+        pause();
+        _exit(0);
+    }
+    child_say(channel, (uint64_t)heir);
+    pause();
+}
+
+/* Of ten deaths most must be noticed in time; a busy machine may be late once. */
+static void end_with_their_process(void **state)
+{
+    (void)state;
+    enum { DEATHS = 10 };
+    const uint64_t limit = WIRE_SANITIZED ? 2000 : 100;
+    unsigned late = 0;
+    for (int i = 0; i < DEATHS; i++) {
+        WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);
+        struct child child = child_start(lease_and_fork, NULL);
+        pid_t heir = (pid_t)child_hear(child.channel);
+        WIRE_AWAIT(&shared, s, s.leases == 2 && s.clients == 2);
+        uint64_t killed = now_ms();
+        child_kill(&child);
+        WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);
+        late += now_ms() - killed > limit;
+        kill(heir, SIGKILL);
+    }
+    assert_true(late <= DEATHS / 2);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lease_and_release),
+        cmocka_unit_test(wrong_leases),
+        cmocka_unit_test(too_many_in_a_release),
+        cmocka_unit_test(give_back_with_the_next),
+        cmocka_unit_test(most_leases),
+        cmocka_unit_test(empty_shard),
+        cmocka_unit_test(descriptor_comes_once),
+        cmocka_unit_test(descriptor_is_sealed),
+        cmocka_unit_test(entry_tells_all),
+        cmocka_unit_test(thousand_leases),
+        cmocka_unit_test(outlives_killed_daemon),
+        cmocka_unit_test(outlives_ended_daemon),
+        cmocka_unit_test(end_with_their_process),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, start_shared, stop_shared);
+}
