@@ -39,6 +39,11 @@ static bool has_all(const struct shuf__result *result, const struct shuf__want *
 
 /* ---- where the backend is driven: on either thread ---- */
 
+static struct shuf__work *work_of(struct shuf__task *task)
+{
+    return (struct shuf__work *)((char *)task - offsetof(struct shuf__work, task));
+}
+
 static bool is_cancelled(void *context)
 {
     const struct shuf__task *task = context;
@@ -69,6 +74,15 @@ static shuf_status launch(struct shuf__backend *backend, struct shuf__result *re
 {
     const struct shuf__job job = job_of(result, task);
     return backend->ops->launch(backend, &job, &result->cell->block, error);
+}
+
+static shuf_status finish(struct shuf__backend *backend, struct shuf__summary *summary,
+                          struct shuf__error *error)
+{
+    for (bool over = false; !over;)
+        if (backend->ops->wait(backend, UINT64_MAX, &over, &summary->device_ns, error))
+            return error->status;
+    return SHUF_OK;
 }
 
 static shuf_status read_edge(struct shuf__backend *backend, const struct shuf__result *result,
@@ -117,12 +131,47 @@ static shuf_status describe(struct shuf__backend *backend, const struct shuf__re
     return SHUF_OK;
 }
 
-/* ---- the engine's thread ---- */
+/* ---- the loop's thread, where it is sooner done than another would wake ---- */
 
-static struct shuf__work *work_of(struct shuf__task *task)
+/* Fingerprints use all cores, and edges in device memory cost as much as a job. */
+static bool is_small(const struct shuf__backend *backend, const struct shuf__result *result,
+                     const struct shuf__want *want)
 {
-    return (struct shuf__work *)((char *)task - offsetof(struct shuf__work, task));
+    const struct shuf__job job = job_of(result, NULL);
+    enum shuf__memory kind = (enum shuf__memory)result->key.kind;
+    if ((want->fingerprint && !result->summary.has_fingerprint) ||
+        (want->edges && !result->summary.has_edges && kind != SHUF__MEMORY_MEMFD))
+        return false;
+    return result->ready || (shuf__pool_of(kind) == shuf__pool_of(backend->ops->own) &&
+                             shuf__backend_is_quick(backend->ops, &job));
 }
+
+/* Of a small one that has its memory. Not *over: the values are launched, and take longer than
+ * expected. */
+static shuf_status do_here(struct shuf__backend *backend, struct shuf__result *result,
+                           const struct shuf__want *want, struct shuf__summary *summary, bool *over,
+                           struct shuf__error *error)
+{
+    *over = result->ready;
+    if (!*over && (launch(backend, result, NULL, error) ||
+                   backend->ops->wait(backend, patience_ns, over, &summary->device_ns, error)))
+        return error->status;
+    return *over ? describe(backend, result, want, summary, error) : SHUF_OK;
+}
+
+static bool run_here(struct shuf__task *task, struct shuf__backend *backend)
+{
+    bool over;
+    struct shuf__work *work = work_of(task);
+    struct shuf__result *result = work->result;
+    if (work->launched || !result->cell->block.memory || !is_small(backend, result, &work->want))
+        return false;
+    work->error.status = do_here(backend, result, &work->want, &work->summary, &over, &work->error);
+    work->launched = work->error.status == SHUF_OK && !over;
+    return !work->launched;
+}
+
+/* ---- the engine's thread ---- */
 
 static shuf_status allocate(struct shuf__backend *backend, struct shuf__cell *cell,
                             struct shuf__error *error)
@@ -143,20 +192,13 @@ static shuf_status begin_values(struct shuf__work *work, struct shuf__backend *b
     work->launched = true;
     if (!work->want.event || cell->kind != SHUF__MEMORY_CUDA_IPC)
         return SHUF_OK;
-    if (backend->ops->event(backend, &cell->block, work->event, error))
-        return error->status;
-    work->has_event = true;
-    return SHUF_OK;
-}
-
-static shuf_status end_values(struct shuf__work *work, struct shuf__backend *backend)
-{
-    bool over = false;
-    while (!over)
-        if (backend->ops->wait(backend, UINT64_MAX, &over, &work->summary.device_ns, &work->error))
-            return work->error.status;
+    work->has_event = backend->ops->event(backend, &cell->block, work->event, error) == SHUF_OK;
+    if (work->has_event)
+        return SHUF_OK;
+    struct shuf__error later; /* what was launched must be waited for, whatever else fails */
+    finish(backend, &work->summary, &later);
     work->launched = false;
-    return SHUF_OK;
+    return error->status;
 }
 
 /* With an event it is called twice: the clients are told in between. */
@@ -173,7 +215,8 @@ static void run(struct shuf__task *task, struct shuf__backend *backend)
             return;
     }
     if (work->launched)
-        *status = end_values(work, backend);
+        *status = finish(backend, &work->summary, &work->error);
+    work->launched = false;
     if (*status == SHUF_OK)
         *status = describe(backend, result, &work->want, &work->summary, &work->error);
 }
@@ -197,6 +240,7 @@ static struct shuf__work *make_work(struct shuf__server *server, struct shuf__re
     if (!work)
         return NULL;
     work->task.begin = begin;
+    work->task.run_here = run_here;
     work->task.run = run;
     work->task.done = done;
     work->server = server;
@@ -344,12 +388,13 @@ static void done(struct shuf__task *task)
         shuf__server_device_failed(server, &error);
 }
 
-/* ---- on the spot ---- */
+/* ---- at once, for a request that just came ---- */
 
 /* What is under way and takes its time is given to the engine, which has nothing else. */
 static shuf_status hand_over(struct shuf__server *server, struct shuf__backend *backend,
                              struct shuf__result *result, struct shuf__error *error)
 {
+    struct shuf__error failed;
     struct shuf__work *work = make_work(server, result);
     if (work) {
         work->launched = true;
@@ -358,54 +403,28 @@ static shuf_status hand_over(struct shuf__server *server, struct shuf__backend *
         (void)taken;
         return SHUF_OK;
     }
-    bool over;
     shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    struct shuf__error failed;
-    if (backend->ops->wait(backend, UINT64_MAX, &over, &result->summary.device_ns, &failed))
+    if (finish(backend, &result->summary, &failed))
         *error = failed;
     return error->status;
-}
-
-static shuf_status make_values(struct shuf__server *server, struct shuf__backend *backend,
-                               struct shuf__result *result, struct shuf__error *error)
-{
-    bool over = false;
-    if (launch(backend, result, NULL, error) ||
-        backend->ops->wait(backend, patience_ns, &over, &result->summary.device_ns, error))
-        return error->status;
-    if (!over)
-        return hand_over(server, backend, result, error);
-    result->ready = true;
-    server->results.computed++;
-    return SHUF_OK;
-}
-
-/* Fingerprints use all cores, and edges in device memory cost as much as a job. */
-static bool can_do_now(const struct shuf__result *result, const struct shuf__backend *backend,
-                       const struct shuf__want *want)
-{
-    bool host = result->key.kind == SHUF__MEMORY_MEMFD;
-    const struct shuf__job job = job_of(result, NULL);
-    return !result->work && (!want->fingerprint || result->summary.has_fingerprint) &&
-           (!want->edges || host || result->summary.has_edges) &&
-           (result->ready ||
-            (result->key.kind == backend->ops->own && shuf__backend_is_quick(backend->ops, &job)));
 }
 
 shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *result,
                               const struct shuf__want *want, bool *there, struct shuf__error *error)
 {
+    bool over, was_ready = result->ready;
     struct shuf__backend *backend;
     *there = has_all(result, want);
-    if (*there || !(backend = shuf__engine_borrow(server->engine)) ||
-        !can_do_now(result, backend, want))
+    if (*there || result->work || !(backend = shuf__engine_borrow(server->engine)) ||
+        !is_small(backend, result, want))
         return SHUF_OK;
     if (!result->cell && !shuf__result_reuse_cell(result))
         return SHUF_OK;
-    if (!result->ready && make_values(server, backend, result, error))
+    if (do_here(backend, result, want, &result->summary, &over, error))
         return error->status;
-    if (result->ready && describe(backend, result, want, &result->summary, error))
-        return error->status;
-    *there = has_all(result, want);
+    if (!over)
+        return hand_over(server, backend, result, error);
+    server->results.computed += !was_ready;
+    *there = result->ready = true;
     return SHUF_OK;
 }

@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { TURN_JOBS = 32 }; /* small jobs done here before the sockets have their turn */
+
 struct queue {
     struct shuf__task *first, **end;
 };
@@ -26,6 +28,7 @@ struct shuf__engine {
     uint64_t queued;          /* jobs waiting or running */
     size_t given;             /* tasks with the thread, or finished and not yet done */
     bool busy;                /* one of them is a job */
+    bool delivering;
 
     uv_mutex_t lock; /* for all below */
     uv_cond_t changed;
@@ -124,22 +127,26 @@ static void give(struct shuf__engine *engine, struct shuf__task *task)
     uv_mutex_unlock(&engine->lock);
 }
 
-/* A job that ends without having run. Its `done` is called from the loop like everybody's. */
-static void end_unrun(struct shuf__engine *engine, struct shuf__task *task)
+/* A job that the thread has not seen, or not to its end. Its `done` is called from the loop like
+ * everybody's. */
+static void end_here(struct shuf__engine *engine, struct shuf__task *task)
 {
     engine->queued--;
     push(&engine->ended, task);
-    uv_async_send(&engine->wake);
+    if (!engine->delivering)
+        uv_async_send(&engine->wake);
 }
 
-/* Gives the thread the next job, where it has none. */
+/* Gives the thread the next job, where it has none and the job is not done here. */
 static void start_next(struct shuf__engine *engine)
 {
     struct shuf__task *task;
     while (!engine->busy && (task = pop(&engine->jobs)) != NULL) {
-        if (task->begin && !task->begin(task)) {
-            end_unrun(engine, task);
-            continue;
+        bool begun = !task->begin || task->begin(task);
+        if (!begun ||
+            (engine->given == 0 && task->run_here && task->run_here(task, engine->backend))) {
+            end_here(engine, task);
+            return; /* deliver() goes on: others have their turn in between */
         }
         engine->busy = true;
         give(engine, task);
@@ -155,23 +162,34 @@ static struct shuf__task *collect(struct shuf__engine *engine)
     return task;
 }
 
-static void deliver(uv_async_t *wake)
+static void end_finished(struct shuf__engine *engine)
 {
-    struct shuf__engine *engine = wake->data;
-    struct shuf__task *task = collect(engine);
-    while (task) {
-        struct shuf__task *next = task->next;
+    struct shuf__task *next, *task = collect(engine);
+    for (; task; task = next) {
+        next = task->next;
         engine->given--;
         if (task->job) {
             engine->busy = false;
             engine->queued--;
         }
         task->done(task);
-        task = next;
     }
-    while ((task = pop(&engine->ended)) != NULL)
-        task->done(task);
+}
+
+static void deliver(uv_async_t *wake)
+{
+    struct shuf__task *task;
+    struct shuf__engine *engine = wake->data;
+    engine->delivering = true;
+    end_finished(engine);
     start_next(engine);
+    for (int i = 0; i < TURN_JOBS && (task = pop(&engine->ended)) != NULL; i++) {
+        task->done(task);
+        start_next(engine);
+    }
+    engine->delivering = false;
+    if (engine->ended.first)
+        uv_async_send(&engine->wake);
     if (shuf__engine_is_idle(engine))
         engine->options.idle(engine->options.context);
 }
@@ -191,7 +209,7 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__task *task)
 {
     atomic_store(&task->cancelled, true);
     if (withdraw(&engine->jobs, task))
-        end_unrun(engine, task);
+        end_here(engine, task);
 }
 
 void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__task *task)

@@ -21,6 +21,10 @@ struct shuf__task {
     /* Loop's thread, when the job's turn has come: takes what it needs of the daemon's memory, for
      * which it is too early before. False ends it there. NULL for nothing. */
     bool (*begin)(struct shuf__task *task);
+    /* Loop's thread, after `begin`, when the engine has nothing else: does the job where that takes
+     * less time than waking the engine's thread. False: `run` is to do it, or what is left of it.
+     * NULL where it never is so small. */
+    bool (*run_here)(struct shuf__task *task, struct shuf__backend *backend);
     void (*run)(struct shuf__task *task, struct shuf__backend *backend); /* engine's thread */
     void (*done)(struct shuf__task *task);                               /* loop's thread */
     /* Nobody waits for the task any more (shuf__engine_cancel); `run` looks at it. */

@@ -56,16 +56,22 @@ static void make_way(struct shuf__session *session, const struct shuf__result *r
         end_prefetch(session, NULL);
 }
 
+shuf_status shuf__lease_may(const struct shuf__session *session, struct shuf__error *error)
+{
+    uint64_t most = session->server->config->leases;
+    if (session->leased < most)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_BUSY,
+                      "leases %" PRIu64 ": the most that one connection may hold; give some back "
+                      "first",
+                      most);
+}
+
 shuf_status shuf__lease_take(struct shuf__session *session, struct shuf__result *result,
                              Shuf__Transport transport, bool prefetch, uint64_t *id,
                              struct shuf__error *error)
 {
     struct shuf__server *server = session->server;
-    if (!prefetch && session->leased >= server->config->leases)
-        return shuf__fail(error, SHUF_BUSY,
-                          "leases %" PRIu64 ": the most that one connection may hold; give some "
-                          "back first",
-                          server->config->leases);
     struct shuf__lease *lease = malloc(sizeof *lease);
     if (!lease)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");

@@ -36,9 +36,13 @@ struct shuf__leases {
     uint64_t last_id, count;
 };
 
+/* Whether the session may have one more: SHUF_BUSY when it holds the most. Asked before anything is
+ * computed for it. */
+shuf_status shuf__lease_may(const struct shuf__session *session, struct shuf__error *error);
+
 /* Takes over the caller's reference to the result when it succeeds. A prefetched result that is
  * now leased is no longer held by the prefetch; of prefetches the oldest makes room. Fails with
- * SHUF_BUSY (the most that one connection may hold) or SHUF_NO_MEMORY. */
+ * SHUF_NO_MEMORY. */
 shuf_status shuf__lease_take(struct shuf__session *session, struct shuf__result *result,
                              Shuf__Transport transport, bool prefetch, uint64_t *id,
                              struct shuf__error *error);

@@ -32,6 +32,12 @@ struct shuf__ask {
     uint64_t start_ns; /* for the log */
 };
 
+/* The values stay where they are; else they are sent, or only summed up. */
+static bool is_leased(const struct shuf__ask *ask)
+{
+    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE;
+}
+
 static const char *const algorithm_names[] = {
 #define X(name, text, what) [SHUF_ALGORITHM_##name] = text,
     SHUF_ALGORITHM_MAP(X)
@@ -148,34 +154,35 @@ static int share(const struct shuf__block *block)
                                              : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static shuf_status expose(struct shuf__ask *ask, Shuf__PermuteReply *body, int *fd,
-                          struct shuf__error *error)
+static shuf_status hand_out(const struct shuf__cell *cell, bool fresh, Shuf__PermuteReply *body,
+                            int *fd, struct shuf__error *error)
 {
-    struct shuf__cell *cell = ask->waiter.result->cell;
-    bool fresh;
-    if (shuf__holder_expose(ask->session, cell, &fresh, error))
-        return error->status;
     if (cell->kind == SHUF__MEMORY_CUDA_IPC) {
-        body->ipc_handle.data = cell->block.ipc;
+        body->ipc_handle.data = (uint8_t *)(uintptr_t)cell->block.ipc;
         body->ipc_handle.len = sizeof cell->block.ipc;
     } else if (fresh && (*fd = share(&cell->block)) < 0) {
-        int cause = errno;
-        shuf__holder_unmapped(ask->session, cell->id);
-        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(cause));
+        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
     }
     body->descriptor = *fd >= 0;
     return SHUF_OK;
 }
 
-/* Makes the reference to the result a lease of the client's. */
+/* Makes the reference to the result a lease of the client's. What then does not reach it is not
+ * among what it has. */
 static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__PermuteReply *body,
                          int *fd, struct shuf__error *error)
 {
+    bool fresh;
     struct shuf__result *result = ask->waiter.result;
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
-    if (expose(ask, body, fd, error) ||
-        shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error))
+    if (shuf__holder_expose(ask->session, result->cell, &fresh, error))
         return error->status;
+    if (hand_out(result->cell, fresh, body, fd, error) ||
+        shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error)) {
+        if (fresh)
+            shuf__holder_unmapped(ask->session, result->cell->id);
+        return error->status;
+    }
     body->block = result->cell->id;
     body->block_bytes = result->cell->bytes;
     if (shuf__pool_of(result->cell->kind) == SHUF__POOL_DEVICE)
@@ -195,10 +202,10 @@ static void reply_result(struct shuf__ask *ask, const uint8_t *event)
     Shuf__PermuteReply body;
     struct shuf__error error;
     struct shuf__result *result = ask->waiter.result;
+    struct shuf__summary summary = result->summary; /* the reply points into it */
     begin_reply(ask, &reply, &body);
-    tell_summary(ask, &result->summary, &body);
-    if (ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE &&
-        lease(ask, event, &body, &fd, &error)) {
+    tell_summary(ask, &summary, &body);
+    if (is_leased(ask) && lease(ask, event, &body, &fd, &error)) {
         if (fd >= 0)
             close(fd);
         shuf__compute_unref(result);
@@ -206,7 +213,7 @@ static void reply_result(struct shuf__ask *ask, const uint8_t *event)
         return;
     }
     ask->session->server->served++;
-    log_reply(ask, result->summary.device_ns);
+    log_reply(ask, summary.device_ns);
     bool bulk = ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
     if (ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         shuf__compute_unref(result);
@@ -262,7 +269,7 @@ static shuf_status understand(const Shuf__Permute *request, struct shuf__ask *as
         shuf__plan_make(request, &ask->plan, error) ||
         shuf__transport_pick(ask->session, backend, request, &ask->transport, &ask->kind, error))
         return error->status;
-    bool values_come = ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE;
+    bool values_come = is_leased(ask);
     ask->prefetch = request->prefetch;
     ask->waiter.told = told;
     ask->waiter.want = (struct shuf__want){
@@ -349,6 +356,14 @@ static void fail(struct shuf__session *session, const struct shuf__error *error)
         shuf__server_device_failed(server, error);
 }
 
+/* One that could not be leased is not computed first. */
+static shuf_status begin(struct shuf__ask *ask, struct shuf__error *error)
+{
+    if (is_leased(ask) && !ask->prefetch && shuf__lease_may(ask->session, error))
+        return error->status;
+    return find_or_make(ask, error);
+}
+
 void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *request)
 {
     struct shuf__error error;
@@ -364,7 +379,7 @@ void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *re
         reply_empty(&ask);
         return;
     }
-    if (find_or_make(&ask, &error)) {
+    if (begin(&ask, &error)) {
         shuf__session_fail(session, &error);
         return;
     }
