@@ -223,9 +223,10 @@ struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
     return engine->given == 0 && engine->queued == 0 ? engine->backend : NULL;
 }
 
+/* What `done` is at work on may have more to give. */
 bool shuf__engine_is_idle(const struct shuf__engine *engine)
 {
-    return engine->given == 0 && engine->queued == 0 && !engine->ended.first;
+    return !engine->delivering && engine->given == 0 && engine->queued == 0 && !engine->ended.first;
 }
 
 uint64_t shuf__engine_queued(const struct shuf__engine *engine)

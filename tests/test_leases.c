@@ -451,6 +451,35 @@ static void outlives_ended_daemon(void **state)
     outlives_daemon(SIGTERM);
 }
 
+/* A request that was accepted before the end is answered, and its lease is good too. */
+static void taken_at_the_end(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute permute = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *running = wire_greet(&h), *waiting = wire_greet(&h);
+    wire_send_permute(running, &endless);
+    wire_await_queued(&h, 1);
+    wire_send_permute(waiting, &permute);
+    wire_await_queued(&h, 2);
+    kill(h.pid, SIGTERM);
+    wire_await_end_of_listening(&h);
+    wire_close(running);
+    const Shuf__PermuteReply *reply = wire_expect(waiting, SHUF_OK, "")->permute;
+    assert_true(reply->lease && reply->descriptor);
+    void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, waiting->descriptor, 0);
+    assert_ptr_not_equal(view, MAP_FAILED);
+    wire_expect_end(waiting);
+    assert_int_equal(harness_kill(&h, 0), 0);
+    assert_int_not_equal(((const uint32_t *)view)[0], ((const uint32_t *)view)[1]);
+    munmap(view, UNIT);
+    wire_close(waiting);
+    assert_true(harness_stop(&h));
+}
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -510,6 +539,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(thousand_leases),
         cmocka_unit_test(outlives_killed_daemon),
         cmocka_unit_test(outlives_ended_daemon),
+        cmocka_unit_test(taken_at_the_end),
         cmocka_unit_test(end_with_their_process),
     };
     backend = harness_backend_or_skip(argc, argv);
