@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ALGORITHM_MAX = 1024 };
+
 _Static_assert((int)SHUF_AUTO == (int)SHUF__DTYPE__DTYPE_AUTO &&
                    (int)SHUF_U32 == (int)SHUF__DTYPE__DTYPE_U32 &&
                    (int)SHUF_U64 == (int)SHUF__DTYPE__DTYPE_U64 &&
@@ -63,6 +65,20 @@ static shuf_status set_view(struct shuf__question *q, const shuf_permutation *wh
                       (int)what->view);
 }
 
+/* What no frame could hold is refused before anything is done about it. */
+static shuf_status set_algorithm(struct shuf__question *q, const char *name,
+                                 struct shuf__error *error)
+{
+    size_t length = name ? strlen(name) : 0;
+    if (length > ALGORITHM_MAX)
+        return shuf__fail(error, SHUF_INVALID,
+                          "request with an algorithm of %zu characters: expected at most %d",
+                          length, ALGORITHM_MAX);
+    if (name)
+        q->permute.algorithm = (char *)name; /* only read */
+    return SHUF_OK;
+}
+
 shuf_status shuf__question_make(struct shuf__question *q, const shuf_permutation *what,
                                 struct shuf__error *error)
 {
@@ -71,15 +87,14 @@ shuf_status shuf__question_make(struct shuf__question *q, const shuf_permutation
     q->request.permute = &q->permute;
     q->transports = 0;
     q->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
-    if (what->algorithm)
-        q->permute.algorithm = (char *)what->algorithm; /* only read */
     q->permute.n = what->n;
     q->permute.seed = what->seed;
     q->permute.epoch = what->epoch;
     q->permute.epochs = what->epochs;
     q->permute.dtype = (Shuf__Dtype)what->dtype;
     q->permute.fingerprint = what->fingerprint;
-    if (set_view(q, what, error) || check_view(what, error))
+    if (set_algorithm(q, what->algorithm, error) || set_view(q, what, error) ||
+        check_view(what, error))
         return error->status;
     return shuf__plan_make(&q->permute, &q->plan, error);
 }

@@ -500,6 +500,7 @@ static void failed_exchange(void **state)
     (void)state;
     shuf_permutation wrong = {.n = 0}, right = {.n = LEASER_SMALL, .seed = 2};
     shuf_lease_options unknown = {.transports = 1}, more = {.transports = 2 | 1 << 5};
+    static char name[100000];
     shuf_lease *lease = NULL;
     leaser.refuse = 1;
     shuf *handle = leaser_begin(leaser_script);
@@ -516,7 +517,12 @@ static void failed_exchange(void **state)
     assert_non_null(strstr(shuf_message(handle), "transports 0x1: expected"));
     assert_int_equal(shuf_lease_take(handle, &right, &more, &lease), SHUF_INVALID);
     assert_int_equal(shuf_prefetch(handle, &right, &more), SHUF_INVALID);
-    leaser_finish(handle, "hello take+ take-1/1 take+ release-2/1");
+    leaser_take(handle, 3, LEASER_SMALL, &lease);
+    memset(name, 'a', sizeof name - 1);
+    right.algorithm = name;
+    assert_int_equal(shuf_lease_take(handle, &right, NULL, &lease), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "an algorithm of 99999 characters"));
+    leaser_finish(handle, "hello take+ take-1/1 take+ release-2/1 take+ release-3");
 }
 
 static void denied_release(void **state)

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libshuf's leases from a real daemon on the backend that the command line names:
+ * every transport value by value, daemons that are killed with leases out, and
+ * limits that end in a status and leave nothing behind.
+ */
+#include "harness.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/golden.h"
+#include "support/random.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *backend;
+static struct harness daemon_;
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
+}
+
+static int stop_daemon(void **state)
+{
+    (void)state;
+    return harness_stop(&daemon_) ? 0 : -1;
+}
+
+static shuf *open_handle(const char *socket)
+{
+    shuf *handle;
+    if (shuf_connect(&handle, socket) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    return handle;
+}
+
+static int last_transport(void)
+{
+    return strncmp(backend, "cuda", 4) == 0 ? SHUF_CUDA_IPC : SHUF_MEMFD;
+}
+
+static void take(shuf *handle, const shuf_permutation *what, int transport, shuf_lease **lease)
+{
+    const shuf_lease_options options = {.transports = 1U << transport};
+    if (shuf_lease_take(handle, what, &options, lease) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    assert_true((int)(*lease)->transport == transport || (*lease)->result.shape.bytes == 0);
+    assert_int_equal(strncmp((*lease)->device_id, "GPU-", 4) == 0,
+                     (int)(*lease)->transport >= SHUF_CUDA_FD);
+}
+
+static void *read_all(shuf *handle, const shuf_lease *lease)
+{
+    void *bytes = malloc(lease->result.shape.bytes + 1);
+    if (shuf_lease_read(handle, lease, 0, lease->result.shape.bytes, bytes) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    return bytes;
+}
+
+static void check(shuf *handle, const shuf_lease *lease, const shuf_permutation *what)
+{
+    uint64_t count, *values = expected_values(what, &count);
+    void *bytes = read_all(handle, lease);
+    assert_int_equal(lease->result.shape.bytes, count * lease->result.shape.width);
+    assert_true(expected_equal(values, bytes, lease->result.shape.width, count));
+    free(values);
+    free(bytes);
+}
+
+static void check_golden(shuf *handle, const struct golden *row, int transport, shuf_dtype dtype,
+                         shuf_lease **lease)
+{
+    shuf_permutation what = {.algorithm = row->algorithm,
+                             .n = row->n,
+                             .seed = row->seed,
+                             .epoch = row->epoch,
+                             .dtype = dtype,
+                             .fingerprint = true};
+    take(handle, &what, transport, lease);
+    assert_int_equal((*lease)->result.fingerprint, row->fingerprint);
+    void *bytes = read_all(handle, *lease);
+    uint64_t *values = malloc(row->n * sizeof *values);
+    for (uint64_t i = 0; i < row->n; i++)
+        values[i] = expected_read(bytes, (*lease)->result.shape.width, i);
+    for (unsigned i = 0; i < row->count; i++)
+        assert_int_equal(values[golden_position(row, i)], row->values[i]);
+    assert_int_equal(golden_fingerprint(values, row->n), row->fingerprint);
+    free(values);
+    free(bytes);
+}
+
+/* The reference's own values through every transport that the backend has. */
+static void golden_table(void **state)
+{
+    (void)state;
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+        struct golden row;
+        shuf_lease *lease = NULL;
+        shuf *handle = open_handle(daemon_.socket);
+        FILE *table = golden_open("permute.txt");
+        while (golden_next(table, &row)) {
+            check_golden(handle, &row, transport, SHUF_U32, &lease);
+            check_golden(handle, &row, transport, SHUF_I64, &lease);
+        }
+        fclose(table);
+        shuf_close(handle);
+    }
+}
+
+static shuf_permutation random_request(uint64_t n_limit)
+{
+    shuf_permutation what = {
+        .n = random_size(n_limit),
+        .seed = random_below(3),
+        .epoch = random_below(3),
+        .epochs = random_below(4),
+        .view = (shuf_view)random_below(3),
+        .dtype = (shuf_dtype)random_below(4),
+    };
+    if (what.view == SHUF_VIEW_SLICE) {
+        what.offset = random_below(what.n);
+        what.stride = random_size(what.n);
+        what.count = random_size((what.n - 1 - what.offset) / what.stride + 1);
+    } else if (what.view == SHUF_VIEW_SHARD) {
+        what.world = random_size(what.n * 2);
+        what.rank = random_below(what.world);
+        what.drop_last = random_below(2);
+    }
+    return what;
+}
+
+/* Several leases at once, taken, exchanged and released in any order, each by any transport. */
+static void many_at_random(void **state)
+{
+    (void)state;
+    enum { LEASES = 12, STEPS = 600 };
+    shuf_lease *leases[LEASES] = {NULL};
+    shuf_permutation requests[LEASES];
+    shuf *handle = open_handle(daemon_.socket);
+    random_start("many_at_random");
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t i = random_below(LEASES);
+        if (leases[i] && random_below(4) == 0) {
+            assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+            leases[i] = NULL;
+            continue;
+        }
+        requests[i] = random_request(random_below(8) == 0 ? 3000000 : 3000);
+        take(handle, &requests[i], (int)(1 + random_below((uint64_t)last_transport())), &leases[i]);
+        uint64_t other = random_below(LEASES);
+        if (leases[other])
+            check(handle, leases[other], &requests[other]);
+    }
+    for (int i = 0; i < LEASES; i++)
+        if (leases[i])
+            check(handle, leases[i], &requests[i]);
+    shuf_close(handle);
+}
+
+static void await_no_leases(const char *socket)
+{
+    shuf *handle = open_handle(socket);
+    shuf_daemon status;
+    for (int waited = 0;; waited += 5) {
+        assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
+        if (status.leases == 0)
+            break;
+        assert_true(waited < HARNESS_WAIT_MS);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    shuf_close(handle);
+}
+
+static void prefetch_and_take(shuf *handle, int transport)
+{
+    const shuf_lease_options options = {.transports = 1U << transport};
+    shuf_permutation what = {.n = 100003, .seed = 900 + (uint64_t)transport};
+    shuf_daemon before, after;
+    shuf_lease *lease = NULL;
+    assert_int_equal(shuf_daemon_status(handle, &before), SHUF_OK);
+    for (what.epoch = 0; what.epoch < SHUF_PREFETCHES; what.epoch++)
+        assert_int_equal(shuf_prefetch(handle, &what, &options), SHUF_OK);
+    for (what.epoch = 0; what.epoch < SHUF_PREFETCHES; what.epoch++) {
+        take(handle, &what, transport, &lease);
+        assert_true(lease->shared);
+        check(handle, lease, &what);
+    }
+    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
+    assert_int_equal(after.computed, before.computed + SHUF_PREFETCHES);
+    assert_true(after.leases == 0 || transport == SHUF_INLINE); /* that takes none */
+}
+
+static void prefetched(void **state)
+{
+    (void)state;
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+        shuf *handle = open_handle(daemon_.socket);
+        prefetch_and_take(handle, transport);
+        shuf_close(handle);
+        await_no_leases(daemon_.socket);
+    }
+}
+
+/* With what CUDA itself may keep open left aside, by a first round. */
+static int count_descriptors(void)
+{
+    int count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    assert_non_null(directory);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+static void hold_a_thousand(int transport)
+{
+    enum { LEASES = 1000 };
+    static shuf_lease *leases[LEASES];
+    shuf *handle = open_handle(daemon_.socket);
+    shuf_daemon status;
+    for (uint64_t i = 0; i < LEASES; i++) {
+        shuf_permutation what = {.n = 100, .seed = 5, .epoch = i % 10};
+        leases[i] = NULL;
+        take(handle, &what, transport, &leases[i]);
+    }
+    assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
+    assert_int_equal(status.leases, transport == SHUF_INLINE ? 0 : LEASES);
+    for (uint64_t i = 0; i < LEASES; i++)
+        if (i % 2 == 0)
+            assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+    shuf_permutation what = {.n = 100, .seed = 5, .epoch = 9};
+    check(handle, leases[999], &what);
+    shuf_close(handle); /* the other half is out */
+}
+
+static void thousand_leases(void **state)
+{
+    (void)state;
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+        hold_a_thousand(transport);
+        int before = count_descriptors();
+        hold_a_thousand(transport);
+        assert_int_equal(count_descriptors(), before);
+    }
+}
+
+/* The limit is no end: what was refused is there once there is room, descriptor and all. */
+static void most_leases(void **state)
+{
+    (void)state;
+    char path[HARNESS_PATH + 8];
+    const char *const extra[] = {"--config", path, NULL};
+    struct harness h;
+    assert_true(harness_prepare(&h, backend, extra));
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    FILE *file = fopen(path, "we");
+    fputs("leases = 2\n", file);
+    fclose(file);
+    assert_true(harness_restart(&h));
+    shuf *handle = open_handle(h.socket);
+    for (int transport = SHUF_MEMFD; transport <= last_transport(); transport++) {
+        const shuf_lease_options options = {.transports = 1U << transport};
+        shuf_permutation what = {.n = 1000, .seed = 7};
+        shuf_lease *leases[2] = {NULL, NULL}, *third = NULL;
+        take(handle, &what, transport, &leases[0]);
+        what.epoch = 1;
+        take(handle, &what, transport, &leases[1]);
+        what.epoch = 2;
+        assert_int_equal(shuf_lease_take(handle, &what, &options, &third), SHUF_BUSY);
+        assert_non_null(strstr(shuf_message(handle), "leases 2"));
+        assert_null(third);
+        take(handle, &what, transport, &leases[1]); /* in exchange */
+        check(handle, leases[1], &what);
+        assert_int_equal(shuf_lease_release(handle, leases[0]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, leases[1]), SHUF_OK);
+    }
+    shuf_close(handle);
+    await_no_leases(h.socket);
+    assert_true(harness_stop(&h));
+}
+
+/* What is seen stays; what comes next is of the next daemon. */
+static void killed_daemons(void **state)
+{
+    (void)state;
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+        shuf_permutation small = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
+        shuf_permutation next = {.n = 1000, .seed = 9};
+        shuf_lease *one = NULL, *other = NULL, *third = NULL;
+        shuf *handle = open_handle(daemon_.socket);
+        take(handle, &small, transport, &one);
+        take(handle, &large, transport, &other);
+        harness_kill(&daemon_, SIGKILL);
+        check(handle, one, &small);
+        check(handle, other, &large);
+        assert_true(harness_restart(&daemon_));
+        take(handle, &next, transport, &third); /* perhaps in a block of the same number */
+        check(handle, third, &next);
+        check(handle, one, &small);
+        check(handle, other, &large);
+        take(handle, &large, transport, &one);
+        check(handle, one, &large);
+        assert_int_equal(shuf_lease_release(handle, other), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, one), SHUF_OK);
+        check(handle, third, &next);
+        assert_int_equal(shuf_lease_release(handle, third), SHUF_OK);
+        shuf_close(handle);
+        await_no_leases(daemon_.socket);
+    }
+}
+
+/* CUDA_IPC before the values are there; the library waits where it reads. */
+static void with_an_event(void **state)
+{
+    (void)state;
+    const shuf_lease_options options = {.transports = 1U << SHUF_CUDA_IPC | 1U << SHUF_MEMFD,
+                                        .event = true};
+    shuf *handle = open_handle(daemon_.socket);
+    shuf_lease *lease = NULL;
+    for (uint64_t epoch = 0; epoch < 8; epoch++) {
+        shuf_permutation what = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch};
+        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_OK);
+        check(handle, lease, &what);
+    }
+    shuf_close(handle);
+}
+
+static void wrong_transports(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(daemon_.socket);
+    for (int transport = last_transport() + 1; transport <= SHUF_CUDA_IPC; transport++) {
+        const shuf_lease_options options = {.transports = 1U << transport};
+        shuf_permutation what = {.n = 10};
+        shuf_lease *lease = NULL;
+        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_INVALID);
+        assert_non_null(
+            strstr(shuf_message(handle), shuf_transport_name((shuf_transport)transport)));
+        assert_int_equal(shuf_prefetch(handle, &what, &options), SHUF_INVALID);
+    }
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_table),     cmocka_unit_test(many_at_random),
+        cmocka_unit_test(prefetched),       cmocka_unit_test(thousand_leases),
+        cmocka_unit_test(most_leases),      cmocka_unit_test(with_an_event),
+        cmocka_unit_test(wrong_transports), cmocka_unit_test(killed_daemons),
+    };
+    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+}
