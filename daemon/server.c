@@ -51,6 +51,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->deadline);
     close_handle(&server->cells.look);
     close_handle(&server->results.trim);
+    close_handle(&server->spin.idle);
     for (int i = 0; i < SHUF__SIGNALS; i++)
         close_handle(&server->signals[i]);
 }
@@ -294,6 +295,7 @@ static void init_handles(struct shuf__server *server)
     server->accept.data = server->accept_again.data = server->deadline.data = server;
     shuf__cells_init(&server->cells, &server->loop);
     shuf__results_init(&server->results, &server->loop);
+    shuf__spin_init(&server->spin, &server->loop, server->config->spin_us);
     for (int i = 0; i < SHUF__SIGNALS; i++)
         server->signals[i].data = server;
 }

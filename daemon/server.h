@@ -12,6 +12,7 @@
 #include "log.h"
 #include "message.h"
 #include "results.h"
+#include "spin.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +38,7 @@ struct shuf__server {
     struct shuf__cells cells;
     struct shuf__results results;
     struct shuf__leases leases;
+    struct shuf__spin spin;
     LIST_HEAD(, shuf__session) sessions;
     uint64_t clients, clients_limit, served, start_ms;
     bool draining, forced, ended;

@@ -155,6 +155,7 @@ static void end_reply(struct shuf__session *session)
     shuf__bulk_end(&session->bulk);
     session->reply_sent = session->reply_size = 0;
     session->state = SHUF__SESSION_READING;
+    shuf__spin_replied(&session->server->spin);
     if (session->last)
         linger(session);
 }
