@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases over the wire: who may give back what, when a descriptor comes and what it
- * allows, who sees whose, and that they end with their process and outlive the daemon.
+ * Leases over the wire: who may give back what, who sees whose, and that they end
+ * with their process and outlive the daemon.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,12 +21,7 @@ enum { UNIT = 2 << 20, N = 1000 };
 static const char *backend;
 static struct harness shared;
 
-/* Whose memory only this process's death proves unmapped, where the backend has such. */
-static Shuf__Transport own_transport(void)
-{
-    return strncmp(backend, "cuda", 4) == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
-                                            : SHUF__TRANSPORT__TRANSPORT_MEMFD;
-}
+static Shuf__Transport own; /* of the backend */
 
 static int start_shared(void **state)
 {
@@ -43,36 +36,9 @@ static int stop_shared(void **state)
     return harness_stop(&shared) ? 0 : -1;
 }
 
-/* Leases the permutation of n values and this seed; valid until the next reply. */
-static const Shuf__PermuteReply *lease(struct wire *w, uint64_t n, uint64_t seed,
-                                       Shuf__Transport transport)
-{
-    Shuf__Permute permute = wire_permutation(n, transport);
-    permute.seed = seed;
-    wire_send_permute(w, &permute);
-    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
-    assert_int_equal(reply->transport, transport);
-    assert_int_not_equal(reply->lease, 0);
-    assert_int_not_equal(reply->block, 0);
-    assert_true(reply->block_bytes >= reply->bytes && reply->block_bytes % UNIT == 0);
-    return reply;
-}
-
 static uint64_t lease_id(struct wire *w, uint64_t seed)
 {
-    return lease(w, N, seed, own_transport())->lease;
-}
-
-static void release(struct wire *w, uint64_t id)
-{
-    wire_send_release(w, &id, 1, NULL, 0);
-    wire_expect(w, SHUF_OK, "");
-}
-
-static void release_unmapped(struct wire *w, uint64_t id, uint64_t block)
-{
-    wire_send_release(w, &id, 1, &block, 1);
-    wire_expect(w, SHUF_OK, "");
+    return wire_lease(w, N, seed, own)->lease;
 }
 
 static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, uint64_t wrong)
@@ -98,7 +64,7 @@ static void lease_and_release(void **state)
     wire_send_release(w, two, 2, NULL, 0);
     assert_int_equal(wire_expect(w, SHUF_OK, "")->body_case, SHUF__REPLY__BODY_RELEASE);
     assert_int_equal(wire_status(&shared).leases, before + 1);
-    release(w, b);
+    wire_release(w, b, 0);
     wire_send_release(w, NULL, 0, NULL, 0); /* nothing is a thing to give back too */
     wire_expect(w, SHUF_OK, "");
     assert_int_equal(wire_status(&shared).leases, before);
@@ -119,9 +85,9 @@ static void wrong_leases(void **state)
     expect_no_such_lease(w, twice, 3, theirs);
     expect_no_such_lease(w, same, 2, mine);
     assert_int_equal(wire_status(&shared).leases, before); /* none was given back */
-    release(w, mine);
+    wire_release(w, mine, 0);
     expect_no_such_lease(w, &mine, 1, mine); /* not a second time */
-    release(other, theirs);
+    wire_release(other, theirs, 0);
     wire_check_alive(w);
     wire_close(w);
     wire_close(other);
@@ -154,7 +120,7 @@ static void give_back_with_the_next(void **state)
     struct wire *w = wire_greet(&shared);
     uint64_t id = lease_id(w, 4), unknown = UINT64_MAX, before = wire_status(&shared).leases;
     Shuf__Release back = SHUF__RELEASE__INIT;
-    Shuf__Permute permute = wire_permutation(N, own_transport());
+    Shuf__Permute permute = wire_permutation(N, own);
     permute.give_back = &back;
     back.n_lease = 1;
     back.lease = &unknown;
@@ -178,7 +144,7 @@ static void most_leases(void **state)
     struct harness h;
     wire_start(&h, backend, "leases = 3\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(N, own_transport());
+    Shuf__Permute permute = wire_permutation(N, own);
     uint64_t ids[3];
     for (uint64_t i = 0; i < 3; i++)
         ids[i] = lease_id(w, i);
@@ -186,10 +152,10 @@ static void most_leases(void **state)
     wire_send_permute(w, &permute); /* of another seed, so in a block that is new to it */
     wire_expect(w, SHUF_BUSY, "leases 3: the most that one connection may hold");
     assert_int_equal(wire_status(&h).computed, computed); /* and not for nothing */
-    release(w, ids[1]);
+    wire_release(w, ids[1], 0);
     wire_send_permute(w, &permute);
-    assert_true(
-        wire_expect(w, SHUF_OK, "")->permute->descriptor); /* the first time that it comes */
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_true(reply->permute->descriptor); /* which comes for the first time */
     wire_check_alive(w);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -199,7 +165,7 @@ static void empty_shard(void **state)
 {
     (void)state;
     Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute permute = wire_permutation(3, own_transport());
+    Shuf__Permute permute = wire_permutation(3, own);
     struct wire *w = wire_greet(&shared);
     shard.world = 4;
     shard.rank = 3;
@@ -212,105 +178,6 @@ static void empty_shard(void **state)
     assert_int_equal(reply->permute->lease + reply->permute->block + reply->bulk_bytes, 0);
     assert_int_equal(reply->permute->count, 0);
     wire_close(w);
-}
-
-/* ---- the descriptor ----------------------------------------------------------- */
-
-static void descriptor_comes_once(void **state)
-{
-    (void)state;
-    struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    const Shuf__PermuteReply *reply = lease(w, N, 5, own_transport());
-    uint64_t id = reply->lease, block = reply->block;
-    assert_true(reply->descriptor);
-    reply = lease(w, N, 5, own_transport());
-    assert_true(!reply->descriptor && reply->block == block);
-    release(w, reply->lease);
-    reply = lease(other, N, 5, own_transport()); /* which has not had it */
-    assert_true(reply->descriptor && reply->block == block);
-    release(w, id);
-    reply = lease(w, N, 5, own_transport()); /* nor is it told that the block is unmapped */
-    assert_true(!reply->descriptor && reply->block == block);
-    release_unmapped(w, reply->lease, block);
-    reply = lease(w, N, 5, own_transport());
-    assert_true(reply->descriptor && reply->block == block);
-    wire_close(w);
-    wire_close(other);
-}
-
-static void refuses_changes(int fd)
-{
-    assert_int_equal(write(fd, "x", 1), -1);
-    assert_int_equal(pwrite(fd, "x", 1, 0), -1);
-    assert_ptr_equal(mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
-    assert_int_equal(ftruncate(fd, 0), -1);
-    assert_int_equal(ftruncate(fd, (off_t)64 * UNIT), -1);
-    assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, UNIT), -1);
-    assert_int_equal(fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, UNIT), -1);
-    assert_int_equal(fallocate(fd, 0, 0, (off_t)64 * UNIT), -1);
-    void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, fd, 0);
-    assert_ptr_not_equal(view, MAP_FAILED);
-    assert_int_equal(madvise(view, UNIT, MADV_REMOVE), -1);
-    munmap(view, UNIT);
-}
-
-static int reopen(int fd, int flags)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, flags | O_CLOEXEC);
-}
-
-/* The owner of the file may have the mode that it likes, and gets no further. */
-static void refuses_reopening(int fd)
-{
-    fchmod(fd, 0666);
-    int again = reopen(fd, O_RDWR);
-    if (again < 0)
-        return;
-    refuses_changes(again);
-    assert_int_equal(fcntl(again, F_ADD_SEALS, F_SEAL_WRITE), -1);
-    close(again);
-    again = reopen(fd, O_RDWR | O_TRUNC);
-    assert_int_equal(again, -1);
-}
-
-static void try_as_nobody(int channel, void *context)
-{
-    (void)context;
-    struct wire *w = wire_greet(&shared);
-    lease(w, N, 6, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    int fd = wire_take_descriptor(w);
-    refuses_changes(fd);
-    void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, fd, 0);
-    assert_int_equal(mprotect(view, UNIT, PROT_READ | PROT_WRITE), -1);
-    assert_int_equal(fchmod(fd, 0666), -1);
-    assert_int_equal(reopen(fd, O_RDWR), -1);
-    child_say(channel, 0);
-    wire_close(w);
-}
-
-static void descriptor_is_sealed(void **state)
-{
-    (void)state;
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-    struct stat status;
-    struct wire *w = wire_greet(&shared);
-    uint64_t size = lease(w, N, 6, SHUF__TRANSPORT__TRANSPORT_MEMFD)->block_bytes;
-    int fd = wire_take_descriptor(w);
-    assert_int_equal(fstat(fd, &status), 0);
-    assert_int_equal(status.st_size, size);
-    assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
-    assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
-    refuses_changes(fd);
-    refuses_reopening(fd);
-    close(fd);
-    wire_close(w);
-    if (geteuid() != 0)
-        return;
-    struct child child = child_start_as(CHILD_NOBODY, try_as_nobody, NULL);
-    child_hear(child.channel);
-    child_join(&child);
 }
 
 /* ---- the list ----------------------------------------------------------------- */
@@ -345,7 +212,7 @@ static void entry_tells_all(void **state)
     (void)state;
     Shuf__Request request = SHUF__REQUEST__INIT;
     Shuf__Leases leases = SHUF__LEASES__INIT;
-    Shuf__Permute permute = wire_permutation(N, own_transport());
+    Shuf__Permute permute = wire_permutation(N, own);
     struct wire *w = wire_greet(&shared);
     permute.algorithm = (char *)"lcg";
     permute.epoch = 8;
@@ -363,7 +230,7 @@ static void entry_tells_all(void **state)
     assert_int_equal(entry->id, reply.lease);
     assert_int_equal(entry->pid, getpid());
     assert_int_equal(entry->uid, getuid());
-    assert_int_equal(entry->transport, own_transport());
+    assert_int_equal(entry->transport, own);
     assert_true(entry->ready && !entry->prefetch && entry->age_ms < HARNESS_WAIT_MS);
     assert_int_equal(entry->block, reply.block);
     assert_int_equal(entry->block_bytes, reply.block_bytes);
@@ -378,8 +245,8 @@ static void list_as_nobody(int channel, void *context)
     uint64_t all;
     struct wire *w = wire_greet(&shared);
     (void)context;
-    lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_int_equal(list(w, 11, &all), 2);
     assert_int_equal(all, 2); /* and of the others it is not told */
     child_say(channel, 0);
@@ -422,19 +289,16 @@ static void outlives_daemon(int signal)
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
-    const Shuf__PermuteReply *reply = lease(w, MANY, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    const Shuf__PermuteReply *reply = wire_lease(w, MANY, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     uint64_t bytes = reply->bytes, size = reply->block_bytes;
-    int fd = wire_take_descriptor(w);
-    const uint8_t *view = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-    assert_ptr_not_equal(view, MAP_FAILED);
-    close(fd);
+    const void *view = wire_map(w, size);
     void *copy = malloc(bytes);
     memcpy(copy, view, bytes);
     int status = harness_kill(&h, signal);
     assert_int_equal(status, signal == SIGKILL ? SIGKILL : 0);
     assert_memory_equal(view, copy, bytes);
     free(copy);
-    munmap((void *)(uintptr_t)view, size);
+    wire_unmap(view, size);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
@@ -470,12 +334,11 @@ static void taken_at_the_end(void **state)
     wire_close(running);
     const Shuf__PermuteReply *reply = wire_expect(waiting, SHUF_OK, "")->permute;
     assert_true(reply->lease && reply->descriptor);
-    void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, waiting->descriptor, 0);
-    assert_ptr_not_equal(view, MAP_FAILED);
+    const uint32_t *view = wire_map(waiting, UNIT);
     wire_expect_end(waiting);
     assert_int_equal(harness_kill(&h, 0), 0);
-    assert_int_not_equal(((const uint32_t *)view)[0], ((const uint32_t *)view)[1]);
-    munmap(view, UNIT);
+    assert_int_not_equal(view[0], view[1]);
+    wire_unmap(view, UNIT);
     wire_close(waiting);
     assert_true(harness_stop(&h));
 }
@@ -533,8 +396,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(give_back_with_the_next),
         cmocka_unit_test(most_leases),
         cmocka_unit_test(empty_shard),
-        cmocka_unit_test(descriptor_comes_once),
-        cmocka_unit_test(descriptor_is_sealed),
         cmocka_unit_test(entry_tells_all),
         cmocka_unit_test(thousand_leases),
         cmocka_unit_test(outlives_killed_daemon),
@@ -543,5 +404,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(end_with_their_process),
     };
     backend = harness_backend_or_skip(argc, argv);
+    own = wire_own_transport(backend);
     return cmocka_run_group_tests(tests, start_shared, stop_shared);
 }

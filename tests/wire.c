@@ -14,10 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+enum { BLOCK_UNIT = 2 << 20 };
 
 void wire_start(struct harness *h, const char *backend, const char *config)
 {
@@ -289,6 +292,45 @@ Shuf__Permute wire_endless(Shuf__Slice *slice)
     permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
     permute.slice = slice;
     return permute;
+}
+
+Shuf__Transport wire_own_transport(const char *backend)
+{
+    return strncmp(backend, "cuda", 4) == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
+                                            : SHUF__TRANSPORT__TRANSPORT_MEMFD;
+}
+
+const Shuf__PermuteReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
+                                     Shuf__Transport transport)
+{
+    Shuf__Permute permute = wire_permutation(n, transport);
+    permute.seed = seed;
+    wire_send_permute(w, &permute);
+    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    assert_int_equal(reply->transport, transport);
+    assert_int_not_equal(reply->lease, 0);
+    assert_int_not_equal(reply->block, 0);
+    assert_true(reply->block_bytes >= reply->bytes && reply->block_bytes % BLOCK_UNIT == 0);
+    return reply;
+}
+
+void wire_release(struct wire *w, uint64_t lease, uint64_t block)
+{
+    wire_send_release(w, &lease, 1, &block, block != 0);
+    wire_expect(w, SHUF_OK, "");
+}
+
+const void *wire_map(struct wire *w, uint64_t bytes)
+{
+    const void *view = mmap(NULL, bytes, PROT_READ, MAP_SHARED, w->descriptor, 0);
+    assert_ptr_not_equal(view, MAP_FAILED);
+    drop_descriptor(w);
+    return view;
+}
+
+void wire_unmap(const void *view, uint64_t bytes)
+{
+    assert_int_equal(munmap((void *)(uintptr_t)view, bytes), 0);
 }
 
 void wire_check_alive(struct wire *w)

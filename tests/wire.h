@@ -87,6 +87,23 @@ uint64_t wire_private_bytes(pid_t pid);
 /* Entries of /proc/PID/fd. */
 unsigned wire_descriptors(pid_t pid);
 
+/* ---- leases ---- */
+
+/* By which the backend leases the memory that it computes in. */
+Shuf__Transport wire_own_transport(const char *backend);
+
+/* Leases the permutation of n values for that seed. Valid until the next reply. */
+const Shuf__PermuteReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
+                                     Shuf__Transport transport);
+/* Gives one lease back; `block` 0: and says nothing of it being unmapped. */
+void wire_release(struct wire *w, uint64_t lease, uint64_t block);
+
+/* Maps the block whose descriptor came with the last reply, and closes that. */
+const void *wire_map(struct wire *w, uint64_t bytes);
+void wire_unmap(const void *view, uint64_t bytes);
+
+/* ---- requests ---- */
+
 /* "n values from seed 7, epoch 0", by the bytes or only a summary. */
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
 /* A job that ends only by being cancelled: one value of 2^62. */
