@@ -2,7 +2,8 @@
  *
  * permute on the CPU at n = 1e9: every instruction set on one thread, the best
  * on all, next to a plain scalar loop over the same inline cipher, which is what
- * one would write without the backend. Memory is touched before the clock runs.
+ * one would write without the backend; and a small job from call to return. Memory
+ * is touched before the clock runs.
  */
 #include "backend.h"
 #include "clock.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 3 };
+enum { SAMPLES = 3, SMALL_SAMPLES = 20000 };
 
 static const uint64_t n = 1000000000;
 
@@ -45,6 +46,35 @@ static void backend_row(struct report *report, const char *what, const char *spe
         ns[i] = (double)took;
     }
     report_add(report, what, n, n, "values", n * job.width, ns, SAMPLES);
+    backend->ops->free(backend, &block);
+    backend->ops->close(backend);
+}
+
+/* From call to return: what such a job costs a request. */
+static void small_row(struct report *report, const char *what, const char *spec)
+{
+    static double ns[SMALL_SAMPLES];
+    struct shuf__backend *backend;
+    struct shuf__block block;
+    struct shuf__error error;
+    struct shuf__job job = {
+        .n = 1000, .count = 1000, .stride = 1, .rows = 1, .seed = 7, .width = 4};
+    uint64_t took;
+    if (shuf__backend_open(spec, 0, &backend, &error)) {
+        printf("%-44s %s\n", what, error.text);
+        return;
+    }
+    if (backend->ops->alloc(backend, backend->ops->own, SHUF__BLOCK_UNIT, &block, &error))
+        die(error.text);
+    memset(block.memory, 1, block.bytes);
+    for (int i = 0; i < SMALL_SAMPLES; i++) {
+        double start = now_ns();
+        job.epoch++;
+        if (shuf__backend_permute(backend, &job, &block, &took, &error))
+            die(error.text);
+        ns[i] = now_ns() - start;
+    }
+    report_latency(report, what, job.n, ns, SMALL_SAMPLES);
     backend->ops->free(backend, &block);
     backend->ops->close(backend);
 }
@@ -83,5 +113,7 @@ int main(int argc, char **argv)
     memset(out, 1, n * sizeof *out);
     plain_loop(report, out);
     free(out);
+    small_row(report, "philox24, AVX-512, launch and wait", "cpu:avx512");
+    small_row(report, "philox24, AVX2, launch and wait", "cpu:avx2");
     return report_end(report);
 }

@@ -2,9 +2,11 @@
  *
  * permute on the GPU, device time, resident output: philox24 and lcg next to
  * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
- * ships) and to a plain memset of the same bytes, all in one run.
+ * ships) and to a plain memset of the same bytes, all in one run; and small jobs
+ * from call to return.
  */
 #include "backend.h"
+#include "clock.h"
 #include "report.h"
 
 #include <thrust/execution_policy.h>
@@ -19,6 +21,7 @@ namespace
 {
 
 constexpr int samples = 9;
+constexpr int small_samples = 20000;
 constexpr uint64_t unit = SHUF__BLOCK_UNIT;
 
 [[noreturn]] void die(const char *text)
@@ -38,9 +41,8 @@ struct Bench {
     shuf__backend *backend;
     cudaEvent_t start, stop;
 
-    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    static shuf__job job_of(shuf_algorithm algorithm, uint64_t n, uint64_t rows)
     {
-        shuf__error error;
         shuf__job job{};
         job.algorithm = algorithm;
         job.n = job.count = n;
@@ -48,12 +50,26 @@ struct Bench {
         job.stride = 1;
         job.seed = 7;
         job.width = n <= uint64_t{1} << 32 ? 4 : 8;
-        uint64_t bytes = rows * n * job.width;
+        return job;
+    }
+
+    shuf__block alloc(uint64_t bytes)
+    {
         shuf__block block;
-        double ns[samples];
+        shuf__error error;
         if (backend->ops->alloc(backend, backend->ops->own, (bytes + unit - 1) / unit * unit,
                                 &block, &error))
             die(error.text);
+        return block;
+    }
+
+    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    {
+        shuf__error error;
+        const shuf__job job = job_of(algorithm, n, rows);
+        const uint64_t bytes = rows * n * job.width;
+        shuf__block block = alloc(bytes);
+        double ns[samples];
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
             if (shuf__backend_permute(backend, &job, &block, &took, &error))
@@ -63,6 +79,26 @@ struct Bench {
         }
         backend->ops->free(backend, &block);
         report_add(out, what, n, rows * n, "values", bytes, ns, samples);
+    }
+
+    /* From call to return, by the host's clock: what such a job costs a request. */
+    void small(const char *what, shuf_algorithm algorithm, uint64_t n)
+    {
+        static double ns[small_samples];
+        shuf__error error;
+        shuf__job job = job_of(algorithm, n, 1);
+        shuf__block block = alloc(n * job.width);
+        for (int i = -1; i < small_samples; i++) {
+            uint64_t took;
+            const double begin = now_ns();
+            job.epoch++;
+            if (shuf__backend_permute(backend, &job, &block, &took, &error))
+                die(error.text);
+            if (i >= 0)
+                ns[i] = now_ns() - begin;
+        }
+        backend->ops->free(backend, &block);
+        report_latency(out, what, n, ns, small_samples);
     }
 
     template <typename Work> void device(const char *what, uint64_t n, uint64_t bytes, Work work)
@@ -121,14 +157,20 @@ int main(int argc, char **argv)
     report_fact(bench.out, "driver", driver);
     check(cudaEventCreate(&bench.start));
     check(cudaEventCreate(&bench.stop));
+    const uint64_t quick = bench.backend->ops->quick; /* up to here the backend records no events */
     for (uint64_t n : sizes) {
-        bench.permute("philox24", SHUF_ALGORITHM_PHILOX24, n);
-        bench.permute("lcg", SHUF_ALGORITHM_LCG, n);
+        bench.permute(n > quick ? "philox24" : "philox24 (host's clock)", SHUF_ALGORITHM_PHILOX24,
+                      n);
+        bench.permute(n > quick ? "lcg" : "lcg (host's clock)", SHUF_ALGORITHM_LCG, n);
         bench.peers(n);
     }
     bench.permute("philox24, u64", SHUF_ALGORITHM_PHILOX24, (uint64_t{1} << 32) + 1);
     bench.permute("philox24, 1000 epochs of 1e6", SHUF_ALGORITHM_PHILOX24, 1000000, 1000);
     bench.permute("philox24, 1e6 epochs of 100", SHUF_ALGORITHM_PHILOX24, 100, 1000000);
+    for (uint64_t n : {uint64_t{10}, uint64_t{1000}, quick}) {
+        bench.small("philox24, launch and wait", SHUF_ALGORITHM_PHILOX24, n);
+        bench.small("lcg, launch and wait", SHUF_ALGORITHM_LCG, n);
+    }
     bench.backend->ops->close(bench.backend);
     return report_end(bench.out);
 }
