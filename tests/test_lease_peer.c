@@ -583,8 +583,10 @@ static void leases_of_a_lost_daemon(void **state)
     leaser_check(shared, 0, 1);
     leaser_take(handle, 2, LEASER_SMALL, &shared); /* its old one is of nobody that there is */
     assert_int_equal(leaser_mappings(), 2);
+    leaser_take(handle, 1, LEASER_SMALL, &old); /* the new one's block, still known */
+    leaser_check(old, 1, 1);
     leaser_release(handle, &new);
-    leaser_finish(handle, "hello take+ take lost hello take+ take+ release-3");
+    leaser_finish(handle, "hello take+ take lost hello take+ take+ take release-3");
 }
 
 /* The loss is met by the release itself, or was met by a call before. */
