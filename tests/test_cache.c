@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results are computed once for all who ask, kept for those who ask again, given up
+ * for others' sake in the right order, and made ahead of time.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/golden.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    UNIT = 2 << 20,
+    BLOCK_N = UNIT / 4,   /* values that fill a block of one unit */
+    LARGE_N = BLOCK_N * 2 /* of two */
+};
+
+static const char *backend;
+static Shuf__Transport own; /* of the backend */
+
+/* A budget of four blocks. */
+static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
+
+/* Leases, and gives back at once: `shared` tells whether it was there. */
+static bool touch(struct wire *w, uint64_t n, uint64_t seed)
+{
+    const Shuf__PermuteReply *reply = wire_lease(w, n, seed, own);
+    bool was_there = reply->shared;
+    wire_release(w, reply->lease, reply->block);
+    return was_there;
+}
+
+static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_status status,
+                           const char *text)
+{
+    Shuf__Permute permute = wire_permutation(n, own);
+    permute.seed = seed;
+    wire_send_permute(w, &permute);
+    wire_expect(w, status, text);
+}
+
+/* ---- equal requests ------------------------------------------------------------ */
+
+static void equal_ones_share(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *a = wire_greet(&h), *b = wire_greet(&h);
+    Shuf__PermuteReply first = *wire_lease(a, 100000, 1, own);
+    Shuf__PermuteReply again = *wire_lease(b, 100000, 1, own);
+    Shuf__PermuteReply other = *wire_lease(b, 100000, 2, own);
+    assert_true(!first.shared && again.shared && !other.shared);
+    assert_true(again.block == first.block && again.lease != first.lease);
+    assert_int_not_equal(other.block, first.block);
+    Shuf__StatusReply s = wire_status(&h);
+    assert_true(s.computed == 2 && s.hits == 1 && s.joined == 0);
+    assert_true(s.blocks == 2 && s.leases == 3 && s.memory_used == 2 * UNIT && s.idle == 0);
+    wire_close(a);
+    wire_close(b);
+    assert_true(harness_stop(&h));
+}
+
+/* Everything that decides a value is in it. */
+static void unequal_ones_do_not(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice = SHUF__SLICE__INIT;
+    Shuf__Shard shard = SHUF__SHARD__INIT;
+    Shuf__Permute asks[10];
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *w = wire_greet(&h);
+    slice.count = 10;
+    slice.stride = 2;
+    shard.world = 10;
+    for (int i = 0; i < 10; i++)
+        asks[i] = wire_permutation(100, own);
+    asks[1].n = 101;
+    asks[2].seed = 8;
+    asks[3].epoch = 1;
+    asks[4].epochs = 2;
+    asks[5].algorithm = (char *)"lcg";
+    asks[6].dtype = SHUF__DTYPE__DTYPE_U64;
+    asks[7].view_case = SHUF__PERMUTE__VIEW_SLICE;
+    asks[7].slice = &slice;
+    asks[8].view_case = SHUF__PERMUTE__VIEW_SHARD;
+    asks[8].shard = &shard;
+    asks[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of asks[6] */
+    for (int i = 0; i < 10; i++) {
+        wire_send_permute(w, &asks[i]);
+        assert_int_equal(wire_expect(w, SHUF_OK, "")->permute->shared, i == 9);
+    }
+    assert_int_equal(wire_status(&h).computed, 9);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void summary_then_lease(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute summary = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
+    summary.fingerprint = true;
+    wire_send_permute(w, &summary);
+    uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->permute->fingerprint;
+    assert_true(touch(w, 100000, 7));
+    assert_int_equal(wire_status(&h).computed, 1);
+    wire_send_permute(w, &summary); /* which knows its fingerprint by now */
+    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    assert_true(reply->shared && reply->fingerprint == fingerprint && reply->n_head == 4);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static struct golden find_golden(uint64_t n)
+{
+    struct golden row;
+    FILE *table = golden_open("permute.txt");
+    while (golden_next(table, &row) && (row.n != n || row.seed != 7 || row.epoch != 0))
+        continue;
+    fclose(table);
+    assert_int_equal(row.n, n);
+    return row;
+}
+
+enum { EIGHT = 8, MANY = 16777217 }; /* which takes a CPU longer than eight processes need to ask */
+
+static void ask_for_many(int channel, void *context)
+{
+    struct harness *h = context;
+    struct golden row = find_golden(MANY);
+    Shuf__Permute permute = wire_permutation(MANY, own);
+    struct wire *w = wire_greet(h);
+    permute.algorithm = row.algorithm;
+    permute.fingerprint = true;
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_send_permute(w, &permute);
+    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    assert_int_equal(reply->fingerprint, row.fingerprint);
+    child_say(channel, reply->block);
+    child_hear(channel);
+    wire_close(w);
+}
+
+/* All ask while the engine is at other work, or, without `held`, as it comes. */
+static void eight_processes(bool held)
+{
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    struct child children[EIGHT];
+    uint64_t block = 0;
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *w = wire_greet(&h);
+    for (int i = 0; i < EIGHT; i++)
+        children[i] = child_start(ask_for_many, &h);
+    for (int i = 0; i < EIGHT; i++)
+        child_hear(children[i].channel);
+    if (held) {
+        wire_send_permute(w, &endless);
+        wire_await_queued(&h, 1);
+    }
+    for (int i = 0; i < EIGHT; i++)
+        child_say(children[i].channel, 0);
+    if (held)
+        WIRE_AWAIT(&h, s, s.joined == EIGHT - 1);
+    wire_close(w);
+    for (int i = 0; i < EIGHT; i++) {
+        uint64_t its = child_hear(children[i].channel);
+        assert_true(block == 0 || its == block);
+        block = its;
+    }
+    Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.computed, 1);
+    assert_int_equal(s.hits + s.joined, EIGHT - 1);
+    assert_int_equal(s.leases, EIGHT);
+    assert_int_equal(s.blocks, held ? 2 : 1); /* the endless one had its own */
+    for (int i = 0; i < EIGHT; i++) {
+        child_say(children[i].channel, 0);
+        child_join(&children[i]);
+    }
+    WIRE_AWAIT(&h, after, after.leases == 0 && after.idle == after.memory_used);
+    assert_true(harness_stop(&h));
+}
+
+static void eight_processes_at_once(void **state)
+{
+    (void)state;
+    eight_processes(false);
+}
+
+static void eight_processes_wait(void **state)
+{
+    (void)state;
+    eight_processes(true);
+}
+
+/* ---- those who leave ----------------------------------------------------------- */
+
+/* One that waits, behind `blocker`, together with another that leaves. */
+static void joined_is_served(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice), permute = wire_permutation(100000, own);
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *blocker = wire_greet(&h), *first = wire_greet(&h), *second = wire_greet(&h);
+    wire_send_permute(blocker, &endless);
+    wire_await_queued(&h, 1);
+    wire_send_permute(first, &permute);
+    wire_await_queued(&h, 2);
+    wire_send_permute(second, &permute);
+    WIRE_AWAIT(&h, s, s.joined == 1);
+    wire_close(first);
+    WIRE_AWAIT(&h, s, s.clients == 3);
+    assert_int_equal(wire_status(&h).queued, 2);
+    wire_close(blocker);
+    assert_true(wire_expect(second, SHUF_OK, "")->permute->shared);
+    wire_close(second);
+    assert_true(harness_stop(&h));
+}
+
+static void last_one_cancels(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *first = wire_greet(&h), *second = wire_greet(&h);
+    wire_send_permute(first, &endless);
+    wire_await_queued(&h, 1);
+    wire_send_permute(second, &endless);
+    WIRE_AWAIT(&h, s, s.joined == 1);
+    wire_close(first);
+    WIRE_AWAIT(&h, s, s.clients == 2);
+    usleep(50000); /* in which it would be cancelled */
+    assert_int_equal(wire_status(&h).queued, 1);
+    wire_close(second);
+    wire_await_queued(&h, 0);
+    assert_int_equal(wire_status(&h).computed, 0);
+    assert_true(harness_stop(&h));
+}
+
+/* ---- the budget ---------------------------------------------------------------- */
+
+static void least_recently_used_goes(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, backend, small);
+    struct wire *w = wire_greet(&h);
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        assert_false(touch(w, BLOCK_N, seed));
+    assert_true(touch(w, BLOCK_N, 1));  /* the most recent one now */
+    assert_false(touch(w, BLOCK_N, 5)); /* for which 2 went */
+    assert_int_equal(wire_status(&h).evicted, 1);
+    assert_true(touch(w, BLOCK_N, 1));
+    assert_true(touch(w, BLOCK_N, 3));
+    assert_true(touch(w, BLOCK_N, 4));
+    assert_false(touch(w, LARGE_N, 6)); /* for which 5 and 1 went */
+    assert_int_equal(wire_status(&h).evicted, 3);
+    assert_true(touch(w, BLOCK_N, 3));
+    assert_true(touch(w, BLOCK_N, 4));
+    assert_true(touch(w, LARGE_N, 6));
+    assert_int_equal(wire_status(&h).memory_used, 4 * UNIT);
+    assert_false(touch(w, BLOCK_N, 1));
+    assert_int_equal(wire_status(&h).evicted, 4);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void leased_ones_stay(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, backend, small);
+    struct wire *w = wire_greet(&h), *holder = wire_greet(&h);
+    uint64_t block = wire_lease(holder, BLOCK_N, 1, own)->block;
+    for (uint64_t seed = 2; seed <= 12; seed++) {
+        const Shuf__PermuteReply *reply = wire_lease(w, BLOCK_N, seed, own);
+        assert_int_not_equal(reply->block, block);
+        wire_release(w, reply->lease, reply->block);
+    }
+    const Shuf__PermuteReply *reply = wire_lease(w, BLOCK_N, 1, own);
+    assert_true(reply->shared && reply->block == block);
+    assert_true(wire_status(&h).memory_used <= 4 * UNIT);
+    wire_close(w);
+    wire_close(holder);
+    assert_true(harness_stop(&h));
+}
+
+static void over_the_budget(void **state)
+{
+    (void)state;
+    struct harness h;
+    uint64_t ids[4];
+    wire_start(&h, backend, small);
+    struct wire *w = wire_greet(&h), *holder = wire_greet(&h);
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY,
+                   "result in a block of 10485760 bytes: expected at most 8388608");
+    for (uint64_t i = 0; i < 4; i++)
+        ids[i] = wire_lease(holder, BLOCK_N, i, own)->lease;
+    expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
+                   "result in a block of 2097152 bytes: 8388608 of 8388608 of ");
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results; try again");
+    assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
+    wire_send_release(holder, ids, 1, NULL, 0);
+    wire_expect(holder, SHUF_OK, "");
+    assert_false(touch(w, BLOCK_N, 9)); /* in the holder's block, which it keeps mapped */
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "try again"); /* for which that cannot make room */
+    wire_close(holder);
+    WIRE_AWAIT(&h, s, s.leases == 0);
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* ---- time ---------------------------------------------------------------------- */
+
+static void nothing_is_kept(void **state)
+{
+    (void)state;
+    static const uint64_t head[] = {5, 9, 8, 0};
+    struct harness h;
+    wire_start(&h, backend, "cache_ms = 0\n");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute summary = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    for (int i = 0; i < 3; i++) {
+        wire_send_permute(w, &summary);
+        const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+        assert_memory_equal(reply->head, head, sizeof head); /* though the result is gone by now */
+        assert_false(touch(w, BLOCK_N, 1));
+        wire_check_alive(w);
+        WIRE_AWAIT(&h, s, s.memory_used == 0 && s.blocks == 0);
+    }
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void kept_for_a_while(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, backend, "cache_ms = 300\n");
+    struct wire *w = wire_greet(&h);
+    touch(w, BLOCK_N, 1);
+    assert_int_equal(wire_status(&h).idle, UNIT);
+    uint64_t leased = wire_lease(w, BLOCK_N, 2, own)->lease;
+    WIRE_AWAIT(&h, s, s.idle == 0 && s.memory_used == UNIT && s.blocks == 1);
+    assert_int_equal(wire_status(&h).evicted, 0); /* it went for nobody's sake */
+    assert_false(touch(w, BLOCK_N, 1));
+    wire_release(w, leased, 0);
+    wire_close(w);
+    WIRE_AWAIT(&h, s, s.idle == 0);
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_ones_share),     cmocka_unit_test(unequal_ones_do_not),
+        cmocka_unit_test(summary_then_lease),   cmocka_unit_test(eight_processes_at_once),
+        cmocka_unit_test(eight_processes_wait), cmocka_unit_test(joined_is_served),
+        cmocka_unit_test(last_one_cancels),     cmocka_unit_test(least_recently_used_goes),
+        cmocka_unit_test(leased_ones_stay),     cmocka_unit_test(over_the_budget),
+        cmocka_unit_test(nothing_is_kept),      cmocka_unit_test(kept_for_a_while),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    own = wire_own_transport(backend);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
