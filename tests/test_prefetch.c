@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results that are made ahead of time: asked for without waiting, there when they
+ * are leased, four to a connection, and gone with it.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { N = 100000, PREFETCHES = 4 };
+
+static const char *backend;
+static Shuf__Transport own; /* of the backend */
+
+static int start(void **state)
+{
+    static struct harness h;
+    *state = harness_start(&h, backend, NULL) ? &h : NULL;
+    return *state ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    return harness_stop(*state) ? 0 : -1;
+}
+
+static void prefetch(struct wire *w, Shuf__Permute *permute)
+{
+    permute->prefetch = true;
+    wire_send_permute(w, permute);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_int_equal(reply->permute->lease + reply->permute->block + reply->bulk_bytes, 0);
+    assert_int_equal(reply->permute->rows, 1);
+}
+
+static void prefetch_seed(struct wire *w, uint64_t seed)
+{
+    Shuf__Permute permute = wire_permutation(N, own);
+    permute.seed = seed;
+    prefetch(w, &permute);
+}
+
+static void block_engine(struct harness *h, struct wire *w)
+{
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    wire_send_permute(w, &endless);
+    wire_await_queued(h, 1);
+}
+
+/* The reply comes though the engine is at other work; who leases it then waits for it. */
+static void at_once_and_joined(void **state)
+{
+    struct harness *h = *state;
+    struct wire *blocker = wire_greet(h), *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(N, own);
+    block_engine(h, blocker);
+    prefetch_seed(w, 7);
+    Shuf__StatusReply s = wire_status(h);
+    assert_true(s.queued == 2 && s.leases == 1 && s.computed == 0);
+    wire_send_permute(w, &permute);
+    WIRE_AWAIT(h, now, now.joined == 1);
+    wire_close(blocker);
+    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    assert_true(reply->shared && reply->lease);
+    s = wire_status(h);
+    assert_true(s.computed == 1 && s.leases == 1); /* the prefetch's is over */
+    wire_close(w);
+}
+
+static void resident_afterwards(void **state)
+{
+    struct harness *h = *state;
+    struct wire *w = wire_greet(h), *other = wire_greet(h);
+    prefetch_seed(w, 1);
+    WIRE_AWAIT(h, s, s.computed == 1 && s.queued == 0);
+    assert_true(wire_lease(w, N, 1, own)->shared);
+    assert_true(wire_lease(other, N, 1, own)->shared);
+    Shuf__StatusReply s = wire_status(h);
+    assert_true(s.hits == 2 && s.joined == 0 && s.computed == 1 && s.leases == 2);
+    prefetch_seed(w, 1); /* what is there already is held too */
+    s = wire_status(h);
+    assert_true(s.hits == 3 && s.computed == 1 && s.leases == 3);
+    wire_close(w);
+    wire_close(other);
+    WIRE_AWAIT(h, end, end.leases == 0);
+}
+
+/* The leases that are prefetches, by seed. */
+static size_t list(struct wire *w, uint64_t *seeds, size_t room)
+{
+    size_t count = 0;
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    wire_send(w, &request);
+    const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
+    for (size_t i = 0; i < page->n_lease && count < room; i++)
+        if (page->lease[i]->prefetch)
+            seeds[count++] = page->lease[i]->seed;
+    return count;
+}
+
+static void oldest_goes(void **state)
+{
+    struct harness h;
+    uint64_t seeds[PREFETCHES + 1];
+    (void)state;
+    wire_start(&h, backend, "cache_ms = 0\n");
+    struct wire *w = wire_greet(&h), *other = wire_greet(&h);
+    prefetch_seed(other, 100); /* which counts for another */
+    for (uint64_t seed = 1; seed <= PREFETCHES + 2; seed++)
+        prefetch_seed(w, seed);
+    prefetch_seed(w, 6); /* again: it is no other */
+    assert_int_equal(list(other, seeds, 1), 1);
+    assert_int_equal(list(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
+    for (uint64_t i = 0; i < PREFETCHES; i++)
+        assert_int_equal(seeds[1 + i], 3 + i);
+    WIRE_AWAIT(&h, s, s.queued == 0 && s.blocks == PREFETCHES + 1); /* the others' are given back */
+    assert_int_equal(wire_status(&h).leases, PREFETCHES + 1);
+    wire_close(w);
+    WIRE_AWAIT(&h, s, s.leases == 1 && s.blocks == 1);
+    wire_close(other);
+    WIRE_AWAIT(&h, s, s.leases == 0 && s.memory_used == 0);
+    assert_true(harness_stop(&h));
+}
+
+static void ends_with_its_connection(void **state)
+{
+    struct harness *h = *state;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    struct wire *w = wire_greet(h);
+    prefetch(w, &endless);
+    wire_await_queued(h, 1);
+    prefetch_seed(w, 50);
+    wire_await_queued(h, 2);
+    wire_close(w);
+    WIRE_AWAIT(h, s, s.queued == 0 && s.leases == 0);
+    w = wire_greet(h);
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+static void prefetch_endless(int channel, void *context)
+{
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    struct wire *w = wire_greet(context);
+    prefetch(w, &endless);
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_close(w);
+}
+
+static void ends_with_its_process(void **state)
+{
+    struct harness *h = *state;
+    struct child child = child_start(prefetch_endless, h);
+    child_hear(child.channel);
+    wire_await_queued(h, 1);
+    child_kill(&child);
+    WIRE_AWAIT(h, s, s.queued == 0 && s.leases == 0);
+}
+
+/* What cannot be made is no failure of who asked ahead; the lease then tells. */
+static void beyond_the_budget(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, backend, "host_memory = 4Mi\ndevice_memory = 4Mi\n");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute large = wire_permutation(10000000, own);
+    prefetch(w, &large);
+    wire_await_queued(&h, 0);
+    large.prefetch = false;
+    wire_send_permute(w, &large);
+    wire_expect(w, SHUF_NO_MEMORY, "expected at most 4194304");
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(at_once_and_joined, start, stop),
+        cmocka_unit_test_setup_teardown(resident_afterwards, start, stop),
+        cmocka_unit_test(oldest_goes),
+        cmocka_unit_test_setup_teardown(ends_with_its_connection, start, stop),
+        cmocka_unit_test_setup_teardown(ends_with_its_process, start, stop),
+        cmocka_unit_test(beyond_the_budget),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    own = wire_own_transport(backend);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
