@@ -30,9 +30,17 @@ static void close_holder(struct shuf__holder *holder)
         free(holder);
 }
 
+static struct shuf__exposure **recent(struct shuf__holder *holder, uint64_t block)
+{
+    return &holder->recent[block % SHUF__RECENT];
+}
+
 static void remove_exposure(struct shuf__exposure *exposure)
 {
     struct shuf__holder *holder = exposure->holder;
+    struct shuf__exposure **seen = recent(holder, exposure->cell->id);
+    if (*seen == exposure)
+        *seen = NULL;
     LIST_REMOVE(exposure, of_holder);
     LIST_REMOVE(exposure, of_cell);
     if (!holder->session)
@@ -107,12 +115,14 @@ static struct shuf__holder *make_holder(struct shuf__session *session)
     return holder;
 }
 
-static struct shuf__exposure *find(const struct shuf__holder *holder, const struct shuf__cell *cell)
+static struct shuf__exposure *find(struct shuf__holder *holder, const struct shuf__cell *cell)
 {
-    struct shuf__exposure *exposure;
-    LIST_FOREACH(exposure, &cell->exposures, of_cell)
-    if (exposure->holder == holder)
+    struct shuf__exposure *exposure = *recent(holder, cell->id);
+    if (exposure && exposure->cell == cell)
         return exposure;
+    LIST_FOREACH (exposure, &cell->exposures, of_cell)
+        if (exposure->holder == holder)
+            return *recent(holder, cell->id) = exposure;
     return NULL;
 }
 
@@ -123,6 +133,7 @@ static bool expose(struct shuf__holder *holder, struct shuf__cell *cell)
         return false;
     exposure->holder = holder;
     exposure->cell = cell;
+    *recent(holder, cell->id) = exposure;
     LIST_INSERT_HEAD(&holder->exposures, exposure, of_holder);
     LIST_INSERT_HEAD(&cell->exposures, exposure, of_cell);
     return true;
@@ -151,11 +162,11 @@ void shuf__holder_unmapped(struct shuf__session *session, uint64_t block)
     struct shuf__exposure *exposure;
     if (!session->holder)
         return;
-    LIST_FOREACH(exposure, &session->holder->exposures, of_holder)
-    if (exposure->cell->id == block) {
-        end_exposure(exposure);
-        return;
-    }
+    LIST_FOREACH (exposure, &session->holder->exposures, of_holder)
+        if (exposure->cell->id == block) {
+            end_exposure(exposure);
+            return;
+        }
 }
 
 /* One that cannot be watched was given host memory only, whose blocks tell themselves. */
@@ -173,8 +184,8 @@ void shuf__holder_leave(struct shuf__session *session)
     }
     session->holder = NULL;
     holder->session = NULL;
-    LIST_FOREACH(exposure, &holder->exposures, of_holder)
-    exposure->cell->ghosts++;
+    LIST_FOREACH (exposure, &holder->exposures, of_holder)
+        exposure->cell->ghosts++;
 }
 
 void shuf__holder_forget(struct shuf__cell *cell)

@@ -22,11 +22,14 @@ struct shuf__exposure {
     LIST_ENTRY(shuf__exposure) of_holder, of_cell;
 };
 
+enum { SHUF__RECENT = 128 };
+
 struct shuf__holder {
     struct shuf__session *session; /* NULL once it has hung up */
     int pidfd;                     /* -1: the process cannot be watched */
     uv_poll_t poll;
     LIST_HEAD(, shuf__exposure) exposures;
+    struct shuf__exposure *recent[SHUF__RECENT]; /* by block id: found without a search */
 };
 
 /* The session's process is about to get the cell's block. *fresh: it does not have it already.

@@ -29,9 +29,9 @@ static void end_lease(struct shuf__lease *lease)
 static struct shuf__lease *find(const struct shuf__session *session, uint64_t id)
 {
     struct shuf__lease *lease;
-    LIST_FOREACH(lease, &session->leases, of_session)
-    if (lease->id == id)
-        return lease;
+    LIST_FOREACH (lease, &session->leases, of_session)
+        if (lease->id == id)
+            return lease;
     return NULL;
 }
 
@@ -39,9 +39,9 @@ static struct shuf__lease *find(const struct shuf__session *session, uint64_t id
 static void end_prefetch(struct shuf__session *session, const struct shuf__result *result)
 {
     struct shuf__lease *lease, *last = NULL;
-    LIST_FOREACH(lease, &session->leases, of_session)
-    if (lease->prefetch && (!result || lease->result == result))
-        last = lease;
+    LIST_FOREACH (lease, &session->leases, of_session)
+        if (lease->prefetch && (!result || lease->result == result))
+            last = lease;
     if (last)
         end_lease(last);
 }

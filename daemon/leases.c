@@ -45,8 +45,7 @@ void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *req
     Shuf__LeasesReply page = SHUF__LEASES_REPLY__INIT;
     Shuf__LeaseEntry entries[PAGE], *pointers[PAGE];
     const struct shuf__lease *lease;
-    TAILQ_FOREACH(lease, &server->leases.all, link)
-    {
+    TAILQ_FOREACH (lease, &server->leases.all, link) {
         if (lease->id <= request->leases->after || !may_see(session, lease))
             continue;
         if (page.n_lease == PAGE) {

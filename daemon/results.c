@@ -76,9 +76,9 @@ static struct shuf__idle *idle_list(const struct shuf__result *result)
 static struct shuf__shelf *find_shelf(const struct shuf__result *result, uint64_t size)
 {
     struct shuf__shelf *shelf;
-    LIST_FOREACH(shelf, &result->all->shelves, link)
-    if (shelf->uid == result->key.uid && shelf->kind == result->key.kind && shelf->size == size)
-        return shelf;
+    LIST_FOREACH (shelf, &result->all->shelves, link)
+        if (shelf->uid == result->key.uid && shelf->kind == result->key.kind && shelf->size == size)
+            return shelf;
     return NULL;
 }
 
@@ -167,9 +167,9 @@ static void on_trim(uv_timer_t *timer)
 static struct shuf__result *coldest_in(const struct shuf__shelf *shelf)
 {
     struct shuf__result *result;
-    TAILQ_FOREACH(result, &shelf->coldest, in_shelf)
-    if (result->cell->ghosts == 0)
-        return result;
+    TAILQ_FOREACH (result, &shelf->coldest, in_shelf)
+        if (result->cell->ghosts == 0)
+            return result;
     return NULL;
 }
 

@@ -52,6 +52,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->cells.look);
     close_handle(&server->results.trim);
     close_handle(&server->spin.idle);
+    close_handle(&server->send);
     for (int i = 0; i < SHUF__SIGNALS; i++)
         close_handle(&server->signals[i]);
 }
@@ -288,8 +289,16 @@ static void share_descriptors(struct shuf__server *server)
                   server->clients_limit);
 }
 
+static void on_prepare(uv_prepare_t *send)
+{
+    shuf__sessions_send(send->data);
+}
+
 static void init_handles(struct shuf__server *server)
 {
+    uv_prepare_init(&server->loop, &server->send);
+    uv_prepare_start(&server->send, on_prepare);
+    server->send.data = server;
     uv_timer_init(&server->loop, &server->accept_again);
     uv_timer_init(&server->loop, &server->deadline);
     server->accept.data = server->accept_again.data = server->deadline.data = server;
@@ -416,6 +425,7 @@ int shuf__server_run(const struct shuf__config *config, const struct shuf__log *
     server->results.keep_ms = config->cache_ms;
     TAILQ_INIT(&server->leases.all);
     LIST_INIT(&server->sessions);
+    TAILQ_INIT(&server->replying);
     int code = start(server);
     if (code != EX_OK)
         uv_walk(&server->loop, close_every_handle, NULL);

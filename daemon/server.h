@@ -40,6 +40,8 @@ struct shuf__server {
     struct shuf__leases leases;
     struct shuf__spin spin;
     LIST_HEAD(, shuf__session) sessions;
+    TAILQ_HEAD(, shuf__session) replying;
+    uv_prepare_t send; /* their replies, before the loop sleeps */
     uint64_t clients, clients_limit, served, start_ms;
     bool draining, forced, ended;
     int exit_code;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    TURN_FRAMES = 16, /* requests of one client handled before others have their turn */
+    TURN_REPLIES = 1024, /* sent before what else has come has its turn */
     LINGER_MS = 1000,
     LINGER_READS = 64, /* of the receive buffer's size, discarded while lingering */
 };
@@ -52,6 +52,13 @@ static void watch(struct shuf__session *session, int events)
     (void)result;
 }
 
+static void end_replies(struct shuf__session *session)
+{
+    if (session->replies)
+        TAILQ_REMOVE(&session->server->replying, session, reply_link);
+    session->replies = false;
+}
+
 static void drop_descriptor(struct shuf__session *session)
 {
     if (session->descriptor >= 0)
@@ -66,6 +73,7 @@ void shuf__session_close(struct shuf__session *session)
     session->state = SHUF__SESSION_CLOSED;
     if (session->ask)
         shuf__ask_drop(session->ask);
+    end_replies(session);
     shuf__leases_end(session);
     shuf__holder_leave(session);
     drop_descriptor(session);
@@ -202,7 +210,8 @@ static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
     session->reply_size = shuf__message_pack(&reply->base, session->reply, sizeof session->reply);
     assert(session->reply_size > 0); /* its strings are all bounded */
     session->state = SHUF__SESSION_SENDING;
-    flush(session);
+    session->replies = true;
+    TAILQ_INSERT_TAIL(&session->server->replying, session, reply_link);
 }
 
 static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
@@ -312,18 +321,27 @@ static bool handle_front(struct shuf__session *session)
     return true;
 }
 
-/* Handles what has been received until there is something to wait for. */
+/* Handles the next request, where one has been received whole. */
 static void advance(struct shuf__session *session)
 {
-    for (int frames = 0; session->state == SHUF__SESSION_READING; frames++) {
-        if (frames == TURN_FRAMES) {
+    if (session->state == SHUF__SESSION_READING && !handle_front(session))
+        await_rest(session);
+}
+
+/* All at the end of a turn, so that whoever waits for several of them is woken once. What has been
+ * sent makes room for the next request of those who did not wait for it. */
+void shuf__sessions_send(struct shuf__server *server)
+{
+    struct shuf__session *session;
+    for (int left = TURN_REPLIES; (session = TAILQ_FIRST(&server->replying)) != NULL; left--) {
+        end_replies(session);
+        session->holds++;
+        if (left > 0)
+            flush(session);
+        else
             watch(session, UV_WRITABLE | UV_DISCONNECT); /* at once, but in our turn */
-            return;
-        }
-        if (!handle_front(session)) {
-            await_rest(session);
-            return;
-        }
+        advance(session);
+        release(session);
     }
 }
 

@@ -52,6 +52,8 @@ struct shuf__session {
     int descriptor;              /* goes with the reply's first byte; -1: none */
 
     size_t begin, end; /* received and not yet handled */
+    bool replies;      /* among the server's, whose replies are sent next */
+    TAILQ_ENTRY(shuf__session) reply_link;
     size_t reply_sent, reply_size;
     struct shuf__bulk bulk;
     uint8_t reply[SHUF__REPLY_MAX];
@@ -63,6 +65,9 @@ void shuf__session_open(struct shuf__server *server, int fd);
 
 /* Ends it now: work is cancelled, nothing more is sent. */
 void shuf__session_close(struct shuf__session *session);
+
+/* Sends the replies that have been made since the last time; before the loop sleeps. */
+void shuf__sessions_send(struct shuf__server *server);
 
 /* The daemon drains: closes it unless an answer is under way, which will be its last. */
 void shuf__session_drain(struct shuf__session *session);

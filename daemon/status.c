@@ -43,14 +43,12 @@ static void count(const struct shuf__server *server, struct usage *usage)
 {
     const struct shuf__cell *cell;
     const struct shuf__session *session;
-    LIST_FOREACH(cell, &server->cells.list, link)
-    {
+    LIST_FOREACH (cell, &server->cells.list, link) {
         Shuf__User *user = user_of(usage, cell->uid);
         user->blocks++;
         user->bytes += cell->bytes;
     }
-    LIST_FOREACH(session, &server->sessions, link)
-    {
+    LIST_FOREACH (session, &server->sessions, link) {
         Shuf__User *user = user_of(usage, session->peer.uid);
         user->clients++;
         user->leases += session->leased + session->prefetches;
