@@ -142,9 +142,9 @@ void shuf__mappings_close(struct shuf__mappings *mappings)
 static struct shuf__mapping *find(const struct shuf__mappings *mappings, uint64_t block)
 {
     struct shuf__mapping *m;
-    LIST_FOREACH(m, &mappings->buckets[block % SHUF__MAPPING_BUCKETS], bucket)
-    if (m->block == block)
-        break;
+    LIST_FOREACH (m, &mappings->buckets[block % SHUF__MAPPING_BUCKETS], bucket)
+        if (m->block == block)
+            break;
     return m;
 }
 
