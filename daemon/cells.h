@@ -25,7 +25,7 @@ struct shuf__cell {
     enum shuf__memory kind;
     bool lingering; /* dropped, and still mapped by somebody */
     LIST_HEAD(, shuf__exposure) exposures;
-    unsigned ghosts; /* of these: processes that no longer have a connection, and cannot be told
+    unsigned ghosts; /* processes that may have it without a connection, so that they cannot be told
                         that the block is another result's now */
     LIST_ENTRY(shuf__cell) link, lingering_link;
     struct shuf__task release;

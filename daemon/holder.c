@@ -169,15 +169,25 @@ void shuf__holder_unmapped(struct shuf__session *session, uint64_t block)
         }
 }
 
-/* One that cannot be watched was given host memory only, whose blocks tell themselves. */
+void shuf__holder_unmapped_all(struct shuf__session *session)
+{
+    struct shuf__exposure *exposure;
+    while (session->holder && (exposure = LIST_FIRST(&session->holder->exposures)) != NULL)
+        end_exposure(exposure);
+}
+
+/* One that cannot be watched was given host memory only, whose blocks tell themselves when they are
+ * free. Until then it is not known whether it still reads. */
 void shuf__holder_leave(struct shuf__session *session)
 {
     struct shuf__holder *holder = session->holder;
     struct shuf__exposure *exposure;
     if (!holder)
         return;
-    while (holder->pidfd < 0 && (exposure = LIST_FIRST(&holder->exposures)) != NULL)
+    while (holder->pidfd < 0 && (exposure = LIST_FIRST(&holder->exposures)) != NULL) {
+        exposure->cell->ghosts++; /* for good */
         end_exposure(exposure);
+    }
     if (LIST_EMPTY(&holder->exposures)) {
         close_holder(holder);
         return;

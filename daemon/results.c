@@ -163,20 +163,25 @@ static void on_trim(uv_timer_t *timer)
 
 /* ---- cells ---- */
 
-/* A block that was given to a process which cannot be told is not written to again. */
-static struct shuf__result *coldest_in(const struct shuf__shelf *shelf)
-{
-    struct shuf__result *result;
-    TAILQ_FOREACH (result, &shelf->coldest, in_shelf)
-        if (result->cell->ghosts == 0)
-            return result;
-    return NULL;
-}
-
 static bool is_full(const struct shuf__shelf *shelf)
 {
     uint64_t keep = keep_bytes / shelf->size;
     return shelf->count > KEEP_MOST || shelf->count > (keep < 1 ? 1 : keep);
+}
+
+/* A block that was given to a process which cannot be told is not written to again: what is too
+ * many of these goes, or there would be no end to them. */
+static struct shuf__result *coldest_in(struct shuf__shelf *shelf)
+{
+    struct shuf__result *next, *result = TAILQ_FIRST(&shelf->coldest);
+    for (; result && result->cell->ghosts > 0; result = next) {
+        next = TAILQ_NEXT(result, in_shelf);
+        if (!is_full(shelf)) /* and so the shelf stays, too */
+            continue;
+        result->all->evicted += result->ready;
+        give_up(result);
+    }
+    return result;
 }
 
 static void take_over(struct shuf__result *result, struct shuf__result *old)

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that somebody may still have mapped: charged for as long as that is so, back
+ * with the system soon after, and never written to under one who cannot be told.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { UNIT = 2 << 20, N = 100000, BYTES = 4 * N };
+
+#define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
+
+static const char *backend;
+static Shuf__Transport own; /* of the backend */
+
+static int start(void **state)
+{
+    static struct harness h;
+    wire_start(&h, backend, "cache_ms = 0\n");
+    *state = &h;
+    return 0;
+}
+
+static int start_cached(void **state)
+{
+    static struct harness h;
+    *state = harness_start(&h, backend, NULL) ? &h : NULL;
+    return *state ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    return harness_stop(*state) ? 0 : -1;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- charged until proven unmapped ---------------------------------------------- */
+
+static void expect_charged(const struct harness *h)
+{
+    usleep(100000); /* in which the daemon looks at it several times */
+    Shuf__StatusReply s = wire_status(h);
+    assert_true(s.leases == 0 && s.lingering == 1 && s.blocks == 1);
+    assert_int_equal(s.host_used, UNIT);
+}
+
+/* Often enough within 100 ms: a busy machine may be late once. */
+static void expect_back(const struct harness *h, unsigned *late)
+{
+    uint64_t began = now_ms();
+    WIRE_AWAIT(h, s, s.host_used == 0 && s.memory_used == 0 && s.blocks == 0 && s.lingering == 0);
+    *late += now_ms() - began > (WIRE_SANITIZED ? 2000 : 100);
+}
+
+enum { ROUNDS = 4 };
+
+/* Leases and gives back without a word of what it still has. */
+static const void *keep_mapped(const struct harness *h)
+{
+    struct wire *w = wire_greet(h);
+    uint64_t id = wire_lease(w, N, 7, HOST)->lease;
+    const void *view = wire_map(w, UNIT);
+    wire_release(w, id, 0);
+    wire_close(w);
+    return view;
+}
+
+static void mapped_by_a_client(void **state)
+{
+    unsigned late = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        const void *view = keep_mapped(*state);
+        expect_charged(*state);
+        wire_unmap(view, UNIT); /* which the daemon is not told */
+        expect_back(*state, &late);
+    }
+    assert_true(late <= ROUNDS / 2);
+}
+
+static void open_in_a_client(void **state)
+{
+    unsigned late = 0;
+    struct wire *w = wire_greet(*state);
+    for (int i = 0; i < ROUNDS; i++) {
+        const Shuf__PermuteReply *reply = wire_lease(w, N, 7, HOST);
+        uint64_t id = reply->lease, block = reply->block;
+        int fd = wire_take_descriptor(w);
+        wire_release(w, id, block); /* which is a lie */
+        expect_charged(*state);
+        close(fd);
+        expect_back(*state, &late);
+    }
+    wire_close(w);
+    assert_true(late <= ROUNDS / 2);
+}
+
+static void keep_until_told(int channel, void *context)
+{
+    keep_mapped(context);
+    pid_t heir = fork();
+    if (heir == 0) {
+        child_say(channel, (uint64_t)getpid());
+        pause();
+        _exit(0);
+    }
+    pause();
+}
+
+static void mapped_by_a_forked_child(void **state)
+{
+    unsigned late = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct child child = child_start(keep_until_told, *state);
+        pid_t heir = (pid_t)child_hear(child.channel);
+        expect_charged(*state);
+        child_kill(&child);
+        expect_charged(*state);
+        kill(heir, SIGKILL);
+        expect_back(*state, &late);
+    }
+    assert_true(late <= ROUNDS / 2);
+}
+
+static void lease_own(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    uint64_t id = wire_lease(w, N, 7, own)->lease;
+    wire_take_descriptor(w); /* and keeps it */
+    wire_lease(w, N, 8, own);
+    wire_release(w, id, 0);
+    child_say(channel, 0);
+    pause();
+}
+
+/* Whatever the memory is, a death gives it back: the kernel has closed everything. */
+static void had_by_one_who_dies(void **state)
+{
+    unsigned late = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct child child = child_start(lease_own, *state);
+        child_hear(child.channel);
+        WIRE_AWAIT((struct harness *)*state, s, s.blocks == 2 && s.leases == 1);
+        assert_int_equal(wire_status(*state).lingering, 1);
+        child_kill(&child);
+        expect_back(*state, &late);
+    }
+    assert_true(late <= ROUNDS / 2);
+}
+
+/* Of device memory it proves nothing that a client has hung up. */
+static void had_by_one_who_hangs_up(void **state)
+{
+    struct wire *w = wire_greet(*state);
+    bool host = own == HOST;
+    const Shuf__PermuteReply *reply = wire_lease(w, N, 7, own);
+    uint64_t id = reply->lease, block = reply->block;
+    wire_release(w, id, block); /* the word of one who is there counts */
+    WIRE_AWAIT((struct harness *)*state, s, s.blocks == 0);
+    wire_lease(w, N, 8, own);
+    wire_close(w);
+    WIRE_AWAIT((struct harness *)*state, s, s.leases == 0 && s.blocks == s.lingering);
+    usleep(100000);
+    assert_int_equal(wire_status(*state).blocks, host ? 0 : 1);
+}
+
+/* ---- never written to under a stranger ------------------------------------------ */
+
+/* More results of one size than are kept; none of them in that block. */
+static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport transport)
+{
+    struct wire *w = wire_greet(h);
+    for (uint64_t seed = 1000; seed < 1100; seed++) {
+        const Shuf__PermuteReply *reply = wire_lease(w, N, seed, transport);
+        assert_int_not_equal(reply->block, block);
+        wire_release(w, reply->lease, reply->block);
+    }
+    wire_close(w);
+}
+
+static void stale_view_stays(const struct harness *h)
+{
+    struct wire *w = wire_greet(h);
+    const Shuf__PermuteReply *reply = wire_lease(w, N, 7, HOST);
+    uint64_t block = reply->block, id = reply->lease;
+    void *copy = malloc(BYTES);
+    const void *view = wire_map(w, UNIT);
+    memcpy(copy, view, BYTES);
+    wire_release(w, id, 0);
+    wire_close(w);
+    WIRE_AWAIT(h, s, s.clients == 1);
+    fill_others(h, block, HOST);
+    assert_memory_equal(view, copy, BYTES);
+    wire_unmap(view, UNIT);
+    free(copy);
+}
+
+static void view_of_one_who_hung_up(void **state)
+{
+    stale_view_stays(*state);
+}
+
+/* The daemon has a PID namespace of its own, from which this process is not seen. */
+static void serve_a_stranger(int channel, void *context)
+{
+    struct harness h;
+    Shuf__Permute permute = wire_permutation(N, own);
+    (void)channel;
+    (void)context;
+    assert_int_equal(unshare(CLONE_NEWPID), 0); /* of the children from here on */
+    assert_true(harness_start(&h, backend, NULL));
+    stale_view_stays(&h);
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    if (own == HOST)
+        wire_expect(w, SHUF_OK, "");
+    else
+        wire_expect(w, SHUF_DENIED, "in a PID namespace that the daemon does not see");
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void view_of_one_who_is_not_seen(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct child child = child_start(serve_a_stranger, NULL);
+    child_join(&child);
+}
+
+/* A process that comes and goes without a word costs no more than is kept for anybody. */
+static void reconnecting(void **state)
+{
+    const struct harness *h = *state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct wire *w = wire_greet(h);
+        wire_lease(w, 1000, seed, HOST);
+        wire_close(w);
+    }
+    WIRE_AWAIT(h, s, s.leases == 0 && s.lingering == 0);
+    uint64_t blocks = wire_status(h).blocks;
+    if (blocks > 70)
+        fail_msg("%d blocks, expected about the 64 that are kept of a size", (int)blocks);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(mapped_by_a_client, start, stop),
+        cmocka_unit_test_setup_teardown(open_in_a_client, start, stop),
+        cmocka_unit_test_setup_teardown(mapped_by_a_forked_child, start, stop),
+        cmocka_unit_test_setup_teardown(had_by_one_who_dies, start, stop),
+        cmocka_unit_test_setup_teardown(had_by_one_who_hangs_up, start, stop),
+        cmocka_unit_test_setup_teardown(view_of_one_who_hung_up, start_cached, stop),
+        cmocka_unit_test(view_of_one_who_is_not_seen),
+        cmocka_unit_test_setup_teardown(reconnecting, start_cached, stop),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    own = wire_own_transport(backend);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
