@@ -30,9 +30,12 @@ void shuf_close(shuf *handle)
 {
     if (!handle)
         return;
-    shuf__connection_close(&handle->connection); /* to the daemon the end of its leases */
+    bool device = handle->mappings.gpus != NULL;
     shuf__leases_end(handle);
     shuf__mappings_close(&handle->mappings);
+    if (device)
+        shuf__leases_farewell(handle);
+    shuf__connection_close(&handle->connection);
     free(handle);
 }
 

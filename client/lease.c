@@ -108,6 +108,16 @@ void shuf__leases_end(shuf *handle)
     }
 }
 
+void shuf__leases_farewell(shuf *handle)
+{
+    struct farewell all;
+    struct shuf__error unwanted;
+    all.release = (Shuf__Release)SHUF__RELEASE__INIT;
+    all.release.everything = true;
+    if (handle->connection.fd >= 0)
+        tell(handle, &all, &unwanted);
+}
+
 /* ---- Its beginning ----------------------------------------------------------- */
 
 struct taking {

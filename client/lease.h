@@ -23,7 +23,11 @@ struct shuf__lease {
 
 LIST_HEAD(shuf__leases, shuf__lease);
 
-/* Ends all that are out, on the closed connection. */
+/* Ends all that are out, without a word to the daemon. */
 void shuf__leases_end(shuf *handle);
+
+/* Tells the daemon that all are given back and nothing is mapped any more: of device memory it
+ * would otherwise know only when this process ends. */
+void shuf__leases_farewell(shuf *handle);
 
 #endif

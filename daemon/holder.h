@@ -41,6 +41,9 @@ shuf_status shuf__holder_expose(struct shuf__session *session, struct shuf__cell
 /* The session says that it no longer has that block mapped. */
 void shuf__holder_unmapped(struct shuf__session *session, uint64_t block);
 
+/* The session says so of all that it was given. */
+void shuf__holder_unmapped_all(struct shuf__session *session);
+
 /* The session ends; its process may live on. */
 void shuf__holder_leave(struct shuf__session *session);
 

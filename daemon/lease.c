@@ -46,6 +46,12 @@ static void end_prefetch(struct shuf__session *session, const struct shuf__resul
         end_lease(last);
 }
 
+void shuf__lease_end_prefetch(struct shuf__session *session, const struct shuf__result *result)
+{
+    if (session->prefetches > 0)
+        end_prefetch(session, result);
+}
+
 static void make_way(struct shuf__session *session, const struct shuf__result *result,
                      bool prefetch)
 {
@@ -123,6 +129,10 @@ shuf_status shuf__lease_give_back(struct shuf__session *session, const Shuf__Rel
         end_lease(find(session, release->lease[i]));
     for (size_t i = 0; i < release->n_unmapped; i++)
         shuf__holder_unmapped(session, release->unmapped[i]);
+    if (release->everything) {
+        shuf__leases_end(session);
+        shuf__holder_unmapped_all(session);
+    }
     return SHUF_OK;
 }
 

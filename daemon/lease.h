@@ -52,6 +52,9 @@ shuf_status shuf__lease_take(struct shuf__session *session, struct shuf__result 
 shuf_status shuf__lease_give_back(struct shuf__session *session, const Shuf__Release *release,
                                   struct shuf__error *error);
 
+/* The session has the result in another way than by a lease: if it was prefetched, that is over. */
+void shuf__lease_end_prefetch(struct shuf__session *session, const struct shuf__result *result);
+
 /* The session ends. */
 void shuf__leases_end(struct shuf__session *session);
 

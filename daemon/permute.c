@@ -215,6 +215,8 @@ static void reply_result(struct shuf__ask *ask, const uint8_t *event)
     ask->session->server->served++;
     log_reply(ask, summary.device_ns);
     bool bulk = ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    if (bulk)
+        shuf__lease_end_prefetch(ask->session, result);
     if (ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         shuf__compute_unref(result);
     shuf__session_reply(ask->session, &reply, bulk ? result : NULL, fd);

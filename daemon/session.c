@@ -182,6 +182,7 @@ static void fail_bulk(struct shuf__session *session)
 /* Sends a turn's worth, then leaves the loop to others. */
 static void flush(struct shuf__session *session)
 {
+    end_replies(session);
     const uint8_t *chunk = NULL;
     size_t size;
     enum shuf__bulk_state state = shuf__bulk_next(&session->bulk, &chunk, &size);
@@ -334,12 +335,13 @@ void shuf__sessions_send(struct shuf__server *server)
 {
     struct shuf__session *session;
     for (int left = TURN_REPLIES; (session = TAILQ_FIRST(&server->replying)) != NULL; left--) {
-        end_replies(session);
         session->holds++;
-        if (left > 0)
+        if (left > 0) {
             flush(session);
-        else
-            watch(session, UV_WRITABLE | UV_DISCONNECT); /* at once, but in our turn */
+        } else { /* at once, but in our turn */
+            end_replies(session);
+            watch(session, UV_WRITABLE | UV_DISCONNECT);
+        }
         advance(session);
         release(session);
     }

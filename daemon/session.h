@@ -43,6 +43,7 @@ struct shuf__session {
     unsigned holds;      /* handles not yet closed, fetches not yet done */
     enum shuf__session_state state;
     bool greeted;
+    bool same_namespace;   /* as the daemon's, of PIDs; once that is known */
     bool last;             /* the reply on its way is the last */
     uint64_t id;           /* of the request at hand */
     struct shuf__ask *ask; /* what waits for its result, or NULL */

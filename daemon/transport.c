@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef shuf_status check(const struct shuf__session *session, struct shuf__error *error);
+typedef shuf_status check(struct shuf__session *session, struct shuf__error *error);
 
 static check check_watchable, check_same_user;
 
@@ -40,7 +40,7 @@ const char *shuf__transport_name(Shuf__Transport transport)
 }
 
 /* When a process's device memory is no longer in use is told by its end alone. */
-static shuf_status check_watchable(const struct shuf__session *session, struct shuf__error *error)
+static shuf_status check_watchable(struct shuf__session *session, struct shuf__error *error)
 {
     if (session->peer.pid > 0)
         return SHUF_OK;
@@ -60,11 +60,18 @@ static bool read_namespace(pid_t pid, char *name, size_t size)
     return true;
 }
 
-/* The driver finds an exporter by its PID and trusts whoever knows the handle, so it is open to
- * those alone who could write to the daemon's memory anyway. */
-static shuf_status check_same_user(const struct shuf__session *session, struct shuf__error *error)
+static bool shares_namespace(const struct shuf__session *session)
 {
     char own[64], its[64];
+    return read_namespace(getpid(), own, sizeof own) &&
+           read_namespace(session->peer.pid, its, sizeof its) && strcmp(own, its) == 0;
+}
+
+/* The driver finds an exporter by its PID and trusts whoever knows the handle, so it is open to
+ * those alone who could write to the daemon's memory anyway. A process never leaves its namespace,
+ * so it is looked at once. */
+static shuf_status check_same_user(struct shuf__session *session, struct shuf__error *error)
+{
     if (session->peer.uid != geteuid())
         return shuf__fail(error, SHUF_DENIED,
                           "transport cuda-ipc: uid %ld, expected the daemon's own, %ld (cuda-fd "
@@ -72,12 +79,12 @@ static shuf_status check_same_user(const struct shuf__session *session, struct s
                           (long)session->peer.uid, (long)geteuid());
     if (check_watchable(session, error))
         return error->status;
-    if (!read_namespace(getpid(), own, sizeof own) ||
-        !read_namespace(session->peer.pid, its, sizeof its) || strcmp(own, its) != 0)
-        return shuf__fail(error, SHUF_DENIED,
-                          "transport cuda-ipc: this process is in another PID namespace, expected "
-                          "the daemon's own (cuda-fd crosses namespaces)");
-    return SHUF_OK;
+    session->same_namespace = session->same_namespace || shares_namespace(session);
+    if (session->same_namespace)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_DENIED,
+                      "transport cuda-ipc: this process is in another PID namespace, expected "
+                      "the daemon's own (cuda-fd crosses namespaces)");
 }
 
 static bool accepts(const Shuf__Permute *request, Shuf__Transport transport)
@@ -112,10 +119,9 @@ static shuf_status none_of_them(const struct shuf__backend *backend, const Shuf_
                       *asked ? asked : "(unknown)", backend->ops->name, has);
 }
 
-shuf_status shuf__transport_pick(const struct shuf__session *session,
-                                 const struct shuf__backend *backend, const Shuf__Permute *request,
-                                 Shuf__Transport *transport, enum shuf__memory *kind,
-                                 struct shuf__error *error)
+shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
+                                 const Shuf__Permute *request, Shuf__Transport *transport,
+                                 enum shuf__memory *kind, struct shuf__error *error)
 {
     bool refused = false;
     *transport = SHUF__TRANSPORT__TRANSPORT_NONE;
