@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases by libshuf on every transport that the backend has: the golden table, every
+ * view and type value by value, and that the values stay when the daemon goes.
+ */
+#include "harness.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/golden.h"
+#include "support/random.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *backend;
+static struct harness shared;
+
+static int start_shared(void **state)
+{
+    (void)state;
+    return harness_start(&shared, backend, NULL) ? 0 : -1;
+}
+
+static int stop_shared(void **state)
+{
+    (void)state;
+    return harness_stop(&shared) ? 0 : -1;
+}
+
+static shuf *open_handle(const struct harness *h)
+{
+    shuf *handle;
+    if (shuf_connect(&handle, h->socket) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    return handle;
+}
+
+/* Those that the backend has come first. */
+static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
+
+static int transport_count(void)
+{
+    return strncmp(backend, "cuda", 4) == 0 ? 4 : 2;
+}
+
+static bool is_host(shuf_transport transport)
+{
+    return transport == SHUF_INLINE || transport == SHUF_MEMFD;
+}
+
+static void take(shuf *handle, const shuf_permutation *what, shuf_transport transport,
+                 shuf_lease **lease)
+{
+    const shuf_lease_options options = {.transports = 1u << transport};
+    if (shuf_lease_take(handle, what, &options, lease) != SHUF_OK)
+        fail_msg("%s: %s", shuf_transport_name(transport), shuf_message(handle));
+    assert_int_equal((*lease)->transport, transport);
+    assert_int_equal((*lease)->device_id[0] == '\0', is_host(transport));
+    assert_int_equal((*lease)->id == 0, transport == SHUF_INLINE);
+}
+
+static uint64_t read_value(shuf *handle, const shuf_lease *lease, uint64_t index)
+{
+    uint64_t value = 0;
+    unsigned width = lease->result.shape.width;
+    assert_int_equal(shuf_lease_read(handle, lease, index * width, width, &value), SHUF_OK);
+    if (lease->device_id[0] == '\0')
+        assert_int_equal(expected_read(lease->data, width, index), value);
+    return value; /* the low bytes of it */
+}
+
+/* ---- right values ------------------------------------------------------------- */
+
+static void check_row(shuf *handle, const struct golden *row, const shuf_lease *lease)
+{
+    assert_int_equal(lease->result.fingerprint, row->fingerprint);
+    assert_int_equal(lease->result.shape.count, row->n);
+    for (unsigned i = 0; i < row->count; i++)
+        assert_int_equal(read_value(handle, lease, golden_position(row, i)), row->values[i]);
+}
+
+/* From one row to the next in one round trip, as a training loop would. */
+static void golden_table(void **state)
+{
+    (void)state;
+    int rows = 0;
+    struct golden row;
+    shuf *handle = open_handle(&shared);
+    FILE *table = golden_open("permute.txt");
+    shuf_lease *leases[4] = {NULL};
+    for (; golden_next(table, &row); rows++) {
+        const shuf_permutation what = {.algorithm = row.algorithm,
+                                       .n = row.n,
+                                       .seed = row.seed,
+                                       .epoch = row.epoch,
+                                       .fingerprint = true};
+        for (int i = 0; i < transport_count(); i++) {
+            take(handle, &what, transports[i], &leases[i]);
+            check_row(handle, &row, leases[i]);
+        }
+    }
+    for (int i = 0; i < transport_count(); i++)
+        assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+    assert_true(rows > 100);
+    fclose(table);
+    shuf_close(handle);
+}
+
+static shuf_permutation random_request(void)
+{
+    shuf_permutation what = {
+        .algorithm = random_below(2) ? "philox24" : "lcg",
+        .n = random_size(300000),
+        .seed = random_u64(),
+        .epoch = random_u64(),
+        .epochs = random_below(4),
+        .view = (shuf_view)random_below(3),
+        .dtype = (shuf_dtype)random_below(4),
+    };
+    if (what.view == SHUF_VIEW_SLICE) {
+        what.offset = random_below(what.n);
+        what.stride = random_size(what.n);
+        what.count = random_size((what.n - 1 - what.offset) / what.stride + 1);
+    } else if (what.view == SHUF_VIEW_SHARD) {
+        what.world = random_size(what.n * 2);
+        what.rank = random_below(what.world);
+        what.drop_last = random_below(2);
+    }
+    return what;
+}
+
+static void check_all(shuf *handle, const shuf_lease *lease, const uint64_t *values, uint64_t count)
+{
+    const shuf_shape *shape = &lease->result.shape;
+    void *copy = malloc(shape->bytes + 1);
+    assert_int_equal(shape->rows * shape->count, count);
+    assert_int_equal(shape->bytes, count * shape->width);
+    assert_int_equal(shuf_lease_read(handle, lease, 0, shape->bytes, copy), SHUF_OK);
+    assert_true(expected_equal(values, copy, shape->width, count));
+    if (is_host(lease->transport) && count > 0)
+        assert_memory_equal(lease->data, copy, shape->bytes);
+    assert_int_equal(shuf_lease_read(handle, lease, 0, shape->bytes + 1, copy), SHUF_INVALID);
+    free(copy);
+}
+
+static void views_and_types(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(&shared);
+    shuf_lease *lease = NULL;
+    random_start("views_and_types");
+    for (int i = 0; i < 60; i++) {
+        uint64_t count;
+        const shuf_permutation what = random_request();
+        uint64_t *values = expected_values(&what, &count);
+        for (int t = 0; t < transport_count(); t++) {
+            if (count > 0) {
+                take(handle, &what, transports[t], &lease);
+            } else { /* nothing of nothing is always inline */
+                const shuf_lease_options options = {.transports = 1u << transports[t]};
+                assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_OK);
+                assert_true(lease->transport == SHUF_INLINE && !lease->data);
+            }
+            check_all(handle, lease, values, count);
+        }
+        free(values);
+    }
+    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    shuf_close(handle);
+}
+
+/* A value of 62 bits is where a permutation of so many can be seen. */
+static void large_n(void **state)
+{
+    (void)state;
+    const shuf_permutation what = {.n = UINT64_C(1) << 62,
+                                   .seed = 3,
+                                   .view = SHUF_VIEW_SLICE,
+                                   .offset = (UINT64_C(1) << 62) - 50001,
+                                   .count = 50000,
+                                   .stride = 1,
+                                   .fingerprint = true};
+    shuf *handle = open_handle(&shared);
+    shuf_lease *plain = NULL, *lease = NULL;
+    take(handle, &what, SHUF_INLINE, &plain);
+    uint64_t *values = malloc(50000 * sizeof *values);
+    memcpy(values, plain->data, 50000 * sizeof *values);
+    assert_int_equal(golden_fingerprint(values, 50000), plain->result.fingerprint);
+    for (int i = 0; i < transport_count(); i++) {
+        take(handle, &what, transports[i], &lease);
+        check_all(handle, lease, values, 50000);
+        assert_int_equal(lease->result.fingerprint, plain->result.fingerprint);
+    }
+    free(values);
+    shuf_close(handle); /* the end of both leases */
+}
+
+/* ---- the choice --------------------------------------------------------------- */
+
+static void least_copying(void **state)
+{
+    (void)state;
+    const shuf_permutation what = {.n = 1000, .seed = 1};
+    shuf_lease_options all = {.transports = 0};
+    shuf *handle = open_handle(&shared);
+    shuf_lease *lease = NULL;
+    for (int i = 0; i < 4; i++)
+        all.transports |= 1u << transports[i];
+    assert_int_equal(shuf_lease_take(handle, &what, &all, &lease), SHUF_OK);
+    assert_int_equal(lease->transport, transport_count() == 4 ? SHUF_CUDA_FD : SHUF_MEMFD);
+    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
+    assert_int_equal(lease->transport, SHUF_MEMFD);
+    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    shuf_close(handle);
+}
+
+static void refused_by_name(void **state)
+{
+    (void)state;
+    const shuf_permutation what = {.n = 1000, .seed = 1};
+    shuf *handle = open_handle(&shared);
+    for (int i = transport_count(); i < 4; i++) {
+        char text[96];
+        shuf_lease *lease = NULL;
+        const shuf_lease_options options = {.transports = 1u << transports[i]};
+        snprintf(text, sizeof text, "transport %s: the backend %s has memfd, inline",
+                 shuf_transport_name(transports[i]), backend);
+        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_INVALID);
+        assert_string_equal(shuf_message(handle), text);
+        assert_null(lease);
+        assert_int_equal(shuf_prefetch(handle, &what, &options), SHUF_INVALID);
+    }
+    shuf_close(handle);
+}
+
+static void with_an_event(void **state)
+{
+    (void)state;
+    if (transport_count() < 4)
+        skip();
+    const shuf_lease_options options = {.transports = 1u << SHUF_CUDA_IPC, .event = true};
+    shuf *handle = open_handle(&shared);
+    shuf_lease *lease = NULL;
+    int events = 0;
+    for (uint64_t i = 0; i < 10; i++) {
+        uint64_t count;
+        const shuf_permutation what = {.n = 5000000, .seed = i, .epoch = 77};
+        uint64_t *values = expected_values(&what, &count);
+        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_OK);
+        events += lease->event != NULL;
+        check_all(handle, lease, values, count); /* which waits for it */
+        free(values);
+    }
+    assert_true(events > 0);
+    shuf_close(handle);
+}
+
+/* ---- ends --------------------------------------------------------------------- */
+
+static void stays_without_the_daemon(int signal)
+{
+    struct harness h;
+    uint64_t count;
+    const shuf_permutation what = {.n = 300000, .seed = 5};
+    uint64_t *values = expected_values(&what, &count);
+    assert_true(harness_start(&h, backend, NULL));
+    shuf *handle = open_handle(&h);
+    shuf_lease *leases[4] = {NULL};
+    for (int i = 0; i < transport_count(); i++)
+        take(handle, &what, transports[i], &leases[i]);
+    assert_int_equal(harness_kill(&h, signal), signal == SIGKILL ? SIGKILL : 0);
+    for (int i = 0; i < transport_count(); i++)
+        check_all(handle, leases[i], values, count);
+    assert_true(harness_restart(&h));
+    for (int i = 0; i < transport_count(); i++) /* its leases are not the next one's */
+        assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+    shuf_lease *lease = NULL;
+    take(handle, &what, SHUF_MEMFD, &lease);
+    check_all(handle, lease, values, count);
+    free(values);
+    shuf_close(handle);
+    assert_true(harness_stop(&h));
+}
+
+static void stays_without_a_killed_daemon(void **state)
+{
+    (void)state;
+    stays_without_the_daemon(SIGKILL);
+}
+
+static void stays_without_an_ended_daemon(void **state)
+{
+    (void)state;
+    stays_without_the_daemon(SIGTERM);
+}
+
+static void forked_child_reads(void **state)
+{
+    (void)state;
+    int status = -1;
+    uint64_t count;
+    const shuf_permutation what = {.n = 300000, .seed = 6};
+    uint64_t *values = expected_values(&what, &count);
+    shuf *handle = open_handle(&shared);
+    shuf_lease *lease = NULL;
+    take(handle, &what, SHUF_MEMFD, &lease);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(expected_equal(values, lease->data, lease->result.shape.width, count) ? 0 : 1);
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    free(values);
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_table),
+        cmocka_unit_test(views_and_types),
+        cmocka_unit_test(large_n),
+        cmocka_unit_test(least_copying),
+        cmocka_unit_test(refused_by_name),
+        cmocka_unit_test(with_an_event),
+        cmocka_unit_test(stays_without_a_killed_daemon),
+        cmocka_unit_test(stays_without_an_ended_daemon),
+        cmocka_unit_test(forked_child_reads),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, start_shared, stop_shared);
+}
