@@ -64,6 +64,17 @@ static void read_options(struct report *report, const struct report_option *opti
     }
 }
 
+/* Whether the machine had other work: figures of a busy one are worth little. */
+static void add_load(struct report *report)
+{
+    double load[1];
+    char text[32];
+    if (getloadavg(load, 1) != 1)
+        return;
+    snprintf(text, sizeof text, "%.2f at the start", load[0]);
+    report_fact(report, "load of the machine", text);
+}
+
 struct report *report_begin_with(const char *title, const struct report_option *options, int argc,
                                  char **argv)
 {
@@ -82,6 +93,7 @@ struct report *report_begin_with(const char *title, const struct report_option *
     add_command(report, argc, argv);
     json_object_set_new(report->root, "results", report->results);
     printf("%s (commit %s)\n", title, SHUF_COMMIT);
+    add_load(report);
     return report;
 }
 
