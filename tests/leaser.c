@@ -136,7 +136,7 @@ static void answer_release(int fd, uint64_t id, const Shuf__Release *release)
 {
     Shuf__ReleaseReply done = SHUF__RELEASE_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    say(" release");
+    say(release->everything ? " goodbye" : " release");
     hear_release(release);
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_RELEASE;

@@ -103,7 +103,7 @@ static void by_descriptor(void **state)
     assert_int_equal(cuda->mapped, 3);
     leaser_release(handle, &lease);
     assert_int_equal(cuda->mapped, 2);
-    finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7");
+    finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7 goodbye");
 }
 
 static void by_handle(void **state)
@@ -120,7 +120,7 @@ static void by_handle(void **state)
     leaser_take(handle, 7, LEASER_LARGE, &lease);
     leaser_release(handle, &lease);
     assert_int_equal(cuda->opened, 1);
-    finish(handle, "hello take take take-1 release-3/7");
+    finish(handle, "hello take take take-1 release-3/7 goodbye");
 }
 
 static void events(void **state)
@@ -143,7 +143,7 @@ static void events(void **state)
     assert_int_equal(cuda->events, 0);
     with_event = true;
     leaser_take(handle, 5, LEASER_SMALL, &lease);
-    finish(handle, "hello take take-1 take-2 take-3");
+    finish(handle, "hello take take-1 take-2 take-3 goodbye");
     with_event = false;
 }
 
@@ -171,7 +171,7 @@ static void in_the_current_context(void **state)
         cuda->depth = 0; /* from here on it is not */
         check(handle, lease, 5);
         leaser_release(handle, &lease);
-        finish(handle, i == 0 ? "hello take+ release-1" : "hello take release-1");
+        finish(handle, i == 0 ? "hello take+ release-1 goodbye" : "hello take release-1 goodbye");
     }
 }
 
@@ -191,7 +191,7 @@ static void beside_another_context(void **state)
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
         leaser_release(handle, &lease);
         cuda->depth = 0;
-        finish(handle, i == 0 ? "hello take+ release-1" : "hello take release-1");
+        finish(handle, i == 0 ? "hello take+ release-1 goodbye" : "hello take release-1 goodbye");
     }
 }
 
@@ -217,7 +217,7 @@ static void from_one_context_to_another(void **state)
     assert_ptr_equal(memories[5].opened_in, &other);
     check(handle, lease, 5);
     cuda->depth = 0;
-    finish(handle, "hello take take release-2 release-1 take");
+    finish(handle, "hello take take release-2 release-1 take goodbye");
 }
 
 /* ---- Failures ---------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ static void unseen_gpu(void **state)
     leaser.device_id = id_1;
     leaser_take(handle, 5, LEASER_SMALL, &lease);
     check(handle, lease, 5);
-    finish(handle, "hello take+ release-1/5 take+");
+    finish(handle, "hello take+ release-1/5 take+ goodbye");
 }
 
 static void moves_to_another_gpu(struct leaser_parcel *p)
@@ -301,9 +301,9 @@ static void every_call_fails(void **state)
     static const char *const by_handle_calls[] = {"cuIpcOpenMemHandle", "cuIpcOpenEventHandle",
                                                   NULL};
     fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, by_descriptor_calls,
-              "hello take+ release-1/5 take+");
+              "hello take+ release-1/5 take+ goodbye");
     with_event = true;
-    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls, "hello take release-1/5 take");
+    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls, "hello take release-1/5 take goodbye");
     with_event = false;
 }
 
@@ -323,7 +323,7 @@ static void reading_fails(void **state)
         cuda->fails = NULL;
     }
     check(handle, lease, 5);
-    finish(handle, "hello take");
+    finish(handle, "hello take goodbye");
     with_event = false;
 }
 
