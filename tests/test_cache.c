@@ -319,6 +319,8 @@ static void over_the_budget(void **state)
     wire_expect(holder, SHUF_OK, "");
     assert_false(touch(w, BLOCK_N, 9)); /* in the holder's block, which it keeps mapped */
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "try again"); /* for which that cannot make room */
+    wire_send_goodbye(holder);
+    wire_expect(holder, SHUF_OK, "");
     wire_close(holder);
     WIRE_AWAIT(&h, s, s.leases == 0);
     wire_check_alive(w);

@@ -129,6 +129,16 @@ void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t 
     wire_send(w, &request);
 }
 
+void wire_send_goodbye(struct wire *w)
+{
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    release.everything = true;
+    request.body_case = SHUF__REQUEST__BODY_RELEASE;
+    request.release = &release;
+    wire_send(w, &request);
+}
+
 void wire_read_bulk(struct wire *w, void *out, size_t size)
 {
     ssize_t got = 0;

@@ -49,6 +49,8 @@ void wire_send_hello(struct wire *w, uint32_t version);
 void wire_send_permute(struct wire *w, Shuf__Permute *permute);
 void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t *unmapped,
                        size_t unmapped_count);
+/* All leases, and nothing is mapped. */
+void wire_send_goodbye(struct wire *w);
 
 /* The next reply; valid until the next call. A descriptor comes with it if it says so, and one at
  * most. */
