@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clients that are killed at any moment of what they do with leases. However many,
+ * they leave nothing behind: no lease, no job, no memory, no descriptor.
+ */
+#include "shuf.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/random.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_SLOTS = 16, LEASES = 3, MOST_VALUES = 1000000 };
+
+static const char *backend;
+
+static bool is_cuda(void)
+{
+    return strncmp(backend, "cuda", 4) == 0;
+}
+
+/* ---- a client ----------------------------------------------------------------- */
+
+struct client {
+    shuf *handle;
+    shuf_lease *leases[LEASES];
+};
+
+static void expect_ok(shuf *handle, shuf_status status)
+{
+    if (status != SHUF_OK)
+        fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
+}
+
+static shuf_permutation random_request(void)
+{
+    /* Few seeds, so that clients share and join. */
+    return (shuf_permutation){
+        .n = random_size(MOST_VALUES), .seed = random_below(4), .dtype = SHUF_U32};
+}
+
+static shuf_lease_options random_options(void)
+{
+    static const shuf_transport any[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
+    shuf_transport transport = any[is_cuda() ? random_below(3) : 0];
+    return (shuf_lease_options){.transports = 1u << transport, .event = random_below(2)};
+}
+
+static uint64_t sum(const uint32_t *values, uint64_t count)
+{
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < count; i++)
+        total += values[i];
+    return total;
+}
+
+static void expect_permutation(const uint32_t *values, uint64_t n)
+{
+    assert_int_equal(sum(values, n), n * (n - 1) / 2);
+}
+
+/* Into an empty place, or in exchange for what is there. */
+static void take(struct client *c)
+{
+    const shuf_permutation what = random_request();
+    const shuf_lease_options options = random_options();
+    shuf_lease **lease = &c->leases[random_below(LEASES)];
+    expect_ok(c->handle, shuf_lease_take(c->handle, &what, &options, lease));
+}
+
+static void release(struct client *c)
+{
+    shuf_lease **lease = &c->leases[random_below(LEASES)];
+    expect_ok(c->handle, shuf_lease_release(c->handle, *lease));
+    *lease = NULL;
+}
+
+static void read_all(struct client *c)
+{
+    static uint32_t values[MOST_VALUES];
+    const shuf_lease *lease = c->leases[random_below(LEASES)];
+    if (!lease)
+        return;
+    expect_ok(c->handle, shuf_lease_read(c->handle, lease, 0, lease->result.shape.bytes, values));
+    expect_permutation(values, lease->result.shape.count);
+}
+
+static void prefetch(struct client *c)
+{
+    const shuf_permutation what = random_request();
+    const shuf_lease_options options = random_options();
+    expect_ok(c->handle, shuf_prefetch(c->handle, &what, &options));
+}
+
+static void copy(struct client *c)
+{
+    static uint32_t values[MOST_VALUES];
+    const shuf_permutation what = random_request();
+    expect_ok(c->handle, shuf_permute(c->handle, &what, values, sizeof values, NULL));
+    expect_permutation(values, what.n);
+}
+
+static void summarize(struct client *c)
+{
+    shuf_result result;
+    const shuf_permutation what = random_request();
+    expect_ok(c->handle, shuf_summarize(c->handle, &what, &result));
+}
+
+static void connect_anew(struct client *c, const char *socket)
+{
+    shuf_close(c->handle); /* and so the leases end */
+    memset(c->leases, 0, sizeof c->leases);
+    expect_ok(c->handle, shuf_connect(&c->handle, socket));
+}
+
+static void live(int channel, void *context)
+{
+    static void (*const deeds[])(struct client *) = {take,     take,     take, release,
+                                                     read_all, prefetch, copy, summarize};
+    const struct harness *h = context;
+    struct client c = {0};
+    (void)channel;
+    connect_anew(&c, h->socket);
+    for (;;) {
+        if (random_below(30) == 0)
+            connect_anew(&c, h->socket);
+        deeds[random_below(sizeof deeds / sizeof deeds[0])](&c);
+    }
+}
+
+/* ---- the killing -------------------------------------------------------------- */
+
+struct slot {
+    struct child child;
+    uint64_t due_us;
+};
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Most die on their way to the first values, some well after. With CUDA that way is long. */
+static uint64_t random_life_us(void)
+{
+    if (is_cuda())
+        return random_below(2500000);
+    const uint64_t slower = WIRE_SANITIZED ? 3 : 1;
+    return random_below((random_below(8) ? 6000 : 60000) * slower);
+}
+
+static void start(struct harness *h, struct slot *slot)
+{
+    slot->due_us = now_us() + random_life_us();
+    slot->child = child_start(live, h);
+}
+
+static void await_death(const struct slot *slot)
+{
+    uint64_t now = now_us();
+    if (slot->due_us > now)
+        usleep((useconds_t)(slot->due_us - now));
+    child_kill(&slot->child); /* which fails when it was dead already */
+}
+
+static struct slot *next_due(struct slot *slots, int count)
+{
+    struct slot *next = &slots[0];
+    for (int i = 1; i < count; i++)
+        if (slots[i].due_us < next->due_us)
+            next = &slots[i];
+    return next;
+}
+
+static void kill_many(struct harness *h, int deaths)
+{
+    struct slot slots[MOST_SLOTS];
+    int side_by_side = is_cuda() ? MOST_SLOTS : 6;
+    for (int i = 0; i < side_by_side; i++)
+        start(h, &slots[i]);
+    for (int i = 0; i < deaths - side_by_side; i++) {
+        struct slot *slot = next_due(slots, side_by_side);
+        await_death(slot);
+        start(h, slot);
+    }
+    for (int i = 0; i < side_by_side; i++)
+        await_death(&slots[i]);
+}
+
+/* What one who does everything once, and leaves, makes the daemon open for good. */
+static void warm_up(int channel, void *context)
+{
+    const struct harness *h = context;
+    struct client c = {0};
+    (void)channel;
+    connect_anew(&c, h->socket);
+    for (int i = 0; i < 20; i++) {
+        take(&c);
+        read_all(&c);
+        copy(&c);
+        summarize(&c);
+    }
+    shuf_close(c.handle);
+}
+
+static void expect_baseline(const struct harness *h, unsigned descriptors)
+{
+    WIRE_AWAIT(h, s, s.leases == 0 && s.queued == 0 && s.clients == 1);
+    WIRE_AWAIT(h, s, s.memory_used == 0 && s.host_used == 0 && s.blocks == 0 && s.lingering == 0);
+    for (unsigned waited = 0; descriptors && wire_descriptors(h->pid) != descriptors;)
+        wire_wait(&waited, "the number of descriptors from before");
+}
+
+/* A test in which nobody got far would prove little. */
+static void tell(const struct harness *h, int deaths)
+{
+    Shuf__StatusReply s = wire_status(h);
+    printf("%d deaths: %d requests served, %d results computed, %d joined, %d hits\n", deaths,
+           (int)s.served, (int)s.computed, (int)s.joined, (int)s.hits);
+    assert_true(s.computed > (uint64_t)deaths / 4);
+}
+
+static void killed(const char *config, int deaths)
+{
+    struct harness h;
+    wire_start(&h, backend, config);
+    struct child child = child_start(warm_up, &h);
+    child_join(&child);
+    expect_baseline(&h, 0);
+    usleep(50000); /* the last connection is closed */
+    unsigned descriptors = wire_descriptors(h.pid);
+    kill_many(&h, deaths);
+    expect_baseline(&h, descriptors);
+    tell(&h, deaths);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void without_a_cache(void **state)
+{
+    (void)state;
+    random_start("without_a_cache");
+    killed("cache_ms = 0\n", is_cuda() ? 200 : 2000);
+}
+
+/* Blocks go from hand to hand. */
+static void with_a_cache(void **state)
+{
+    (void)state;
+    random_start("with_a_cache");
+    killed("cache_ms = 25\n", is_cuda() ? 50 : 500);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_cache),
+        cmocka_unit_test(with_a_cache),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
