@@ -21,6 +21,7 @@ constexpr uint64_t staging_bytes = 2 * bounce_piece;
 /* What was launched and not yet waited for to its end. */
 struct Launched {
     bool quick;        /* told by the ticket in cuda->word, else by the event cuda->stop */
+    bool recorded;     /* of a quick one: the event lies behind it all the same */
     bool computed;     /* its values are there; what may be left is to copy them */
     bool cancelled;    /* while they were copied */
     uint64_t began_ns; /* of a quick one, by the host's clock */

@@ -96,7 +96,9 @@ cudaError_t await_word(Cuda *cuda, uint64_t until)
         const uint64_t time = now_ns();
         if (time < awake && time < until)
             continue;
-        e = cudaEventRecord(cuda->stop, cuda->stream);
+        if (!now.recorded)
+            e = cudaEventRecord(cuda->stop, cuda->stream);
+        now.recorded = true;
         if (e == cudaSuccess)
             e = await(cuda->stop, until, &now.computed);
         if (e != cudaSuccess || !now.computed)
