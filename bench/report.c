@@ -229,7 +229,7 @@ void report_value(struct report *report, const char *what, uint64_t n, double va
     add_row(report, what, n, json_pack("{s:f, s:s}", "value", value, "unit", unit));
     print_heading(columns);
     print_name(what, n);
-    printf("%12.10g %s", value, unit);
+    printf("%12.15g %s", value, unit);
     end_row();
 }
 
