@@ -35,20 +35,28 @@
         right = (uint16_t)(lo & right_mask);                                                       \
     } while (0)
 
-#define NARROW_LOOP(pad)                                                        \
-    for (size_t i = 0; i < count; i++) {                                        \
-        uint32_t x = x0 + (uint32_t)i * step;                                   \
-        uint16_t left = (uint16_t)((x >> right_bits) & left_mask);              \
-        uint16_t right = (uint16_t)(x & right_mask);                            \
-        _Pragma("GCC unroll 24") for (int r = 0; r < SHUF_PHILOX24_ROUNDS; r++) \
-            NARROW_ROUND(left, right, key[r], pad, top, left_mask, right_mask); \
-        out[i] = (uint32_t)left << right_bits | right;                          \
+#define NARROW_SPLIT(x, left, right)                             \
+    uint16_t left = (uint16_t)(((x) >> right_bits) & left_mask); \
+    uint16_t right = (uint16_t)((x)&right_mask)
+
+#define NARROW_LOOP(pad)                                                            \
+    for (size_t i = 0; i < half; i++) {                                             \
+        NARROW_SPLIT(x0 + (uint32_t)i * step, left_0, right_0);                     \
+        NARROW_SPLIT(x1 + (uint32_t)i * step, left_1, right_1);                     \
+        _Pragma("GCC unroll 24") for (int r = 0; r < SHUF_PHILOX24_ROUNDS; r++)     \
+        {                                                                           \
+            NARROW_ROUND(left_0, right_0, key[r], pad, top, left_mask, right_mask); \
+            NARROW_ROUND(left_1, right_1, key[r], pad, top, left_mask, right_mask); \
+        }                                                                           \
+        out_0[i] = (uint32_t)left_0 << right_bits | right_0;                        \
+        out_1[i] = (uint32_t)left_1 << right_bits | right_1;                        \
     }
 
-static void philox24_narrow(const union shuf__bijection *f, uint32_t x0, uint32_t step,
-                            uint32_t *restrict out, size_t count)
+/* Two values side by side, from either half of the array: a round waits for the one before it, and
+ * the rounds of a single value are as many instructions as a processor looks ahead. */
+static void philox24_halves(const shuf_philox24 *p, uint32_t x0, uint32_t x1, uint32_t step,
+                            uint32_t *restrict out_0, uint32_t *restrict out_1, size_t half)
 {
-    const shuf_philox24 *p = &f->philox24;
     const unsigned right_bits = p->right_bits;
     const uint16_t left_mask = (uint16_t)((1u << p->left_bits) - 1);
     const uint16_t right_mask = (uint16_t)((1u << right_bits) - 1);
@@ -60,6 +68,18 @@ static void philox24_narrow(const union shuf__bijection *f, uint32_t x0, uint32_
         NARROW_LOOP(1)
     else
         NARROW_LOOP(0)
+}
+
+static void philox24_narrow(const union shuf__bijection *f, uint32_t x0, uint32_t step,
+                            uint32_t *restrict out, size_t count)
+{
+    const shuf_philox24 *p = &f->philox24;
+    const size_t half = count / 2;
+    philox24_halves(p, x0, x0 + (uint32_t)half * step, step, out, out + half, half);
+    if (count % 2) {
+        uint64_t mask = (UINT64_C(1) << (p->left_bits + p->right_bits)) - 1;
+        out[count - 1] = (uint32_t)shuf_philox24_forward(p, (x0 + (count - 1) * step) & mask);
+    }
 }
 
 static void philox24_wide(const union shuf__bijection *f, uint64_t x0, uint64_t step,
