@@ -4,6 +4,8 @@
  */
 #include "call.h"
 
+#include "lease.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -139,19 +141,29 @@ shuf_status shuf__call_once(shuf *h, struct shuf__call *call, struct shuf__error
     return ask(&h->connection, call, error);
 }
 
+/* What the request gave back is given back: a refusal, too, comes after that. */
+static void ask_again(struct shuf__call *call)
+{
+    if (call->renew)
+        call->renew(call);
+}
+
 shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
 {
-    bool had_one = h->connection.fd >= 0;
+    bool had_one = h->connection.fd >= 0, made_room = false;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = call->delivered;
         if (h->connection.fd < 0) {
             if (reach(h))
                 return had_one && h->error.status == SHUF_NO_DAEMON ? lost(h) : h->error.status;
-            if (call->renew)
-                call->renew(call);
+            ask_again(call);
         }
         had_one = true;
         shuf_status status = ask(&h->connection, call, &h->error);
+        if (status == SHUF_BUSY && !made_room && (made_room = shuf__leases_make_room(h))) {
+            ask_again(call);
+            continue;
+        }
         if (status == SHUF_OK)
             h->error = (struct shuf__error){0};
         if (status != SHUF_NO_DAEMON || h->reconnect_ms == 0)

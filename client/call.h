@@ -11,7 +11,8 @@
 
 struct shuf__call {
     Shuf__Request *request;
-    /* Takes out of the request what only the connection before this one knew. May be NULL. */
+    /* Takes out of the request what only the connection before this one knew, or what has been done
+     * by a request that was refused. May be NULL. */
     void (*renew)(struct shuf__call *call);
     /* Looks at a reply whose status is SHUF_OK; once for each time it was asked. May still set
      * where the bytes go, and how many. */

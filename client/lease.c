@@ -108,6 +108,19 @@ void shuf__leases_end(shuf *handle)
     }
 }
 
+bool shuf__leases_make_room(shuf *handle)
+{
+    struct farewell unmapped;
+    struct shuf__error unwanted;
+    uint64_t blocks[SHUF__MAPPINGS_IDLE];
+    unmapped.release = (Shuf__Release)SHUF__RELEASE__INIT;
+    unmapped.release.n_unmapped = shuf__mappings_trim(&handle->mappings, blocks);
+    unmapped.release.unmapped = blocks;
+    if (unmapped.release.n_unmapped == 0 || handle->connection.fd < 0)
+        return false;
+    return tell(handle, &unmapped, &unwanted) == SHUF_OK;
+}
+
 void shuf__leases_farewell(shuf *handle)
 {
     struct farewell all;
@@ -160,7 +173,7 @@ static shuf_status accept_lease(struct shuf__call *call, const Shuf__Reply *repl
     return SHUF_OK;
 }
 
-/* The old lease was of the connection that was lost. */
+/* The old lease was of the connection that was lost, or is given back. */
 static void forget_old(struct shuf__call *call)
 {
     struct taking *t = call->answer;

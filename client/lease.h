@@ -8,6 +8,7 @@
 #include "mapping.h"
 #include "shuf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 
@@ -25,6 +26,10 @@ LIST_HEAD(shuf__leases, shuf__lease);
 
 /* Ends all that are out, without a word to the daemon. */
 void shuf__leases_end(shuf *handle);
+
+/* The daemon may lack the memory that is only kept mapped here: unmaps it, and tells. False when
+ * there is none. */
+bool shuf__leases_make_room(shuf *handle);
 
 /* Tells the daemon that all are given back and nothing is mapped any more: of device memory it
  * would otherwise know only when this process ends. */

@@ -118,6 +118,15 @@ static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mappin
     return block;
 }
 
+size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__MAPPINGS_IDLE])
+{
+    size_t count = 0;
+    struct shuf__mapping *m;
+    while ((m = TAILQ_FIRST(&mappings->idle)) && count < SHUF__MAPPINGS_IDLE)
+        blocks[count++] = remove_idle(mappings, m);
+    return count;
+}
+
 void shuf__mappings_renew(struct shuf__mappings *mappings, uint64_t generation)
 {
     struct shuf__mapping *m;

@@ -13,6 +13,7 @@
 #include "offer.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -59,6 +60,9 @@ shuf_status shuf__mapping_take(struct shuf__mappings *mappings, const struct shu
  * it is gone. `keep` false: nothing is worth keeping for it. */
 bool shuf__mapping_drop(struct shuf__mappings *mappings, struct shuf__mapping *mapping, bool keep,
                         uint64_t *block);
+
+/* Unmaps what is kept without a lease; the ids go to `blocks`, how many there were is returned. */
+size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__MAPPINGS_IDLE]);
 
 /* Whether the block is mapped. */
 bool shuf__mapping_known(const struct shuf__mappings *mappings, uint64_t block);

@@ -525,6 +525,22 @@ static void failed_exchange(void **state)
     leaser_finish(handle, "hello take+ take-1/1 take+ release-2/1 take+ release-3");
 }
 
+/* The memory that a daemon lacks may be what is kept mapped here for it. */
+static void busy_by_own_doing(void **state)
+{
+    (void)state;
+    shuf_permutation next = {.n = LEASER_SMALL, .seed = 3};
+    shuf_lease *lease = NULL;
+    leaser.refuse = 1;
+    shuf *handle = leaser_begin(leaser_script);
+    leaser_take(handle, 1, LEASER_SMALL, &lease);
+    assert_int_equal(shuf_lease_take(handle, &next, NULL, &lease), SHUF_OK);
+    assert_int_equal(leaser_mappings(), 1);
+    leaser.refuse = 2; /* it is asked once more, not for ever */
+    assert_int_equal(shuf_lease_take(handle, &next, NULL, &lease), SHUF_BUSY);
+    leaser_finish(handle, "hello take+ take-1 release/1 take+ take-2 release/3 take");
+}
+
 static void denied_release(void **state)
 {
     (void)state;
@@ -640,6 +656,7 @@ int main(void)
         cmocka_unit_test(leases_share_a_block),
         cmocka_unit_test(closed_with_leases_out),
         cmocka_unit_test(failed_exchange),
+        cmocka_unit_test(busy_by_own_doing),
         cmocka_unit_test(denied_release),
         cmocka_unit_test(lost_between),
         cmocka_unit_test(leases_of_a_lost_daemon),
