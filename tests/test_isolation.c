@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Two users of one daemon: whatever one of them leaves behind, the other finds nothing
+ * of it, though it maps every block whole; and what is closed to whom says so.
+ */
+#include "shuf.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/gpu.h"
+#include "support/random.h"
+#include "wire.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { UNIT = 2 << 20, MOST_UNITS = 3, MOST_BLOCKS = 256 };
+
+static const char *backend;
+
+/* Room for a few blocks, so that each user is in need of what the other has left. */
+static const char config[] = "socket_mode = 0666\nhost_memory = 24Mi\ndevice_memory = 24Mi\n";
+
+static void start(struct harness *h)
+{
+    wire_start(h, backend, config);
+    assert_int_equal(chmod(h->directory, 0755), 0);
+}
+
+static bool is_cuda(void)
+{
+    return strncmp(backend, "cuda", 4) == 0;
+}
+
+/* ---- a user and the blocks that it has seen -------------------------------------- */
+
+/* One user's connection. What it knows of a block is what it must find there: its own results,
+ * and zeros where there were none. */
+struct user {
+    shuf *handle;
+    shuf_lease_options options;
+    uint64_t seed, more; /* bytes in each result */
+    int blocks;
+    uint64_t block[MOST_BLOCKS];
+    uint8_t *content[MOST_BLOCKS];
+};
+
+static void expect_ok(shuf *handle, shuf_status status)
+{
+    if (status != SHUF_OK)
+        fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
+}
+
+static uint8_t *content_of(struct user *user, const shuf_lease *lease)
+{
+    for (int i = 0; i < user->blocks; i++)
+        if (user->block[i] == lease->block)
+            return user->content[i];
+    assert_true(user->blocks < MOST_BLOCKS);
+    user->block[user->blocks] = lease->block;
+    user->content[user->blocks] = calloc(1, lease->block_bytes);
+    assert_non_null(user->content[user->blocks]);
+    return user->content[user->blocks++];
+}
+
+/* libshuf maps a block whole, and the daemon's results stand at its front. */
+static void read_block(const shuf_lease *lease, void *out)
+{
+    if (lease->device_id[0] == '\0')
+        memcpy(out, lease->data, lease->block_bytes);
+    else
+        gpu_read(lease->data, lease->block_bytes, out);
+}
+
+static void check_block(struct user *user, const shuf_lease *lease)
+{
+    uint64_t values = lease->result.shape.bytes;
+    uint8_t *known = content_of(user, lease), *found = malloc(lease->block_bytes);
+    assert_non_null(found);
+    read_block(lease, found);
+    if (memcmp(known + values, found + values, lease->block_bytes - values) != 0)
+        fail_msg("block %d has something behind its %d bytes of values that is not this user's",
+                 (int)lease->block, (int)values);
+    memcpy(known, found, values);
+    free(found);
+}
+
+/* Values of 62 bits: that one comes up twice by chance is out of the question. */
+static shuf_permutation canary(uint64_t seed, uint64_t bytes)
+{
+    return (shuf_permutation){.n = UINT64_C(1) << 62,
+                              .seed = seed,
+                              .view = SHUF_VIEW_SLICE,
+                              .count = bytes / sizeof(uint64_t),
+                              .stride = 1};
+}
+
+/* One that shares nothing with what anybody asked before. */
+static void use(struct user *user, uint64_t bytes, shuf_lease **lease)
+{
+    const shuf_permutation what = canary(user->seed++, bytes);
+    expect_ok(user->handle, shuf_lease_take(user->handle, &what, &user->options, lease));
+    assert_false((*lease)->shared);
+    check_block(user, *lease);
+}
+
+static uint64_t random_bytes(void)
+{
+    static const uint64_t near[] = {8, UNIT - 8, UNIT, UNIT + 8, 2 * UNIT, 3 * UNIT - 8};
+    if (random_below(2))
+        return near[random_below(sizeof near / sizeof near[0])];
+    return (1 + random_below(MOST_UNITS * UNIT / 8)) * 8;
+}
+
+/* Two at a time, so that what is given back is not just what comes next. */
+static void work(struct user *user, int results)
+{
+    shuf_lease *leases[2] = {NULL};
+    for (int i = 0; i < results; i++)
+        use(user, random_bytes() + user->more, &leases[i % 2]);
+    for (int i = 0; i < 2; i++)
+        expect_ok(user->handle, shuf_lease_release(user->handle, leases[i]));
+}
+
+static void tell_blocks(int channel, const struct user *user)
+{
+    child_say(channel, (uint64_t)user->blocks);
+    for (int i = 0; i < user->blocks; i++)
+        child_say(channel, user->block[i]);
+}
+
+/* ---- neither sees the other's ----------------------------------------------------- */
+
+struct part {
+    const struct harness *h;
+    shuf_transport transport;
+    bool stays; /* connected, while the other one works; then it has no block that is so small that
+                 * libshuf keeps it mapped, or it would not make room */
+    uint64_t seed;
+};
+
+enum { TURNS = 6, RESULTS = 12 };
+
+static void open_user(struct user *user, const struct part *part)
+{
+    if (!user->handle)
+        expect_ok(user->handle, shuf_connect(&user->handle, part->h->socket));
+}
+
+/* Works in its turns, and makes room for the other in between. */
+static void play(int channel, void *context)
+{
+    const struct part *part = context;
+    struct user user = {.options.transports = 1u << part->transport,
+                        .seed = part->seed,
+                        .more = part->stays ? 2 * UNIT : 0};
+    for (int turn = 0; turn < TURNS; turn++) {
+        child_hear(channel);
+        open_user(&user, part);
+        work(&user, RESULTS);
+        if (!part->stays || turn + 1 == TURNS) {
+            shuf_close(user.handle);
+            user.handle = NULL;
+        }
+        child_say(channel, 0);
+    }
+    tell_blocks(channel, &user);
+    child_hear(channel);
+}
+
+static void expect_no_common_block(const struct child users[2])
+{
+    uint64_t first[MOST_BLOCKS], count = child_hear(users[0].channel);
+    for (uint64_t i = 0; i < count; i++)
+        first[i] = child_hear(users[0].channel);
+    uint64_t others = child_hear(users[1].channel);
+    assert_true(count > 0 && others > 0);
+    for (; others > 0; others--) {
+        uint64_t block = child_hear(users[1].channel);
+        for (uint64_t i = 0; i < count; i++)
+            assert_int_not_equal(first[i], block);
+    }
+}
+
+static void take_turns(shuf_transport transport, bool stay)
+{
+    struct harness h;
+    start(&h);
+    struct part parts[2];
+    struct child users[2];
+    for (int i = 0; i < 2; i++) {
+        parts[i] = (struct part){&h, transport, stay, random_u64()};
+        users[i] = child_start_as(i == 0 ? 0 : CHILD_NOBODY, play, &parts[i]);
+    }
+    for (int turn = 0; turn < 2 * TURNS; turn++) {
+        child_say(users[turn % 2].channel, 0);
+        child_hear(users[turn % 2].channel);
+    }
+    expect_no_common_block(users);
+    for (int i = 0; i < 2; i++) {
+        child_say(users[i].channel, 0);
+        child_join(&users[i]);
+    }
+    assert_true(harness_stop(&h));
+}
+
+static void no_foreign_byte(void **state)
+{
+    (void)state;
+    random_start("no_foreign_byte");
+    take_turns(SHUF_MEMFD, false);
+    take_turns(SHUF_MEMFD, true);
+    if (is_cuda()) {
+        take_turns(SHUF_CUDA_FD, false);
+        take_turns(SHUF_CUDA_FD, true);
+    }
+}
+
+static void ask_what_root_has(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    const Shuf__PermuteReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    assert_false(reply->shared);
+    child_say(channel, reply->block);
+    child_hear(channel);
+    wire_close(w);
+}
+
+static void equal_requests_do_not_meet(void **state)
+{
+    (void)state;
+    struct harness h;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    uint64_t block = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD)->block;
+    struct child child = child_start_as(CHILD_NOBODY, ask_what_root_has, &h);
+    assert_int_not_equal(child_hear(child.channel), block);
+    assert_int_equal(wire_status(&h).computed, 2);
+    child_say(child.channel, 0);
+    child_join(&child);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* ---- what is closed to whom -------------------------------------------------------- */
+
+static void ask_for_ipc(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_DENIED, "transport cuda-ipc: uid 65534, expected the daemon's own, 0");
+    Shuf__Transport both[] = {SHUF__TRANSPORT__TRANSPORT_CUDA_IPC,
+                              SHUF__TRANSPORT__TRANSPORT_INLINE};
+    permute.accept = both;
+    permute.n_accept = 2;
+    wire_send_permute(w, &permute); /* what is left will do */
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    uint32_t values[1000];
+    wire_read_bulk(w, values, reply->bulk_bytes);
+    wire_check_alive(w);
+    child_say(channel, 0);
+    wire_close(w);
+}
+
+static void ipc_of_another_user(void **state)
+{
+    (void)state;
+    struct harness h;
+    if (!is_cuda())
+        skip();
+    start(&h);
+    struct child child = child_start_as(CHILD_NOBODY, ask_for_ipc, &h);
+    child_hear(child.channel);
+    child_join(&child);
+    assert_true(harness_stop(&h));
+}
+
+static void ask_from_elsewhere(int channel, const struct harness *h)
+{
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    if (is_cuda()) {
+        wire_send_permute(w, &permute);
+        wire_expect(w, SHUF_DENIED, "transport cuda-ipc: this process is in another PID namespace");
+        wire_lease(w, 1000, 2, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    }
+    wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_check_alive(w);
+    child_say(channel, 0);
+    pause();
+}
+
+/* The daemon sees into the namespace, so it watches the process all the same. */
+static void live_elsewhere(int channel, void *context)
+{
+    assert_int_equal(unshare(CLONE_NEWPID), 0); /* of the children from here on */
+    pid_t first = fork();
+    assert_true(first >= 0);
+    if (first == 0) {
+        ask_from_elsewhere(channel, context);
+        _exit(0);
+    }
+    child_say(channel, (uint64_t)first);
+    waitpid(first, NULL, 0);
+}
+
+static void another_namespace(void **state)
+{
+    (void)state;
+    struct harness h;
+    start(&h);
+    struct child child = child_start(live_elsewhere, &h);
+    uint64_t first = child_hear(child.channel);
+    uint64_t second = child_hear(child.channel); /* in either order */
+    WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
+    kill((pid_t)(first + second), SIGKILL);
+    WIRE_AWAIT(&h, s, s.leases == 0 && s.lingering == 0);
+    child_join(&child);
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_foreign_byte),
+        cmocka_unit_test(equal_requests_do_not_meet),
+        cmocka_unit_test(ipc_of_another_user),
+        cmocka_unit_test(another_namespace),
+    };
+    if (geteuid() != 0) {
+        fprintf(stderr, "two users: expected to be root\n");
+        return HARNESS_SKIP;
+    }
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
