@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* B: the bits of n - 1, and at least 4. The domain is [0, 2^B). 1 <= n <= 2^62. */
-SHUF_INLINE unsigned shuf_domain_bits(uint64_t n)
+SHUF_FUNCTION unsigned shuf_domain_bits(uint64_t n)
 {
     unsigned bits = 4;
     while (bits < 64 && (n - 1) >> bits != 0)

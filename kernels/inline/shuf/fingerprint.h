@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* The share of `value` at index `index` (row-major over the whole result). */
-SHUF_INLINE uint64_t shuf_fingerprint_term(uint64_t index, uint64_t value)
+SHUF_FUNCTION uint64_t shuf_fingerprint_term(uint64_t index, uint64_t value)
 {
     uint64_t z = value + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
     z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);

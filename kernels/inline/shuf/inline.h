@@ -6,9 +6,9 @@
 #define SHUF_INLINE_H
 
 #ifdef __CUDACC__
-#define SHUF_INLINE static __host__ __device__ __forceinline__
+#define SHUF_FUNCTION static __host__ __device__ __forceinline__
 #else
-#define SHUF_INLINE static inline
+#define SHUF_FUNCTION static inline
 #endif
 
 #endif

@@ -14,7 +14,7 @@ typedef struct shuf_lcg {
 } shuf_lcg;
 
 /* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (seed, epoch). */
-SHUF_INLINE shuf_lcg shuf_lcg_make(uint64_t n, uint64_t seed, uint64_t epoch)
+SHUF_FUNCTION shuf_lcg shuf_lcg_make(uint64_t n, uint64_t seed, uint64_t epoch)
 {
     uint32_t word[8];
     shuf_lcg l;
@@ -25,7 +25,7 @@ SHUF_INLINE shuf_lcg shuf_lcg_make(uint64_t n, uint64_t seed, uint64_t epoch)
     return l;
 }
 
-SHUF_INLINE uint64_t shuf_lcg_forward(const shuf_lcg *l, uint64_t x)
+SHUF_FUNCTION uint64_t shuf_lcg_forward(const shuf_lcg *l, uint64_t x)
 {
     return (l->multiplier * x + l->increment) & l->mask;
 }

@@ -22,7 +22,7 @@ typedef struct shuf_philox24 {
 } shuf_philox24;
 
 /* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (seed, epoch). */
-SHUF_INLINE shuf_philox24 shuf_philox24_make(uint64_t n, uint64_t seed, uint64_t epoch)
+SHUF_FUNCTION shuf_philox24 shuf_philox24_make(uint64_t n, uint64_t seed, uint64_t epoch)
 {
     shuf_philox24 p;
     unsigned bits = shuf_domain_bits(n);
@@ -34,7 +34,7 @@ SHUF_INLINE shuf_philox24 shuf_philox24_make(uint64_t n, uint64_t seed, uint64_t
 }
 
 /* x < 2^B; the result is below 2^B too. */
-SHUF_INLINE uint64_t shuf_philox24_forward(const shuf_philox24 *p, uint64_t x)
+SHUF_FUNCTION uint64_t shuf_philox24_forward(const shuf_philox24 *p, uint64_t x)
 {
     const unsigned pad = p->right_bits - p->left_bits; /* 0 or 1 */
     const uint32_t left_mask = (UINT32_C(1) << p->left_bits) - 1;

@@ -15,7 +15,7 @@ typedef struct shuf_philox4x64 {
     uint64_t word[4];
 } shuf_philox4x64;
 
-SHUF_INLINE uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
+SHUF_FUNCTION uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
 {
 #ifdef __CUDA_ARCH__
     return __umul64hi(a, b);
@@ -25,7 +25,7 @@ SHUF_INLINE uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
 }
 
 /* Ten rounds of the counter under the key. A pure function. */
-SHUF_INLINE shuf_philox4x64 shuf_philox4x64_10(shuf_philox4x64 counter, uint64_t key0,
+SHUF_FUNCTION shuf_philox4x64 shuf_philox4x64_10(shuf_philox4x64 counter, uint64_t key0,
                                                uint64_t key1)
 {
     const uint64_t m0 = UINT64_C(0xD2E7470EE14C6C93), m1 = UINT64_C(0xCA5A826395121157);
