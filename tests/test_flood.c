@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Descriptors that nobody asked for and connections without end: others are served
+ * meanwhile, and afterwards the daemon has open what it had before.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    DESCRIPTORS = 250, /* in a message; the kernel takes no more than 253 */
+    MESSAGES = 300,
+    CONNECTIONS = 2000,
+    AT_ONCE = 200,
+};
+
+static const char *backend;
+
+/* False when the kernel holds that there are enough of this user's on their way. */
+static bool send_descriptors(const struct wire *w, const void *bytes, size_t size)
+{
+    int descriptors[DESCRIPTORS];
+    union {
+        struct cmsghdr header;
+        uint8_t bytes[CMSG_SPACE(sizeof descriptors)];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof descriptors),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    for (int i = 0; i < DESCRIPTORS; i++)
+        descriptors[i] = STDERR_FILENO;
+    memcpy(CMSG_DATA(&control.header), descriptors, sizeof descriptors);
+    struct iovec part = {(void *)(uintptr_t)bytes, size};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t sent = sendmsg(w->fd, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == ETOOMANYREFS)
+        return false;
+    assert_int_equal(sent, size);
+    return true;
+}
+
+/* With each request, which is answered. */
+static void ask_with_descriptors(struct wire *w)
+{
+    uint8_t frame[64];
+    Shuf__Status status = SHUF__STATUS__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    size_t size = wire_pack(w, &request, frame, sizeof frame);
+    while (!send_descriptors(w, frame, size))
+        usleep(1000);
+    wire_expect(w, SHUF_OK, "");
+}
+
+/* With half a frame, after which it leaves, so that some are never received. */
+static void leave_with_descriptors(const struct harness *h)
+{
+    struct wire *w = wire_greet(h);
+    send_descriptors(w, "\x40\0\0\0", 4);
+    for (int i = 0; i < 3; i++)
+        send_descriptors(w, "\0\0\0\0", 4);
+    wire_close(w);
+}
+
+static void flood_descriptors(int channel, void *context)
+{
+    const struct harness *h = context;
+    struct wire *w = wire_greet(h);
+    for (int i = 0; i < MESSAGES; i++) {
+        ask_with_descriptors(w);
+        if (i % 4 == 0)
+            leave_with_descriptors(h);
+    }
+    wire_check_alive(w);
+    wire_close(w);
+    child_say(channel, 0);
+}
+
+static void flood_connections(int channel, void *context)
+{
+    const struct harness *h = context;
+    struct wire *many[AT_ONCE];
+    for (int i = 0; i < CONNECTIONS; i++) {
+        struct wire *w = wire_open(h);
+        if (i % 3 == 0)
+            wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+        if (i % 3 == 1)
+            wire_send_bytes(w, "\xff\xff\xff\xff", 4);
+        wire_close(w);
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        many[i] = wire_open(h);
+    for (int i = 0; i < AT_ONCE; i++)
+        wire_close(many[i]);
+    child_say(channel, 0);
+}
+
+/* A client that leases, beside all of that. */
+static void lease_meanwhile(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    for (uint64_t i = 0; i < 100; i++) {
+        const Shuf__PermuteReply *reply = wire_lease(w, 10000, i % 5, wire_own_transport(backend));
+        wire_release(w, reply->lease, reply->block);
+        usleep(1000);
+    }
+    wire_close(w);
+    child_say(channel, 0);
+}
+
+static void floods(void **state)
+{
+    (void)state;
+    enum { FLOODERS = 4 };
+    static void (*const bodies[FLOODERS])(int, void *) = {flood_descriptors, flood_descriptors,
+                                                          flood_connections, lease_meanwhile};
+    struct harness h;
+    struct child children[FLOODERS], warm;
+    wire_start(&h, backend, "cache_ms = 0\n");
+    warm = child_start(lease_meanwhile, &h);
+    child_hear(warm.channel);
+    child_join(&warm);
+    WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0);
+    usleep(50000); /* that connection is closed too */
+    unsigned before = wire_descriptors(h.pid);
+    for (int i = 0; i < FLOODERS; i++)
+        children[i] = child_start(bodies[i], &h);
+    for (int i = 0; i < FLOODERS; i++) {
+        child_hear(children[i].channel);
+        child_join(&children[i]);
+    }
+    WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0 && s.leases == 0);
+    for (unsigned waited = 0; wire_descriptors(h.pid) != before;)
+        wire_wait(&waited, "as many descriptors as before");
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(floods)};
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
