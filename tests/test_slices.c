@@ -99,6 +99,20 @@ static void powers_of_two(void **state)
             }
 }
 
+/* Small domains have code of their own, by the lengths of their halves. */
+static void every_small_size(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= 2500; n++) {
+        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, n, BIT(50) - n);
+        jobs_check(&job);
+        job.offset = n / 5;
+        job.stride = 3;
+        job.count = most(n, job.offset, job.stride);
+        jobs_check(&job);
+    }
+}
+
 static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
 {
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 99, epoch);
@@ -188,10 +202,11 @@ static void random_jobs(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_of_slices), cmocka_unit_test(ends_at_tiles),
-        cmocka_unit_test(shards_wrap),     cmocka_unit_test(powers_of_two),
-        cmocka_unit_test(batches),         cmocka_unit_test(batches_of_slices),
-        cmocka_unit_test(beyond_32_bits),  cmocka_unit_test(random_jobs),
+        cmocka_unit_test(edges_of_slices),   cmocka_unit_test(ends_at_tiles),
+        cmocka_unit_test(shards_wrap),       cmocka_unit_test(powers_of_two),
+        cmocka_unit_test(every_small_size),  cmocka_unit_test(batches),
+        cmocka_unit_test(batches_of_slices), cmocka_unit_test(beyond_32_bits),
+        cmocka_unit_test(random_jobs),
     };
     int failed = 0;
     backend = jobs_open(argc == 2 ? argv[1] : "");
