@@ -12,8 +12,9 @@
 #include <stdlib.h>
 
 enum {
-    RESERVE = 16, /* one part in so many of a device's memory is left to others */
-    LOOK_MS = 20, /* between two looks at what lingers */
+    RESERVE = 16,  /* one part in so many of a device's memory is left to others */
+    LOOK_MS = 20,  /* between two looks at what lingers, */
+    LOOK_AT = 256, /* each at so many of them at most */
 };
 
 /* ---- budgets ---- */
@@ -21,6 +22,11 @@ enum {
 enum shuf__pool shuf__pool_of(enum shuf__memory kind)
 {
     return kind == SHUF__MEMORY_MEMFD ? SHUF__POOL_HOST : SHUF__POOL_DEVICE;
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t step)
+{
+    return (bytes + step - 1) / step * step;
 }
 
 static const struct shuf__budget *budget_of(const struct shuf__cells *cells, enum shuf__memory kind)
@@ -34,20 +40,15 @@ shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kin
     struct shuf__budget *budget = &cells->budgets[shuf__pool_of(kind)];
     struct shuf__backend *backend = shuf__engine_backend(cells->engine);
     uint64_t available, total;
-    budget->limit = budget->configured;
+    budget->limit = budget->most = budget->configured;
     if (budget->configured != 0)
         return SHUF_OK;
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
-    uint64_t reserve = total / RESERVE;
-    budget->limit =
-        budget->used + budget->leaving + (available > reserve ? available - reserve : 0);
+    uint64_t ours = budget->used - budget->unbacked + budget->leaving, reserve = total / RESERVE;
+    budget->most = total - reserve;
+    budget->limit = ours + (available > reserve ? available - reserve : 0);
     return SHUF_OK;
-}
-
-static uint64_t round_up(uint64_t bytes, uint64_t step)
-{
-    return (bytes + step - 1) / step * step;
 }
 
 /* Eight sizes to the doubling. */
@@ -67,17 +68,34 @@ bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, ui
            budget->used <= budget->limit - size;
 }
 
+static const char *name_of(enum shuf__memory kind)
+{
+    return shuf__pool_of(kind) == SHUF__POOL_HOST ? "host_memory" : "device_memory";
+}
+
+static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kind,
+                             struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "result in a block of %" PRIu64 " bytes: expected at most %" PRIu64
+                      ", all that results may hold (%s)",
+                      size, most, name_of(kind));
+}
+
+shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
+                                  uint64_t bytes, struct shuf__error *error)
+{
+    uint64_t size = round_up(bytes, SHUF__BLOCK_UNIT), most = budget_of(cells, kind)->most;
+    return size <= most ? SHUF_OK : too_large(size, most, kind, error);
+}
+
 /* What fits but for the results of others is worth another try, and nothing else is. */
 shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memory kind,
                                uint64_t size, struct shuf__error *error)
 {
     const struct shuf__budget *budget = budget_of(cells, kind);
-    const char *memory = shuf__pool_of(kind) == SHUF__POOL_HOST ? "host memory" : "device memory";
     if (size > budget->limit)
-        return shuf__fail(error, SHUF_NO_MEMORY,
-                          "result in a block of %" PRIu64 " bytes: expected at most %" PRIu64
-                          ", all that results may hold of %s (%" PRIu64 " are in use)",
-                          size, budget->limit, memory, budget->used);
+        return too_large(size, budget->limit, kind, error);
     if (cells->count >= cells->most)
         return shuf__fail(error, SHUF_BUSY,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
@@ -85,8 +103,8 @@ shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memor
                           cells->count);
     return shuf__fail(error, SHUF_BUSY,
                       "result in a block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
-                      " of %s are in use by other results; try again",
-                      size, budget->used, budget->limit, memory);
+                      " are in use by other results (%s); try again",
+                      size, budget->used, budget->limit, name_of(kind));
 }
 
 /* ---- one cell ---- */
@@ -107,7 +125,16 @@ struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum
     LIST_INSERT_HEAD(&cells->list, cell, link);
     cells->count++;
     cells->budgets[shuf__pool_of(kind)].used += size;
+    cells->budgets[shuf__pool_of(kind)].unbacked += size;
     return cell;
+}
+
+void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes)
+{
+    if (bytes <= cell->backed)
+        return;
+    cell->all->budgets[shuf__pool_of(cell->kind)].unbacked -= bytes - cell->backed;
+    cell->backed = bytes;
 }
 
 /* Of host memory the kernel knows; of device memory those know who were given it. */
@@ -118,6 +145,13 @@ bool shuf__cell_is_unmapped(const struct shuf__cell *cell)
     if (cell->kind == SHUF__MEMORY_MEMFD)
         return shuf__memfd_is_unmapped(&cell->block);
     return LIST_EMPTY(&cell->exposures);
+}
+
+bool shuf__cell_is_rewritable(struct shuf__cell *cell)
+{
+    if (cell->strayed && shuf__cell_is_unmapped(cell))
+        cell->strayed = false;
+    return !cell->strayed && cell->ghosts == 0;
 }
 
 static struct shuf__cell *cell_of(struct shuf__task *task)
@@ -135,14 +169,14 @@ static void run_release(struct shuf__task *task, struct shuf__backend *backend)
 static void end_release(struct shuf__task *task)
 {
     struct shuf__cell *cell = cell_of(task);
-    cell->all->budgets[shuf__pool_of(cell->kind)].leaving -= cell->bytes;
+    cell->all->budgets[shuf__pool_of(cell->kind)].leaving -= cell->backed;
     free(cell);
 }
 
 static void forget(struct shuf__cell *cell)
 {
     if (cell->lingering) {
-        LIST_REMOVE(cell, lingering_link);
+        TAILQ_REMOVE(&cell->all->lingering, cell, lingering_link);
         cell->all->lingerers--;
     }
     LIST_REMOVE(cell, link);
@@ -157,7 +191,8 @@ static void give_back(struct shuf__cell *cell)
     struct shuf__budget *budget = &cell->all->budgets[shuf__pool_of(cell->kind)];
     forget(cell);
     budget->used -= cell->bytes;
-    budget->leaving += cell->bytes;
+    budget->unbacked -= cell->bytes - cell->backed;
+    budget->leaving += cell->backed;
     cell->release.run = run_release;
     cell->release.done = end_release;
     shuf__engine_follow_up(cell->all->engine, &cell->release);
@@ -173,7 +208,7 @@ static void linger(struct shuf__cell *cell)
     struct shuf__cells *cells = cell->all;
     cell->lingering = true;
     cells->lingerers++;
-    LIST_INSERT_HEAD(&cells->lingering, cell, lingering_link);
+    TAILQ_INSERT_TAIL(&cells->lingering, cell, lingering_link);
     if (!uv_is_active((uv_handle_t *)&cells->look))
         uv_timer_start(&cells->look, on_look, LOOK_MS, LOOK_MS);
 }
@@ -196,19 +231,23 @@ void shuf__cell_was_unmapped(struct shuf__cell *cell)
 
 void shuf__cells_look(struct shuf__cells *cells)
 {
-    struct shuf__cell *next, *cell = LIST_FIRST(&cells->lingering);
-    for (; cell; cell = next) {
-        next = LIST_NEXT(cell, lingering_link);
+    struct shuf__cell *cell, *last = TAILQ_LAST(&cells->lingering, shuf__lingering);
+    for (int i = 0; i < LOOK_AT && (cell = TAILQ_FIRST(&cells->lingering)) != NULL; i++) {
+        bool whole_round = cell == last;
+        TAILQ_REMOVE(&cells->lingering, cell, lingering_link);
+        TAILQ_INSERT_TAIL(&cells->lingering, cell, lingering_link);
         shuf__cell_was_unmapped(cell);
+        if (whole_round)
+            break;
     }
-    if (LIST_EMPTY(&cells->lingering))
+    if (TAILQ_EMPTY(&cells->lingering))
         uv_timer_stop(&cells->look);
 }
 
 void shuf__cells_init(struct shuf__cells *cells, uv_loop_t *loop)
 {
     LIST_INIT(&cells->list);
-    LIST_INIT(&cells->lingering);
+    TAILQ_INIT(&cells->lingering);
     uv_timer_init(loop, &cells->look);
     cells->look.data = cells;
 }
@@ -219,7 +258,7 @@ void shuf__cells_abandon(struct shuf__cells *cells)
 {
     struct shuf__cell *cell;
     uv_timer_stop(&cells->look);
-    while ((cell = LIST_FIRST(&cells->lingering)) != NULL) {
+    while ((cell = TAILQ_FIRST(&cells->lingering)) != NULL) {
         if (cell->kind == SHUF__MEMORY_MEMFD) {
             give_back(cell);
             continue;

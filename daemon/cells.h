@@ -21,13 +21,16 @@ struct shuf__cell {
     struct shuf__block block; /* its memory comes with the first job */
     uint64_t id;              /* the block's, never used again */
     uint64_t bytes;           /* charged */
+    uint64_t backed;          /* of these: known to have memory behind them, see cell_back */
     uint32_t uid;
     enum shuf__memory kind;
     bool lingering; /* dropped, and still mapped by somebody */
+    bool strayed;   /* host memory that was given to a process which has hung up */
     LIST_HEAD(, shuf__exposure) exposures;
     unsigned ghosts; /* processes that may have it without a connection, so that they cannot be told
                         that the block is another result's now */
-    LIST_ENTRY(shuf__cell) link, lingering_link;
+    LIST_ENTRY(shuf__cell) link;
+    TAILQ_ENTRY(shuf__cell) lingering_link;
     struct shuf__task release;
 };
 
@@ -35,7 +38,10 @@ struct shuf__cell {
 struct shuf__budget {
     uint64_t configured; /* 0: what the device has, less a reserve */
     uint64_t used, limit;
-    uint64_t leaving; /* no longer in `used`, and not yet back with the system */
+    uint64_t most; /* that the limit could ever be */
+    /* What is charged and what the system has given are not the same: */
+    uint64_t unbacked; /* in `used`, and still counted as available by the system */
+    uint64_t leaving;  /* no longer in `used`, and not yet counted as available */
 };
 
 enum shuf__pool { SHUF__POOL_HOST, SHUF__POOL_DEVICE, SHUF__POOLS };
@@ -43,8 +49,10 @@ enum shuf__pool { SHUF__POOL_HOST, SHUF__POOL_DEVICE, SHUF__POOLS };
 struct shuf__cells {
     struct shuf__engine *engine;
     struct shuf__budget budgets[SHUF__POOLS];
-    LIST_HEAD(, shuf__cell) list, lingering; /* all; of these, what lingers */
-    uv_timer_t look;                         /* at what lingers */
+    LIST_HEAD(, shuf__cell) list; /* all */
+    TAILQ_HEAD(shuf__lingering, shuf__cell)
+    lingering;       /* of these, what lingers; the next to be looked at first */
+    uv_timer_t look; /* at what lingers */
     uint64_t last_id, count, lingerers;
     uint64_t most; /* cells: each has a descriptor */
 };
@@ -64,6 +72,10 @@ uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kin
 /* Within the budget, and the number of cells. */
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size);
 
+/* SHUF_NO_MEMORY where so much would not fit if nobody had anything. */
+shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
+                                  uint64_t bytes, struct shuf__error *error);
+
 /* Why it does not fit: SHUF_NO_MEMORY where it never could, SHUF_BUSY where others are in its way;
  * both name bytes asked, in use and allowed. */
 shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memory kind,
@@ -73,11 +85,18 @@ shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memor
 struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum shuf__memory kind,
                                    uint64_t size);
 
+/* The system has given memory for the first `bytes` of it: of device memory all with the block, of
+ * host memory what has been written to. */
+void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes);
+
 /* Nobody computes into it any more. It goes back to the system, now or when it can. */
 void shuf__cell_drop(struct shuf__cell *cell);
 
 /* Nobody can have it mapped: dropping it frees it at once. */
 bool shuf__cell_is_unmapped(const struct shuf__cell *cell);
+
+/* Nobody sees it but those who are told when it becomes another result's. */
+bool shuf__cell_is_rewritable(struct shuf__cell *cell);
 
 /* A process no longer has it mapped: does what there is to do if that was the last one. */
 void shuf__cell_was_unmapped(struct shuf__cell *cell);

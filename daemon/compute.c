@@ -246,6 +246,7 @@ static struct shuf__work *make_work(struct shuf__server *server, struct shuf__re
     work->server = server;
     work->result = shuf__result_ref(result);
     work->summary = result->summary;
+    shuf__fail(&work->error, SHUF_CANCELLED, "permute: cancelled"); /* until it has run */
     TAILQ_INIT(&work->waiters);
     result->work = work;
     return work;
@@ -263,6 +264,9 @@ static void free_work(struct shuf__work *work)
 static struct shuf__work *start(struct shuf__server *server, struct shuf__result *result,
                                 const struct shuf__want *want, struct shuf__error *error)
 {
+    if (!result->cell && shuf__cells_could_fit(&server->cells, (enum shuf__memory)result->key.kind,
+                                               result->bytes, error))
+        return NULL;
     struct shuf__work *work = make_work(server, result);
     if (!work) {
         shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
@@ -366,6 +370,15 @@ static void keep(struct shuf__work *work)
     result->summary = work->summary;
 }
 
+/* What the system has given by now: of host memory only what was written to for certain. */
+static void note_memory(const struct shuf__result *result)
+{
+    if (result->cell && result->cell->block.memory)
+        shuf__cell_back(result->cell, result->cell->kind != SHUF__MEMORY_MEMFD ? result->cell->bytes
+                                      : result->ready                          ? result->bytes
+                                                                               : 0);
+}
+
 static void done(struct shuf__task *task)
 {
     struct shuf__work *work = work_of(task);
@@ -380,6 +393,7 @@ static void done(struct shuf__task *task)
         return;
     if (error.status == SHUF_OK)
         keep(work);
+    note_memory(work->result);
     work->result->work = NULL; /* what is still wanted of it is a new job's */
     tell_all(work);
     shuf__result_unref(work->result);
@@ -426,5 +440,6 @@ shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *
         return hand_over(server, backend, result, error);
     server->results.computed += !was_ready;
     *there = result->ready = true;
+    note_memory(result);
     return SHUF_OK;
 }

@@ -24,6 +24,8 @@ static void close_holder(struct shuf__holder *holder)
 {
     if (holder->session)
         holder->session->holder = NULL;
+    else
+        LIST_REMOVE(holder, of_server);
     if (holder->pidfd >= 0)
         uv_close((uv_handle_t *)&holder->poll, free_holder);
     else
@@ -109,6 +111,7 @@ static struct shuf__holder *make_holder(struct shuf__session *session)
     if (!holder)
         return NULL;
     holder->pidfd = -1;
+    holder->pid = session->peer.pid;
     holder->session = session;
     session->holder = holder;
     LIST_INIT(&holder->exposures);
@@ -176,26 +179,69 @@ void shuf__holder_unmapped_all(struct shuf__session *session)
         end_exposure(exposure);
 }
 
-/* One that cannot be watched was given host memory only, whose blocks tell themselves when they are
- * free. Until then it is not known whether it still reads. */
-void shuf__holder_leave(struct shuf__session *session)
+/* A process has one ghost, however many connections it has left. */
+static struct shuf__holder *find_ghost(const struct shuf__session *session)
 {
-    struct shuf__holder *holder = session->holder;
+    struct shuf__holder *ghost;
+    LIST_FOREACH (ghost, &session->server->ghosts, of_server)
+        if (ghost->pid == session->peer.pid)
+            return ghost;
+    return NULL;
+}
+
+static void haunt(struct shuf__exposure *exposure, struct shuf__holder *ghost)
+{
+    LIST_REMOVE(exposure, of_holder);
+    if (find(ghost, exposure->cell)) {
+        LIST_REMOVE(exposure, of_cell);
+        free(exposure);
+        return;
+    }
+    exposure->holder = ghost;
+    exposure->cell->ghosts++;
+    LIST_INSERT_HEAD(&ghost->exposures, exposure, of_holder);
+}
+
+static void become_ghost(struct shuf__holder *holder, struct shuf__session *session)
+{
     struct shuf__exposure *exposure;
-    if (!holder)
-        return;
-    while (holder->pidfd < 0 && (exposure = LIST_FIRST(&holder->exposures)) != NULL) {
-        exposure->cell->ghosts++; /* for good */
-        end_exposure(exposure);
-    }
-    if (LIST_EMPTY(&holder->exposures)) {
-        close_holder(holder);
-        return;
-    }
     session->holder = NULL;
     holder->session = NULL;
+    LIST_INSERT_HEAD(&session->server->ghosts, holder, of_server);
     LIST_FOREACH (exposure, &holder->exposures, of_holder)
         exposure->cell->ghosts++;
+}
+
+/* Of host memory the kernel tells who has it, whenever that is asked. */
+static void leave_host_memory(struct shuf__holder *holder)
+{
+    struct shuf__exposure *next, *exposure = LIST_FIRST(&holder->exposures);
+    for (; exposure; exposure = next) {
+        next = LIST_NEXT(exposure, of_holder);
+        if (exposure->cell->kind != SHUF__MEMORY_MEMFD)
+            continue;
+        exposure->cell->strayed = true;
+        end_exposure(exposure);
+    }
+}
+
+void shuf__holder_leave(struct shuf__session *session)
+{
+    struct shuf__exposure *exposure;
+    struct shuf__holder *ghost, *holder = session->holder;
+    if (!holder)
+        return;
+    leave_host_memory(holder);
+    if (LIST_EMPTY(&holder->exposures)) {
+        close_holder(holder);
+    } else if (!(ghost = find_ghost(session))) {
+        become_ghost(holder, session);
+    } else {
+        memset(holder->recent, 0, sizeof holder->recent);
+        while ((exposure = LIST_FIRST(&holder->exposures)) != NULL)
+            haunt(exposure, ghost);
+        close_holder(holder);
+    }
 }
 
 void shuf__holder_forget(struct shuf__cell *cell)

@@ -25,11 +25,13 @@ struct shuf__exposure {
 enum { SHUF__RECENT = 128 };
 
 struct shuf__holder {
-    struct shuf__session *session; /* NULL once it has hung up */
-    int pidfd;                     /* -1: the process cannot be watched */
+    struct shuf__session *session; /* NULL once it has hung up: then it is a ghost */
+    pid_t pid;
+    int pidfd; /* -1: the process cannot be watched */
     uv_poll_t poll;
     LIST_HEAD(, shuf__exposure) exposures;
     struct shuf__exposure *recent[SHUF__RECENT]; /* by block id: found without a search */
+    LIST_ENTRY(shuf__holder) of_server;          /* of ghosts */
 };
 
 /* The session's process is about to get the cell's block. *fresh: it does not have it already.

@@ -15,9 +15,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* One request, from its result to its reply. */
@@ -154,6 +156,14 @@ static int share(const struct shuf__block *block)
                                              : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
 }
 
+/* Descriptors on their way count against the daemon's user, and a client that does not read leaves
+ * them there: it gets one at a time. */
+static bool has_read_all(const struct shuf__session *session)
+{
+    int unread = 0;
+    return ioctl(session->fd, SIOCOUTQ, &unread) != 0 || unread == 0;
+}
+
 static shuf_status hand_out(const struct shuf__cell *cell, bool fresh, Shuf__PermuteReply *body,
                             int *fd, struct shuf__error *error)
 {
@@ -177,6 +187,11 @@ static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__Perm
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
     if (shuf__holder_expose(ask->session, result->cell, &fresh, error))
         return error->status;
+    if (fresh && result->cell->kind != SHUF__MEMORY_CUDA_IPC && !has_read_all(ask->session)) {
+        shuf__holder_unmapped(ask->session, result->cell->id);
+        return shuf__fail(error, SHUF_BUSY,
+                          "descriptor of a block: expected the replies before it to be read first");
+    }
     if (hand_out(result->cell, fresh, body, fd, error) ||
         shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error)) {
         if (fresh)
@@ -277,7 +292,7 @@ static shuf_status understand(const Shuf__Permute *request, struct shuf__ask *as
     ask->waiter.want = (struct shuf__want){
         .fingerprint = request->fingerprint,
         .edges = request->fingerprint || !values_come,
-        .event = request->event,
+        .event = request->event && !request->fingerprint, /* for that it has to be over */
     };
     return SHUF_OK;
 }

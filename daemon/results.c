@@ -95,21 +95,15 @@ static struct shuf__shelf *make_shelf(struct shuf__result *result)
     return shelf;
 }
 
-/* What was never completed is the first to go. */
 static void become_idle(struct shuf__result *result, struct shuf__shelf *shelf)
 {
     struct shuf__results *results = result->all;
     result->shelf = shelf;
+    result->idle_since_ms = uv_now(results->trim.loop);
     shelf->count++;
     results->idle_bytes += shelf->size;
-    if (result->ready) {
-        result->idle_since_ms = uv_now(results->trim.loop);
-        TAILQ_INSERT_TAIL(idle_list(result), result, coldest);
-        TAILQ_INSERT_TAIL(&shelf->coldest, result, in_shelf);
-    } else {
-        TAILQ_INSERT_HEAD(idle_list(result), result, coldest);
-        TAILQ_INSERT_HEAD(&shelf->coldest, result, in_shelf);
-    }
+    TAILQ_INSERT_TAIL(idle_list(result), result, coldest);
+    TAILQ_INSERT_TAIL(&shelf->coldest, result, in_shelf);
     if (!uv_is_active((uv_handle_t *)&results->trim))
         uv_timer_start(&results->trim, on_trim, results->keep_ms, 0);
 }
@@ -174,11 +168,11 @@ static bool is_full(const struct shuf__shelf *shelf)
 static struct shuf__result *coldest_in(struct shuf__shelf *shelf)
 {
     struct shuf__result *next, *result = TAILQ_FIRST(&shelf->coldest);
-    for (; result && result->cell->ghosts > 0; result = next) {
+    for (; result && !shuf__cell_is_rewritable(result->cell); result = next) {
         next = TAILQ_NEXT(result, in_shelf);
         if (!is_full(shelf)) /* and so the shelf stays, too */
             continue;
-        result->all->evicted += result->ready;
+        result->all->evicted++;
         give_up(result);
     }
     return result;
@@ -186,7 +180,7 @@ static struct shuf__result *coldest_in(struct shuf__shelf *shelf)
 
 static void take_over(struct shuf__result *result, struct shuf__result *old)
 {
-    result->all->evicted += old->ready;
+    result->all->evicted++;
     result->cell = old->cell;
     end_result(old);
 }
@@ -195,7 +189,7 @@ static bool reuse(struct shuf__result *result, uint64_t size, bool only_spare)
 {
     struct shuf__shelf *shelf = find_shelf(result, size);
     struct shuf__result *old = shelf ? coldest_in(shelf) : NULL;
-    if (!old || (only_spare && old->ready && !is_full(shelf)))
+    if (!old || (only_spare && !is_full(shelf)))
         return false;
     take_over(result, old);
     return true;
@@ -217,7 +211,7 @@ static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_
         next = TAILQ_NEXT(result, coldest);
         if (!shuf__cell_is_unmapped(result->cell))
             continue;
-        results->evicted += result->ready;
+        results->evicted++;
         give_up(result);
         any = true;
     }
@@ -228,6 +222,8 @@ static bool make_fit(struct shuf__results *results, enum shuf__memory kind, uint
 {
     if (shuf__cells_fit(results->cells, kind, size))
         return true;
+    if (size > results->cells->budgets[shuf__pool_of(kind)].limit)
+        return false; /* whatever is given up */
     shuf__cells_look(results->cells);
     evict(results, kind, size);
     return shuf__cells_fit(results->cells, kind, size);
@@ -272,15 +268,14 @@ struct shuf__result *shuf__result_ref(struct shuf__result *result)
     return result;
 }
 
+/* What was never completed is neither a result nor worth its memory. */
 void shuf__result_unref(struct shuf__result *result)
 {
+    struct shuf__shelf *shelf = NULL;
     assert(result->refs > 0);
     if (--result->refs > 0)
         return;
-    struct shuf__shelf *shelf = NULL;
-    if (!result->ready)
-        shuf__result_hide(result);
-    if (result->cell && result->cell->block.memory && result->all->keep_ms > 0) {
+    if (result->ready && result->all->keep_ms > 0) {
         shelf = find_shelf(result, result->cell->bytes);
         shelf = shelf ? shelf : make_shelf(result);
     }

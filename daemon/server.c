@@ -425,6 +425,7 @@ int shuf__server_run(const struct shuf__config *config, const struct shuf__log *
     server->results.keep_ms = config->cache_ms;
     TAILQ_INIT(&server->leases.all);
     LIST_INIT(&server->sessions);
+    LIST_INIT(&server->ghosts);
     TAILQ_INIT(&server->replying);
     int code = start(server);
     if (code != EX_OK)

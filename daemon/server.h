@@ -39,6 +39,7 @@ struct shuf__server {
     struct shuf__results results;
     struct shuf__leases leases;
     struct shuf__spin spin;
+    LIST_HEAD(, shuf__holder) ghosts;
     LIST_HEAD(, shuf__session) sessions;
     TAILQ_HEAD(, shuf__session) replying;
     uv_prepare_t send; /* their replies, before the loop sleeps */

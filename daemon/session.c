@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    TURN_REPLIES = 1024, /* sent before what else has come has its turn */
+    TURN_NS = 1000000, /* of replies and what they lead to, before what else has come */
     LINGER_MS = 1000,
     LINGER_READS = 64, /* of the receive buffer's size, discarded while lingering */
 };
@@ -149,8 +149,14 @@ static ssize_t send_turn(struct shuf__session *session, const uint8_t *bulk, siz
         attach(&message, session->descriptor);
     }
     ssize_t sent = sendmsg(session->fd, &message, MSG_NOSIGNAL);
-    if (sent < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (sent < 0) {
+        if (errno == EAGAIN || errno == EINTR)
+            return 0;
+        if (errno != EPIPE && errno != ECONNRESET)
+            shuf__log(session->server->log, SHUF__LOG_WARNING, "client pid %ld: cut off: %s",
+                      (long)session->peer.pid, strerror(errno));
+        return -1;
+    }
     drop_descriptor(session); /* went with the first byte */
     size_t of_reply = (size_t)sent < parts[0].iov_len ? (size_t)sent : parts[0].iov_len;
     session->reply_sent += of_reply;
@@ -334,9 +340,10 @@ static void advance(struct shuf__session *session)
 void shuf__sessions_send(struct shuf__server *server)
 {
     struct shuf__session *session;
-    for (int left = TURN_REPLIES; (session = TAILQ_FIRST(&server->replying)) != NULL; left--) {
+    uint64_t end = uv_hrtime() + TURN_NS;
+    while ((session = TAILQ_FIRST(&server->replying)) != NULL) {
         session->holds++;
-        if (left > 0) {
+        if (uv_hrtime() < end) {
             flush(session);
         } else { /* at once, but in our turn */
             end_replies(session);

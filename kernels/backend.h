@@ -91,8 +91,8 @@ struct shuf__backend_ops {
 
     /* Begins to fill the block (bytes >= rows * count * width), which may take until the end where
      * the host computes, or where the work is too large for one go. Each launch that succeeds must
-     * be followed by waits until one says that it is done; nothing else is called in between but
-     * `event`. On failure nothing is under way. */
+     * be followed by waits until one says that it is done; nothing else computes in between. On
+     * failure nothing is under way. */
     shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
                           struct shuf__block *block, struct shuf__error *error);
     /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells
