@@ -218,6 +218,19 @@ static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_
     return any;
 }
 
+/* Whether that would be enough: nothing is given up in vain. */
+static bool would_do(const struct shuf__results *results, enum shuf__memory kind, uint64_t size)
+{
+    enum shuf__pool pool = shuf__pool_of(kind);
+    const struct shuf__budget *budget = &results->cells->budgets[pool];
+    uint64_t freed = 0;
+    const struct shuf__result *result;
+    TAILQ_FOREACH (result, &results->idle[pool], coldest)
+        if (budget->used - freed > budget->limit - size && shuf__cell_is_unmapped(result->cell))
+            freed += result->cell->bytes;
+    return budget->used - freed <= budget->limit - size;
+}
+
 static bool make_fit(struct shuf__results *results, enum shuf__memory kind, uint64_t size)
 {
     if (shuf__cells_fit(results->cells, kind, size))
@@ -225,6 +238,8 @@ static bool make_fit(struct shuf__results *results, enum shuf__memory kind, uint
     if (size > results->cells->budgets[shuf__pool_of(kind)].limit)
         return false; /* whatever is given up */
     shuf__cells_look(results->cells);
+    if (!would_do(results, kind, size))
+        return false;
     evict(results, kind, size);
     return shuf__cells_fit(results->cells, kind, size);
 }
