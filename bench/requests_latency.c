@@ -40,7 +40,7 @@ static void transport_row(struct report *report, const struct daemon *daemon,
     shuf *handle = daemon_connect(daemon);
     shuf_lease *lease = NULL;
     shuf_permutation what = {.n = N, .seed = seed};
-    shuf_lease_options options = {.transports = 1u << transport};
+    shuf_lease_options options = {.transports = transport};
     char name[96];
     for (int i = -WARM_UP; i < SAMPLES; i++) {
         what.epoch++;

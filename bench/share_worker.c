@@ -57,7 +57,7 @@ static void begin(struct worker *w)
 static void take(struct worker *w, uint64_t epoch)
 {
     shuf_permutation what = {.n = w->n, .seed = share_seed, .epoch = epoch};
-    shuf_lease_options options = {.transports = 1u << w->transport};
+    shuf_lease_options options = {.transports = w->transport};
     double start = now_ns();
     if (shuf_lease_take(w->handle, &what, &options, &w->lease) != SHUF_OK) {
         fail(w, "lease", shuf_message(w->handle));

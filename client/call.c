@@ -151,6 +151,8 @@ static void ask_again(struct shuf__call *call)
 shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
 {
     bool had_one = h->connection.fd >= 0, made_room = false;
+    if (shuf__handle_check(h))
+        return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = call->delivered;
         if (h->connection.fd < 0) {

@@ -79,10 +79,16 @@ void shuf__gpus_close(struct shuf__gpu **gpus)
     struct shuf__gpu *gpu;
     while ((gpu = *gpus)) {
         *gpus = gpu->next;
-        if (gpu->primary)
+        if (gpu->cuda && gpu->primary)
             gpu->cuda->cuDevicePrimaryCtxRelease(gpu->device);
         free(gpu);
     }
+}
+
+void shuf__gpus_forget(struct shuf__gpu *gpus)
+{
+    for (; gpus; gpus = gpus->next)
+        gpus->cuda = NULL;
 }
 
 /* ---- Which context -------------------------------------------------------- */
@@ -208,7 +214,7 @@ void shuf__gpu_unmap(struct shuf__gpu_view *view)
     struct shuf__error unwanted;
     void *context = view->context;
     bool pushed;
-    if (enter(gpu, &context, &pushed, &unwanted))
+    if (!gpu->cuda || enter(gpu, &context, &pushed, &unwanted))
         return;
     if (view->context) {
         gpu->cuda->cuIpcCloseMemHandle(view->address);
@@ -261,7 +267,7 @@ void shuf__gpu_event_close(const struct shuf__gpu_view *view, void *event)
     struct shuf__error unwanted;
     void *context = view->context;
     bool pushed;
-    if (enter(view->gpu, &context, &pushed, &unwanted))
+    if (!view->gpu->cuda || enter(view->gpu, &context, &pushed, &unwanted))
         return;
     view->gpu->cuda->cuEventDestroy(event);
     leave(view->gpu, pushed);

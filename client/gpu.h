@@ -15,8 +15,8 @@
 /* One that a handle has had views of. */
 struct shuf__gpu {
     struct shuf__gpu *next;
-    const struct shuf__cuda *cuda;
-    char id[64]; /* "GPU-<uuid>" */
+    const struct shuf__cuda *cuda; /* NULL: of no use in this process */
+    char id[64];                   /* "GPU-<uuid>" */
     int device;
     void *primary; /* its primary context, once it was needed */
 };
@@ -31,6 +31,10 @@ struct shuf__gpu_view {
 shuf_status shuf__gpu_find(struct shuf__gpu **gpus, const char *id, struct shuf__gpu **gpu,
                            struct shuf__error *error);
 void shuf__gpus_close(struct shuf__gpu **gpus);
+
+/* In a child after fork(), where CUDA does not work and nothing of theirs is mapped: what follows
+ * here frees memory alone. */
+void shuf__gpus_forget(struct shuf__gpu *gpus);
 
 /* CUDA_FD: maps the whole of it read-only; the descriptor stays the caller's. */
 shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes,

@@ -7,6 +7,7 @@
 #include "socket.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { RECONNECT_MS = 10000 };
 
@@ -15,6 +16,7 @@ shuf_status shuf_connect(shuf **handle, const char *socket)
     shuf *h = *handle = calloc(1, sizeof *h);
     if (!h)
         return SHUF_NO_MEMORY;
+    h->process = getpid();
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
     shuf__mappings_open(&h->mappings);
@@ -30,13 +32,29 @@ void shuf_close(shuf *handle)
 {
     if (!handle)
         return;
-    bool device = handle->mappings.gpus != NULL;
+    bool ours = shuf__handle_is_ours(handle), tell = ours && handle->mappings.gpus;
+    if (!ours)
+        shuf__gpus_forget(handle->mappings.gpus);
     shuf__leases_end(handle);
     shuf__mappings_close(&handle->mappings);
-    if (device)
+    if (tell)
         shuf__leases_farewell(handle);
     shuf__connection_close(&handle->connection);
     free(handle);
+}
+
+bool shuf__handle_is_ours(const shuf *handle)
+{
+    return handle->process == getpid();
+}
+
+shuf_status shuf__handle_check(shuf *handle)
+{
+    if (shuf__handle_is_ours(handle))
+        return SHUF_OK;
+    return shuf__fail(&handle->error, SHUF_INVALID,
+                      "handle of process %d: expected to be used there; connect anew after fork()",
+                      (int)handle->process);
 }
 
 const char *shuf_message(const shuf *handle)

@@ -32,13 +32,17 @@ static void give_back(struct farewell *farewell, uint64_t lease)
     farewell->release.unmapped = &farewell->block;
 }
 
-/* Ends the view; the object itself stays. False where the daemon that gave it is gone, so that
- * there is nobody to tell. */
+/* Ends the view; the object itself stays. False where there is nobody to tell: the daemon that gave
+ * it is gone, or it is the parent of this process that holds the lease. */
 static bool end(struct shuf__lease *lease, struct farewell *farewell)
 {
     shuf *h = lease->handle;
     bool leased = lease->mapping;
-    bool owed = leased && h->connection.fd >= 0 && lease->connection == h->connection.generation;
+    bool ours = shuf__handle_is_ours(h);
+    bool owed =
+        leased && ours && h->connection.fd >= 0 && lease->connection == h->connection.generation;
+    if (!ours)
+        shuf__gpus_forget(h->mappings.gpus);
     give_back(farewell, lease->open.id);
     if (lease->open.event)
         shuf__gpu_event_close(&lease->mapping->view, lease->open.event);
@@ -262,10 +266,10 @@ static shuf_status ask_for(struct shuf__question *q, const shuf_permutation *wha
 {
     unsigned transports = options ? options->transports : 0;
     if (transports == 0)
-        transports = 1U << SHUF_MEMFD | 1U << SHUF_INLINE;
+        transports = SHUF_MEMFD | SHUF_INLINE;
     if (shuf__question_make(q, what, error))
         return error->status;
-    q->permute.event = options && options->event && (transports & 1U << SHUF_CUDA_IPC);
+    q->permute.event = options && options->event && (transports & SHUF_CUDA_IPC);
     return shuf__question_accept(q, transports, error);
 }
 
@@ -307,6 +311,8 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
 {
     const struct shuf__lease *l = (const struct shuf__lease *)lease;
     uint64_t all = lease->result.shape.bytes;
+    if (shuf__handle_check(handle))
+        return handle->error.status;
     handle->error = (struct shuf__error){0};
     if (offset > all || bytes > all - offset)
         return shuf__fail(&handle->error, SHUF_INVALID,

@@ -4,6 +4,7 @@
  * than one message does.
  */
 #include "call.h"
+#include "transport.h"
 
 #include <inttypes.h>
 
@@ -26,7 +27,7 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .id = from->id,
         .pid = from->pid,
         .uid = from->uid,
-        .transport = (shuf_transport)from->transport,
+        .transport = shuf__transport_of_wire(from->transport),
         .prefetch = from->prefetch,
         .ready = from->ready,
         .age_ms = from->age_ms,

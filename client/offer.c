@@ -13,7 +13,7 @@
 static shuf_status check_lease(const Shuf__PermuteReply *p, struct shuf__error *error)
 {
     bool leased = p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
-    const char *name = shuf_transport_name((shuf_transport)p->transport);
+    const char *name = shuf_transport_name(shuf__transport_of_wire(p->transport));
     if ((p->lease != 0) != leased)
         return shuf__fail(error, SHUF_PROTOCOL, "reply lease %" PRIu64 ": expected %s with %s",
                           p->lease, leased ? "another" : "0", name);
@@ -76,7 +76,8 @@ shuf_status shuf__offer_read(const Shuf__PermuteReply *p, unsigned transports, u
                           "reply transport %d: expected one that was accepted", (int)p->transport);
     if (check_lease(p, error))
         return error->status;
-    *offer = (struct shuf__offer){.transport = (shuf_transport)p->transport, .shared = p->shared};
+    *offer = (struct shuf__offer){.transport = shuf__transport_of_wire(p->transport),
+                                  .shared = p->shared};
     if (copied)
         return SHUF_OK;
     if (check_place(p, bytes, width, error))

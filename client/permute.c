@@ -31,7 +31,7 @@ static shuf_status run(shuf *handle, struct shuf__question *q, struct shuf__call
     *(shuf_result *)call->answer = (shuf_result){.shape = shuf__question_shape(q)};
     if (call->memory || call->sink) {
         call->bulk = q->plan.bytes;
-        if (shuf__question_accept(q, 1U << SHUF_INLINE, &handle->error))
+        if (shuf__question_accept(q, SHUF_INLINE, &handle->error))
             return handle->error.status;
     }
     return shuf__call_run(handle, call);

@@ -6,19 +6,14 @@
 
 static const struct {
     shuf_transport transport;
+    Shuf__Transport wire;
     const char *name;
 } transports[SHUF__TRANSPORTS] = {
-    {SHUF_INLINE, "inline"},
-    {SHUF_MEMFD, "memfd"},
-    {SHUF_CUDA_FD, "cuda-fd"},
-    {SHUF_CUDA_IPC, "cuda-ipc"},
+    {SHUF_INLINE, SHUF__TRANSPORT__TRANSPORT_INLINE, "inline"},
+    {SHUF_MEMFD, SHUF__TRANSPORT__TRANSPORT_MEMFD, "memfd"},
+    {SHUF_CUDA_FD, SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "cuda-fd"},
+    {SHUF_CUDA_IPC, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "cuda-ipc"},
 };
-
-_Static_assert((int)SHUF_INLINE == (int)SHUF__TRANSPORT__TRANSPORT_INLINE &&
-                   (int)SHUF_MEMFD == (int)SHUF__TRANSPORT__TRANSPORT_MEMFD &&
-                   (int)SHUF_CUDA_FD == (int)SHUF__TRANSPORT__TRANSPORT_CUDA_FD &&
-                   (int)SHUF_CUDA_IPC == (int)SHUF__TRANSPORT__TRANSPORT_CUDA_IPC,
-               "the public transports are the wire's");
 
 const char *shuf_transport_name(shuf_transport transport)
 {
@@ -28,12 +23,17 @@ const char *shuf_transport_name(shuf_transport transport)
     return "none";
 }
 
-bool shuf__transport_in(unsigned set, Shuf__Transport transport)
+shuf_transport shuf__transport_of_wire(Shuf__Transport wire)
 {
     for (size_t i = 0; i < SHUF__TRANSPORTS; i++)
-        if ((int)transports[i].transport == (int)transport)
-            return set & 1U << transport;
-    return false;
+        if (transports[i].wire == wire)
+            return transports[i].transport;
+    return (shuf_transport)0;
+}
+
+bool shuf__transport_in(unsigned set, Shuf__Transport wire)
+{
+    return set & shuf__transport_of_wire(wire);
 }
 
 shuf_status shuf__transport_list(unsigned set, Shuf__Transport list[SHUF__TRANSPORTS],
@@ -42,15 +42,15 @@ shuf_status shuf__transport_list(unsigned set, Shuf__Transport list[SHUF__TRANSP
     unsigned rest = set;
     *count = 0;
     for (size_t i = 0; i < SHUF__TRANSPORTS; i++) {
-        unsigned bit = 1U << transports[i].transport;
-        if (!(set & bit))
+        if (!(set & transports[i].transport))
             continue;
-        list[(*count)++] = (Shuf__Transport)transports[i].transport;
-        rest &= ~bit;
+        list[(*count)++] = transports[i].wire;
+        rest &= ~(unsigned)transports[i].transport;
     }
     if (*count > 0 && rest == 0)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
-                      "transports 0x%x: expected a sum of 1 << INLINE, MEMFD, CUDA_FD or CUDA_IPC",
+                      "transports 0x%x: expected one or more of SHUF_INLINE, SHUF_MEMFD, "
+                      "SHUF_CUDA_FD and SHUF_CUDA_IPC",
                       set);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of transports, as the public interface has them: 1u << transport.
+ * Transports: the public ones are bits, so that a set is a mask; the wire's are numbers. Only
+ * the table here knows both.
  */
 #ifndef SHUF__TRANSPORT_H
 #define SHUF__TRANSPORT_H
@@ -18,6 +19,9 @@ enum { SHUF__TRANSPORTS = 4 };
 shuf_status shuf__transport_list(unsigned transports, Shuf__Transport list[SHUF__TRANSPORTS],
                                  size_t *count, struct shuf__error *error);
 
-bool shuf__transport_in(unsigned transports, Shuf__Transport transport);
+bool shuf__transport_in(unsigned transports, Shuf__Transport wire);
+
+/* 0 where it is none that is known here. */
+shuf_transport shuf__transport_of_wire(Shuf__Transport wire);
 
 #endif

@@ -223,14 +223,26 @@ void leaser_check(const shuf_lease *lease, int connection, uint64_t block)
         assert_int_equal(values[i], leaser_value(connection, block, i));
 }
 
+unsigned leaser_bit(Shuf__Transport transport)
+{
+    static const unsigned bits[] = {
+        [SHUF__TRANSPORT__TRANSPORT_INLINE] = SHUF_INLINE,
+        [SHUF__TRANSPORT__TRANSPORT_MEMFD] = SHUF_MEMFD,
+        [SHUF__TRANSPORT__TRANSPORT_CUDA_FD] = SHUF_CUDA_FD,
+        [SHUF__TRANSPORT__TRANSPORT_CUDA_IPC] = SHUF_CUDA_IPC,
+    };
+    return bits[transport];
+}
+
 void leaser_take(shuf *handle, uint64_t block, uint64_t n, shuf_lease **lease)
 {
     shuf_permutation what = {.n = n, .seed = block};
-    shuf_lease_options options = {.transports = leaser.transport ? 1U << leaser.transport : 0};
+    shuf_lease_options options = {.transports = leaser_bit(leaser.transport)};
     if (shuf_lease_take(handle, &what, &options, lease) != SHUF_OK)
         fail_msg("%s", shuf_message(handle));
     assert_int_equal((*lease)->block, block);
-    assert_int_equal((*lease)->transport, leaser.transport ? leaser.transport : SHUF_MEMFD);
+    assert_int_equal((*lease)->transport,
+                     leaser.transport ? leaser_bit(leaser.transport) : SHUF_MEMFD);
 }
 
 void leaser_release(shuf *handle, shuf_lease **lease)

@@ -48,6 +48,9 @@ extern struct leaser {
 
 void leaser_script(int fd, int connection);
 
+/* The public transport of one of the wire's: 0 of 0. */
+unsigned leaser_bit(Shuf__Transport transport);
+
 /* Starts the peer with this script, and connects. */
 shuf *leaser_begin(peer_script script);
 

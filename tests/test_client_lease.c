@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,9 +48,15 @@ static int last_transport(void)
     return strncmp(backend, "cuda", 4) == 0 ? SHUF_CUDA_IPC : SHUF_MEMFD;
 }
 
+/* One of those up to the last. */
+static int random_transport(void)
+{
+    return SHUF_INLINE << random_below(last_transport() == SHUF_CUDA_IPC ? 4 : 2);
+}
+
 static void take(shuf *handle, const shuf_permutation *what, int transport, shuf_lease **lease)
 {
-    const shuf_lease_options options = {.transports = 1U << transport};
+    const shuf_lease_options options = {.transports = (unsigned)transport};
     if (shuf_lease_take(handle, what, &options, lease) != SHUF_OK)
         fail_msg("%s", shuf_message(handle));
     assert_true((int)(*lease)->transport == transport || (*lease)->result.shape.bytes == 0);
@@ -101,7 +108,7 @@ static void check_golden(shuf *handle, const struct golden *row, int transport, 
 static void golden_table(void **state)
 {
     (void)state;
-    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
         struct golden row;
         shuf_lease *lease = NULL;
         shuf *handle = open_handle(daemon_.socket);
@@ -154,7 +161,7 @@ static void many_at_random(void **state)
             continue;
         }
         requests[i] = random_request(random_below(8) == 0 ? 3000000 : 3000);
-        take(handle, &requests[i], (int)(1 + random_below((uint64_t)last_transport())), &leases[i]);
+        take(handle, &requests[i], random_transport(), &leases[i]);
         uint64_t other = random_below(LEASES);
         if (leases[other])
             check(handle, leases[other], &requests[other]);
@@ -181,7 +188,7 @@ static void await_no_leases(const char *socket)
 
 static void prefetch_and_take(shuf *handle, int transport)
 {
-    const shuf_lease_options options = {.transports = 1U << transport};
+    const shuf_lease_options options = {.transports = (unsigned)transport};
     shuf_permutation what = {.n = 100003, .seed = 900 + (uint64_t)transport};
     shuf_daemon before, after;
     shuf_lease *lease = NULL;
@@ -202,7 +209,7 @@ static void prefetch_and_take(shuf *handle, int transport)
 static void prefetched(void **state)
 {
     (void)state;
-    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
         shuf *handle = open_handle(daemon_.socket);
         prefetch_and_take(handle, transport);
         shuf_close(handle);
@@ -246,7 +253,7 @@ static void hold_a_thousand(int transport)
 static void thousand_leases(void **state)
 {
     (void)state;
-    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
         hold_a_thousand(transport);
         int before = count_descriptors();
         hold_a_thousand(transport);
@@ -268,8 +275,8 @@ static void most_leases(void **state)
     fclose(file);
     assert_true(harness_restart(&h));
     shuf *handle = open_handle(h.socket);
-    for (int transport = SHUF_MEMFD; transport <= last_transport(); transport++) {
-        const shuf_lease_options options = {.transports = 1U << transport};
+    for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
+        const shuf_lease_options options = {.transports = (unsigned)transport};
         shuf_permutation what = {.n = 1000, .seed = 7};
         shuf_lease *leases[2] = {NULL, NULL}, *third = NULL;
         take(handle, &what, transport, &leases[0]);
@@ -293,7 +300,7 @@ static void most_leases(void **state)
 static void killed_daemons(void **state)
 {
     (void)state;
-    for (int transport = SHUF_INLINE; transport <= last_transport(); transport++) {
+    for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
         shuf_permutation small = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
         shuf_permutation next = {.n = 1000, .seed = 9};
         shuf_lease *one = NULL, *other = NULL, *third = NULL;
@@ -323,8 +330,7 @@ static void killed_daemons(void **state)
 static void with_an_event(void **state)
 {
     (void)state;
-    const shuf_lease_options options = {.transports = 1U << SHUF_CUDA_IPC | 1U << SHUF_MEMFD,
-                                        .event = true};
+    const shuf_lease_options options = {.transports = SHUF_CUDA_IPC | SHUF_MEMFD, .event = true};
     shuf *handle = open_handle(daemon_.socket);
     shuf_lease *lease = NULL;
     for (uint64_t epoch = 0; epoch < 8; epoch++) {
@@ -335,12 +341,49 @@ static void with_an_event(void **state)
     shuf_close(handle);
 }
 
+/* Ends as a child that was handed its parent's handle does, by releasing and closing. */
+static int leave(shuf *handle, shuf_lease *leases[2])
+{
+    shuf_lease *more = NULL;
+    shuf_permutation what = {.n = 1000};
+    return shuf_lease_take(handle, &what, NULL, &more) != SHUF_INVALID ||
+           shuf_lease_release(handle, leases[0]) != SHUF_OK || (shuf_close(handle), false);
+}
+
+/* What the parent has stays, also with the daemon. */
+static void forked(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(daemon_.socket);
+    for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
+        int end;
+        shuf_daemon status;
+        shuf_permutation what = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
+        shuf_lease *leases[2] = {NULL, NULL};
+        take(handle, &large, transport, &leases[0]);
+        take(handle, &what, transport, &leases[1]);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            _exit(leave(handle, leases));
+        assert_int_equal(waitpid(child, &end, 0), child);
+        assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
+        assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
+        assert_int_equal(status.leases, 2);
+        check(handle, leases[0], &large);
+        check(handle, leases[1], &what);
+        assert_int_equal(shuf_lease_release(handle, leases[0]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, leases[1]), SHUF_OK);
+    }
+    shuf_close(handle);
+}
+
 static void wrong_transports(void **state)
 {
     (void)state;
     shuf *handle = open_handle(daemon_.socket);
-    for (int transport = last_transport() + 1; transport <= SHUF_CUDA_IPC; transport++) {
-        const shuf_lease_options options = {.transports = 1U << transport};
+    for (int transport = last_transport() << 1; transport <= SHUF_CUDA_IPC; transport <<= 1) {
+        const shuf_lease_options options = {.transports = (unsigned)transport};
         shuf_permutation what = {.n = 10};
         shuf_lease *lease = NULL;
         assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_INVALID);
@@ -355,10 +398,11 @@ int main(int argc, char **argv)
 {
     backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),     cmocka_unit_test(many_at_random),
-        cmocka_unit_test(prefetched),       cmocka_unit_test(thousand_leases),
-        cmocka_unit_test(most_leases),      cmocka_unit_test(with_an_event),
-        cmocka_unit_test(wrong_transports), cmocka_unit_test(killed_daemons),
+        cmocka_unit_test(golden_table),   cmocka_unit_test(many_at_random),
+        cmocka_unit_test(prefetched),     cmocka_unit_test(thousand_leases),
+        cmocka_unit_test(most_leases),    cmocka_unit_test(with_an_event),
+        cmocka_unit_test(forked),         cmocka_unit_test(wrong_transports),
+        cmocka_unit_test(killed_daemons),
     };
     return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
 }

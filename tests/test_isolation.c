@@ -156,7 +156,7 @@ static void open_user(struct user *user, const struct part *part)
 static void play(int channel, void *context)
 {
     const struct part *part = context;
-    struct user user = {.options.transports = 1u << part->transport,
+    struct user user = {.options.transports = part->transport,
                         .seed = part->seed,
                         .more = part->stays ? 2 * UNIT : 0};
     for (int turn = 0; turn < TURNS; turn++) {

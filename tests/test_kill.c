@@ -48,7 +48,7 @@ static shuf_lease_options random_options(void)
 {
     static const shuf_transport any[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
     shuf_transport transport = any[is_cuda() ? random_below(3) : 0];
-    return (shuf_lease_options){.transports = 1u << transport, .event = random_below(2)};
+    return (shuf_lease_options){.transports = transport, .event = random_below(2)};
 }
 
 static uint64_t sum(const uint32_t *values, uint64_t count)

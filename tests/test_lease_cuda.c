@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct fake_cuda *cuda;
 static char id_0[] = FAKE_ID_0, id_1[] = FAKE_ID_1, id_none[] = "GPU-no-such";
@@ -147,6 +149,36 @@ static void events(void **state)
     with_event = false;
 }
 
+/* CUDA does not work in a forked child: there what the parent has is only forgotten. */
+static void in_a_child(void **state)
+{
+    (void)state;
+    static const Shuf__Transport transports[] = {SHUF__TRANSPORT__TRANSPORT_CUDA_FD,
+                                                 SHUF__TRANSPORT__TRANSPORT_CUDA_IPC};
+    for (int i = 0; i < 2; i++) {
+        int end;
+        shuf_lease *leases[2] = {NULL, NULL};
+        with_event = i == 1;
+        shuf *handle = begin(transports[i]);
+        leaser_take(handle, 5, LEASER_SMALL, &leases[0]);
+        leaser_take(handle, 7, LEASER_LARGE, &leases[1]);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct fake_cuda before = *cuda;
+            bool right = shuf_lease_release(handle, leases[1]) == SHUF_OK;
+            shuf_close(handle);
+            _exit(right && memcmp(&before, cuda, sizeof before) == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &end, 0), child);
+        assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
+        check(handle, leases[0], 5);
+        check(handle, leases[1], 7);
+        finish(handle, i == 0 ? "hello take+ take+ goodbye" : "hello take take goodbye");
+    }
+    with_event = false;
+}
+
 /* ---- Contexts ---------------------------------------------------------------------- */
 
 static void push(struct fake_context *context)
@@ -201,7 +233,7 @@ static void from_one_context_to_another(void **state)
     (void)state;
     struct fake_context one = {.gpu = 1}, other = {.gpu = 1};
     shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_IPC};
+    shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
     shuf_lease *lease = NULL, *second = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
     push(&one);
@@ -227,7 +259,7 @@ static void unseen_gpu(void **state)
 {
     (void)state;
     shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     leaser.device_id = id_none;
@@ -250,7 +282,7 @@ static void moved_block(void **state)
 {
     (void)state;
     shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     leaser.spoil = moves_to_another_gpu;
@@ -263,7 +295,7 @@ static void moved_block(void **state)
 static void fail_each(Shuf__Transport transport, const char *const *calls, const char *said)
 {
     shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-    shuf_lease_options options = {.transports = 1U << transport};
+    shuf_lease_options options = {.transports = leaser_bit(transport)};
     struct fake_context other = {.gpu = 0};
     for (; *calls; calls++) {
         char words[128];
@@ -303,7 +335,8 @@ static void every_call_fails(void **state)
     fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, by_descriptor_calls,
               "hello take+ release-1/5 take+ goodbye");
     with_event = true;
-    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls, "hello take release-1/5 take goodbye");
+    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls,
+              "hello take release-1/5 take goodbye");
     with_event = false;
 }
 
@@ -356,7 +389,7 @@ static void wrong_handles(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-        shuf_lease_options options = {.transports = 1U << SHUF_CUDA_IPC};
+        shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
         shuf_lease *lease = NULL;
         leaser.spoil = rows[i].spoil;
         shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
@@ -371,7 +404,7 @@ static void without_libcuda(void **state)
 {
     (void)state;
     shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     for (int i = 0; i < 2; i++)
@@ -406,6 +439,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(by_descriptor),
         cmocka_unit_test(by_handle),
         cmocka_unit_test(events),
+        cmocka_unit_test(in_a_child),
         cmocka_unit_test(in_the_current_context),
         cmocka_unit_test(beside_another_context),
         cmocka_unit_test(from_one_context_to_another),

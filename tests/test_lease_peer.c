@@ -84,7 +84,7 @@ static void no_values(void **state)
     leaser.spoil = nothing;
     shuf *handle = leaser_begin(leaser_script);
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
-    shuf_lease_options options = {.transports = 1U << SHUF_CUDA_FD};
+    shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &none, &options, &lease), SHUF_OK);
     assert_true(lease->transport == SHUF_INLINE && !lease->data);
@@ -499,7 +499,7 @@ static void failed_exchange(void **state)
 {
     (void)state;
     shuf_permutation wrong = {.n = 0}, right = {.n = LEASER_SMALL, .seed = 2};
-    shuf_lease_options unknown = {.transports = 1}, more = {.transports = 2 | 1 << 5};
+    shuf_lease_options unknown = {.transports = 16}, more = {.transports = SHUF_MEMFD | 1U << 5};
     static char name[100000];
     shuf_lease *lease = NULL;
     leaser.refuse = 1;
@@ -514,7 +514,7 @@ static void failed_exchange(void **state)
     assert_null(lease);
     assert_int_equal(leaser_mappings(), 0);
     assert_int_equal(shuf_lease_take(handle, &right, &unknown, &lease), SHUF_INVALID);
-    assert_non_null(strstr(shuf_message(handle), "transports 0x1: expected"));
+    assert_non_null(strstr(shuf_message(handle), "transports 0x10: expected"));
     assert_int_equal(shuf_lease_take(handle, &right, &more, &lease), SHUF_INVALID);
     assert_int_equal(shuf_prefetch(handle, &right, &more), SHUF_INVALID);
     leaser_take(handle, 3, LEASER_SMALL, &lease);
@@ -625,6 +625,56 @@ static void released_after_the_loss(void **state)
     leaser_finish(handle, "hello take+ take+ lost hello prefetch");
 }
 
+/* What a child does with its parent's handle is heard by nobody; how many of it went wrong. */
+static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
+{
+    uint32_t value;
+    char words[64];
+    shuf_daemon status;
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 9};
+    shuf_lease *none = NULL;
+    int wrong = leaser_mappings() != 3;
+    snprintf(words, sizeof words, "handle of process %d: expected", (int)parent);
+    wrong += shuf_lease_read(handle, leases[0], 0, 4, &value) != SHUF_INVALID;
+    wrong += shuf_daemon_status(handle, &status) != SHUF_INVALID;
+    wrong += !strstr(shuf_message(handle), words);
+    wrong += shuf_prefetch(handle, &what, NULL) != SHUF_INVALID;
+    wrong += shuf_lease_take(handle, &what, NULL, &none) != SHUF_INVALID || none;
+    wrong += shuf_permute(handle, &what, words, sizeof words, NULL) != SHUF_INVALID;
+    wrong += *(const uint32_t *)leases[0]->data != leaser_value(0, 1, 0);
+    wrong += shuf_lease_take(handle, &what, NULL, &leases[0]) != SHUF_INVALID || leases[0];
+    wrong += !strstr(shuf_message(handle), words);
+    wrong += leaser_mappings() != 2;
+    wrong += shuf_lease_release(handle, leases[1]) != SHUF_OK || *shuf_message(handle);
+    wrong += leaser_mappings() != 1;
+    shuf_close(handle);
+    return wrong + leaser_mappings();
+}
+
+/* The parent's leases and connection are as they were. */
+static void used_by_a_child(void **state)
+{
+    (void)state;
+    int end;
+    pid_t parent = getpid();
+    shuf_lease *leases[3] = {NULL};
+    shuf *handle = leaser_begin(leaser_script);
+    for (unsigned i = 0; i < 3; i++)
+        leaser_take(handle, i + 1, i == 1 ? LEASER_LARGE : LEASER_SMALL, &leases[i]);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(misuse(handle, parent, leases));
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_true(WIFEXITED(end));
+    assert_int_equal(WEXITSTATUS(end), 0);
+    for (unsigned i = 0; i < 3; i++)
+        leaser_check(leases[i], 0, i + 1);
+    leaser_release(handle, &leases[1]);
+    leaser_take(handle, 1, LEASER_SMALL, &leases[2]);
+    leaser_finish(handle, "hello take+ take+ take+ release-2/2 take-3");
+}
+
 static void prefetch(void **state)
 {
     (void)state;
@@ -661,6 +711,7 @@ int main(void)
         cmocka_unit_test(lost_between),
         cmocka_unit_test(leases_of_a_lost_daemon),
         cmocka_unit_test(released_after_the_loss),
+        cmocka_unit_test(used_by_a_child),
         cmocka_unit_test(prefetch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

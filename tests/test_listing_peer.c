@@ -228,10 +228,24 @@ static void users(void **state)
 static void names(void **state)
 {
     (void)state;
-    static const char *const expected[] = {"none",    "inline",   "memfd",
-                                           "cuda-fd", "cuda-ipc", "none"};
-    for (int i = 0; i < 6; i++)
-        assert_string_equal(shuf_transport_name((shuf_transport)i), expected[i]);
+    static const struct {
+        shuf_transport transport;
+        const char *name;
+    } expected[] = {
+        {SHUF_INLINE, "inline"},
+        {SHUF_MEMFD, "memfd"},
+        {SHUF_CUDA_FD, "cuda-fd"},
+        {SHUF_CUDA_IPC, "cuda-ipc"},
+    };
+    unsigned known = 0;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_string_equal(shuf_transport_name(expected[i].transport), expected[i].name);
+        assert_int_equal(expected[i].transport, 1U << i); /* a bit each, without a gap */
+        known |= expected[i].transport;
+    }
+    for (unsigned other = 0; other < 64; other++)
+        if (other & (other - 1) || other & ~known || other == 0)
+            assert_string_equal(shuf_transport_name((shuf_transport)other), "none");
     assert_string_equal(shuf_transport_name((shuf_transport)-1), "none");
 }
 

@@ -194,9 +194,10 @@ static uint64_t read_number(const char *text, uint64_t most)
 
 static unsigned read_transport(const char *text)
 {
-    for (int i = SHUF_INLINE; i <= SHUF_CUDA_IPC; i++)
-        if (strcmp(text, shuf_transport_name((shuf_transport)i)) == 0)
-            return 1U << i;
+    static const shuf_transport known[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(text, shuf_transport_name(known[i])) == 0)
+            return known[i];
     usage();
     return 0;
 }

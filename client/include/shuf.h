@@ -21,6 +21,11 @@
  * be used side by side. No function here starts a thread, installs a signal
  * handler or raises SIGPIPE.
  *
+ * Processes: a handle serves the process that connected it. After fork() the
+ * child connects anew; a call with its parent's handle is SHUF_INVALID there, but
+ * for shuf_close() and shuf_lease_release(), which only free what the child has of
+ * it: the parent's connection and leases stay.
+ *
  * Errors: a function returns a status (shuf_status.h), SHUF_OK being 0, and
  * leaves one line in the handle that names the field, its value and what was
  * expected: shuf_message().
@@ -43,7 +48,7 @@ extern "C" {
 /* A connection to one daemon. */
 typedef struct shuf shuf;
 
-/* Connects to the daemon at `socket`; NULL means the default: $SHUFD_SOCKET,
+/* Connects to the daemon at `socket`; NULL or "" means the default: $SHUFD_SOCKET,
  * else /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where
  * one stands, else /run/shufd/shufd.sock.
  *
@@ -159,15 +164,15 @@ SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
 
 /* ---- Leases ------------------------------------------------------------ */
 
-/* How a result is seen by this process. A set of them is the sum of 1u << transport. */
+/* How a result is seen by this process. Each is a bit: a set is SHUF_MEMFD | SHUF_INLINE. */
 typedef enum shuf_transport {
     SHUF_INLINE = 1,   /* a copy of its own, in memory of this process */
     SHUF_MEMFD = 2,    /* the daemon's host memory, mapped read-only: the kernel sees to that */
-    SHUF_CUDA_FD = 3,  /* the daemon's device memory, mapped read-only by this library */
-    SHUF_CUDA_IPC = 4, /* the daemon's device memory, writable: only of a daemon of this user */
+    SHUF_CUDA_FD = 4,  /* the daemon's device memory, mapped read-only by this library */
+    SHUF_CUDA_IPC = 8, /* the daemon's device memory, writable: only of a daemon of this user */
 } shuf_transport;
 
-/* "inline", "memfd", "cuda-fd", "cuda-ipc"; "none" for any other number. Static storage. */
+/* "inline", "memfd", "cuda-fd", "cuda-ipc"; "none" for anything else. Static storage. */
 SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
 /* A result that stays where it was computed, and this process's view of it. Equal requests of one
@@ -178,7 +183,8 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
  * current when the lease was taken, or, where none of that GPU was, in the GPU's primary one.
  *
  * The result stays as it is until shuf_lease_release(), also when the daemon dies. A fork()ed
- * child may read host memory for as long as its parent holds the lease. */
+ * child may read host memory by `data` for as long as its parent holds the lease; device memory is
+ * not there for it. Releasing in the child ends the child's view alone. */
 typedef struct shuf_lease {
     const void *data;
     shuf_result result; /* head and tail are set only with shuf_permutation.fingerprint */
@@ -192,8 +198,8 @@ typedef struct shuf_lease {
 } shuf_lease;
 
 typedef struct shuf_lease_options {
-    /* The set of transports that will do; the daemon picks the one with the least copying.
-     * 0: MEMFD or INLINE, so `data` is host memory. */
+    /* The transports that will do, as in SHUF_CUDA_FD | SHUF_MEMFD; the daemon picks the one with
+     * the least copying. 0: SHUF_MEMFD | SHUF_INLINE, so `data` is host memory. */
     unsigned transports;
     /* With CUDA_IPC: return before the values are computed; `event` tells when they are. */
     bool event;
@@ -230,9 +236,9 @@ SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *what,
 typedef struct shuf_lease_entry {
     uint64_t id, pid;
     uint32_t uid;
-    shuf_transport transport;
-    bool prefetch; /* nobody's view yet */
-    bool ready;    /* its values are there */
+    shuf_transport transport; /* 0: one that this library does not know */
+    bool prefetch;            /* nobody's view yet */
+    bool ready;               /* its values are there */
     uint64_t age_ms;
     uint64_t block, block_bytes; /* the memory's id and size */
     char algorithm[32];

@@ -107,6 +107,7 @@ static int read_name(struct argp_state *state, const char *field, const char *te
 static const char *const dtype_names[] = {"auto", "u32", "u64", "i64", NULL};
 static const char *const format_names[] = {"raw", "npy", "text", NULL};
 static const char *const transport_names[] = {"inline", "memfd", "cuda-fd", "cuda-ipc", NULL};
+static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
 const char *shuf__shape_dtype(const shuf_shape *shape)
 {
@@ -242,9 +243,8 @@ static error_t parse_word(int key, char *text, struct argp_state *state,
             (enum shuf__format)read_name(state, "--format", text, format_names, "npy, raw or text");
         return 0;
     case KEY_TRANSPORT:
-        options->transport = (shuf_transport)(read_name(state, "--transport", text, transport_names,
-                                                        "inline, memfd, cuda-fd or cuda-ipc") +
-                                              SHUF_INLINE);
+        options->transport = transports[read_name(state, "--transport", text, transport_names,
+                                                  "inline, memfd, cuda-fd or cuda-ipc")];
         return 0;
     case KEY_PREFETCH:
         options->prefetch = true;

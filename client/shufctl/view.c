@@ -51,7 +51,7 @@ static shuf_status compare_ends(shuf *daemon, const shuf_lease *lease, bool *rig
 shuf_status shuf__view_read(shuf *daemon, const struct shuf__permute_options *options,
                             shuf_sink sink, void *context, struct shuf__view *view)
 {
-    const shuf_lease_options how = {.transports = 1U << options->transport};
+    const shuf_lease_options how = {.transports = options->transport};
     shuf_lease *lease = NULL;
     shuf_status status = shuf_lease_take(daemon, &options->what, &how, &lease);
     if (status != SHUF_OK)
