@@ -196,7 +196,9 @@ static void listed(void **state)
     snprintf(expected, sizeof expected, "\n%-6" PRIu64 " %-8d ", lease->id, (int)getpid());
     assert_memory_equal(text, "ID     PID      USER ", 21);
     assert_non_null(strstr(text, expected));
-    assert_non_null(strstr(text, " memfd     2.10 MB "));
+    snprintf(expected, sizeof expected, " memfd     %-6" PRIu64 " 2.10 MB ", lease->block);
+    assert_non_null(strstr(text, expected));
+    assert_non_null(strstr(text, "\n1 lease of 1 block, 2.10 MB\n"));
     assert_non_null(strstr(text, " leased     philox24, n 1001, seed 18446744073709551615, "
                                  "2 epochs from 5\n"));
     free(text);
@@ -206,6 +208,25 @@ static void listed(void **state)
     assert_int_equal(json_array_size(json_member(o, "leases")), 0);
     json_decref(o);
     shuf_close(handle);
+}
+
+/* Who shares a copy has the same block, whose bytes count once. */
+static void listed_together(void **state)
+{
+    (void)state;
+    enum { HANDLES = 3 };
+    shuf *handles[HANDLES];
+    for (uint64_t i = 0; i < HANDLES; i++) {
+        shuf_lease *lease = NULL;
+        shuf_permutation what = {.n = 1001, .seed = 78, .epoch = i / 2};
+        assert_int_equal(shuf_connect(&handles[i], shufctl_daemon.socket), SHUF_OK);
+        assert_int_equal(shuf_lease_take(handles[i], &what, NULL, &lease), SHUF_OK);
+    }
+    char *text = shufctl_succeed(NULL, "leases");
+    assert_non_null(strstr(text, "\n3 leases of 2 blocks, 4.19 MB\n"));
+    free(text);
+    for (int i = 0; i < HANDLES; i++)
+        shuf_close(handles[i]);
 }
 
 static void status_of_sharing(void **state)
@@ -269,6 +290,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(transport_that_there_is_not),
         cmocka_unit_test(prefetched),
         cmocka_unit_test(listed),
+        cmocka_unit_test(listed_together),
         cmocka_unit_test(status_of_sharing),
         cmocka_unit_test(training_loop),
     };

@@ -10,7 +10,59 @@
 #include "verb.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sysexits.h>
+
+/* ---- Totals ------------------------------------------------------------------- */
+
+struct block {
+    uint64_t id, bytes;
+};
+
+/* The blocks of the leases seen, one for each of them: leases share blocks. */
+struct totals {
+    uint64_t leases;
+    struct block *blocks;
+    size_t count, room;
+};
+
+static void count_block(struct totals *t, const shuf_lease_entry *e)
+{
+    t->leases++;
+    if (e->block == 0)
+        return;
+    if (t->count == t->room) {
+        t->room = t->room ? 2 * t->room : 64;
+        t->blocks = reallocarray(t->blocks, t->room, sizeof *t->blocks);
+        if (!t->blocks)
+            exit(shuf__fail_with(EX_OSERR, "leases: no memory to count their blocks"));
+    }
+    t->blocks[t->count++] = (struct block){e->block, e->block_bytes};
+}
+
+static int by_id(const void *left, const void *right)
+{
+    uint64_t l = ((const struct block *)left)->id, r = ((const struct block *)right)->id;
+    return (l > r) - (l < r);
+}
+
+static void print_totals(struct totals *t)
+{
+    char text[SHUF__UNITS_TEXT];
+    uint64_t blocks = 0, bytes = 0;
+    if (t->count > 0)
+        qsort(t->blocks, t->count, sizeof *t->blocks, by_id);
+    for (size_t i = 0; i < t->count; i++) {
+        if (i > 0 && t->blocks[i].id == t->blocks[i - 1].id)
+            continue;
+        blocks++;
+        bytes += t->blocks[i].bytes;
+    }
+    printf("%" PRIu64 " lease%s of %" PRIu64 " block%s, %s\n", t->leases, t->leases == 1 ? "" : "s",
+           blocks, blocks == 1 ? "" : "s", shuf__units_bytes(text, bytes));
+}
+
+/* ---- The list ----------------------------------------------------------------- */
 
 static const char *state_of(const shuf_lease_entry *e)
 {
@@ -32,9 +84,9 @@ static void print_what(const shuf_lease_entry *e)
 static bool print(void *context, const shuf_lease_entry *e)
 {
     char user[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], age[SHUF__UNITS_TEXT];
-    (void)context;
-    printf("%-6" PRIu64 " %-8" PRIu64 " %-10s %-9s %-8s %-9s %-10s ", e->id, e->pid,
-           shuf__user_text(user, e->uid), shuf_transport_name(e->transport),
+    count_block(context, e);
+    printf("%-6" PRIu64 " %-8" PRIu64 " %-10s %-9s %-6" PRIu64 " %-8s %-9s %-10s ", e->id, e->pid,
+           shuf__user_text(user, e->uid), shuf_transport_name(e->transport), e->block,
            shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
            state_of(e));
     print_what(e);
@@ -77,9 +129,14 @@ static shuf_status list_json(shuf *handle)
 
 static shuf_status list_lines(shuf *handle)
 {
-    printf("%-6s %-8s %-10s %-9s %-8s %-9s %-10s %s\n", "ID", "PID", "USER", "TRANSPORT", "BYTES",
-           "AGE", "STATE", "WHAT");
-    return shuf_leases(handle, print, NULL);
+    struct totals totals = {0};
+    printf("%-6s %-8s %-10s %-9s %-6s %-8s %-9s %-10s %s\n", "ID", "PID", "USER", "TRANSPORT",
+           "BLOCK", "BYTES", "AGE", "STATE", "WHAT");
+    shuf_status status = shuf_leases(handle, print, &totals);
+    if (status == SHUF_OK)
+        print_totals(&totals);
+    free(totals.blocks);
+    return status;
 }
 
 int shuf__verb_leases(int argc, char **argv)
