@@ -329,6 +329,24 @@ static void over_the_budget(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* What can never be is not waited for. */
+static void too_large_at_once(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    wire_start(&h, backend, small);
+    struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
+    wire_send_permute(blocker, &endless);
+    wire_await_queued(&h, 1);
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "expected at most 8388608");
+    assert_int_equal(wire_status(&h).queued, 1);
+    wire_close(blocker);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 /* ---- time ---------------------------------------------------------------------- */
 
 static void nothing_is_kept(void **state)
@@ -377,7 +395,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(eight_processes_wait), cmocka_unit_test(joined_is_served),
         cmocka_unit_test(last_one_cancels),     cmocka_unit_test(least_recently_used_goes),
         cmocka_unit_test(leased_ones_stay),     cmocka_unit_test(over_the_budget),
-        cmocka_unit_test(nothing_is_kept),      cmocka_unit_test(kept_for_a_while),
+        cmocka_unit_test(too_large_at_once),    cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(kept_for_a_while),
     };
     backend = harness_backend_or_skip(argc, argv);
     own = wire_own_transport(backend);

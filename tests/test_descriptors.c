@@ -54,6 +54,29 @@ static void descriptor_comes_once(void **state)
     assert_true(reply->descriptor && reply->block == block);
     wire_close(w);
     wire_close(other);
+    WIRE_AWAIT(&shared, s, s.leases == 0);
+}
+
+/* One who does not read gets one descriptor, and the next when it has. */
+static void one_on_its_way(void **state)
+{
+    (void)state;
+    Shuf__Permute first = wire_permutation(N, own), second = wire_permutation(N + 1, own);
+    struct wire *w = wire_greet(&shared);
+    wire_send_permute(w, &first);
+    WIRE_AWAIT(&shared, s, s.leases == 1);
+    wire_send_permute(w, &second);
+    wire_send_permute(w, &first); /* which needs no other */
+    w->id -= 2;
+    assert_true(wire_expect(w, SHUF_OK, "")->permute->descriptor);
+    w->id++;
+    wire_expect(w, SHUF_BUSY, "expected the replies before it to be read first");
+    w->id++;
+    assert_false(wire_expect(w, SHUF_OK, "")->permute->descriptor);
+    wire_send_permute(w, &second);
+    assert_true(wire_expect(w, SHUF_OK, "")->permute->descriptor);
+    wire_close(w);
+    WIRE_AWAIT(&shared, s, s.leases == 0);
 }
 
 static void refuses_changes(int fd)
@@ -135,6 +158,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptor_comes_once),
+        cmocka_unit_test(one_on_its_way),
         cmocka_unit_test(descriptor_is_sealed),
     };
     backend = harness_backend_or_skip(argc, argv);
