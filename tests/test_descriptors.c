@@ -67,6 +67,7 @@ static void one_on_its_way(void **state)
     WIRE_AWAIT(&shared, s, s.leases == 1);
     wire_send_permute(w, &second);
     wire_send_permute(w, &first); /* which needs no other */
+    WIRE_AWAIT(&shared, s, s.leases == 2);
     w->id -= 2;
     assert_true(wire_expect(w, SHUF_OK, "")->permute->descriptor);
     w->id++;
