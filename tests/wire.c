@@ -261,6 +261,17 @@ uint64_t wire_private_bytes(pid_t pid)
     return kib * 1024;
 }
 
+void wire_show_descriptors(pid_t pid)
+{
+    char path[64], target[128];
+    for (int fd = 0; fd < 4096; fd++) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length > 0)
+            fprintf(stderr, "descriptor %d: %.*s\n", fd, (int)length, target);
+    }
+}
+
 unsigned wire_descriptors(pid_t pid)
 {
     char path[64];

@@ -88,6 +88,7 @@ void wire_await_memory_free(const struct harness *h);
 uint64_t wire_private_bytes(pid_t pid);
 /* Entries of /proc/PID/fd. */
 unsigned wire_descriptors(pid_t pid);
+void wire_show_descriptors(pid_t pid); /* on stderr */
 
 /* ---- leases ---- */
 
