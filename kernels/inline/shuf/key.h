@@ -17,7 +17,7 @@ enum shuf_purpose {
 /* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's
  * stream: each 64-bit lane gives its low half first. */
 SHUF_FUNCTION void shuf_key_words(uint64_t seed, uint64_t epoch, enum shuf_purpose purpose,
-                                uint64_t block, uint32_t words[8])
+                                  uint64_t block, uint32_t words[8])
 {
     shuf_philox4x64 counter = {{block, epoch, (uint64_t)purpose, 0}};
     shuf_philox4x64 lanes = shuf_philox4x64_10(counter, seed, 0);

@@ -26,7 +26,7 @@ SHUF_FUNCTION uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
 
 /* Ten rounds of the counter under the key. A pure function. */
 SHUF_FUNCTION shuf_philox4x64 shuf_philox4x64_10(shuf_philox4x64 counter, uint64_t key0,
-                                               uint64_t key1)
+                                                 uint64_t key1)
 {
     const uint64_t m0 = UINT64_C(0xD2E7470EE14C6C93), m1 = UINT64_C(0xCA5A826395121157);
     const uint64_t weyl0 = UINT64_C(0x9E3779B97F4A7C15), weyl1 = UINT64_C(0xBB67AE8584CAA73B);
