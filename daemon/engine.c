@@ -24,7 +24,7 @@ struct shuf__engine {
     struct shuf__error error;
 
     /* the loop's thread alone */
-    struct queue jobs, ended; /* waiting; over without having run, `done` not yet called */
+    struct queue jobs, ended; /* waiting; over without the thread, `done` not yet called */
     uint64_t queued;          /* jobs waiting or running */
     size_t given;             /* tasks with the thread, or finished and not yet done */
     bool busy;                /* one of them is a job */

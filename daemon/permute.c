@@ -164,16 +164,23 @@ static bool has_read_all(const struct shuf__session *session)
     return ioctl(session->fd, SIOCOUTQ, &unread) != 0 || unread == 0;
 }
 
-static shuf_status hand_out(const struct shuf__cell *cell, bool fresh, Shuf__PermuteReply *body,
-                            int *fd, struct shuf__error *error)
+static shuf_status hand_out(const struct shuf__session *session, const struct shuf__cell *cell,
+                            bool fresh, Shuf__PermuteReply *body, int *fd,
+                            struct shuf__error *error)
 {
     if (cell->kind == SHUF__MEMORY_CUDA_IPC) {
         body->ipc_handle.data = (uint8_t *)(uintptr_t)cell->block.ipc;
         body->ipc_handle.len = sizeof cell->block.ipc;
-    } else if (fresh && (*fd = share(&cell->block)) < 0) {
-        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
+        return SHUF_OK;
     }
-    body->descriptor = *fd >= 0;
+    if (!fresh)
+        return SHUF_OK;
+    if (!has_read_all(session))
+        return shuf__fail(error, SHUF_BUSY,
+                          "descriptor of a block: expected the replies before it to be read first");
+    if ((*fd = share(&cell->block)) < 0)
+        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
+    body->descriptor = true;
     return SHUF_OK;
 }
 
@@ -187,12 +194,7 @@ static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__Perm
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
     if (shuf__holder_expose(ask->session, result->cell, &fresh, error))
         return error->status;
-    if (fresh && result->cell->kind != SHUF__MEMORY_CUDA_IPC && !has_read_all(ask->session)) {
-        shuf__holder_unmapped(ask->session, result->cell->id);
-        return shuf__fail(error, SHUF_BUSY,
-                          "descriptor of a block: expected the replies before it to be read first");
-    }
-    if (hand_out(result->cell, fresh, body, fd, error) ||
+    if (hand_out(ask->session, result->cell, fresh, body, fd, error) ||
         shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error)) {
         if (fresh)
             shuf__holder_unmapped(ask->session, result->cell->id);
@@ -286,12 +288,11 @@ static shuf_status understand(const Shuf__Permute *request, struct shuf__ask *as
         shuf__plan_make(request, &ask->plan, error) ||
         shuf__transport_pick(ask->session, backend, request, &ask->transport, &ask->kind, error))
         return error->status;
-    bool values_come = is_leased(ask);
     ask->prefetch = request->prefetch;
     ask->waiter.told = told;
     ask->waiter.want = (struct shuf__want){
         .fingerprint = request->fingerprint,
-        .edges = request->fingerprint || !values_come,
+        .edges = request->fingerprint || !is_leased(ask),
         .event = request->event && !request->fingerprint, /* for that it has to be over */
     };
     return SHUF_OK;

@@ -12,7 +12,7 @@
 
 enum { USERS = 32 };
 
-/* Those with most bytes. One who finds no place is passed over. */
+/* Those with most bytes first; of more users than that, the first that are met. */
 struct usage {
     Shuf__User user[USERS], *pointers[USERS];
     size_t count;

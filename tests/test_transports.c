@@ -119,18 +119,9 @@ static shuf_permutation random_request(void)
         .seed = random_u64(),
         .epoch = random_u64(),
         .epochs = random_below(4),
-        .view = (shuf_view)random_below(3),
         .dtype = (shuf_dtype)random_below(4),
     };
-    if (what.view == SHUF_VIEW_SLICE) {
-        what.offset = random_below(what.n);
-        what.stride = random_size(what.n);
-        what.count = random_size((what.n - 1 - what.offset) / what.stride + 1);
-    } else if (what.view == SHUF_VIEW_SHARD) {
-        what.world = random_size(what.n * 2);
-        what.rank = random_below(what.world);
-        what.drop_last = random_below(2);
-    }
+    expected_draw_view(&what);
     return what;
 }
 

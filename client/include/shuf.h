@@ -282,7 +282,7 @@ typedef struct shuf_daemon {
     uint64_t joined;   /* requests that waited for a result that was being computed */
     uint64_t computed; /* results computed */
     uint64_t evicted;  /* results given up for the sake of others */
-    unsigned users;    /* how many of `user` are set; those with most bytes first */
+    unsigned users;    /* how many of `user` are set; those with most bytes first; of more, some */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;
 

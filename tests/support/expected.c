@@ -4,6 +4,7 @@
  */
 #include "expected.h"
 
+#include "random.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 
@@ -94,4 +95,18 @@ bool expected_equal(const uint64_t *values, const void *result, unsigned width, 
         return false;
     }
     return true;
+}
+
+void expected_draw_view(shuf_permutation *what)
+{
+    what->view = (shuf_view)random_below(3);
+    if (what->view == SHUF_VIEW_SLICE) {
+        what->offset = random_below(what->n);
+        what->stride = random_size(what->n);
+        what->count = random_size((what->n - 1 - what->offset) / what->stride + 1);
+    } else if (what->view == SHUF_VIEW_SHARD) {
+        what->world = random_size(what->n * 2);
+        what->rank = random_below(what->world);
+        what->drop_last = random_below(2);
+    }
 }

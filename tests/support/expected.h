@@ -12,6 +12,9 @@
  * an algorithm that it does not know. */
 uint64_t *expected_values(const shuf_permutation *what, uint64_t *count);
 
+/* Gives a request, whose n is set, a view at random (random.h). */
+void expected_draw_view(shuf_permutation *what);
+
 /* Value `index` of a result, whatever its type. */
 uint64_t expected_read(const void *result, unsigned width, uint64_t index);
 
