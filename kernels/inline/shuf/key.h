@@ -12,19 +12,27 @@
 enum shuf_purpose {
     SHUF_PURPOSE_PHILOX24 = 1,
     SHUF_PURPOSE_LCG = 2,
+    SHUF_PURPOSE_PRIMEFOLD = 3,
 };
 
 /* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's
- * stream: each 64-bit lane gives its low half first. */
-SHUF_FUNCTION void shuf_key_words(uint64_t seed, uint64_t epoch, enum shuf_purpose purpose,
-                                  uint64_t block, uint32_t words[8])
+ * stream: each 64-bit lane gives its low half first. `n`: 0 where the words are the
+ * same for every n. */
+SHUF_FUNCTION void shuf_key_words_for(uint64_t n, uint64_t seed, uint64_t epoch,
+                                      enum shuf_purpose purpose, uint64_t block, uint32_t words[8])
 {
-    shuf_philox4x64 counter = {{block, epoch, (uint64_t)purpose, 0}};
+    shuf_philox4x64 counter = {{block, epoch, (uint64_t)purpose, n}};
     shuf_philox4x64 lanes = shuf_philox4x64_10(counter, seed, 0);
     for (int i = 0; i < 4; i++) {
         words[2 * i] = (uint32_t)lanes.word[i];
         words[2 * i + 1] = (uint32_t)(lanes.word[i] >> 32);
     }
+}
+
+SHUF_FUNCTION void shuf_key_words(uint64_t seed, uint64_t epoch, enum shuf_purpose purpose,
+                                  uint64_t block, uint32_t words[8])
+{
+    shuf_key_words_for(0, seed, epoch, purpose, block, words);
 }
 
 #endif

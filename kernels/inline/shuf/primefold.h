@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `primefold`: affine maps modulo the smallest prime p >= n, and between two of
+ * them a fold, which exclusive-ors the upper half of the bits into the lower.
+ * Every value has a position and every position a value in a few multiplications,
+ * whatever n is. docs/spec.md, "primefold".
+ *
+ * An affine map with random coefficients takes any two values to any two others
+ * equally likely, so the permutation is pairwise independent by construction;
+ * its sign is that of its multipliers, so both parities are as likely. The folds
+ * break what is linear. Below are the plain loops; the backends compute the same
+ * in other words of the machine.
+ *
+ * Up to SHUF_PRIMEFOLD_EXACT values that would be too few maps to choose from:
+ * there it is the shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM
+ * 7, 1964), one position or value at a time followed through its exchanges.
+ */
+#ifndef SHUF_PRIMEFOLD_H
+#define SHUF_PRIMEFOLD_H
+
+#include "inline.h"
+#include "key.h"
+#include "prime.h"
+
+enum {
+    SHUF_PRIMEFOLD_EXACT = 64,
+    SHUF_PRIMEFOLD_SMALL_BITS = 16, /* below 2^16 there are five maps, above four */
+    SHUF_PRIMEFOLD_MAPS = 5,        /* at most */
+    SHUF_PRIMEFOLD_WORDS = 24,      /* of 32 bits, for the maps: blocks of 8 */
+};
+
+/* What n alone decides. */
+typedef struct shuf_primefold_shape {
+    uint64_t n, p;
+    uint64_t blocks;    /* a fold exclusive-ors inside blocks of 2^fold_bits: these are whole */
+    unsigned fold_bits; /* half of the bits of p - 1, rounded up */
+    unsigned maps;      /* affine maps, with a fold between each two; 0: exchanges */
+} shuf_primefold_shape;
+
+/* x -> (multiplier * x + addend) mod p, then a fold with `fold` (after the last there is none) */
+typedef struct shuf_primefold_map {
+    uint64_t multiplier, addend, fold;
+} shuf_primefold_map;
+
+typedef struct shuf_primefold {
+    shuf_primefold_shape shape;
+    shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];   /* of the multipliers, where asked for */
+    uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* k changes places with exchange[k], k = 1, 2, ... */
+} shuf_primefold;
+
+/* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
+static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
+{
+    shuf_primefold_shape s = {n, 0, 0, 0, 0};
+    if (n <= SHUF_PRIMEFOLD_EXACT)
+        return s;
+    s.p = shuf_prime_from(n);
+    unsigned bits = 64 - (unsigned)__builtin_clzll(s.p - 1);
+    s.fold_bits = (bits + 1) / 2;
+    s.blocks = s.p >> s.fold_bits;
+    s.maps = s.p >> SHUF_PRIMEFOLD_SMALL_BITS ? 4 : 5;
+    return s;
+}
+
+/* Key words in blocks of 8: for the exchanges, or for the maps. */
+SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
+{
+    if (s->maps == 0)
+        return (unsigned)(s->n + 7) / 8;
+    return s->maps == 4 ? 3 : 2;
+}
+
+/* Where x < k + 1 stands for the word: an even share of 0 .. k. */
+SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
+{
+    return (uint8_t)((uint64_t)word * (k + 1) >> 32);
+}
+
+/* Map number r of the row whose key words are `word`. */
+SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
+                                                       const uint32_t *word, unsigned r)
+{
+    const uint64_t fold_mask = (UINT64_C(1) << s->fold_bits) - 1;
+    shuf_primefold_map map;
+    if (s->maps == 4) {
+        const uint32_t *w = word + 6 * r;
+        map.multiplier = 1 + shuf__mulhi64((uint64_t)w[1] << 32 | w[0], s->p - 1);
+        map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
+        map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
+    } else {
+        const uint32_t *w = word + 3 * r;
+        map.multiplier = 1 + (w[0] * (s->p - 1) >> 32);
+        map.addend = w[1] * s->p >> 32;
+        map.fold = w[2] & fold_mask;
+    }
+    return map;
+}
+
+static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    uint32_t word[SHUF_PRIMEFOLD_EXACT > SHUF_PRIMEFOLD_WORDS ? SHUF_PRIMEFOLD_EXACT
+                                                              : SHUF_PRIMEFOLD_WORDS];
+    shuf_primefold f;
+    f.shape = shuf_primefold_shape_of(n);
+    const unsigned blocks = shuf_primefold_key_blocks(&f.shape);
+    for (unsigned block = 0; block < blocks; block++)
+        shuf_key_words_for(n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+    for (unsigned r = 0; r < f.shape.maps; r++)
+        f.map[r] = shuf_primefold_map_of(&f.shape, word, r);
+    if (f.shape.maps == 0)
+        for (unsigned k = 1; k < n; k++)
+            f.exchange[k] = shuf_primefold_exchange(word[k], k);
+    return f;
+}
+
+/* What shuf_primefold_inverse() needs besides: b^(p - 2) is the inverse of b mod p. */
+static inline void shuf_primefold_make_inverse(shuf_primefold *f)
+{
+    for (unsigned r = 0; r < f->shape.maps; r++) {
+        uint64_t power = 1, base = f->map[r].multiplier;
+        for (uint64_t e = f->shape.p - 2; e != 0; e >>= 1) {
+            if (e & 1)
+                power = shuf__multiply_mod(power, base, f->shape.p);
+            base = shuf__multiply_mod(base, base, f->shape.p);
+        }
+        f->inverse[r] = power;
+    }
+}
+
+/* Its own inverse. */
+static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, uint64_t x)
+{
+    const uint64_t block = x >> f->shape.fold_bits;
+    return block < f->shape.blocks ? x ^ block ^ f->map[r].fold : x;
+}
+
+static inline uint64_t shuf__primefold_exchanged(uint64_t x, uint64_t a, uint64_t b)
+{
+    return x == a ? b : x == b ? a : x;
+}
+
+/* The value at `position` < n. Thread-safe; a pure function. */
+static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t position)
+{
+    const shuf_primefold_shape *s = &f->shape;
+    uint64_t x = position;
+    if (s->maps == 0) {
+        for (unsigned k = 1; k < s->n; k++)
+            x = shuf__primefold_exchanged(x, k, f->exchange[k]);
+        return x;
+    }
+    do { /* p - n values are passed over: the cycle is walked on until one below n */
+        for (unsigned r = 0; r < s->maps; r++) {
+            x = (uint64_t)(((unsigned __int128)f->map[r].multiplier * x + f->map[r].addend) % s->p);
+            if (r + 1 < s->maps)
+                x = shuf_primefold_fold(f, r, x);
+        }
+    } while (x >= s->n);
+    return x;
+}
+
+/* The position of `value` < n, after shuf_primefold_make_inverse(). */
+static inline uint64_t shuf_primefold_inverse(const shuf_primefold *f, uint64_t value)
+{
+    const shuf_primefold_shape *s = &f->shape;
+    uint64_t x = value;
+    if (s->maps == 0) {
+        for (unsigned k = (unsigned)s->n - 1; k > 0 && s->n > 1; k--)
+            x = shuf__primefold_exchanged(x, k, f->exchange[k]);
+        return x;
+    }
+    do {
+        for (unsigned r = s->maps; r-- > 0;) {
+            if (r + 1 < s->maps)
+                x = shuf_primefold_fold(f, r, x);
+            const uint64_t minus = s->p - f->map[r].addend; /* both are below 2^63 */
+            x = shuf__multiply_mod((x + minus) % s->p, f->inverse[r], s->p);
+        }
+    } while (x >= s->n);
+    return x;
+}
+
+#endif
