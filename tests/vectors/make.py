@@ -41,8 +41,8 @@ def philox4x64(counter, key):
     return c0, c1, c2, c3
 
 
-def key_word(seed, epoch, purpose, i):
-    lane = philox4x64((i // 8, epoch, purpose, 0), (seed, 0))[i % 8 // 2]
+def key_word(seed, epoch, purpose, i, last=0):
+    lane = philox4x64((i // 8, epoch, purpose, last), (seed, 0))[i % 8 // 2]
     return lane >> 32 if i % 2 else lane & M32
 
 
@@ -73,13 +73,13 @@ def lcg(seed, epoch, bits):
     return lambda x: (x * a + c) & mask
 
 
-ALGORITHMS = {"philox24": philox24, "lcg": lcg}
+COMPACTED = {"philox24": philox24, "lcg": lcg}
 
 
-def permutation(algorithm, n, seed, epoch):
+def compacted(algorithm, n, seed, epoch):
     """The values below n among f(0), f(1), ..., f(2^bits - 1), in that order."""
     bits = max(4, (n - 1).bit_length())
-    f = ALGORITHMS[algorithm](seed, epoch, bits)
+    f = COMPACTED[algorithm](seed, epoch, bits)
     if numpy is None:
         return [y for y in map(f, range(1 << bits)) if y < n]
     parts = []
@@ -87,6 +87,109 @@ def permutation(algorithm, n, seed, epoch):
         y = f(numpy.arange(start, min(start + CHUNK, 1 << bits), dtype=numpy.uint64))
         parts.append(y[y < n])
     return numpy.concatenate(parts)
+
+
+# ---- primefold -------------------------------------------------------------------
+
+
+def is_prime(p):
+    """Miller-Rabin; these bases decide every p below 3.18e23."""
+    bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+    if p < 2 or any(p % b == 0 for b in bases):
+        return p in bases
+    odd, twos = p - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+
+    def passes(base):
+        power = pow(base, odd, p)
+        return power == 1 or any(pow(power, 1 << i, p) == p - 1 for i in range(twos))
+
+    return all(map(passes, bases))
+
+
+def exchanged(n, seed, epoch):
+    """The shuffle of Fisher and Yates: n <= 64."""
+    a = list(range(n))
+    for k in range(n - 1, 0, -1):
+        j = key_word(seed, epoch, 3, k, n) * (k + 1) >> 32
+        a[k], a[j] = a[j], a[k]
+    return a
+
+
+def primefold_maps(n, seed, epoch):
+    """p, the width of the folds, and (multiplier, addend, fold) of every map: n > 64."""
+    p = next(q for q in range(n, 2 * n) if is_prime(q))
+    width = ((p - 1).bit_length() + 1) // 2
+    size = 32 if p < 1 << 16 else 64
+
+    def word(i):
+        if size == 32:
+            return key_word(seed, epoch, 3, i, n)
+        return key_word(seed, epoch, 3, 2 * i + 1, n) << 32 | key_word(seed, epoch, 3, 2 * i, n)
+
+    maps = [
+        (
+            1 + (word(3 * r) * (p - 1) >> size),
+            word(3 * r + 1) * p >> size,
+            word(3 * r + 2) % (1 << width),
+        )
+        for r in range(5 if size == 32 else 4)
+    ]
+    return p, width, maps
+
+
+def primefold_round(x, p, width, maps):
+    """Once through all maps; x is an int."""
+    for r, (multiplier, addend, fold) in enumerate(maps):
+        x = (multiplier * x + addend) % p
+        block = x >> width
+        if r + 1 < len(maps) and block < p >> width:
+            x ^= block ^ fold
+    return x
+
+
+def primefold_at(n, seed, epoch, position):
+    if n <= 64:
+        return exchanged(n, seed, epoch)[position]
+    key = primefold_maps(n, seed, epoch)
+    x = primefold_round(position, *key)
+    while x >= n:
+        x = primefold_round(x, *key)
+    return x
+
+
+def primefold(n, seed, epoch):
+    if n <= 64:
+        values = exchanged(n, seed, epoch)
+        return values if numpy is None else numpy.array(values, dtype=numpy.uint64)
+    p, width, maps = key = primefold_maps(n, seed, epoch)
+    if numpy is None:
+        values = [primefold_round(i, *key) for i in range(n)]
+    else:
+        assert p < 1 << 31  # a product fits 64 bits
+        x = numpy.arange(n, dtype=numpy.uint64)
+        for r, (multiplier, addend, fold) in enumerate(maps):
+            x = (x * multiplier + addend) % p
+            if r + 1 < len(maps):
+                block = x >> width
+                x = numpy.where(block < p >> width, x ^ block ^ fold, x)
+        values = x
+    for i in [i for i, y in enumerate(values) if y >= n] if p > n else []:
+        y = int(values[i])
+        while y >= n:
+            y = primefold_round(y, *key)
+        values[i] = y
+    return values
+
+
+ALGORITHMS = ("primefold", "philox24", "lcg")
+
+
+def permutation(algorithm, n, seed, epoch):
+    if algorithm == "primefold":
+        return primefold(n, seed, epoch)
+    return compacted(algorithm, n, seed, epoch)
 
 
 # ---- Fingerprint ----------------------------------------------------------------
@@ -139,7 +242,7 @@ KEYS = [
     (M64, M64),
 ]
 SMALL = list(range(1, 41))
-MIDDLE = [255, 256, 257, 1000, 65535, 65536, 65537]
+MIDDLE = [63, 64, 65, 66, 67, 100, 128, 255, 256, 257, 1000, 65535, 65536, 65537]
 LARGE = [1000003, (1 << 20) + 1, (1 << 24) + 1]
 
 
@@ -163,6 +266,22 @@ def permute_table():
         for n in LARGE:
             for seed, epoch in (KEYS[0], KEYS[3]):
                 yield permute_row(algorithm, n, seed, epoch)
+
+
+def primefold_table():
+    yield NOTE + (
+        "# primefold at single positions, for n about every power of two up to 2^62. Columns:\n"
+        "# n, seed, epoch, then pairs of a position and the value there."
+    )
+    for power in range(1, 63):
+        for n in (2**power - 1, 2**power, 2**power + 1):
+            if n > 2**62:
+                continue
+            for seed, epoch in (KEYS[0], KEYS[3]):
+                some = (0, 1, 2, n // 3, n // 2, n - 2, n - 1)
+                places = sorted({i for i in some if 0 <= i < n})
+                pairs = [f"{i} {primefold_at(n, seed, epoch, i)}" for i in places]
+                yield f"{n} {seed:#x} {epoch:#x} " + " ".join(pairs)
 
 
 PHILOX = [
@@ -205,7 +324,12 @@ def shard_table():
                 yield " ".join(map(str, (n, world, rank, drop_last, len(places), *places)))
 
 
-TABLES = {"permute.txt": permute_table, "philox4x64.txt": philox_table, "shard.txt": shard_table}
+TABLES = {
+    "permute.txt": permute_table,
+    "primefold.txt": primefold_table,
+    "philox4x64.txt": philox_table,
+    "shard.txt": shard_table,
+}
 
 
 # ---- What is published elsewhere -------------------------------------------------
