@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Differences f(i + d) - f(i) mod n over all i, positions being taken mod n too.
+ *
+ * Those of one row depend on each other: two that share a value cannot be
+ * opposite, and two that do not leave out each other's values. Counting the cases
+ * gives the exact covariance of the counts c[x], c[y] of two differences in a row,
+ * which is of the form
+ *     a [x = y] + b [x = -y] + constant,
+ * so sums c[x] + c[-x] and differences c[x] - c[-x] are uncorrelated, each with
+ * equal variances: 2 (a + b) and 2 (a - b), besides the sum of all, which is fixed.
+ *     2d != n:  a + b = n / (n - 1),  a - b = n^2 / ((n - 1)(n - 2))
+ *     2d = n (n / 2 pairs):  a + b = n (n - 2) / (2 (n - 1)(n - 3)),
+ *                            a - b = n / (2 (n - 1))
+ * That is exact, and holds for counts in parts that are mirror images too. Only the
+ * law of the sum of squares, chi-squared, is asymptotic in the number of rows.
+ */
+#include "families.h"
+
+#include <string.h>
+
+enum { HALF_PARTS = 128, DISTANCES = 6, SHIFT = 46 };
+
+/* How sizes of differences are cut: those of x and n - x stand side by side, 2 k and 2 k + 1; what
+ * is its own mirror image, n / 2, comes last. */
+struct mirror {
+    uint64_t factor;
+    uint32_t n, half, parts; /* differences 1 .. half on each side, in so many parts */
+};
+
+static struct mirror mirror_of(uint32_t n)
+{
+    struct mirror m = {.n = n, .half = (n - 1) / 2};
+    m.parts = m.half < HALF_PARTS ? m.half : HALF_PARTS;
+    m.factor = (((uint64_t)m.parts << SHIFT) + m.half - 1) / m.half; /* half -> parts, exactly */
+    return m;
+}
+
+/* `x` is 1 .. n - 1. */
+static inline uint32_t cell_of(const struct mirror *m, uint32_t x)
+{
+    const uint32_t other = m->n - x, least = x < other ? x : other;
+    const uint32_t part = (uint32_t)((least - 1) * m->factor >> SHIFT);
+    return 2 * part + (x > other);
+}
+
+/* 1, 2, 3, n/8, n/4 and n/2, those that are different and at most n / 2. */
+static unsigned distances_of(uint32_t n, uint32_t distance[DISTANCES])
+{
+    const uint32_t wanted[DISTANCES] = {1, 2, 3, n / 8, n / 4, n / 2};
+    unsigned count = 0;
+    for (unsigned i = 0; i < DISTANCES; i++)
+        if (wanted[i] <= n / 2 && (count == 0 || wanted[i] > distance[count - 1]))
+            distance[count++] = wanted[i];
+    return count;
+}
+
+enum { CELLS = 2 * HALF_PARTS + 1 };
+
+size_t shuf__differences_words(uint32_t n)
+{
+    (void)n;
+    return 1 + DISTANCES * CELLS; /* rows; counts */
+}
+
+static inline void add_range(const struct mirror *m, const uint32_t *from, const uint32_t *to,
+                             uint32_t count, uint64_t *words)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t x = to[i] - from[i];
+        words[cell_of(m, x + (to[i] < from[i] ? m->n : 0))]++;
+    }
+}
+
+static void add_distance(const struct shuf__rows *rows, const struct mirror *m, uint32_t d,
+                         uint64_t *words)
+{
+    const uint32_t n = rows->n;
+    for (size_t r = 0; r < rows->count; r++) {
+        const uint32_t *row = rows->row + r * n;
+        add_range(m, row, row + d, n - d, words);
+        if (2 * d != n) /* else these are the pairs that have been */
+            add_range(m, row + n - d, row, d, words);
+    }
+}
+
+void shuf__differences_add(const struct shuf__rows *rows, uint64_t *words)
+{
+    const struct mirror m = mirror_of(rows->n);
+    uint32_t distance[DISTANCES];
+    const unsigned count = distances_of(rows->n, distance);
+    words[0] += rows->count;
+    for (unsigned i = 0; i < count; i++)
+        add_distance(rows, &m, distance[i], words + 1 + i * CELLS);
+}
+
+/* How many differences each cell stands for. */
+static void cell_sizes(const struct mirror *m, double size[CELLS])
+{
+    memset(size, 0, CELLS * sizeof *size);
+    for (uint32_t x = 1; x < m->n; x++)
+        size[cell_of(m, x)]++;
+}
+
+/* a + b and a - b, as above. */
+static void variances(double n, bool halves, double *sums, double *differences)
+{
+    *sums = halves ? n * (n - 2) / (2 * (n - 1) * (n - 3)) : n / (n - 1);
+    *differences = halves ? n / (2 * (n - 1)) : n * n / ((n - 1) * (n - 2));
+}
+
+static struct shuf__chi_squared compare(const struct mirror *m, uint32_t d, const uint64_t *count,
+                                        double rows)
+{
+    const double n = m->n, mean = rows * (2 * d == m->n ? n / 2 : n) / (n - 1);
+    double size[CELLS], of_sums, of_differences;
+    struct shuf__chi_squared x = {0, -1}; /* the sum of all is fixed */
+    cell_sizes(m, size);
+    variances(n, 2 * d == m->n, &of_sums, &of_differences);
+    for (uint32_t k = 0; k < m->parts; k++) {
+        const double up = (double)count[2 * k], down = (double)count[2 * k + 1];
+        const double sum = up + down - 2 * mean * size[2 * k], difference = up - down;
+        x.sum += sum * sum / (2 * size[2 * k] * rows * of_sums);
+        x.sum += difference * difference / (2 * size[2 * k] * rows * of_differences);
+        x.dof += 2;
+    }
+    if (m->n % 2 == 0) {
+        const double off = (double)count[2 * m->parts] - mean;
+        x.sum += off * off / (rows * of_sums);
+        x.dof++;
+    }
+    return x;
+}
+
+enum {
+    LEAST_ROWS = 25
+}; /* a cell is expected to hold at least as many differences, but for n / 2 */
+
+void shuf__differences_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
+{
+    const struct mirror m = mirror_of(n);
+    uint32_t distance[DISTANCES];
+    const unsigned count = distances_of(n, distance);
+    for (unsigned i = 0; i < count && words[0] >= LEAST_ROWS; i++)
+        shuf__find_chi_squared(findings, n,
+                               compare(&m, distance[i], words + 1 + i * CELLS, (double)words[0]),
+                               "distance %u", distance[i]);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See fail.h.
+ */
+#include "fail.h"
+
+#include "exit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int shuf__quality_fail(int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("shuf-quality: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}
+
+int shuf__quality_fail_with(const struct shuf__error *error, shuf_status status, int data)
+{
+    return shuf__quality_fail(status == SHUF_INVALID ? data : shuf__exit_code(status), "%s",
+                              error->text);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Generators of permutations that need no daemon. A new one is one file and one
+ * row of the table in generators.c.
+ */
+#ifndef SHUF__GENERATOR_H
+#define SHUF__GENERATOR_H
+
+#include <stdint.h>
+
+enum { SHUF__GENERATOR_STATE = 2048 };
+
+struct shuf__generator {
+    const char *name, *what;
+    unsigned rounds, most_rounds; /* those of the algorithm; the most to be had. 0: it has none */
+    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes, zeroed
+     * before the first call and kept for the next, whose n and rounds are the same: what these
+     * alone decide need be made only once. */
+    void (*make)(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds);
+    /* Writes the n values. */
+    void (*fill)(const void *state, uint32_t n, uint32_t *row);
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct shuf__generator *const shuf__generators[];
+
+const struct shuf__generator *shuf__generator_find(const char *name);
+
+extern const struct shuf__generator shuf__generator_philox24, shuf__generator_lcg,
+    shuf__generator_fisher_yates;
+
+#endif

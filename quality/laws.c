@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See laws.h. Recurrences are in probabilities, not in counts, so that nothing
+ * overflows; all their terms are positive, so that nothing cancels.
+ */
+#include "laws.h"
+
+#include <assert.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From these n on the normal law is used: its error shows in no sample that can be drawn. */
+enum { DESCENTS_EXACT = 1024, INVERSIONS_EXACT = 128 };
+enum { FIXED_POINTS = 40, CYCLES = 128 }; /* beyond lies less than 1e-20 where n < 2^32 */
+
+/* P(k) = D(n - k) / (k! (n - k)!), where D(m) / m! = sum over j <= m of (-1)^j / j!. */
+static void fixed_points_exact(uint32_t n, uint64_t size, long double *p)
+{
+    long double deranged[FIXED_POINTS + 2], term = 1, sum = 0, factorial = 1;
+    const uint32_t last = n < FIXED_POINTS + 1 ? n : FIXED_POINTS + 1;
+    for (uint32_t j = 0; j <= last; j++) {
+        sum += term;
+        deranged[j] = sum;
+        term /= -(long double)(j + 1);
+    }
+    for (uint64_t k = 0; k < size; k++) {
+        factorial *= k > 0 ? (long double)k : 1;
+        p[k] = k > n ? 0 : deranged[n - k < last ? n - k : last] / factorial;
+    }
+}
+
+/* Element k closes a cycle with probability 1/k, independently. */
+static void cycles_exact(uint32_t n, uint64_t size, long double *p)
+{
+    memset(p, 0, size * sizeof *p);
+    p[0] = 1;
+    for (uint64_t k = 1; k <= n; k++)
+        for (uint64_t c = k < size ? k : size - 1; c != UINT64_MAX; c--)
+            p[c] = (p[c] * (long double)(k - 1) + (c > 0 ? p[c - 1] : 0)) / (long double)k;
+}
+
+/* Eulerian numbers over n!: the largest element makes a descent of all gaps but some. */
+static void descents_exact(uint32_t n, uint64_t size, long double *p)
+{
+    memset(p, 0, size * sizeof *p);
+    p[0] = 1;
+    for (uint64_t m = 2; m <= n; m++)
+        for (uint64_t k = m - 1; k != UINT64_MAX; k--)
+            p[k] = ((long double)(k + 1) * p[k] + (k > 0 ? (long double)(m - k) * p[k - 1] : 0)) /
+                   (long double)m;
+}
+
+/* Mahonian numbers over n!: element m is in 0 .. m - 1 inversions with those before it, evenly. */
+static void inversions_exact(uint32_t n, uint64_t size, long double *p)
+{
+    long double *before = calloc(size, sizeof *before);
+    assert(before);
+    memset(p, 0, size * sizeof *p);
+    p[0] = 1;
+    for (uint64_t m = 2; m <= n; m++) {
+        const uint64_t most = m * (m - 1) / 2, half = most / 2;
+        long double window = 0;
+        memcpy(before, p, size * sizeof *p);
+        for (uint64_t k = 0; k <= half; k++) {
+            window += before[k] - (k >= m ? before[k - m] : 0);
+            p[k] = window / (long double)m;
+        }
+        for (uint64_t k = half + 1; k <= most; k++) /* symmetric; the window would cancel here */
+            p[k] = p[most - k];
+    }
+    free(before);
+}
+
+static struct shuf__law with_exact(struct shuf__law law, uint64_t size,
+                                   void (*exact)(uint32_t n, uint64_t size, long double *p))
+{
+    law.low = 0;
+    law.size = size;
+    law.width = (size + SHUF__LAW_CELLS - 1) / SHUF__LAW_CELLS;
+    law.exact = exact;
+    return law;
+}
+
+static struct shuf__law as_normal(struct shuf__law law)
+{
+    const double deviation = sqrt(law.variance);
+    law.low = (int64_t)floor(law.mean - 8 * deviation);
+    law.width = (uint64_t)ceil(16 * deviation / SHUF__LAW_CELLS);
+    return law;
+}
+
+struct shuf__law shuf__law_fixed_points(uint32_t n)
+{
+    const struct shuf__law law = {.mean = 1, .variance = 1};
+    return with_exact(law, n < FIXED_POINTS ? n + 1 : FIXED_POINTS + 1, fixed_points_exact);
+}
+
+struct shuf__law shuf__law_cycles(uint32_t n)
+{
+    struct shuf__law law = {0};
+    for (uint32_t k = n; k > 0; k--) {
+        law.mean += 1.0 / k;
+        law.variance += (1.0 - 1.0 / k) / k;
+    }
+    return with_exact(law, n < CYCLES ? n + 1 : CYCLES + 1, cycles_exact);
+}
+
+struct shuf__law shuf__law_descents(uint32_t n)
+{
+    const struct shuf__law law = {
+        .mean = (n - 1) / 2.0, .variance = (n + 1.0) / 12, .cumulant = -(n + 1.0) / 120};
+    return n <= DESCENTS_EXACT ? with_exact(law, n, descents_exact) : as_normal(law);
+}
+
+/* The sum of independent even choices from 0 .. k - 1, for k = 1 .. n. */
+struct shuf__law shuf__law_inversions(uint32_t n)
+{
+    const double m = n, fourths = m * (m + 1) * (2 * m + 1) * (3 * m * m + 3 * m - 1) / 30;
+    const struct shuf__law law = {.mean = m * (m - 1) / 4,
+                                  .variance = m * (m - 1) * (2 * m + 5) / 72,
+                                  .cumulant = -(fourths - m) / 120};
+    if (n > INVERSIONS_EXACT)
+        return as_normal(law);
+    return with_exact(law, (uint64_t)n * (n - 1) / 2 + 1, inversions_exact);
+}
+
+unsigned shuf__law_cell(const struct shuf__law *law, uint64_t value)
+{
+    const int64_t above = (int64_t)value - law->low;
+    if (above < 0)
+        return 0;
+    const uint64_t cell = (uint64_t)above / law->width;
+    return cell < SHUF__LAW_CELLS ? (unsigned)cell : SHUF__LAW_CELLS - 1;
+}
+
+static void exact_cells(const struct shuf__law *law, uint32_t n, double p[SHUF__LAW_CELLS])
+{
+    long double *of_value = calloc(law->size, sizeof *of_value);
+    long double cell[SHUF__LAW_CELLS] = {0};
+    assert(of_value);
+    law->exact(n, law->size, of_value);
+    for (uint64_t value = 0; value < law->size; value++)
+        cell[shuf__law_cell(law, value)] += of_value[value];
+    for (unsigned k = 0; k < SHUF__LAW_CELLS; k++)
+        p[k] = (double)cell[k];
+    free(of_value);
+}
+
+/* Edgeworth's series to the fourth cumulant, of a symmetric law. */
+static double below(const struct shuf__law *law, double value)
+{
+    const double x = (value - law->mean) / sqrt(law->variance);
+    const double excess = law->cumulant / (law->variance * law->variance);
+    const double density = exp(-x * x / 2) / sqrt(2 * M_PI);
+    return gsl_cdf_ugaussian_P(x) - excess / 24 * (x * x * x - 3 * x) * density;
+}
+
+void shuf__law_cells(const struct shuf__law *law, uint32_t n, double p[SHUF__LAW_CELLS])
+{
+    if (law->exact) {
+        exact_cells(law, n, p);
+        return;
+    }
+    double before = 0;
+    for (unsigned k = 0; k < SHUF__LAW_CELLS; k++) {
+        const double end = (double)law->low + (double)((k + 1) * law->width) - 0.5;
+        const double now = k + 1 < SHUF__LAW_CELLS ? below(law, end) : 1;
+        p[k] = now > before ? now - before : 0;
+        before = now > before ? now : before;
+    }
+}
+
+/* The product over i of (1 - q^i) / (i (1 - q)), q = exp(-lambda / C(n, 2)): Mallows,
+ * "Non-null ranking models", Biometrika 44, 1957. */
+double shuf__law_mallows(uint32_t n, double lambda)
+{
+    const long double theta = lambda / (0.5L * n * (n - 1.0L));
+    const long double first = -expm1l(-theta);
+    long double sum = 0;
+    for (uint32_t i = 2; i <= n; i++)
+        sum += logl(-expm1l(-theta * i) / (i * first));
+    return (double)expl(sum);
+}
+
+/* With x = a - b and y = c - b, two different numbers that are not 0: x may be all but 0, t, and
+ * the solutions of 2x = t. */
+uint64_t shuf__law_second_difference(uint32_t n, uint32_t t)
+{
+    if (n % 2 == 1)
+        return t == 0 ? n - 1 : n - 3;
+    return t == 0 || t % 2 == 1 ? n - 2 : n - 4;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See options.h. One table of options; each row says which verbs take it.
+ */
+#include "options.h"
+
+#include "generator.h"
+#include "number.h"
+#include "sizes.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum key {
+    KEY_HELP = 'h',
+    KEY_N = 0x100,
+    KEY_GENERATOR,
+    KEY_ROUNDS,
+    KEY_DAEMON,
+    KEY_ALGORITHM,
+    KEY_SOCKET,
+    KEY_IN,
+    KEY_DTYPE,
+    KEY_SEED,
+    KEY_EPOCH,
+    KEY_VARY,
+    KEY_SAMPLES,
+    KEY_TESTS,
+    KEY_ALPHA,
+    KEY_THREADS,
+    KEY_JSON,
+    KEY_ALL,
+    KEY_PLOT,
+};
+
+enum { J = SHUF__JUDGE, S = SHUF__SUITE, R = SHUF__ROUNDS, ANY = J | S | R };
+
+static const struct {
+    unsigned verbs;
+    struct argp_option option;
+} table[] = {
+    {J, {"n", KEY_N, "N", 0, "A row is a permutation of 0 to N - 1 (required)", 1}},
+    {S, {"n-list", KEY_N, "LIST", 0, "As in 2:64,100,127:129 (default: see the manual)", 1}},
+    {R, {"n", KEY_N, "LIST", 0, "As in 16,64:66 (required)", 1}},
+    {ANY, {"generator", KEY_GENERATOR, "NAME", 0, "Rows made here: shuf-quality list", 2}},
+    {J | S, {"rounds", KEY_ROUNDS, "R", 0, "How many rounds it has (default: all)", 2}},
+    {R, {"rounds", KEY_ROUNDS, "A:B", 0, "From A rounds to B (default: the usual number)", 2}},
+    {ANY, {"daemon", KEY_DAEMON, NULL, 0, "Rows of a running shufd", 3}},
+    {ANY, {"algorithm", KEY_ALGORITHM, "NAME", 0, "The daemon's (default: its default)", 3}},
+    {ANY, {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket", 3}},
+    {J, {"in", KEY_IN, "FILE", 0, "Raw rows from FILE (default -, standard input)", 4}},
+    {J, {"dtype", KEY_DTYPE, "TYPE", 0, "of these: u32 (default) or u64", 4}},
+    {ANY, {"seed", KEY_SEED, "S", 0, "of the first row (default 0)", 5}},
+    {ANY, {"epoch", KEY_EPOCH, "E", 0, "of the first row (default 0)", 5}},
+    {ANY, {"vary", KEY_VARY, "WHAT", 0, "What rows differ in: epoch (default) or seed", 5}},
+    {ANY, {"samples", KEY_SAMPLES, "COUNT", 0, "How many rows (default: by n, or all)", 6}},
+    {J | S, {"tests", KEY_TESTS, "LIST", 0, "Only these, as in mmd,cycles: shuf-quality list", 6}},
+    {ANY, {"alpha", KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 6}},
+    {ANY, {"threads", KEY_THREADS, "COUNT", 0, "(default: one a core)", 6}},
+    {ANY, {"json", KEY_JSON, NULL, 0, "One JSON object instead of a table", 7}},
+    {S, {"all", KEY_ALL, NULL, 0, "Every finding in the table, not only what failed", 7}},
+    {R, {"plot", KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 7}},
+    {ANY, {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0}},
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+struct parse {
+    struct shuf__quality_options *options;
+    enum shuf__quality_verb verb;
+    const char *generator, *sizes, *rounds; /* as given; they need each other */
+    bool daemon, of_daemon, of_file, of_seed;
+};
+
+static uint64_t read_number(struct argp_state *state, const char *field, const char *text,
+                            uint64_t least, uint64_t most)
+{
+    struct shuf__error error;
+    uint64_t value;
+    if (shuf__number_parse(field, text, &value, &error) != SHUF_OK)
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+    if (value < least || value > most)
+        argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %" PRIu64 " to %" PRIu64, field, text,
+                     least, most);
+    return value;
+}
+
+static bool read_choice(struct argp_state *state, const char *field, const char *text,
+                        const char *no, const char *yes)
+{
+    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
+        argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s or %s", field, text, no, yes);
+    return strcmp(text, yes) == 0;
+}
+
+static double read_alpha(struct argp_state *state, const char *text)
+{
+    char *end;
+    const double alpha = strtod(text, &end);
+    if (!*text || *end || !(alpha > 0 && alpha < 1))
+        argp_failure(state, EX_USAGE, 0, "--alpha %.64s: expected a number between 0 and 1", text);
+    return alpha;
+}
+
+static uint32_t read_tests(struct argp_state *state, const char *text)
+{
+    uint32_t tests = 0;
+    for (const char *p = text; *p;) {
+        const char *end = strchrnul(p, ',');
+        const size_t length = (size_t)(end - p);
+        int i = 0;
+        while (shuf__tests[i].name && (strlen(shuf__tests[i].name) != length ||
+                                       strncmp(shuf__tests[i].name, p, length) != 0))
+            i++;
+        if (!shuf__tests[i].name)
+            argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names of shuf-quality list",
+                         text);
+        tests |= UINT32_C(1) << i;
+        p = *end ? end + 1 : end;
+    }
+    if (tests == 0)
+        argp_failure(state, EX_USAGE, 0, "--tests '': expected names of shuf-quality list");
+    return tests;
+}
+
+/* ---- What the options mean together ------------------------------------------ */
+
+static void read_sizes(struct argp_state *state, const struct parse *parse)
+{
+    struct shuf__quality_options *o = parse->options;
+    struct shuf__error error;
+    const char *field = parse->verb == SHUF__SUITE ? "--n-list" : "--n";
+    const char *text = parse->sizes;
+    if (!text && parse->verb == SHUF__SUITE)
+        text = SHUF__SIZES_DEFAULT;
+    if (!text)
+        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1000");
+    if (shuf__sizes_parse(field, text, 2, SHUF__N_MAX, o->sizes, SHUF__SIZES_MAX, &o->size_count,
+                          &error) != SHUF_OK)
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+    if (parse->verb == SHUF__JUDGE && o->size_count != 1)
+        argp_failure(state, EX_USAGE, 0, "--n %.64s: expected one number", text);
+}
+
+static void read_rounds(struct argp_state *state, const struct parse *parse)
+{
+    struct shuf__quality_options *o = parse->options;
+    const struct shuf__generator *g = o->origin.generator;
+    uint32_t rounds[SHUF__SIZES_MAX];
+    unsigned count;
+    struct shuf__error error;
+    if (!g || g->most_rounds == 0)
+        argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected a --generator that has rounds",
+                     parse->rounds);
+    if (shuf__sizes_parse("--rounds", parse->rounds, 1, g->most_rounds, rounds, SHUF__SIZES_MAX,
+                          &count, &error) != SHUF_OK)
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+    o->first_rounds = o->origin.rounds = rounds[0];
+    o->last_rounds = rounds[count - 1];
+    o->sweep = true;
+    if (strchr(parse->rounds, ',') || (parse->verb != SHUF__ROUNDS && count > 1))
+        argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected %s", parse->rounds,
+                     parse->verb == SHUF__ROUNDS ? "A:B" : "one number");
+}
+
+static void find_generator(struct argp_state *state, const struct parse *parse)
+{
+    struct shuf__quality_options *o = parse->options;
+    o->origin.type = &shuf__source_generator;
+    o->origin.generator = shuf__generator_find(parse->generator);
+    if (!o->origin.generator)
+        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of shuf-quality list",
+                     parse->generator);
+    o->origin.rounds = o->first_rounds = o->last_rounds = o->origin.generator->rounds;
+}
+
+static void check_source(struct argp_state *state, const struct parse *parse)
+{
+    struct shuf__quality_options *o = parse->options;
+    const bool file = !parse->generator && !parse->daemon;
+    if ((parse->generator != NULL) + parse->daemon + parse->of_file > 1)
+        argp_failure(state, EX_USAGE, 0, "expected one of --generator, --daemon and --in");
+    if (parse->of_daemon && !parse->daemon)
+        argp_failure(state, EX_USAGE, 0, "--algorithm, --socket: expected --daemon beside them");
+    if (file && parse->verb != SHUF__JUDGE)
+        argp_failure(state, EX_USAGE, 0, "expected --generator NAME or --daemon");
+    if (file && parse->of_seed)
+        argp_failure(state, EX_USAGE, 0,
+                     "--seed, --epoch, --vary: expected --generator or --daemon beside them");
+    if (parse->daemon)
+        o->origin.type = &shuf__source_daemon;
+    if (file && strcmp(o->origin.input, "-") == 0 && isatty(STDIN_FILENO))
+        argp_failure(state, EX_USAGE, 0,
+                     "standard input is a terminal; expected rows there, --in FILE, --generator "
+                     "NAME or --daemon");
+}
+
+static void finish(struct argp_state *state, const struct parse *parse)
+{
+    struct shuf__quality_options *o = parse->options;
+    check_source(state, parse);
+    if (parse->generator)
+        find_generator(state, parse);
+    read_sizes(state, parse);
+    if (parse->rounds)
+        read_rounds(state, parse);
+    for (unsigned i = 0; i < o->size_count; i++)
+        if (o->samples > (UINT64_C(1) << 47) / o->sizes[i])
+            argp_failure(state, EX_USAGE, 0,
+                         "--samples %" PRIu64 ": with n %" PRIu32
+                         " these are too many values; expected at most 2^47",
+                         o->samples, o->sizes[i]);
+}
+
+/* ---- One option --------------------------------------------------------------- */
+
+static void parse_source(int key, char *text, struct argp_state *state, struct parse *parse)
+{
+    struct shuf__origin *origin = &parse->options->origin;
+    parse->of_daemon |= key == KEY_ALGORITHM || key == KEY_SOCKET;
+    parse->of_file |= key == KEY_IN || key == KEY_DTYPE;
+    parse->of_seed |= key == KEY_SEED || key == KEY_EPOCH || key == KEY_VARY;
+    if (key == KEY_GENERATOR)
+        parse->generator = text;
+    else if (key == KEY_ROUNDS)
+        parse->rounds = text;
+    else if (key == KEY_DAEMON)
+        parse->daemon = true;
+    else if (key == KEY_ALGORITHM)
+        origin->algorithm = text;
+    else if (key == KEY_SOCKET)
+        origin->socket = text;
+    else if (key == KEY_IN)
+        origin->input = text;
+    else if (key == KEY_DTYPE)
+        origin->wide = read_choice(state, "--dtype", text, "u32", "u64");
+    else if (key == KEY_SEED)
+        origin->seed = read_number(state, "--seed", text, 0, UINT64_MAX);
+    else if (key == KEY_EPOCH)
+        origin->epoch = read_number(state, "--epoch", text, 0, UINT64_MAX);
+    else
+        origin->vary_seed = read_choice(state, "--vary", text, "epoch", "seed");
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    struct shuf__quality_options *o = parse->options;
+    switch (key) {
+    case KEY_HELP:
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
+    case KEY_N:
+        parse->sizes = text;
+        return 0;
+    case KEY_SAMPLES:
+        o->samples = read_number(state, "--samples", text, 2, UINT64_C(1) << 46);
+        return 0;
+    case KEY_TESTS:
+        o->tests = read_tests(state, text);
+        return 0;
+    case KEY_ALPHA:
+        o->alpha = read_alpha(state, text);
+        return 0;
+    case KEY_THREADS:
+        o->threads = (int)read_number(state, "--threads", text, 1, 1024);
+        return 0;
+    case KEY_JSON:
+        o->json = true;
+        return 0;
+    case KEY_ALL:
+        o->all = true;
+        return 0;
+    case KEY_PLOT:
+        o->plot = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+        return 0;
+    case ARGP_KEY_END:
+        finish(state, parse);
+        return 0;
+    default:
+        if (key < KEY_GENERATOR || key > KEY_VARY)
+            return ARGP_ERR_UNKNOWN;
+        parse_source(key, text, state, parse);
+        return 0;
+    }
+}
+
+void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
+                           struct shuf__quality_options *options)
+{
+    static const char *const docs[] = {
+        [SHUF__JUDGE] = "Judges permutations of one size.",
+        [SHUF__SUITE] = "Judges permutations of many sizes, all findings together.",
+        [SHUF__ROUNDS] = "Tells the maximum mean discrepancy for each number of rounds.",
+    };
+    struct argp_option taken[ROWS + 1] = {0};
+    const struct argp argp = {.options = taken, .parser = parse_option, .doc = docs[verb]};
+    struct parse parse = {.options = options, .verb = verb};
+    unsigned count = 0;
+    for (unsigned i = 0; i < ROWS; i++)
+        if (table[i].verbs & verb)
+            taken[count++] = table[i].option;
+    *options = (struct shuf__quality_options){
+        .origin = {.type = &shuf__source_file, .input = "-"},
+        .tests = SHUF__TESTS_ALL,
+        .alpha = 0.001,
+        .threads = omp_get_max_threads(),
+    };
+    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+}
+
+uint64_t shuf__quality_samples(const struct shuf__quality_options *options, uint32_t n)
+{
+    if (options->samples != 0)
+        return options->samples;
+    return options->origin.type == &shuf__source_file ? UINT64_MAX : shuf__sizes_samples(n);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shuf-quality rounds`: the maximum mean discrepancy for each number of rounds,
+ * with its acceptance regions; for a generator that has no rounds, by n alone.
+ */
+#include "draw.h"
+#include "fail.h"
+#include "json.h"
+#include "report.h"
+#include "verb.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+struct point {
+    uint32_t n;
+    unsigned rounds;
+    uint64_t rows;
+    struct shuf__finding found;
+};
+
+static uint32_t only_mmd(void)
+{
+    int i = 0;
+    while (strcmp(shuf__tests[i].name, "mmd") != 0)
+        i++;
+    return UINT32_C(1) << i;
+}
+
+/* *measured false: there were too few rows, which only an interrupt leaves. */
+static int measure(const struct shuf__quality_options *o, struct point *point, bool *measured)
+{
+    struct shuf__origin origin = o->origin;
+    const struct shuf__task task = {
+        .origin = &origin,
+        .n = point->n,
+        .samples = shuf__quality_samples(o, point->n),
+        .tests = only_mmd(),
+        .threads = o->threads,
+        .progress = isatty(STDERR_FILENO),
+    };
+    struct shuf__findings findings = {.alpha = o->alpha};
+    struct shuf__outcome outcome;
+    struct shuf__error error;
+    origin.rounds = point->rounds;
+    shuf_status status = shuf__run(&task, &findings, &outcome, &error);
+    *measured = findings.count > 0;
+    if (*measured) {
+        point->found = findings.finding[0];
+        point->rows = outcome.rows;
+    }
+    shuf__findings_free(&findings);
+    if (status != SHUF_OK)
+        return shuf__quality_fail_with(&error, status, EX_DATAERR);
+    if (!*measured && !outcome.interrupted)
+        return shuf__quality_fail(EX_USAGE, "--samples %" PRIu64 ": expected 50 or more",
+                                  task.samples);
+    return EX_OK;
+}
+
+static json_t *point_json(const struct point *point)
+{
+    json_t *object = json_object();
+    shuf__json_integer(object, "n", point->n);
+    shuf__json_integer(object, "rounds", point->rounds);
+    shuf__json_integer(object, "rows", point->rows);
+    json_object_set_new(object, "mmd", json_real(point->found.statistic));
+    json_object_set_new(object, "normal", shuf__report_region(&point->found.normal));
+    json_object_set_new(object, "hoeffding", shuf__report_region(&point->found.hoeffding));
+    return object;
+}
+
+static json_t *points_json(const struct shuf__quality_options *o, const struct point *points,
+                           unsigned count)
+{
+    json_t *object = shuf__report_object(o), *array = json_array();
+    json_object_set_new(object, "sweep", json_boolean(o->sweep));
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(array, point_json(&points[i]));
+    json_object_set_new(object, "points", array);
+    return object;
+}
+
+static const char *verdict(const struct shuf__region *region, double alpha)
+{
+    return region->p < alpha ? "out" : "in";
+}
+
+static void print_points(const struct shuf__quality_options *o, const struct point *points,
+                         unsigned count)
+{
+    char origin[256];
+    shuf__report_origin(&o->origin, origin, sizeof origin);
+    printf("%s; squared discrepancy by the Mallows kernel, lambda 5\n\n", origin);
+    printf("%9s %6s %12s %13s  %-19s %-19s %10s\n", "n", "rounds", "rows", "mmd", "normal region",
+           "Hoeffding's", "p");
+    for (unsigned i = 0; i < count; i++) {
+        const struct shuf__finding *f = &points[i].found;
+        printf("%9" PRIu32 " %6u %12" PRIu64 " %13.5g  +-%-9.3g %-7s +-%-9.3g %-7s %10.3g\n",
+               points[i].n, points[i].rounds, points[i].rows, f->statistic, f->normal.high,
+               verdict(&f->normal, o->alpha), f->hoeffding.high, verdict(&f->hoeffding, o->alpha),
+               f->p);
+    }
+}
+
+static int report(const struct shuf__quality_options *o, const struct point *points, unsigned count)
+{
+    int code = EX_OK;
+    json_t *object = points_json(o, points, count);
+    if (o->plot && count > 0)
+        code = shuf__draw(o->plot, &object, 1);
+    if (o->json) {
+        shuf__json_print(object, stdout); /* frees it */
+    } else {
+        json_decref(object);
+        print_points(o, points, count);
+    }
+    return code;
+}
+
+static int sweep(const struct shuf__quality_options *o, struct point *points)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < o->size_count; i++)
+        for (unsigned rounds = o->first_rounds; rounds <= o->last_rounds; rounds++) {
+            bool measured = false;
+            points[count] = (struct point){.n = o->sizes[i], .rounds = rounds};
+            const int code =
+                shuf__run_interrupted() ? EX_OK : measure(o, &points[count], &measured);
+            if (code != EX_OK)
+                return code;
+            count += measured;
+        }
+    const int code = report(o, points, count);
+    if (code == EX_OK && shuf__run_interrupted())
+        return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
+    return code;
+}
+
+int shuf__quality_rounds(int argc, char **argv)
+{
+    static struct shuf__quality_options options;
+    shuf__quality_options(argc, argv, SHUF__ROUNDS, &options);
+    const unsigned steps = options.last_rounds - options.first_rounds + 1;
+    struct point *points = calloc((size_t)options.size_count * steps, sizeof *points);
+    if (!points)
+        return shuf__quality_fail(EX_OSERR, "no memory");
+    shuf__run_catch_signals();
+    const int code = sweep(&options, points);
+    free(points);
+    return code;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See source.h: what all sources share.
+ */
+#include "source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__relation relation,
+                                  unsigned bit, uint64_t row)
+{
+    struct shuf__place place = {origin->seed, origin->epoch};
+    *(origin->vary_seed ? &place.seed : &place.epoch) += row;
+    if (relation == SHUF__NEIGHBOUR)
+        ++*(origin->vary_seed ? &place.epoch : &place.seed);
+    if (relation == SHUF__FLIPPED)
+        place.seed ^= UINT64_C(1) << bit;
+    return place;
+}
+
+static shuf_status check_row(uint32_t n, const uint32_t *row, uint64_t number, uint32_t *marks,
+                             struct shuf__error *error)
+{
+    memset(marks, 0, (n / 32 + 1) * sizeof *marks);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t value = row[i];
+        if (value >= n)
+            return shuf__fail(error, SHUF_INVALID,
+                              "row %" PRIu64 ": value %" PRIu32 " at position %" PRIu32
+                              ": expected a permutation of 0 to %" PRIu32,
+                              number, value, i, n - 1);
+        if (marks[value / 32] >> value % 32 & 1)
+            return shuf__fail(error, SHUF_INVALID,
+                              "row %" PRIu64 ": value %" PRIu32 " at position %" PRIu32
+                              " stands there for the second time: expected a permutation",
+                              number, value, i);
+        marks[value / 32] |= UINT32_C(1) << value % 32;
+    }
+    return SHUF_OK;
+}
+
+shuf_status shuf__rows_check(uint32_t n, const uint32_t *rows, size_t count, uint64_t first,
+                             uint32_t *marks, struct shuf__error *error)
+{
+    for (size_t r = 0; r < count; r++) {
+        shuf_status status = check_row(n, rows + r * n, first + r, marks, error);
+        if (status != SHUF_OK)
+            return status;
+    }
+    return SHUF_OK;
+}

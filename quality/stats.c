@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See stats.h.
+ */
+#include "stats.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <string.h>
+
+static double both_sides(double lower, double upper)
+{
+    const double p = 2 * (lower < upper ? lower : upper);
+    return p < 1 ? p : 1;
+}
+
+double shuf__chi_squared_p(struct shuf__chi_squared x)
+{
+    const double upper = gsl_cdf_chisq_Q(x.sum, x.dof);
+    return x.dof < SHUF__TWO_SIDED ? upper : both_sides(gsl_cdf_chisq_P(x.sum, x.dof), upper);
+}
+
+double shuf__normal_p(double z)
+{
+    return both_sides(gsl_cdf_ugaussian_P(z), gsl_cdf_ugaussian_Q(z));
+}
+
+/* GSL's binomial takes 32 bits; beyond them the normal law is exact enough. */
+double shuf__coin_p(uint64_t heads, uint64_t tosses)
+{
+    if (tosses > UINT32_MAX)
+        return shuf__normal_p((2.0 * (double)heads - (double)tosses) / sqrt((double)tosses));
+    const unsigned k = (unsigned)heads, s = (unsigned)tosses;
+    return both_sides(gsl_cdf_binomial_P(k, 0.5, s),
+                      k == 0 ? 1 : gsl_cdf_binomial_Q(k - 1, 0.5, s));
+}
+
+struct pool {
+    double expected; /* of the cell that is being filled */
+    uint64_t observed;
+    struct shuf__chi_squared x; /* of those before */
+};
+
+static void close_cell(struct pool *pool)
+{
+    const double off = (double)pool->observed - pool->expected;
+    pool->x.sum += off * off / pool->expected;
+    pool->x.dof++;
+    pool->expected = 0;
+    pool->observed = 0;
+}
+
+struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells)
+{
+    struct pool pool = {.x = {0, -1}}; /* the counts' sum is given */
+    double total = 0, left = 0;
+    for (size_t k = 0; k < cells; k++) {
+        total += (double)count[k];
+        left += p[k];
+    }
+    const double least = fmax(SHUF__LEAST_EXPECTED, total / 500);
+    for (size_t k = 0; k < cells; k++) {
+        pool.expected += total * p[k];
+        pool.observed += count[k];
+        left -= p[k];
+        if (pool.expected >= least && total * left >= least)
+            close_cell(&pool); /* what would be too little at the end joins the last one */
+    }
+    if (pool.expected > 0)
+        close_cell(&pool);
+    return pool.x;
+}
+
+void shuf__part_sizes(const struct shuf__parts *parts, uint32_t *size)
+{
+    memset(size, 0, parts->cells * sizeof *size);
+    for (uint32_t value = 0; value < parts->n; value++)
+        size[shuf__part(parts, value)]++;
+}

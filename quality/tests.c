@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tests, in one table: a new one is one new row, and a function in the file
+ * of its family.
+ */
+#include "families.h"
+
+#define ROW(name, text, least, most, relatives, what)                                 \
+    {                                                                                 \
+        text, what, least, most, relatives, shuf__##name##_words, shuf__##name##_add, \
+            shuf__##name##_judge                                                      \
+    }
+
+const struct shuf__test shuf__tests[] = {
+    ROW(orders, "orders", 2, 8, false, "each of all n! permutations"),
+    ROW(places, "places", 2, 0, false, "each value at each position"),
+    ROW(differences, "differences", 3, 0, false, "differences of two values at several distances"),
+    ROW(fixed_points, "fixed-points", 2, 0, false, "values that stand at their own position"),
+    ROW(cycles, "cycles", 2, 0, false, "number of cycles, and parity"),
+    ROW(descents, "descents", 2, 0, false, "values that are less than the one before"),
+    ROW(inversions, "inversions", 2, 0, false, "pairs in the wrong order"),
+    ROW(patterns, "patterns", 3, 0, false, "relative order of 3 and of 5 neighbours"),
+    ROW(second_differences, "second-differences", 4, 0, false,
+        "differences of the differences of 3 neighbours"),
+    ROW(mallows, "mmd", 2, 0, false, "maximum mean discrepancy by the Mallows kernel"),
+    ROW(epochs, "rows", 2, 0, false, "a row against the next one"),
+    ROW(seeds, "neighbours", 2, 0, true, "a row against that of the next seed"),
+    ROW(avalanche, "avalanche", 2, 0, true, "a row against that of a seed with one other bit"),
+    {0},
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The verbs of shuf-quality: one file each, one row each in main.c.
+ */
+#ifndef SHUF__QUALITY_VERB_H
+#define SHUF__QUALITY_VERB_H
+
+/* argv[0] is "shuf-quality VERB"; the exit code. Wrong options end the process with 64 (argp's
+ * way), --help with 0. */
+int shuf__quality_judge(int argc, char **argv);
+int shuf__quality_list(int argc, char **argv);
+int shuf__quality_plot(int argc, char **argv);
+int shuf__quality_rounds(int argc, char **argv);
+int shuf__quality_suite(int argc, char **argv);
+
+#endif
