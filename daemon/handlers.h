@@ -14,9 +14,13 @@ void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *re
 void shuf__handle_status(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_release(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_index(struct shuf__session *session, const Shuf__Request *request);
 
 /* The client of a Permute that waits has left. */
 void shuf__ask_drop(struct shuf__ask *ask);
+
+/* The same of an Index. */
+void shuf__lookup_drop(struct shuf__lookup *lookup);
 
 /* "philox24" */
 const char *shuf__permute_algorithm_name(uint32_t algorithm);

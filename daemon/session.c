@@ -73,6 +73,8 @@ void shuf__session_close(struct shuf__session *session)
     session->state = SHUF__SESSION_CLOSED;
     if (session->ask)
         shuf__ask_drop(session->ask);
+    if (session->lookup)
+        shuf__lookup_drop(session->lookup);
     end_replies(session);
     shuf__leases_end(session);
     shuf__holder_leave(session);
@@ -500,6 +502,7 @@ static handler *const handlers[] = {
     [SHUF__REQUEST__BODY_STATUS] = shuf__handle_status,
     [SHUF__REQUEST__BODY_RELEASE] = shuf__handle_release,
     [SHUF__REQUEST__BODY_LEASES] = shuf__handle_leases,
+    [SHUF__REQUEST__BODY_INDEX] = shuf__handle_index,
 };
 
 static handler *find_handler(const Shuf__Request *request)
@@ -514,8 +517,8 @@ static void dispatch(struct shuf__session *session, const Shuf__Request *request
     bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
     if (!handle)
         refuse_frame(session, request->id, SHUF_PROTOCOL,
-                     "request: no body that is known, expected hello, permute, status, release or "
-                     "leases");
+                     "request: no body that is known, expected hello, permute, status, release, "
+                     "leases or index");
     else if (!session->greeted && !hello)
         refuse_frame(session, request->id, SHUF_PROTOCOL, "first request: expected hello");
     else if (session->greeted && hello)

@@ -162,6 +162,37 @@ SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *w
 SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
                                     shuf_result *result);
 
+/* ---- Single places ------------------------------------------------------ */
+
+/* What is looked up. */
+typedef enum shuf_direction {
+    SHUF_FORWARD = 0, /* at[i] is a position, out[i] the value that stands there */
+    SHUF_INVERSE = 1, /* at[i] is a value, out[i] the position where it stands */
+} shuf_direction;
+
+/* Looks up `count` places of one whole permutation, what->epoch's; each costs the same, whatever n
+ * is, and the rest of the permutation is not computed. What FORWARD gives at position i is value i
+ * of shuf_permute() with the same `what`.
+ *
+ * Every at[i] must be below n; in any order, and as often as one likes. `out` may be `at`, but not
+ * overlap it otherwise; on failure it holds nothing of use. `count` 0 asks no daemon; above
+ * SHUF_LOOKUPS it is several requests, one after the other, all for one algorithm.
+ *
+ * Of `what` only algorithm, n, seed and epoch may be set: SHUF_INVALID with a view, a dtype,
+ * epochs > 1 or a fingerprint, for an at[i] out of range, found before anything is asked, and for
+ * an algorithm that has no random access. Fails also as shuf_connect(), and with SHUF_BUSY. Like
+ * every call: one handle serves one thread at a time.
+ *
+ * Without a daemon, shuf/primefold.h does the same as inline C, in any thread:
+ *
+ *     shuf_primefold f = shuf_primefold_make(n, seed, epoch);
+ *     uint64_t value = shuf_primefold_forward(&f, position);
+ */
+enum { SHUF_LOOKUPS = 8000 };
+SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *what,
+                                shuf_direction direction, const uint64_t *at, size_t count,
+                                uint64_t *out);
+
 /* ---- Leases ------------------------------------------------------------ */
 
 /* How a result is seen by this process. Each is a bit: a set is SHUF_MEMFD | SHUF_INLINE. */

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Single places of permutations, from a real daemon by the library and by the
+ * protocol: the same values that the whole permutation has, and a clear word for
+ * whatever is none.
+ */
+#include "harness.h"
+#include "shuf.h"
+#include "shuf/primefold.h"
+#include "support/cmocka_all.h"
+#include "support/golden.h"
+#include "support/random.h"
+#include "wire.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(k) (UINT64_C(1) << (k))
+
+enum { MOST = SHUF_LOOKUPS };
+
+static const char *backend;
+static struct harness daemon_;
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
+}
+
+static int stop_daemon(void **state)
+{
+    (void)state;
+    return harness_stop(&daemon_) ? 0 : -1;
+}
+
+static shuf *open_handle(void)
+{
+    shuf *handle;
+    assert_int_equal(shuf_connect(&handle, daemon_.socket), SHUF_OK);
+    return handle;
+}
+
+static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+{
+    if (got != wanted || !strstr(shuf_message(handle), words))
+        fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
+    assert_int_equal(got, wanted);
+    assert_non_null(strstr(shuf_message(handle), words));
+}
+
+static void look_up(shuf *handle, const shuf_permutation *what, shuf_direction direction,
+                    const uint64_t *at, size_t count, uint64_t *out)
+{
+    expect(handle, shuf_index(handle, what, direction, at, count, out), SHUF_OK, "");
+}
+
+/* ---- the values ---- */
+
+/* Every position, and back from every value. */
+static void check_whole(shuf *handle, const shuf_permutation *what)
+{
+    size_t size = what->n * sizeof(uint64_t);
+    uint64_t *values = malloc(size), *at = malloc(size), *out = malloc(size);
+    shuf_permutation whole = *what;
+    whole.dtype = SHUF_U64;
+    expect(handle, shuf_permute(handle, &whole, values, size, NULL), SHUF_OK, "");
+    for (uint64_t i = 0; i < what->n; i++)
+        at[i] = i;
+    look_up(handle, what, SHUF_FORWARD, at, what->n, out);
+    assert_memory_equal(out, values, size);
+    look_up(handle, what, SHUF_INVERSE, values, what->n, out);
+    assert_memory_equal(out, at, size);
+    free(values);
+    free(at);
+    free(out);
+}
+
+static void whole_permutations(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1,   2,   3,   7,    63,   64,   65,    66,   100,
+                                     127, 128, 129, 1000, 1024, 8000, 65537, 99991};
+    static const uint64_t epochs[] = {0, 3, BIT(40) + 5, UINT64_MAX};
+    static const char *const names[] = {NULL, "primefold"};
+    shuf *handle = open_handle();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int e = 0; e < 4; e++) {
+            const shuf_permutation what = {
+                .algorithm = names[e % 2], .n = sizes[i], .seed = BIT(50) - i, .epoch = epochs[e]};
+            check_whole(handle, &what);
+        }
+    shuf_close(handle);
+}
+
+/* Their values were worked out by docs/spec.md alone. */
+static void golden_values(void **state)
+{
+    (void)state;
+    struct golden row;
+    unsigned rows = 0;
+    uint64_t at[GOLDEN_WHOLE], out[GOLDEN_WHOLE];
+    FILE *table = golden_open("permute.txt");
+    shuf *handle = open_handle();
+    while (golden_next(table, &row)) {
+        const shuf_permutation what = {.n = row.n, .seed = row.seed, .epoch = row.epoch};
+        if (strcmp(row.algorithm, "primefold") != 0)
+            continue;
+        for (unsigned i = 0; i < row.count; i++)
+            at[i] = golden_position(&row, i);
+        look_up(handle, &what, SHUF_FORWARD, at, row.count, out);
+        assert_memory_equal(out, row.values, row.count * sizeof *out);
+        look_up(handle, &what, SHUF_INVERSE, row.values, row.count, out);
+        assert_memory_equal(out, at, row.count * sizeof *out);
+        rows++;
+    }
+    assert_true(rows > 200);
+    fclose(table);
+    shuf_close(handle);
+}
+
+enum { SAMPLE = 200 };
+
+/* Some positions of a slice, at random, where the whole is out of reach. */
+static void check_sample(shuf *handle, uint64_t n)
+{
+    uint64_t values[SAMPLE], at[SAMPLE], out[SAMPLE];
+    shuf_permutation what = {.n = n, .seed = random_u64(), .epoch = random_u64()};
+    shuf_permutation slice = what;
+    slice.view = SHUF_VIEW_SLICE;
+    slice.dtype = SHUF_U64;
+    slice.count = SAMPLE;
+    slice.stride = 1 + random_below(n / SAMPLE);
+    slice.offset = random_below(n - (SAMPLE - 1) * slice.stride);
+    expect(handle, shuf_permute(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
+    const shuf_primefold f = shuf_primefold_make(n, what.seed, what.epoch);
+    for (int i = 0; i < SAMPLE; i++) {
+        at[i] = slice.offset + (uint64_t)i * slice.stride;
+        assert_int_equal(values[i], shuf_primefold_forward(&f, at[i]));
+    }
+    look_up(handle, &what, SHUF_FORWARD, at, SAMPLE, out);
+    assert_memory_equal(out, values, sizeof values);
+    look_up(handle, &what, SHUF_INVERSE, out, SAMPLE, out);
+    assert_memory_equal(out, at, sizeof at);
+}
+
+static void samples_of_large_ones(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1000000000,  BIT(31) - 1, BIT(31),     BIT(31) + 1,
+                                     BIT(32),     BIT(32) + 1, BIT(33) + 1, BIT(47) + 12345,
+                                     BIT(62) - 1, BIT(62)};
+    shuf *handle = open_handle();
+    random_start("samples_of_large_ones");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_sample(handle, sizes[i]);
+    shuf_close(handle);
+}
+
+/* The ends of what one request holds, and of what is done on the spot; `out` is `at`. */
+static void many_at_once(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1,    1023,     1024,     1025,         MOST - 1,
+                                    MOST, MOST + 1, 2 * MOST, 2 * MOST + 1, 100003};
+    const shuf_permutation what = {.n = BIT(62), .seed = 7, .epoch = 9};
+    const shuf_primefold f = shuf_primefold_make(what.n, what.seed, what.epoch);
+    shuf *handle = open_handle();
+    random_start("many_at_once");
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        uint64_t *at = malloc(counts[c] * sizeof *at), *out = malloc(counts[c] * sizeof *out);
+        for (size_t i = 0; i < counts[c]; i++)
+            at[i] = out[i] = i % 3 == 0 ? at[i / 2] : random_below(what.n); /* some come twice */
+        look_up(handle, &what, SHUF_FORWARD, out, counts[c], out);
+        for (size_t i = 0; i < counts[c]; i++)
+            assert_int_equal(out[i], shuf_primefold_forward(&f, at[i]));
+        look_up(handle, &what, SHUF_INVERSE, out, counts[c], out);
+        assert_memory_equal(out, at, counts[c] * sizeof *at);
+        free(at);
+        free(out);
+    }
+    shuf_close(handle);
+}
+
+/* ---- mistakes, in the library ---- */
+
+/* A message of its own for each field that index has no use for. */
+static void every_mistake(void **state)
+{
+    (void)state;
+    static const uint64_t at[4] = {0, 1, 999, 1000};
+    static const struct {
+        shuf_permutation what;
+        int direction;
+        const char *words;
+    } rows[] = {
+        {{.n = 0}, 0, "n 0: expected 1 to 2^62 (4611686018427387904)"},
+        {{.n = BIT(62) + 1}, 1, "n 4611686018427387905: expected 1 to 2^62"},
+        {{.n = 1000}, 0, "at[3] 1000: expected less than n = 1000"},
+        {{.n = 1000}, 1, "at[3] 1000: expected less than n = 1000"},
+        {{.n = 1}, 0, "at[1] 1: expected less than n = 1"},
+        {{.n = 2000}, 2, "direction 2: expected FORWARD or INVERSE"},
+        {{.n = 2000, .view = SHUF_VIEW_SLICE, .count = 1, .stride = 1},
+         1,
+         "view SLICE: the inverse of a slice is not defined, expected the whole permutation"},
+        {{.n = 2000, .view = SHUF_VIEW_SHARD, .world = 1},
+         1,
+         "view SHARD: the inverse of a slice is not defined, expected the whole permutation"},
+        {{.n = 2000, .view = SHUF_VIEW_SLICE, .count = 1, .stride = 1},
+         0,
+         "view SLICE: positions are those of the whole permutation, expected view ALL"},
+        {{.n = 2000, .view = SHUF_VIEW_SHARD, .world = 1},
+         0,
+         "view SHARD: positions are those of the whole permutation, expected view ALL"},
+        {{.n = 2000, .view = (shuf_view)7}, 0, "view 7: expected ALL"},
+        {{.n = 2000, .epochs = 2}, 0, "epochs 2: expected at most 1 with index"},
+        {{.n = 2000, .offset = 3}, 0, "offset 3: expected 0 with index"},
+        {{.n = 2000, .count = 3}, 1, "count 3: expected 0 with index"},
+        {{.n = 2000, .stride = 3}, 0, "stride 3: expected 0 with index"},
+        {{.n = 2000, .rank = 3}, 0, "rank 3: expected 0 with index"},
+        {{.n = 2000, .world = 3}, 0, "world 3: expected 0 with index"},
+        {{.n = 2000, .drop_last = true}, 0, "drop_last 1: expected 0 with index"},
+        {{.n = 2000, .dtype = SHUF_U64}, 0, "dtype 2: expected 0 with index"},
+        {{.n = 2000, .fingerprint = true}, 0, "fingerprint 1: expected 0 with index"},
+        {{.n = 2000, .algorithm = "philox24"},
+         0,
+         "algorithm \"philox24\": index expected primefold"},
+        {{.n = 2000, .algorithm = "lcg"}, 1, "algorithm \"lcg\": index expected primefold"},
+        {{.n = 2000, .algorithm = "x"}, 0, "algorithm \"x\": index expected primefold"},
+    };
+    uint64_t out[4];
+    shuf *handle = open_handle();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect(handle,
+               shuf_index(handle, &rows[i].what, (shuf_direction)rows[i].direction, at, 4, out),
+               SHUF_INVALID, rows[i].words);
+    const shuf_permutation right = {.n = 2000, .epochs = 1};
+    look_up(handle, &right, SHUF_FORWARD, at, 4, out);
+    assert_string_equal(shuf_message(handle), "");
+    shuf_close(handle);
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    static char name[2000];
+    uint64_t place = 0;
+    const shuf_permutation what = {.n = 5};
+    const shuf_permutation long_name = {.n = 5, .algorithm = memset(name, 'x', sizeof name - 1)};
+    shuf *handle = open_handle();
+    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
+           "at NULL: expected 3 numbers");
+    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
+           "out NULL: expected 1 numbers");
+    expect(handle, shuf_index(handle, &long_name, SHUF_FORWARD, &place, 1, &place), SHUF_INVALID,
+           "algorithm of 1999 characters: expected at most 1024");
+    shuf_close(handle);
+}
+
+/* What is wrong in the last of several requests is found before the first is sent, without any
+ * daemon; nor does nothing at all need one. */
+static void found_before_it_is_sent(void **state)
+{
+    (void)state;
+    static uint64_t at[2 * MOST + 10], out[2 * MOST + 10];
+    const shuf_permutation what = {.n = 5};
+    shuf *handle;
+    assert_int_equal(shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON);
+    shuf_set_reconnect(handle, 0);
+    at[2 * MOST + 9] = 5;
+    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, at, 2 * MOST + 10, out), SHUF_INVALID,
+           "at[16009] 5: expected less than n = 5");
+    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, NULL, 0, NULL), SHUF_OK, "");
+    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, at, 1, out), SHUF_NO_DAEMON,
+           "/nonexistent/shufd.sock");
+    shuf_close(handle);
+}
+
+static void the_next_daemon_answers(void **state)
+{
+    (void)state;
+    uint64_t at[3] = {1, 2, 3}, before[3], after[3];
+    const shuf_permutation what = {.n = 12345, .seed = 3};
+    shuf *handle = open_handle();
+    look_up(handle, &what, SHUF_FORWARD, at, 3, before);
+    harness_kill(&daemon_, SIGKILL);
+    assert_true(harness_restart(&daemon_));
+    look_up(handle, &what, SHUF_FORWARD, at, 3, after);
+    assert_memory_equal(before, after, sizeof before);
+    shuf_close(handle);
+}
+
+/* ---- the protocol ---- */
+
+static Shuf__Index ask_for(uint64_t n, uint64_t *at, size_t count)
+{
+    Shuf__Index index = SHUF__INDEX__INIT;
+    index.n = n;
+    index.seed = 7;
+    index.at = at;
+    index.n_at = count;
+    return index;
+}
+
+static void send_index(struct wire *w, Shuf__Index *index)
+{
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.body_case = SHUF__REQUEST__BODY_INDEX;
+    request.index = index;
+    wire_send(w, &request);
+}
+
+static void check_places(const Shuf__Reply *reply, const Shuf__Index *index)
+{
+    const shuf_primefold f = shuf_primefold_make(index->n, index->seed, index->epoch);
+    assert_int_equal(reply->status, SHUF_OK);
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_INDEX);
+    assert_string_equal(reply->index->algorithm, "primefold");
+    assert_int_equal(reply->bulk_bytes, 0);
+    assert_int_equal(reply->index->n_value, index->n_at);
+    for (size_t i = 0; i < index->n_at; i++)
+        assert_int_equal(reply->index->value[i], shuf_primefold_forward(&f, index->at[i]));
+}
+
+static void expect_places(struct wire *w, const Shuf__Index *index)
+{
+    check_places(wire_expect(w, SHUF_OK, ""), index);
+}
+
+static void requests_by_hand(void **state)
+{
+    (void)state;
+    static uint64_t at[MOST];
+    struct wire *w = wire_greet(&daemon_);
+    for (size_t i = 0; i < MOST; i++)
+        at[i] = BIT(62) - 1 - i;
+    static const size_t counts[] = {0, 1, 1024, 1025, MOST};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        Shuf__Index index = ask_for(BIT(62), at, counts[i]);
+        index.seed = index.epoch = UINT64_MAX;
+        send_index(w, &index);
+        assert_int_equal(w->id, i + 2);
+        expect_places(w, &index);
+    }
+    wire_close(w);
+}
+
+static void refused_by_hand(void **state)
+{
+    (void)state;
+    static uint64_t at[MOST + 100];
+    struct wire *w = wire_greet(&daemon_);
+    Shuf__Index index = ask_for(10, at, MOST + 1);
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "at: 8001 positions, expected at most 8000 in one request");
+    index.n_at = 3;
+    at[2] = 10;
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "at[2] 10: expected less than n = 10");
+    index.inverse = true;
+    at[2] = UINT64_MAX;
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "at[2] 18446744073709551615: expected less than n = 10");
+    index.n = 0;
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "n 0: expected 1 to 2^62");
+    index.n = BIT(62) + 1;
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "n 4611686018427387905: expected 1 to 2^62");
+    index.algorithm = (char *)"philox24";
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "algorithm \"philox24\": index expected primefold");
+    index.algorithm = (char *)"\033[2J";
+    send_index(w, &index);
+    wire_expect(w, SHUF_INVALID, "algorithm \"?[2J\": index expected primefold");
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+/* Answers come in the order of the questions, whoever's thread found them. */
+static void pipelined(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 12 };
+    static uint64_t at[MOST];
+    struct wire *w = wire_greet(&daemon_);
+    Shuf__Index index[ROUNDS];
+    for (size_t i = 0; i < MOST; i++)
+        at[i] = i;
+    const uint64_t first = w->id + 1;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        index[i] = ask_for(BIT(40) + i, at + i, i % 3 == 0 ? 1 : 4000 + 100 * i);
+        send_index(w, &index[i]);
+    }
+    for (size_t i = 0; i < ROUNDS; i++) {
+        const Shuf__Reply *reply = wire_receive(w);
+        assert_int_equal(reply->id, first + i);
+        check_places(reply, &index[i]);
+    }
+    wire_close(w);
+}
+
+/* Behind a job without end few are looked up at once, and many wait; those whose client leaves
+ * leave the queue. */
+static void behind_an_endless_job(void **state)
+{
+    (void)state;
+    static uint64_t at[MOST];
+    struct harness h;
+    Shuf__Slice slice;
+    Shuf__Permute endless = wire_endless(&slice);
+    endless.algorithm = (char *)"philox24"; /* which looks for the place of a value */
+    Shuf__Index few = ask_for(1000, at, 1024), many = ask_for(1000, at, MOST);
+    wire_start(&h, backend, "queue = 1\n");
+    struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
+    wire_send_permute(busy, &endless);
+    wire_await_queued(&h, 1);
+    send_index(waiting, &many);
+    wire_await_queued(&h, 2);
+    send_index(w, &many);
+    wire_expect(w, SHUF_BUSY, "queue 1: the most jobs that may wait; try again later");
+    send_index(w, &few);
+    expect_places(w, &few);
+    wire_close(waiting);
+    wire_await_queued(&h, 1);
+    send_index(w, &many);
+    wire_await_queued(&h, 2);
+    wire_close(busy);
+    expect_places(w, &many);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* Clients that leave in the middle, at whatever moment. */
+static void clients_that_leave(void **state)
+{
+    (void)state;
+    static uint64_t at[MOST];
+    Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
+    for (int i = 0; i < 100; i++) {
+        struct wire *w = wire_greet(&daemon_);
+        send_index(w, &index);
+        send_index(w, &index);
+        wire_close(w);
+    }
+    WIRE_AWAIT(&daemon_, s, s.clients == 1 && s.queued == 0);
+    struct wire *w = wire_greet(&daemon_);
+    send_index(w, &index);
+    expect_places(w, &index);
+    wire_close(w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_values),
+        cmocka_unit_test(whole_permutations),
+        cmocka_unit_test(samples_of_large_ones),
+        cmocka_unit_test(many_at_once),
+        cmocka_unit_test(every_mistake),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(found_before_it_is_sent),
+        cmocka_unit_test(the_next_daemon_answers),
+        cmocka_unit_test(requests_by_hand),
+        cmocka_unit_test(refused_by_hand),
+        cmocka_unit_test(pipelined),
+        cmocka_unit_test(behind_an_endless_job),
+        cmocka_unit_test(clients_that_leave),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+}
