@@ -24,6 +24,7 @@ static int help(int argc, char **argv);
 
 static const struct verb verbs[] = {
     {"permute", "a pseudo-random permutation, or a part of one", shuf__verb_permute},
+    {"index", "values at single positions, or positions of values", shuf__verb_index},
     {"status", "what the daemon runs on and how busy it is", shuf__verb_status},
     {"leases", "who holds which results", shuf__verb_leases},
     {"version", "the version of shufctl, and of the daemon", shuf__verb_version},

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shufctl index`: values at single positions of a permutation, or positions of
+ * values.
+ */
+#include "exit.h"
+#include "index_options.h"
+#include "json.h"
+#include "npy.h"
+#include "output.h"
+#include "progress.h"
+#include "text.h"
+#include "verb.h"
+
+#include <stdlib.h>
+#include <sysexits.h>
+
+/* ---- Values to a file ------------------------------------------------------- */
+
+static int write_text(struct shuf__output *output, const shuf_shape *shape, const uint64_t *found)
+{
+    static struct shuf__text text;
+    shuf__text_start(&text, output, shape, false);
+    bool written = shuf__text_write(&text, found, shape->bytes) && shuf__text_flush(&text);
+    return written ? EX_OK : shuf__output_failed(output);
+}
+
+static int write_binary(struct shuf__output *output, enum shuf__format format,
+                        const shuf_shape *shape, const uint64_t *found)
+{
+    char header[SHUF__NPY_HEADER_MAX];
+    size_t head = format == SHUF__FORMAT_NPY ? shuf__npy_header(shape, false, header) : 0;
+    bool written =
+        shuf__output_write(output, header, head) && shuf__output_write(output, found, shape->bytes);
+    return written ? EX_OK : shuf__output_failed(output);
+}
+
+static int write_found(const struct shuf__index_options *o, const uint64_t *found)
+{
+    struct shuf__output output;
+    const uint64_t count = o->places.count;
+    const shuf_shape shape = {1, count, SHUF_U64, sizeof *found, count * sizeof *found};
+    int code = shuf__output_open(&output, o->out, o->format != SHUF__FORMAT_TEXT);
+    if (code != EX_OK)
+        return code;
+    code = o->format == SHUF__FORMAT_TEXT ? write_text(&output, &shape, found)
+                                          : write_binary(&output, o->format, &shape, found);
+    if (code == EX_OK)
+        code = shuf__output_commit(&output);
+    shuf__output_close(&output);
+    return code;
+}
+
+/* ---- JSON ------------------------------------------------------------------- */
+
+static json_t *array_of(const uint64_t *numbers, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, json_integer((json_int_t)numbers[i]));
+    return array;
+}
+
+static int print_json(const struct shuf__index_options *o, const uint64_t *found, uint64_t seen_ns)
+{
+    json_t *object = json_object();
+    const bool inverse = o->direction == SHUF_INVERSE;
+    json_t *asked = array_of(o->places.at, o->places.count);
+    json_t *answered = array_of(found, o->places.count);
+    if (o->what.algorithm)
+        shuf__json_text(object, "algorithm", o->what.algorithm);
+    shuf__json_integer(object, "n", o->what.n);
+    shuf__json_decimal(object, "seed", o->what.seed);
+    shuf__json_decimal(object, "epoch", o->what.epoch);
+    json_object_set_new(object, "inverse", json_boolean(inverse));
+    json_object_set_new(object, "positions", inverse ? answered : asked);
+    json_object_set_new(object, "values", inverse ? asked : answered);
+    shuf__json_seconds(object, "seen_seconds", seen_ns);
+    shuf__json_print(object, stdout);
+    return EX_OK;
+}
+
+/* ---- The verb --------------------------------------------------------------- */
+
+/* What is found takes the place of what was asked for, unless both are told. */
+static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *found)
+{
+    uint64_t begin = shuf__clock_ns();
+    shuf_status status =
+        shuf_index(daemon, &o->what, o->direction, o->places.at, o->places.count, found);
+    uint64_t seen_ns = shuf__clock_ns() - begin;
+    if (status != SHUF_OK)
+        return shuf__fail_call(daemon, status, &o->daemon);
+    return o->daemon.json ? print_json(o, found, seen_ns) : write_found(o, found);
+}
+
+static int index_places(shuf *daemon, const struct shuf__index_options *o)
+{
+    const struct shuf__places *places = &o->places;
+    uint64_t *copy = NULL;
+    if (o->daemon.json && !(copy = malloc((places->count + 1) * sizeof *copy)))
+        return shuf__fail_with(EX_OSERR, "--at: no memory for %zu numbers", places->count);
+    int code = look_up(daemon, o, copy ? copy : places->at);
+    free(copy);
+    return code;
+}
+
+int shuf__verb_index(int argc, char **argv)
+{
+    struct shuf__index_options options;
+    shuf *daemon;
+    shuf__index_options(argc, argv, &options);
+    int code = options.read_places ? shuf__index_read_places(&options.places) : EX_OK;
+    if (code == EX_OK) {
+        code = shuf__connect_or_fail(&daemon, &options.daemon);
+        if (code == EX_OK)
+            code = index_places(daemon, &options);
+        shuf_close(daemon);
+    }
+    free(options.places.at);
+    return code;
+}

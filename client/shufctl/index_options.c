@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See index_options.h.
+ */
+#include "index_options.h"
+
+#include "exit.h"
+#include "number.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sysexits.h>
+
+enum key {
+    KEY_N = 0x100,
+    KEY_SEED,
+    KEY_EPOCH,
+    KEY_ALGORITHM,
+    KEY_AT,
+    KEY_INVERSE,
+    KEY_OUT,
+    KEY_FORMAT,
+    KEYS_END,
+    KEY_SLICE, /* what only `permute` has */
+    KEY_EPOCHS,
+    KEY_DTYPE,
+};
+
+#define BIT(key) (1U << ((key)-KEY_N))
+
+static const struct argp_option option_table[] = {
+    {"n", KEY_N, "N", 0, "Of the permutation of 0 to N - 1 (required)", 1},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
+    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "One with random access: primefold", 1},
+    {"at", KEY_AT, "LIST", 0, "The positions, as in 0,5,1e8; - reads them from standard input", 2},
+    {"inverse", KEY_INVERSE, NULL, 0, "LIST holds values; show the positions of these", 2},
+    {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
+    {"format", KEY_FORMAT, "FORMAT", 0,
+     "text, npy or raw (u64 in the host's byte order); by default npy for *.npy, else text", 3},
+    {"offset", KEY_SLICE, "O", OPTION_HIDDEN, NULL, 4},
+    {"count", KEY_SLICE, "C", OPTION_HIDDEN, NULL, 4},
+    {"stride", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},
+    {"rank", KEY_SLICE, "R", OPTION_HIDDEN, NULL, 4},
+    {"world", KEY_SLICE, "W", OPTION_HIDDEN, NULL, 4},
+    {"drop-last", KEY_SLICE, NULL, OPTION_HIDDEN, NULL, 4},
+    {"epochs", KEY_EPOCHS, "A:B", OPTION_HIDDEN, NULL, 4},
+    {"dtype", KEY_DTYPE, "TYPE", OPTION_HIDDEN, NULL, 4},
+    {0},
+};
+
+struct parse {
+    struct shuf__index_options *options;
+    unsigned given; /* BIT(key) of each option seen */
+    int other;      /* a key that only `permute` has, or 0 */
+};
+
+/* ---- Places ------------------------------------------------------------------ */
+
+/* False when memory is out. */
+static bool add(struct shuf__places *places, uint64_t place)
+{
+    if (places->count == places->room) {
+        size_t room = places->room ? 2 * places->room : 64;
+        uint64_t *at = reallocarray(places->at, room, sizeof *at);
+        if (!at)
+            return false;
+        places->at = at;
+        places->room = room;
+    }
+    places->at[places->count++] = place;
+    return true;
+}
+
+/* One number of a list; `field` is where it stands. */
+static shuf_status add_text(struct shuf__places *places, const char *field, const char *text,
+                            struct shuf__error *error)
+{
+    uint64_t place = 0;
+    if (shuf__number_parse(field, text, &place, error))
+        return error->status;
+    if (!add(places, place))
+        return shuf__fail(error, SHUF_NO_MEMORY, "%s: no memory for %zu numbers", field,
+                          places->count + 1);
+    return SHUF_OK;
+}
+
+static void read_list(struct argp_state *state, char *text, struct shuf__places *places)
+{
+    struct shuf__error error;
+    char *word;
+    while ((word = strsep(&text, ",")) != NULL)
+        if (add_text(places, "--at", word, &error))
+            argp_failure(state, shuf__exit_code(error.status), 0, "%s", error.text);
+}
+
+static shuf_status add_line(struct shuf__places *places, char *line, size_t length, size_t number,
+                            struct shuf__error *error)
+{
+    static const char blanks[] = " \t\r\n\v\f";
+    char field[64], *rest;
+    snprintf(field, sizeof field, "--at -, line %zu", number);
+    if (strlen(line) != length)
+        return shuf__fail(error, SHUF_INVALID, "%s: a byte of 0, expected text", field);
+    for (char *word = strtok_r(line, blanks, &rest); word; word = strtok_r(NULL, blanks, &rest))
+        if (add_text(places, field, word, error))
+            return error->status;
+    return SHUF_OK;
+}
+
+int shuf__index_read_places(struct shuf__places *places)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    struct shuf__error error = {0};
+    errno = 0;
+    for (size_t number = 1; !error.status && (length = getline(&line, &room, stdin)) >= 0; number++)
+        add_line(places, line, (size_t)length, number, &error);
+    int cause = errno;
+    free(line);
+    if (error.status)
+        return shuf__fail_with(shuf__exit_code(error.status), "%s", error.text);
+    if (!feof(stdin))
+        return shuf__fail_with(EX_IOERR, "--at -: cannot read: %s", strerror(cause));
+    return EX_OK;
+}
+
+/* ---- Options ----------------------------------------------------------------- */
+
+static enum shuf__format read_format(struct argp_state *state, const char *text)
+{
+    static const enum shuf__format formats[] = {SHUF__FORMAT_TEXT, SHUF__FORMAT_NPY,
+                                                SHUF__FORMAT_RAW};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(text, shuf__format_name(formats[i])) == 0)
+            return formats[i];
+    argp_failure(state, EX_USAGE, 0, "--format %.64s: expected text, npy or raw",
+                 *text ? text : "''");
+    return SHUF__FORMAT_TEXT;
+}
+
+static void refuse_other(struct argp_state *state, const struct parse *parse)
+{
+    if (parse->other == KEY_EPOCHS)
+        argp_failure(state, EX_USAGE, 0, "--epochs: index has one, expected --epoch");
+    if (parse->other == KEY_DTYPE)
+        argp_failure(state, EX_USAGE, 0, "--dtype: expected none, index gives u64");
+    if (parse->other == KEY_SLICE && parse->options->direction == SHUF_INVERSE)
+        argp_failure(state, EX_USAGE, 0,
+                     "the inverse of a slice is not defined: expected the whole permutation");
+    if (parse->other == KEY_SLICE)
+        argp_failure(state, EX_USAGE, 0,
+                     "positions are those of the whole permutation: expected no slice or shard");
+}
+
+static void check_given(struct argp_state *state, const struct parse *parse)
+{
+    const struct shuf__index_options *options = parse->options;
+    const unsigned given = parse->given;
+    refuse_other(state, parse);
+    if (!(given & BIT(KEY_N)))
+        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
+    if (!(given & BIT(KEY_SEED)))
+        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    if (!(given & BIT(KEY_AT)))
+        argp_failure(state, EX_USAGE, 0, "--at: missing; expected it, as in --at 0,5,1e8");
+    if (options->read_places && options->places.count > 0)
+        argp_failure(state, EX_USAGE, 0, "--at -: excludes other positions");
+    if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
+        argp_failure(state, EX_USAGE, 0, "--json: excludes --out and --format; it has the values");
+}
+
+static void finish(struct argp_state *state, struct parse *parse)
+{
+    struct shuf__index_options *options = parse->options;
+    check_given(state, parse);
+    if (parse->given & BIT(KEY_FORMAT))
+        return;
+    size_t length = strlen(options->out);
+    bool npy = length >= 4 && strcasecmp(options->out + length - 4, ".npy") == 0;
+    options->format = npy ? SHUF__FORMAT_NPY : SHUF__FORMAT_TEXT;
+}
+
+static void read_number(struct argp_state *state, const char *field, const char *text,
+                        uint64_t *value)
+{
+    struct shuf__error error;
+    if (shuf__number_parse(field, text, value, &error))
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+}
+
+static void read_at(struct argp_state *state, char *text, struct shuf__index_options *options)
+{
+    if (strcmp(text, "-") == 0)
+        options->read_places = true;
+    else
+        read_list(state, text, &options->places);
+}
+
+static void parse_word(int key, char *text, struct argp_state *state,
+                       struct shuf__index_options *options)
+{
+    switch (key) {
+    case KEY_N:
+        read_number(state, "--n", text, &options->what.n);
+        break;
+    case KEY_SEED:
+        read_number(state, "--seed", text, &options->what.seed);
+        break;
+    case KEY_EPOCH:
+        read_number(state, "--epoch", text, &options->what.epoch);
+        break;
+    case KEY_ALGORITHM:
+        if (!*text) /* the default is said by leaving the option out */
+            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold");
+        options->what.algorithm = text;
+        break;
+    case KEY_AT:
+        read_at(state, text, options);
+        break;
+    case KEY_INVERSE:
+        options->direction = SHUF_INVERSE;
+        break;
+    case KEY_OUT:
+        options->out = text;
+        break;
+    case KEY_FORMAT:
+        options->format = read_format(state, text);
+        break;
+    }
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = &parse->options->daemon;
+    if (key == ARGP_KEY_END)
+        finish(state, parse);
+    if (key > KEYS_END && key <= KEY_DTYPE) {
+        parse->other = key;
+        return 0;
+    }
+    if (key < KEY_N || key >= KEYS_END)
+        return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+    parse->given |= BIT(key);
+    parse_word(key, text, state, parse->options);
+    return 0;
+}
+
+void shuf__index_options(int argc, char **argv, struct shuf__index_options *options)
+{
+    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 5}, {0}};
+    static const struct argp argp = {
+        .children = children,
+        .options = option_table,
+        .parser = parse_option,
+        .args_doc = "--n N --seed S --at LIST",
+        .doc = "Shows the values at single positions of a permutation, one a line in the order of "
+               "LIST; with --inverse the positions of values. The rest is not computed."
+               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. On standard input "
+               "they are parted by blanks or line ends.\n",
+    };
+    struct parse parse = {.options = options};
+    *options = (struct shuf__index_options){.out = "-"};
+    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+}
