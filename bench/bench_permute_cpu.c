@@ -24,13 +24,15 @@ static void die(const char *text)
     exit(1);
 }
 
-static void backend_row(struct report *report, const char *what, const char *spec, unsigned threads)
+static void backend_row(struct report *report, enum shuf_algorithm algorithm, const char *what,
+                        const char *spec, unsigned threads)
 {
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
     const uint64_t unit = SHUF__BLOCK_UNIT, block_bytes = (n * 4 + unit - 1) / unit * unit;
-    struct shuf__job job = {.n = n, .count = n, .stride = 1, .rows = 1, .seed = 7, .width = 4};
+    struct shuf__job job = {
+        .algorithm = algorithm, .n = n, .count = n, .stride = 1, .rows = 1, .seed = 7, .width = 4};
     double ns[SAMPLES];
     if (shuf__backend_open(spec, threads, &backend, &error)) {
         printf("%-44s %s\n", what, error.text);
@@ -51,14 +53,20 @@ static void backend_row(struct report *report, const char *what, const char *spe
 }
 
 /* From call to return: what such a job costs a request. */
-static void small_row(struct report *report, const char *what, const char *spec)
+static void small_row(struct report *report, enum shuf_algorithm algorithm, const char *what,
+                      const char *spec)
 {
     static double ns[SMALL_SAMPLES];
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    struct shuf__job job = {
-        .n = 1000, .count = 1000, .stride = 1, .rows = 1, .seed = 7, .width = 4};
+    struct shuf__job job = {.algorithm = algorithm,
+                            .n = 1000,
+                            .count = 1000,
+                            .stride = 1,
+                            .rows = 1,
+                            .seed = 7,
+                            .width = 4};
     uint64_t took;
     if (shuf__backend_open(spec, 0, &backend, &error)) {
         printf("%-44s %s\n", what, error.text);
@@ -104,16 +112,23 @@ int main(int argc, char **argv)
     report_fact(report, "instruction set", backend->device_id);
     backend->ops->close(backend);
 
-    backend_row(report, "philox24, AVX-512, one thread", "cpu:avx512", 1);
-    backend_row(report, "philox24, AVX2, one thread", "cpu:avx2", 1);
-    backend_row(report, "philox24, best, all threads", "cpu", 0);
+    backend_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX-512, one thread", "cpu:avx512",
+                1);
+    backend_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX2, one thread", "cpu:avx2", 1);
+    backend_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, best, all threads", "cpu", 0);
+    backend_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX-512, one thread", "cpu:avx512", 1);
+    backend_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, one thread", "cpu:avx2", 1);
+    backend_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, best, all threads", "cpu", 0);
     uint32_t *out = malloc(n * sizeof *out);
     if (!out)
         die("out of memory");
     memset(out, 1, n * sizeof *out);
     plain_loop(report, out);
     free(out);
-    small_row(report, "philox24, AVX-512, launch and wait", "cpu:avx512");
-    small_row(report, "philox24, AVX2, launch and wait", "cpu:avx2");
+    small_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX-512, launch and wait",
+              "cpu:avx512");
+    small_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX2, launch and wait", "cpu:avx2");
+    small_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX-512, launch and wait", "cpu:avx512");
+    small_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, launch and wait", "cpu:avx2");
     return report_end(report);
 }

@@ -4,11 +4,22 @@
  */
 #include "backend.h"
 #include "shuf/domain.h"
+#include "shuf/primefold.h"
+
+/* primefold evaluates what was asked for, or follows all exchanges where there are few values;
+ * the others evaluate the domain. */
+static uint64_t evaluations_a_row(const struct shuf__job *job)
+{
+    if (job->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+        return UINT64_C(1) << shuf_domain_bits(job->n);
+    if (job->n <= SHUF_PRIMEFOLD_EXACT)
+        return job->n;
+    return job->count ? job->count : 1;
+}
 
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job)
 {
-    uint64_t domain = UINT64_C(1) << shuf_domain_bits(job->n);
-    return job->rows <= ops->quick / domain;
+    return job->rows <= ops->quick / evaluations_a_row(job);
 }
 
 shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,

@@ -78,9 +78,9 @@ static bool ask_and_check(shuf *handle, const shuf_permutation *what)
 
 static shuf_permutation random_request(uint64_t n_limit)
 {
-    static const char *const algorithms[] = {NULL, "philox24", "lcg"};
+    static const char *const algorithms[] = {NULL, "primefold", "philox24", "lcg"};
     shuf_permutation what = {
-        .algorithm = algorithms[random_below(3)],
+        .algorithm = algorithms[random_below(4)],
         .n = random_size(n_limit),
         .seed = random_u64(),
         .epoch = random_u64(),
@@ -236,7 +236,7 @@ static void results_are_described(void **state)
     uint64_t count, *values = expected_values(&what, &count);
     assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_OK);
     assert_string_equal(shuf_message(handle), "");
-    assert_string_equal(result.algorithm, "philox24");
+    assert_string_equal(result.algorithm, "primefold");
     assert_string_equal(result.backend, backend);
     assert_true(result.device[0] != '\0' && result.device_ns > 0);
     assert_int_equal(result.shape.bytes, count * 8);

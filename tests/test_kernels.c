@@ -42,6 +42,37 @@ static void golden_table(void **state)
     assert_in_range(rows, 400, 10000);
 }
 
+/* Single positions, also at sizes whose permutations no table holds whole. */
+static void check_places(const struct golden_places *row, struct shuf__block *block)
+{
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, row->n, row->seed, row->epoch);
+    struct shuf__error error = {0};
+    job.count = 1;
+    job.width = 8;
+    for (unsigned i = 0; i < row->count; i++) {
+        uint64_t value = UINT64_MAX;
+        job.offset = row->position[i];
+        jobs_fill(&job, block);
+        assert_int_equal(backend->ops->read(backend, block, 0, 8, &value, &error), SHUF_OK);
+        assert_int_equal(value, row->value[i]);
+    }
+}
+
+static void golden_places(void **state)
+{
+    (void)state;
+    struct golden_places row;
+    struct shuf__block block;
+    unsigned rows = 0;
+    FILE *table = golden_open("primefold.txt");
+    jobs_alloc(8, &block);
+    for (; golden_next_places(table, &row); rows++)
+        check_places(&row, &block);
+    backend->ops->free(backend, &block);
+    fclose(table);
+    assert_in_range(rows, 300, 10000);
+}
+
 /* Around the size up to which a job is quick, by its domain and by its rows. */
 static void quick_jobs(void **state)
 {
@@ -64,6 +95,37 @@ static void quick_jobs(void **state)
         jobs_check(&job);
         job.width = 8;
         job.algorithm = SHUF_ALGORITHM_LCG;
+        jobs_check(&job);
+    }
+}
+
+/* primefold costs what is asked for, except where it follows each of n exchanges. */
+static void quick_jobs_by_position(void **state)
+{
+    (void)state;
+    const uint64_t most = backend->ops->quick;
+    const struct {
+        uint64_t n, rows, count;
+        bool quick;
+    } jobs[] = {
+        {1, 1, 1, true},
+        {1, most, 1, true},
+        {1, most + 1, 1, false},
+        {64, most / 64, 1, true},
+        {64, most / 64 + 1, 1, false},
+        {65, most, 1, true},
+        {65, most + 1, 1, false},
+        {1000, most / 1000 + 1, 1000, false},
+        {most, 1, most, true},
+        {most + 1, 1, most + 1, false},
+        {UINT64_C(1) << 62, 1, most, true},
+        {UINT64_C(1) << 62, 1, 0, true},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, jobs[i].n, 8, UINT64_MAX - i);
+        job.rows = jobs[i].rows;
+        job.count = jobs[i].count;
+        assert_int_equal(shuf__backend_is_quick(backend->ops, &job), jobs[i].quick);
         jobs_check(&job);
     }
 }
@@ -233,20 +295,33 @@ static void long_job_is_cancelled(void **state)
         fail_msg("cancelled after 0.1 s, ended after %.1f s", now() - begin);
 }
 
-static void many_rows_are_cancelled(void **state)
+static void check_cancelled_at_once(struct shuf__job job)
 {
-    (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 17, 7, 0);
     struct shuf__block block;
     struct shuf__error error = {0};
     double past_already = 0;
     uint64_t ns;
-    job.rows = 1 << 20;
     job.cancelled = past;
     job.cancel_context = &past_already;
     jobs_alloc(4 * jobs_values(&job), &block);
     assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     backend->ops->free(backend, &block);
+}
+
+static void many_rows_are_cancelled(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 17, 7, 0);
+    job.rows = 1 << 20;
+    check_cancelled_at_once(job);
+    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    check_cancelled_at_once(job);
+}
+
+static void long_row_is_cancelled(void **state)
+{
+    (void)state;
+    check_cancelled_at_once(jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 26, 7, 0));
 }
 
 /* Being asked changes nothing, and a cancelled job leaves the backend whole. */
@@ -262,7 +337,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),
+        cmocka_unit_test(golden_places),
         cmocka_unit_test(quick_jobs),
+        cmocka_unit_test(quick_jobs_by_position),
         cmocka_unit_test(fingerprint_of_any_length),
         cmocka_unit_test(read_at_any_offset),
         cmocka_unit_test(host_view_is_the_block),
@@ -271,6 +348,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_is_told),
         cmocka_unit_test(long_job_is_cancelled),
         cmocka_unit_test(many_rows_are_cancelled),
+        cmocka_unit_test(long_row_is_cancelled),
         cmocka_unit_test(question_changes_nothing),
     };
     int failed = 0;

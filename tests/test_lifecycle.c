@@ -617,9 +617,9 @@ static void test_debug_log(void **state)
     wire_send_permute(w, &permute);
     read_whole(w, wire_expect(w, SHUF_OK, "")->bulk_bytes, permute.n);
     read_file(h.log, log, sizeof log);
-    assert_non_null(strstr(log, ": request 2: permute n 10, philox24, seed 7, epoch 0, 1 x 10 "
+    assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
                                 "values, 40 bytes, inline\n"));
-    assert_non_null(strstr(log, ": request 2: n 10, philox24, 40 bytes, "));
+    assert_non_null(strstr(log, ": request 2: n 10, primefold, 40 bytes, "));
     wire_close(w);
     assert_true(harness_stop(&h));
 }

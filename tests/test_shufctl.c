@@ -21,8 +21,9 @@ static void published_vectors(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"--n 10 --seed 7", "5\n9\n8\n0\n1\n6\n2\n4\n3\n7\n"},
-        {"--n 17 --seed 7 --epoch 3", "15\n14\n2\n7\n11\n3\n16\n0\n12\n10\n6\n9\n13\n1\n5\n4\n8\n"},
+        {"--n 10 --seed 7 --algorithm philox24", "5\n9\n8\n0\n1\n6\n2\n4\n3\n7\n"},
+        {"--n 17 --seed 7 --epoch 3 --algorithm philox24",
+         "15\n14\n2\n7\n11\n3\n16\n0\n12\n10\n6\n9\n13\n1\n5\n4\n8\n"},
         {"--n 10 --seed 7 --algorithm lcg", "1\n8\n6\n4\n2\n9\n0\n7\n5\n3\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -36,9 +37,10 @@ static void published_digest(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(shufctl_script(&c, "\"$0\" permute --n 1000003 --seed 7 --dtype u64 "
-                                        "--format raw --out - | sha256sum"),
-                     0);
+    assert_int_equal(
+        shufctl_script(&c, "\"$0\" permute --n 1000003 --seed 7 --algorithm philox24 --dtype u64 "
+                           "--format raw --out - | sha256sum"),
+        0);
     assert_memory_equal(c.out.bytes,
                         "ef20c369708d908b2360a741eb6390cda5b75daf08de70e8a5bcdc06a8bbee13", 64);
     command_free(&c);
@@ -243,7 +245,8 @@ static void summary_for_people(void **state)
     char start[64], *fingerprints[2];
     snprintf(start, sizeof start, "backend     %s, ", shufctl_backend);
     for (int k = 0; k < 2; k++) { /* the same whether values are written or not */
-        char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7%s", options[k]);
+        char *text =
+            shufctl_succeed(NULL, "permute --n 10 --seed 7 --algorithm philox24%s", options[k]);
         char *begin = k == 0 ? text : strchr(text, '\n') + 1;
         assert_memory_equal(begin, start, strlen(start));
         for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -307,7 +310,10 @@ static void summary_beside_values(void **state)
     (void)state;
     struct command c;
     json_error_t error;
-    assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out - --format text --json"), 0);
+    assert_int_equal(shufctl_run(&c, 0,
+                                 "permute --n 10 --seed 7 --algorithm philox24 --out - "
+                                 "--format text --json"),
+                     0);
     assert_memory_equal(c.out.bytes, "5\n9\n", 4);
     json_t *o = json_loads(c.err.bytes, 0, &error);
     assert_non_null(o);

@@ -79,7 +79,8 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
         {"permute --n 35184372088832 --seed 7", 71, ""},
-        {"permute --n 10 --seed 7 --algorithm=", 64, "--algorithm '': expected philox24 or lcg"},
+        {"permute --n 10 --seed 7 --algorithm=", 64,
+         "--algorithm '': expected primefold, philox24 or lcg"},
         {"permute --n 10 --seed 7 --socket=", 64, "--socket '': expected the path of a socket"},
         {"permute --n 10 --seed 7 --socket /tmp/shuf-none", 69,
          "start one: shufd --socket /tmp/shuf-none\n"},
@@ -346,7 +347,8 @@ static void pipes_are_written_to(void **state)
     struct command c;
     assert_int_equal(shufctl_script(&c,
                                     "cd %s && mkfifo p && { cat p & \"$0\" permute --n 10 --seed 7 "
-                                    "--out p --format text >/dev/null; wait; test -p p; }",
+                                    "--algorithm philox24 --out p --format text >/dev/null; wait; "
+                                    "test -p p; }",
                                     shufctl_directory),
                      0);
     assert_string_equal(c.out.bytes, "5\n9\n8\n0\n1\n6\n2\n4\n3\n7\n");

@@ -140,7 +140,7 @@ static void prefetched(void **state)
         uint64_t before = status_member("computed");
         char *text = shufctl_succeed(NULL, "permute --n 1001 --seed %d --prefetch --transport %s",
                                      1000 + i, transports[i]);
-        assert_memory_equal(text, "ready in shufd: philox24, n 1001, seed ", 39);
+        assert_memory_equal(text, "ready in shufd: primefold, n 1001, seed ", 40);
         assert_non_null(strstr(text, ", epoch 0: 4.00 kB, computed in "));
         free(text);
         assert_int_equal(status_member("computed"), before + 1);
@@ -184,7 +184,7 @@ static void listed(void **state)
     assert_int_equal(json_member_integer(e, "block"), lease->block);
     assert_int_equal(json_member_integer(e, "block_bytes"), lease->block_bytes);
     assert_string_equal(json_member_text(e, "transport"), "memfd");
-    assert_string_equal(json_member_text(e, "algorithm"), "philox24");
+    assert_string_equal(json_member_text(e, "algorithm"), "primefold");
     assert_string_equal(json_member_text(e, "seed"), "18446744073709551615");
     assert_string_equal(json_member_text(e, "epoch"), "5");
     assert_int_equal(json_member_integer(e, "rows"), 2);
@@ -199,7 +199,7 @@ static void listed(void **state)
     snprintf(expected, sizeof expected, " memfd     %-6" PRIu64 " 2.10 MB ", lease->block);
     assert_non_null(strstr(text, expected));
     assert_non_null(strstr(text, "\n1 lease of 1 block, 2.10 MB\n"));
-    assert_non_null(strstr(text, " leased     philox24, n 1001, seed 18446744073709551615, "
+    assert_non_null(strstr(text, " leased     primefold, n 1001, seed 18446744073709551615, "
                                  "2 epochs from 5\n"));
     free(text);
     assert_int_equal(status_member("leases"), 1);

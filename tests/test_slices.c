@@ -15,7 +15,7 @@
 
 #define BIT(k) (UINT64_C(1) << (k))
 
-/* Both algorithms, both widths where n allows. */
+/* Every algorithm, both widths where n allows. */
 static void check(struct shuf__job job)
 {
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
@@ -106,9 +106,13 @@ static void every_small_size(void **state)
     for (uint64_t n = 1; n <= 2500; n++) {
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, n, BIT(50) - n);
         jobs_check(&job);
+        job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+        jobs_check(&job);
         job.offset = n / 5;
         job.stride = 3;
         job.count = most(n, job.offset, job.stride);
+        jobs_check(&job);
+        job.algorithm = SHUF_ALGORITHM_PHILOX24;
         jobs_check(&job);
     }
 }
@@ -172,6 +176,24 @@ static void beyond_32_bits(void **state)
     check_slice(BIT(62), 1, 5, BIT(60) - 1);
 }
 
+/* Both sides of where primefold's words and its number of maps change, with values that it walks
+ * on: the prime above 2^16 + 2 is 2^16 + 3, that above 31400 is 31469. */
+static void edges_of_words(void **state)
+{
+    (void)state;
+    static const uint64_t edges[] = {32749, 32750, 65521, 65522, 65538, 31400};
+    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
+        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
+        jobs_check(&job);
+    }
+    for (uint64_t n = BIT(31) - 1; n <= BIT(31) + 1; n++) {
+        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);
+        job.count = 20000;
+        job.offset = n - job.count;
+        jobs_check(&job);
+    }
+}
+
 static struct shuf__job random_job(void)
 {
     uint64_t n = random_size(1 << 17);
@@ -206,7 +228,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(shards_wrap),       cmocka_unit_test(powers_of_two),
         cmocka_unit_test(every_small_size),  cmocka_unit_test(batches),
         cmocka_unit_test(batches_of_slices), cmocka_unit_test(beyond_32_bits),
-        cmocka_unit_test(random_jobs),
+        cmocka_unit_test(edges_of_words),    cmocka_unit_test(random_jobs),
     };
     int failed = 0;
     backend = jobs_open(argc == 2 ? argv[1] : "");

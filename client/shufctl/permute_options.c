@@ -42,7 +42,7 @@ static const struct argp_option option_table[] = {
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
     {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
-    {"algorithm", KEY_ALGORITHM, "NAME", 0, "philox24 (default) or lcg", 1},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},
     {"offset", KEY_OFFSET, "O", 0, "The first position wanted (default 0)", 2},
     {"count", KEY_COUNT, "C", 0, "How many positions (default: all from the offset)", 2},
     {"stride", KEY_STRIDE, "K", 0, "The distance between positions (default 1)", 2},
@@ -225,7 +225,7 @@ static error_t parse_word(int key, char *text, struct argp_state *state,
         return 0;
     case KEY_ALGORITHM:
         if (!*text) /* the default is said by leaving the option out, also below */
-            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected philox24 or lcg");
+            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
         options->what.algorithm = text;
         return 0;
     case KEY_DROP_LAST:

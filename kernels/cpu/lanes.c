@@ -15,8 +15,6 @@
 #include <immintrin.h>
 #endif
 
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
 
@@ -347,12 +345,16 @@ static uint64_t fingerprint_wide(const uint64_t *values, size_t count, uint64_t 
     return sum;
 }
 
-extern const struct shuf__lanes PASTE(shuf__lanes_, SHUF_LANES);
+extern const struct shuf__lanes SHUF__LANES_NAME(shuf__lanes);
 
-const struct shuf__lanes PASTE(shuf__lanes_, SHUF_LANES) = {
+const struct shuf__lanes SHUF__LANES_NAME(shuf__lanes) = {
     .name = TEXT(SHUF_LANES),
-    .narrow = {[SHUF_ALGORITHM_PHILOX24] = philox24_narrow, [SHUF_ALGORITHM_LCG] = lcg_narrow},
-    .wide = {[SHUF_ALGORITHM_PHILOX24] = philox24_wide, [SHUF_ALGORITHM_LCG] = lcg_wide},
+    .narrow = {[SHUF_ALGORITHM_PRIMEFOLD] = SHUF__LANES_NAME(shuf__primefold_narrow),
+               [SHUF_ALGORITHM_PHILOX24] = philox24_narrow,
+               [SHUF_ALGORITHM_LCG] = lcg_narrow},
+    .wide = {[SHUF_ALGORITHM_PRIMEFOLD] = SHUF__LANES_NAME(shuf__primefold_wide),
+             [SHUF_ALGORITHM_PHILOX24] = philox24_wide,
+             [SHUF_ALGORITHM_LCG] = lcg_wide},
     .compact_narrow = compact_narrow,
     .compact_wide = compact_wide,
     .fingerprint_narrow = fingerprint_narrow,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's inner loops. lanes.c is compiled once for each instruction set and
- * exports one of these tables each time; variants.c picks the best that runs here.
+ * The CPU's inner loops. lanes.c and lanes_primefold.c are compiled once for each
+ * instruction set, with SHUF_LANES set to its name, and lanes.c exports one of these
+ * tables each time; variants.c picks the best that runs here.
  *
  * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
  * in 64 ("wide").
@@ -9,6 +10,7 @@
 #ifndef SHUF__LANES_H
 #define SHUF__LANES_H
 
+#include "primefold.h"
 #include "shuf/algorithm.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
@@ -16,7 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* name_avx2, say: for what is compiled once for each instruction set. */
+#define SHUF__LANES_PASTE_(a, b) a##_##b
+#define SHUF__LANES_PASTE(a, b) SHUF__LANES_PASTE_(a, b)
+#define SHUF__LANES_NAME(name) SHUF__LANES_PASTE(name, SHUF_LANES)
+
 union shuf__bijection {
+    struct shuf__primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
 };
@@ -24,7 +32,9 @@ union shuf__bijection {
 struct shuf__lanes {
     const char *name;
 
-    /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. */
+    /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. That of primefold takes
+     * positions instead, which are all below n: narrow where it counts in words of at most 32
+     * bits. */
     void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
                                          uint32_t *out, size_t count);
     void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,
@@ -39,5 +49,13 @@ struct shuf__lanes {
     uint64_t (*fingerprint_narrow)(const uint32_t *values, size_t count, uint64_t first);
     uint64_t (*fingerprint_wide)(const uint64_t *values, size_t count, uint64_t first);
 };
+
+#ifdef SHUF_LANES
+/* Of lanes_primefold.c, for the table. */
+void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
+                                              uint32_t stride, uint32_t *out, size_t count);
+void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
+                                            uint64_t stride, uint64_t *out, size_t count);
+#endif
 
 #endif

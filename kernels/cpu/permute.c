@@ -4,7 +4,8 @@
  * evaluate and compact each in their own cache, learn where it starts from the
  * tile before, and copy the part that was asked for to its place.
  *
- * At n = 2^B nothing is dropped and every value knows its place by itself.
+ * At n = 2^B nothing is dropped and every value knows its place by itself; so it
+ * does with primefold, whatever n is.
  */
 #include "permute.h"
 
@@ -41,15 +42,21 @@ struct work {
     const struct shuf__lanes *lanes;
     const struct shuf__job *job;
     unsigned bits;
-    bool narrow, whole; /* B <= 32; n = 2^B */
-    uint64_t tiles;     /* of a row */
+    shuf_primefold_shape shape; /* of primefold */
+    bool narrow;                /* whether the lanes give 32-bit values: B <= 32 */
+    bool direct;                /* values know their places: primefold, or n = 2^B */
+    uint64_t tiles; /* of a row: of what was asked for where direct, else of the domain */
     char *out;
     atomic_bool cancelled;
 };
 
-static void make_bijection(const struct shuf__job *job, uint64_t row, union shuf__bijection *f)
+static void make_bijection(const struct work *work, uint64_t row, union shuf__bijection *f)
 {
+    const struct shuf__job *job = work->job;
     switch (job->algorithm) {
+    case SHUF_ALGORITHM_PRIMEFOLD:
+        shuf__primefold_make(&f->primefold, &work->shape, job->seed, job->epoch + row);
+        return;
     case SHUF_ALGORITHM_PHILOX24:
         f->philox24 = shuf_philox24_make(job->n, job->seed, job->epoch + row);
         return;
@@ -83,6 +90,9 @@ static void copy_values(const struct work *work, const struct tile *tile, size_t
     else if (work->narrow)
         for (size_t i = 0; i < count; i++)
             ((uint64_t *)out)[i] = tile->narrow[from + i * step];
+    else if (width == 4)
+        for (size_t i = 0; i < count; i++)
+            ((uint32_t *)out)[i] = (uint32_t)tile->wide[from + i * step];
     else
         for (size_t i = 0; i < count; i++)
             ((uint64_t *)out)[i] = tile->wide[from + i * step];
@@ -160,28 +170,46 @@ static void work_on_row(struct work *work, struct row *row, struct tile *tile)
     }
 }
 
-/* n = 2^B: value i is f((offset + i * stride) mod 2^B). */
-static void work_on_whole_row(struct work *work, struct row *row, struct tile *tile)
+/* Where values know their places: those at x0, x0 + stride, ... Straight to where they belong, if
+ * the lanes write what the job wants. */
+static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
+                            size_t count, struct tile *tile, char *out)
 {
     const struct shuf__job *job = work->job;
+    const bool there = work->narrow == (job->width == 4);
+    if (work->narrow)
+        work->lanes->narrow[job->algorithm](f, (uint32_t)x0, (uint32_t)job->stride,
+                                            there ? (uint32_t *)out : tile->narrow, count);
+    else
+        work->lanes->wide[job->algorithm](f, x0, job->stride, there ? (uint64_t *)out : tile->wide,
+                                          count);
+    if (!there)
+        copy_values(work, tile, 0, 1, out, count);
+}
+
+/* The value at the very end alone may stand past n, and is taken from the front. */
+static void work_on_direct_row(struct work *work, struct row *row, struct tile *tile)
+{
+    const struct shuf__job *job = work->job;
+    const uint64_t last = job->offset + (job->count - 1) * job->stride;
     for (;;) {
         uint64_t first = atomic_fetch_add(&row->next, 1) * TILE;
         if (first >= job->count || is_cancelled(work))
             return;
         size_t count = job->count - first < TILE ? job->count - first : TILE;
-        uint64_t x0 = job->offset + first * job->stride;
-        if (work->narrow)
-            work->lanes->narrow[job->algorithm](&row->f, (uint32_t)x0, (uint32_t)job->stride,
-                                                tile->narrow, count);
-        else
-            work->lanes->wide[job->algorithm](&row->f, x0, job->stride, tile->wide, count);
-        copy_values(work, tile, 0, 1, (char *)row->out + first * job->width, count);
+        bool wraps = first + count == job->count && last >= job->n;
+        char *out = (char *)row->out + first * job->width;
+        if (count > wraps)
+            evaluate_direct(work, &row->f, job->offset + first * job->stride, count - wraps, tile,
+                            out);
+        if (wraps)
+            evaluate_direct(work, &row->f, last % job->n, 1, tile, out + (count - 1) * job->width);
     }
 }
 
 static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
-    make_bijection(work->job, index, &row->f);
+    make_bijection(work, index, &row->f);
     row->out = work->out + index * work->job->count * work->job->width;
     row->base = 0;
     atomic_init(&row->next, 0);
@@ -191,8 +219,8 @@ static void begin_row(struct work *work, struct row *row, uint64_t index)
 
 static void join_row(struct work *work, struct row *row, struct tile *tile)
 {
-    if (work->whole)
-        work_on_whole_row(work, row, tile);
+    if (work->direct)
+        work_on_direct_row(work, row, tile);
     else
         work_on_row(work, row, tile);
 }
@@ -245,6 +273,21 @@ static void all_by_this_thread(struct work *work)
     }
 }
 
+static void plan_work(struct work *work)
+{
+    const struct shuf__job *job = work->job;
+    work->bits = shuf_domain_bits(job->n);
+    work->narrow = work->bits <= 32;
+    work->direct = job->n == UINT64_C(1) << work->bits;
+    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        work->shape = shuf_primefold_shape_of(job->n);
+        work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
+        work->direct = true;
+    }
+    uint64_t values = work->direct ? job->count : UINT64_C(1) << work->bits;
+    work->tiles = (values + TILE - 1) / TILE;
+}
+
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out)
 {
@@ -252,17 +295,13 @@ bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struc
     if (job->count == 0)
         return true;
     struct work work = {.lanes = lanes, .job = job, .out = out};
-    work.bits = shuf_domain_bits(job->n);
-    work.narrow = work.bits <= 32;
-    work.whole = job->n == UINT64_C(1) << work.bits;
-    work.tiles = ((UINT64_C(1) << work.bits) + TILE - 1) / TILE;
+    plan_work(&work);
     atomic_init(&work.cancelled, false);
-    uint64_t share = work.whole ? (job->count + TILE - 1) / TILE : work.tiles;
     if (threads == 1)
         all_by_this_thread(&work);
-    else if (job->rows > 1 && (share == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
+    else if (job->rows > 1 && (work.tiles == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
         each_row_by_one_thread(&work, threads);
     else
-        each_row_by_all_threads(&work, share < (uint64_t)threads ? (int)share : threads);
+        each_row_by_all_threads(&work, work.tiles < (uint64_t)threads ? (int)work.tiles : threads);
     return !atomic_load(&work.cancelled);
 }

@@ -7,6 +7,7 @@
 #include "random.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
+#include "shuf/primefold.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,10 +22,21 @@ static void *allocate(uint64_t values)
     return memory;
 }
 
+static uint64_t *by_position(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    uint64_t *values = allocate(n);
+    shuf_primefold f = shuf_primefold_make(n, seed, epoch);
+    for (uint64_t i = 0; i < n; i++)
+        values[i] = shuf_primefold_forward(&f, i);
+    return values;
+}
+
 static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, uint64_t epoch)
 {
-    bool lcg = algorithm && strcmp(algorithm, "lcg") == 0;
-    if (!lcg && algorithm && strcmp(algorithm, "philox24") != 0)
+    if (!algorithm || strcmp(algorithm, "primefold") == 0)
+        return by_position(n, seed, epoch);
+    bool lcg = strcmp(algorithm, "lcg") == 0;
+    if (!lcg && strcmp(algorithm, "philox24") != 0)
         abort();
     uint64_t *values = allocate(n), kept = 0;
     shuf_philox24 philox = shuf_philox24_make(n, seed, epoch);

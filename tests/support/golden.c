@@ -57,6 +57,27 @@ bad:
     exit(1);
 }
 
+bool golden_next_places(FILE *table, struct golden_places *row)
+{
+    int used = 0;
+    const char *line = golden_line(table);
+    if (!line)
+        return false;
+    bool good = sscanf(line, "%" SCNu64 " %" SCNx64 " %" SCNx64 "%n", &row->n, &row->seed,
+                       &row->epoch, &used) == 3;
+    const char *p = line + used;
+    for (row->count = 0; good && *p != '\0'; row->count++) {
+        good = row->count < GOLDEN_PLACES &&
+               sscanf(p, " %" SCNu64 " %" SCNu64 "%n", &row->position[row->count],
+                      &row->value[row->count], &used) == 2;
+        p += used;
+    }
+    if (good && row->count > 0)
+        return true;
+    fprintf(stderr, "primefold.txt: not a row: %s\n", line);
+    exit(1);
+}
+
 uint64_t golden_position(const struct golden *row, unsigned index)
 {
     if (row->n <= GOLDEN_WHOLE || index < GOLDEN_HEAD)

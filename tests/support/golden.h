@@ -30,6 +30,18 @@ struct golden {
 /* False at the end of the table; exits with a message on a row that is not well formed. */
 bool golden_next(FILE *table, struct golden *row);
 
+enum { GOLDEN_PLACES = 8 };
+
+/* One row of primefold.txt. */
+struct golden_places {
+    uint64_t n, seed, epoch;
+    unsigned count;
+    uint64_t position[GOLDEN_PLACES], value[GOLDEN_PLACES];
+};
+
+/* As golden_next(). */
+bool golden_next_places(FILE *table, struct golden_places *row);
+
 /* Where in the permutation value `index` of the row stands. */
 uint64_t golden_position(const struct golden *row, unsigned index);
 

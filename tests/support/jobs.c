@@ -8,6 +8,7 @@
 #include "golden.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
+#include "shuf/primefold.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,14 +88,17 @@ struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t 
 
 struct reference {
     const struct shuf__job *job;
+    shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
-    uint64_t *values; /* NULL where n is the whole domain: position x holds f(x) */
+    uint64_t *values; /* NULL where position x holds f(x): primefold, or n is the whole domain */
 };
 
 static uint64_t reference_f(const struct reference *r, uint64_t x)
 {
     switch (r->job->algorithm) {
+    case SHUF_ALGORITHM_PRIMEFOLD:
+        return shuf_primefold_forward(&r->primefold, x);
     case SHUF_ALGORITHM_PHILOX24:
         return shuf_philox24_forward(&r->philox24, x);
     case SHUF_ALGORITHM_LCG:
@@ -116,6 +120,10 @@ static uint64_t positions_seen(const struct shuf__job *job)
 static struct reference reference_make(const struct shuf__job *job, uint64_t row)
 {
     struct reference r = {.job = job};
+    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        r.primefold = shuf_primefold_make(job->n, job->seed, job->epoch + row);
+        return r;
+    }
     r.philox24 = shuf_philox24_make(job->n, job->seed, job->epoch + row);
     r.lcg = shuf_lcg_make(job->n, job->seed, job->epoch + row);
     if (job->n == UINT64_C(1) << shuf_domain_bits(job->n))

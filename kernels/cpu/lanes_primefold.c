@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loops of `primefold`, compiled as lanes.c is, once for each instruction set.
+ * The first map over equally spaced positions is an addition; the others are four
+ * multiplications of words each.
+ */
+#include "lanes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { BLOCK = 64 };
+
+#define BITS 16
+#define WORD uint16_t
+#define SIGNED int16_t
+#define WIDER uint32_t
+#define OUT uint32_t
+#include "primefold_form.h"
+
+#define BITS 32
+#define WORD uint32_t
+#define SIGNED int32_t
+#define WIDER uint64_t
+#define OUT uint32_t
+#include "primefold_form.h"
+
+#define BITS 64
+#define WORD uint64_t
+#define SIGNED int64_t
+#define WIDER unsigned __int128
+#define OUT uint64_t
+#include "primefold_form.h"
+
+/* All exchanges at once on the table of positions: they swap values, wherever those stand. */
+static void exchanged(const shuf_primefold *f, uint32_t position, uint32_t stride,
+                      uint32_t *restrict out, size_t count)
+{
+    uint8_t at[SHUF_PRIMEFOLD_EXACT] = {0}, value[SHUF_PRIMEFOLD_EXACT];
+    const unsigned n = (unsigned)f->shape.n;
+    for (unsigned k = 1; k < n; k++) {
+        const unsigned other = f->exchange[k];
+        at[k] = (uint8_t)k;
+        at[k] = at[other];
+        at[other] = (uint8_t)k;
+    }
+    for (unsigned v = 0; v < n; v++)
+        value[at[v]] = (uint8_t)v;
+    for (size_t i = 0; i < count; i++)
+        out[i] = value[position + i * stride];
+}
+
+void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
+                                              uint32_t stride, uint32_t *restrict out, size_t count)
+{
+    const struct shuf__primefold *row = &f->primefold;
+    if (row->word_bits == 16) {
+        const struct keys_16 k = make_keys_16(row);
+        fill_16(&k, 5, (uint16_t)position, (uint16_t)stride, out, count);
+    } else if (row->word_bits == 32) {
+        const struct keys_32 k = make_keys_32(row);
+        if (k.maps == 4)
+            fill_32(&k, 4, position, stride, out, count);
+        else
+            fill_32(&k, 5, position, stride, out, count);
+    } else {
+        exchanged(&row->plain, position, stride, out, count);
+    }
+}
+
+void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
+                                            uint64_t stride, uint64_t *restrict out, size_t count)
+{
+    const struct keys_64 k = make_keys_64(&f->primefold);
+    fill_64(&k, 4, position, stride, out, count);
+}
