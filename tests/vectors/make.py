@@ -109,7 +109,7 @@ def is_prime(p):
 
 
 def exchanged(n, seed, epoch):
-    """The shuffle of Fisher and Yates: n <= 64."""
+    """The shuffle of Fisher and Yates: n <= 96."""
     a = list(range(n))
     for k in range(n - 1, 0, -1):
         j = key_word(seed, epoch, 3, k, n) * (k + 1) >> 32
@@ -118,7 +118,7 @@ def exchanged(n, seed, epoch):
 
 
 def primefold_maps(n, seed, epoch):
-    """p, the width of the folds, and (multiplier, addend, fold) of every map: n > 64."""
+    """p, the width of the folds, and (multiplier, addend, fold) of every map: n > 96."""
     p = next(q for q in range(n, 2 * n) if is_prime(q))
     width = ((p - 1).bit_length() + 1) // 2
     size = 32 if p < 1 << 16 else 64
@@ -150,7 +150,7 @@ def primefold_round(x, p, width, maps):
 
 
 def primefold_at(n, seed, epoch, position):
-    if n <= 64:
+    if n <= 96:
         return exchanged(n, seed, epoch)[position]
     key = primefold_maps(n, seed, epoch)
     x = primefold_round(position, *key)
@@ -160,7 +160,7 @@ def primefold_at(n, seed, epoch, position):
 
 
 def primefold(n, seed, epoch):
-    if n <= 64:
+    if n <= 96:
         values = exchanged(n, seed, epoch)
         return values if numpy is None else numpy.array(values, dtype=numpy.uint64)
     p, width, maps = key = primefold_maps(n, seed, epoch)
@@ -242,7 +242,7 @@ KEYS = [
     (M64, M64),
 ]
 SMALL = list(range(1, 41))
-MIDDLE = [63, 64, 65, 66, 67, 100, 128, 255, 256, 257, 1000, 65535, 65536, 65537]
+MIDDLE = [63, 64, 65, 95, 96, 97, 98, 100, 128, 255, 256, 257, 1000, 65535, 65536, 65537]
 LARGE = [1000003, (1 << 20) + 1, (1 << 24) + 1]
 
 

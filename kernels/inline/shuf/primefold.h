@@ -23,7 +23,7 @@
 #include "prime.h"
 
 enum {
-    SHUF_PRIMEFOLD_EXACT = 64,
+    SHUF_PRIMEFOLD_EXACT = 96,
     SHUF_PRIMEFOLD_SMALL_BITS = 16, /* below 2^16 there are five maps, above four */
     SHUF_PRIMEFOLD_MAPS = 5,        /* at most */
     SHUF_PRIMEFOLD_WORDS = 24,      /* of 32 bits, for the maps: blocks of 8 */
