@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <sysexits.h>
 
 int shuf__quality_fail(int code, const char *format, ...)
 {
@@ -20,8 +21,7 @@ int shuf__quality_fail(int code, const char *format, ...)
     return code;
 }
 
-int shuf__quality_fail_with(const struct shuf__error *error, shuf_status status, int data)
+int shuf__quality_fail_with(const struct shuf__error *error, shuf_status status, bool data)
 {
-    return shuf__quality_fail(status == SHUF_INVALID ? data : shuf__exit_code(status), "%s",
-                              error->text);
+    return shuf__quality_fail(data ? EX_DATAERR : shuf__exit_code(status), "%s", error->text);
 }

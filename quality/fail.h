@@ -8,12 +8,15 @@
 
 #include "error.h"
 
+#include <stdbool.h>
+
 enum { SHUF__EXIT_FAILED = 1 };
 
 /* Writes "shuf-quality: ..." and returns `code`. */
 int shuf__quality_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same with the error's line and its status's code; `data` where what was read is at fault. */
-int shuf__quality_fail_with(const struct shuf__error *error, shuf_status status, int data);
+/* The same with the error's line and its status's code; EX_DATAERR where what was read is at
+ * fault. */
+int shuf__quality_fail_with(const struct shuf__error *error, shuf_status status, bool data);
 
 #endif

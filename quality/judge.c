@@ -27,7 +27,7 @@ static int judge_size(struct shuf__report *report, uint32_t n)
     one->n = n;
     shuf_status status = shuf__run(&task, &report->findings, &one->outcome, &error);
     if (status != SHUF_OK)
-        return shuf__quality_fail_with(&error, status, EX_DATAERR);
+        return shuf__quality_fail_with(&error, status, one->outcome.bad_rows);
     report->interrupted |= one->outcome.interrupted;
     report->case_count += one->outcome.rows > 0;
     return EX_OK;

@@ -148,11 +148,13 @@ static void exact_cells(const struct shuf__law *law, uint32_t n, double p[SHUF__
     free(of_value);
 }
 
-/* Edgeworth's series to the fourth cumulant, of a symmetric law. */
-static double below(const struct shuf__law *law, double value)
+/* Edgeworth's series to the fourth cumulant, of a symmetric law of whole numbers. Its sums up to
+ * halves are those of a density that is narrower by an even choice from one unit, as the midpoint
+ * rule has it (Sheppard's corrections): by the cumulants 1/12 and -1/120. */
+static double below(const struct shuf__law *law, double half)
 {
-    const double x = (value - law->mean) / sqrt(law->variance);
-    const double excess = law->cumulant / (law->variance * law->variance);
+    const double variance = law->variance - 1.0 / 12, cumulant = law->cumulant + 1.0 / 120;
+    const double x = (half - law->mean) / sqrt(variance), excess = cumulant / (variance * variance);
     const double density = exp(-x * x / 2) / sqrt(2 * M_PI);
     return gsl_cdf_ugaussian_P(x) - excess / 24 * (x * x * x - 3 * x) * density;
 }

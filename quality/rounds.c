@@ -54,7 +54,7 @@ static int measure(const struct shuf__quality_options *o, struct point *point, b
     }
     shuf__findings_free(&findings);
     if (status != SHUF_OK)
-        return shuf__quality_fail_with(&error, status, EX_DATAERR);
+        return shuf__quality_fail_with(&error, status, outcome.bad_rows);
     if (!*measured && !outcome.interrupted)
         return shuf__quality_fail(EX_USAGE, "--samples %" PRIu64 ": expected 50 or more",
                                   task.samples);

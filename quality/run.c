@@ -25,6 +25,7 @@ struct work {
     size_t block, words; /* rows at a time; of all tests together */
     uint64_t next, done; /* rows; these and what follows by one thread at a time */
     bool stop;           /* at the end, or for the reason in `status` */
+    bool bad_rows;       /* that is what was read */
     shuf_status status;
     struct shuf__error *error;
     uint64_t *sum;
@@ -147,6 +148,7 @@ static bool take(struct work *work, struct desk *desk)
         const size_t asked = desk->rows.count;
         const shuf_status status = read_rows(work, desk, &error);
         if (status != SHUF_OK) {
+            work->bad_rows = status == SHUF_INVALID && work->task->origin->type->data;
             fail(work, status, &error);
             return false;
         }
@@ -191,12 +193,14 @@ static void work_at(struct work *work, struct desk *desk)
             return;
         if (work->task->origin->type->parallel)
             status = read_rows(work, desk, &error);
-        if (status == SHUF_OK)
+        const bool read = status == SHUF_OK;
+        if (read)
             status = check(work, desk, &error);
         if (status == SHUF_OK)
             count(work, desk);
 #pragma omp critical(shuf_run)
         {
+            work->bad_rows |= read && status != SHUF_OK;
             if (status != SHUF_OK)
                 fail(work, status, &error);
             else
@@ -272,6 +276,7 @@ static shuf_status run_source(struct work *work, struct shuf__findings *findings
     if (work->status == SHUF_OK && work->done > 0)
         judge(work, findings);
     outcome->rows = work->done;
+    outcome->bad_rows = work->bad_rows;
     outcome->seconds = (double)(shuf__clock_ns() - work->start_ns) / 1e9;
     outcome->interrupted = interrupted && work->done < work->task->samples;
     return work->status;

@@ -19,7 +19,8 @@ struct shuf__task {
 struct shuf__outcome {
     uint64_t rows; /* that were judged */
     double seconds;
-    bool interrupted; /* by shuf__run_interrupt */
+    bool interrupted; /* by a signal: shuf__run_catch_signals() */
+    bool bad_rows;    /* the run failed because of what was read */
 };
 
 #define SHUF__TESTS_ALL UINT32_MAX

@@ -37,6 +37,7 @@ struct shuf__source_type {
     const char *name;
     bool parallel;  /* threads may read at once; else in order, one at a time */
     bool relatives; /* it knows seeds and epochs */
+    bool data;      /* what is invalid about it is what was read, not what was asked */
     size_t state;   /* bytes that a source needs, zeroed */
     shuf_status (*open)(void *state, const struct shuf__origin *, uint32_t n, struct shuf__error *);
     /* *count: how many rows there were, less than asked for only at the end. */

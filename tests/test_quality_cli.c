@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shuf-quality as people run it: its sources agree, bad input and wrong options
+ * are named, what was done is told after an interrupt, and plots are plots.
+ */
+#include "command.h"
+#include "harness.h"
+#include "support/cmocka_all.h"
+#include "support/json.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct harness shufd;
+static char directory[] = "/tmp/shuf-quality-XXXXXX";
+
+/* A script for sh in which $Q is shuf-quality, $C shufctl and $D a directory. */
+static int script(struct command *command, unsigned flags, const char *text)
+{
+    const char *const argv[] = {"sh", "-c", text, NULL};
+    return command_run(command, flags, argv);
+}
+
+static json_t *report_of(const char *text, int status)
+{
+    struct command c;
+    const int got = script(&c, 0, text);
+    if (got != status)
+        fail_msg("%s: exit status %d\n%s", text, got, c.err.bytes);
+    free(c.err.bytes);
+    return json_parse(c.out.bytes);
+}
+
+/* ---- Sources -------------------------------------------------------------------- */
+
+/* Both reports, of scripts that end with `end`, found the same. */
+static void expect_same(const char *one, const char *other, int end)
+{
+    json_t *a = report_of(one, end), *b = report_of(other, end);
+    const json_t *findings = json_member(a, "findings");
+    assert_true(json_array_size(findings) > 10);
+    if (!json_equal(findings, json_member(b, "findings")))
+        fail_msg("different findings: %s; %s", one, other);
+    json_decref(a);
+    json_decref(b);
+}
+
+static void daemon_is_its_algorithm(void **state)
+{
+    (void)state;
+    expect_same("$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --generator philox24",
+                "$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --daemon "
+                "--algorithm philox24",
+                1);
+    expect_same("$Q judge --n 100 --samples 300 --vary seed --json --generator lcg",
+                "$Q judge --n 100 --samples 300 --vary seed --json --daemon --algorithm lcg", 1);
+}
+
+#define NO_RELATIVES                                                                      \
+    "--tests places,differences,fixed-points,cycles,descents,inversions,patterns,second-" \
+    "differences,mmd,rows "
+
+static void input_is_what_shufctl_wrote(void **state)
+{
+    (void)state;
+    expect_same("$Q judge --n 17 --samples 2500 --seed 7 --json --generator philox24 " NO_RELATIVES,
+                "$C permute --n 17 --seed 7 --epochs 0:2500 --algorithm philox24 --format raw "
+                "--out - | $Q judge --n 17 --json",
+                0);
+    expect_same("$Q judge --n 17 --samples 2500 --seed 7 --json --generator philox24 " NO_RELATIVES,
+                "$C permute --n 17 --seed 7 --epochs 0:2600 --algorithm philox24 --dtype u64 "
+                "--out $D/rows --format raw >/dev/null; "
+                "$Q judge --n 17 --json --dtype u64 --in $D/rows --samples 2500; rm $D/rows",
+                0);
+}
+
+/* ---- Mistakes ------------------------------------------------------------------- */
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        int status;
+        const char *words;
+    } rows[] = {
+        {"printf '\\0\\0\\0\\0\\0\\0\\0\\0' | $Q judge --n 2", 65,
+         "row 0: value 0 at position 1 stands there for the second time"},
+        {"printf '\\0\\0\\0\\0\\1\\0\\0\\0\\1\\0\\0\\0\\2\\0\\0\\0' | $Q judge --n 2", 65,
+         "row 1: value 2 at position 1: expected a permutation of 0 to 1"},
+        {"printf '\\0\\0\\0\\0\\1\\0\\0\\0\\1\\0\\0' | $Q judge --n 2", 65,
+         "row 1: ends after 3 bytes, in value number 0: expected 2 values of 4 bytes"},
+        {"printf '\\0\\0\\0\\0\\0\\0\\0\\1' | $Q judge --n 2 --dtype u64", 65,
+         "row 0: value 72057594037927936 at position 0: expected a permutation of 0 to 1"},
+        {"$Q judge --n 2 </dev/null", 65, "too few rows"},
+        {"$Q judge --n 2 --in /nonexistent/rows", 74, "--in /nonexistent/rows: No such file"},
+        {"$Q judge --n 2 --in /tmp", 74, "/tmp: Is a directory"},
+        {"$Q judge --generator lcg", 64, "--n: missing"},
+        {"$Q judge --generator lcg --n 1", 64, "--n 1: expected numbers from 2 to 268435456"},
+        {"$Q judge --generator lcg --n 2:3", 64, "--n 2:3: expected one number"},
+        {"$Q judge --generator lgc --n 2", 64, "--generator lgc: expected one of"},
+        {"$Q judge --generator lcg --n 9 --rounds 3", 64, "expected a --generator that has rounds"},
+        {"$Q judge --generator philox24 --n 9 --rounds 65", 64, "from 1 to 64"},
+        {"$Q judge --generator philox24 --n 9 --rounds 1:3", 64, "expected one number"},
+        {"$Q judge --daemon --generator lcg --n 2", 64, "expected one of --generator, --daemon"},
+        {"$Q judge --n 2 --seed 3 </dev/null", 64, "expected --generator or --daemon beside"},
+        {"$Q judge --n 2 --socket x </dev/null", 64, "expected --daemon beside"},
+        {"$Q judge --n 2 --samples 1 </dev/null", 64, "--samples 1: expected 2 to"},
+        {"$Q judge --n 1e6 --samples 1e9 --generator lcg", 64, "too many values"},
+        {"$Q judge --n 2 --tests mmd,foo </dev/null", 64, "--tests mmd,foo: expected names"},
+        {"$Q judge --n 2 --alpha 0 </dev/null", 64, "--alpha 0: expected a number between"},
+        {"$Q judge --n 2 --vary row --generator lcg", 64, "--vary row: expected epoch or seed"},
+        {"$Q judge --n 2 now </dev/null", 64, "argument 'now'"},
+        {"$Q suite", 64, "expected --generator NAME or --daemon"},
+        {"$Q rounds --generator lcg --n 9 --samples 10", 64, "--samples 10: expected 50 or more"},
+        {"$Q judge --n 9 --daemon --algorithm x", 64, "algorithm"},
+        {"$Q judge --n 9 --daemon --socket /tmp/shuf-none", 69, "no daemon answers"},
+        {"$Q plot $D/none.json --out $D/x.svg", 66, "none.json"},
+        {"$Q plot $D/none.json", 64, "--out: missing"},
+        {"$Q plot --out $D/x.svg", 64, "expected reports"},
+        {"$Q list now", 64, "argument 'now'"},
+        {"$Q bless", 64, "verb 'bless': expected judge, suite"},
+        {"$Q list >/dev/full", 74, "standard output"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        const int status = script(&c, 0, rows[i].script);
+        if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
+            fail_msg("%s: %d\n%s", rows[i].script, status, c.err.bytes);
+        assert_memory_equal(c.err.bytes + c.err.size - 1, "\n", 1);
+        assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1); /* one line */
+        command_free(&c);
+    }
+}
+
+static void help_is_no_mistake(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"$Q --help", "rounds"},           {"$Q judge --help", "--dtype"},
+        {"$Q suite -h", "--n-list"},       {"$Q rounds --help", "--plot"},
+        {"$Q plot --help", "REPORT"},      {"$Q --version", "shuf-quality "},
+        {"$Q list", "second-differences"}, {"$Q list", "fisher-yates"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        assert_int_equal(script(&c, 0, rows[i][0]), 0);
+        assert_non_null(strstr(c.out.bytes, rows[i][1]));
+        command_free(&c);
+    }
+}
+
+/* ---- Reports -------------------------------------------------------------------- */
+
+static void report_has_every_figure(void **state)
+{
+    (void)state;
+    json_t *r = report_of("$Q suite --generator lcg --n-list 8,16 --samples 2000 --seed 7 "
+                          "--alpha 0.01 --json",
+                          1);
+    const json_t *source = json_member(r, "source"), *findings = json_member(r, "findings"), *f;
+    size_t i, failed = 0, regions = 0;
+    assert_string_equal(json_member_text(source, "generator"), "lcg");
+    assert_string_equal(json_member_text(source, "seed"), "7");
+    assert_string_equal(json_member_text(source, "vary"), "epoch");
+    assert_true(json_real_value(json_member(r, "alpha")) == 0.01);
+    assert_true(json_is_false(json_member(r, "passed")));
+    assert_int_equal(json_array_size(json_member(r, "cases")), 2);
+    json_array_foreach(findings, i, f)
+    {
+        const double p = json_number_value(json_member(f, "p"));
+        assert_true(p >= 0 && p <= json_number_value(json_member(f, "p_holm")));
+        failed += json_is_false(json_member(f, "passed"));
+        regions += json_object_get(f, "hoeffding") != NULL;
+    }
+    assert_int_equal(failed, json_member_integer(r, "failed"));
+    assert_int_equal(regions, 2);
+    json_decref(r);
+}
+
+static void only_the_tests_that_are_named(void **state)
+{
+    (void)state;
+    json_t *r = report_of("$Q judge --generator lcg --n 100 --samples 200 --tests mmd --json", 0);
+    assert_int_equal(json_array_size(json_member(r, "findings")), 1);
+    json_decref(r);
+}
+
+static void table_is_for_people(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(script(&c, 0, "$Q suite --generator philox24 --n-list 16,20 --samples 2000"),
+                     1);
+    assert_non_null(strstr(c.out.bytes, "philox24, 24 rounds, seed 0, epochs from 0\n"));
+    assert_non_null(strstr(c.out.bytes, "parity"));
+    assert_non_null(strstr(c.out.bytes, "\nFAILED: "));
+    assert_null(strstr(c.out.bytes, "  ok\n")); /* only what failed */
+    assert_int_equal(c.err.size, 0);
+    command_free(&c);
+}
+
+static void interrupt_tells_what_was_done(void **state)
+{
+    (void)state;
+    const char *const argv[] = {
+        "sh", "-c", "exec $Q suite --generator fisher-yates --samples 1e6 --n-list 9,65536 --json",
+        NULL};
+    struct command c;
+    command_start(&c, COMMAND_TERMINAL_ERR, argv);
+    nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+    kill(c.pid, SIGINT);
+    command_finish(&c);
+    assert_int_equal(c.status, 75);
+    assert_non_null(strstr(c.err.bytes, "\rn = ")); /* how far it is, to a terminal */
+    assert_non_null(strstr(c.err.bytes, "interrupted"));
+    free(c.err.bytes);
+    json_t *r = json_parse(c.out.bytes);
+    assert_true(json_is_true(json_member(r, "interrupted")));
+    assert_true(json_array_size(json_member(r, "cases")) > 0);
+    json_decref(r);
+}
+
+/* Input that does not come any more. */
+static void interrupt_ends_a_wait(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"sh", "-c", "mkfifo $D/p; exec $Q judge --n 9 --in $D/p <>$D/p",
+                                NULL};
+    struct command c;
+    command_start(&c, 0, argv);
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    kill(c.pid, SIGINT);
+    command_finish(&c);
+    assert_int_equal(c.status, 75);
+    command_free(&c);
+    assert_int_equal(script(&c, 0, "rm $D/p"), 0);
+    command_free(&c);
+}
+
+static void rounds_show_where_it_becomes_good(void **state)
+{
+    (void)state;
+    json_t *r = report_of("$Q rounds --generator philox24 --n 8,100 --rounds 1:24 --samples 4000 "
+                          "--json",
+                          0);
+    const json_t *points = json_member(r, "points");
+    assert_int_equal(json_array_size(points), 48);
+    for (size_t i = 0; i < 48; i++) {
+        const json_t *point = json_array_get(points, i), *normal = json_member(point, "normal");
+        const double mmd = json_real_value(json_member(point, "mmd"));
+        const double edge = json_real_value(json_member(normal, "high"));
+        assert_int_equal(json_member_integer(point, "rounds"), i % 24 + 1);
+        assert_true(edge < json_real_value(json_member(json_member(point, "hoeffding"), "high")));
+        if (i % 24 < 2)
+            assert_true(mmd > edge);
+        if (i % 24 == 23)
+            assert_true(mmd < 1.5 * edge && mmd > -1.5 * edge);
+    }
+    json_decref(r);
+}
+
+static void plots(void **state)
+{
+    (void)state;
+    struct command c;
+    struct stat status;
+    char path[64];
+    if (script(&c, 0, "gnuplot --version") != 0) {
+        command_free(&c);
+        skip();
+    }
+    command_free(&c);
+    assert_int_equal(
+        script(&c, 0,
+               "$Q rounds --generator lcg --n 8,100 --samples 500 --json "
+               "--plot \"$D/it's.svg\" >$D/lcg.json && "
+               "$Q rounds --generator philox24 --n 8 --rounds 1:4 --samples 500 --json "
+               ">$D/philox.json && "
+               "$Q plot --out $D/both.svg $D/lcg.json $D/philox.json && "
+               "grep -q '</svg>' $D/both.svg && grep -q lcg $D/both.svg"),
+        0);
+    assert_int_equal(c.err.size, 0);
+    command_free(&c);
+    snprintf(path, sizeof path, "%s/it's.svg", directory);
+    assert_int_equal(stat(path, &status), 0);
+    assert_true(status.st_size > 1000);
+    assert_int_equal(script(&c, 0, "$Q plot --out /nonexistent/x.svg $D/lcg.json"), 73);
+    command_free(&c);
+    assert_int_equal(script(&c, 0, "rm $D/*"), 0);
+    command_free(&c);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(directory) || !harness_start(&shufd, "cpu", NULL))
+        return -1;
+    return setenv("SHUFD_SOCKET", shufd.socket, 1) | setenv("Q", QUALITY_PATH, 1) |
+           setenv("C", SHUFCTL_PATH, 1) | setenv("D", directory, 1);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    const bool empty = rmdir(directory) == 0;
+    return harness_stop(&shufd) && empty ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(daemon_is_its_algorithm),
+        cmocka_unit_test(input_is_what_shufctl_wrote),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(help_is_no_mistake),
+        cmocka_unit_test(report_has_every_figure),
+        cmocka_unit_test(only_the_tests_that_are_named),
+        cmocka_unit_test(table_is_for_people),
+        cmocka_unit_test(interrupt_tells_what_was_done),
+        cmocka_unit_test(interrupt_ends_a_wait),
+        cmocka_unit_test(rounds_show_where_it_becomes_good),
+        cmocka_unit_test(plots),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The laws that shuf-quality compares with, against all permutations of few
+ * elements, one after the other: distributions, means, variances. A sum of squares
+ * whose covariances are right has exactly its degrees of freedom as its mean.
+ */
+#include "families.h"
+#include "inversions.h"
+#include "laws.h"
+#include "mallows.h"
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW = 7, WORDS = 70000 };
+
+/* Calls `visit` for all permutations of `row`'s elements from `from` on. */
+static void all_of(uint32_t n, uint32_t from, uint32_t *row,
+                   void (*visit)(uint32_t n, const uint32_t *row, void *context), void *context)
+{
+    if (from == n)
+        visit(n, row, context);
+    for (uint32_t i = from; i < n; i++) {
+        const uint32_t one = row[from], other = row[i];
+        row[from] = other;
+        row[i] = one;
+        all_of(n, from + 1, row, visit, context);
+        row[from] = one;
+        row[i] = other;
+    }
+}
+
+static void all_permutations(uint32_t n,
+                             void (*visit)(uint32_t n, const uint32_t *row, void *context),
+                             void *context)
+{
+    uint32_t row[16];
+    for (uint32_t i = 0; i < n; i++)
+        row[i] = i;
+    all_of(n, 0, row, visit, context);
+}
+
+static double factorial(uint32_t n)
+{
+    return n < 2 ? 1 : n * factorial(n - 1);
+}
+
+static void assert_near(double value, double expected, double error)
+{
+    if (!(fabs(value - expected) <= error))
+        fail_msg("%.17g: expected %.17g", value, expected);
+}
+
+/* ---- Distributions ------------------------------------------------------------ */
+
+static uint64_t fixed_points(uint32_t n, const uint32_t *row)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        count += row[i] == i;
+    return count;
+}
+
+static uint64_t cycles(uint32_t n, const uint32_t *row)
+{
+    uint64_t count = 0;
+    for (uint32_t start = 0; start < n; start++) {
+        uint32_t x = row[start];
+        while (x > start)
+            x = row[x];
+        count += x == start; /* the least of its cycle */
+    }
+    return count;
+}
+
+static uint64_t descents(uint32_t n, const uint32_t *row)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 1; i < n; i++)
+        count += row[i - 1] > row[i];
+    return count;
+}
+
+static uint64_t inversions(uint32_t n, const uint32_t *row)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            count += row[j] > row[i];
+    return count;
+}
+
+static const struct {
+    struct shuf__law (*law)(uint32_t n);
+    uint64_t (*count)(uint32_t n, const uint32_t *row);
+    size_t (*words)(uint32_t n);
+    void (*add)(const struct shuf__rows *, uint64_t *);
+} counts[] = {
+    {shuf__law_fixed_points, fixed_points, shuf__fixed_points_words, shuf__fixed_points_add},
+    {shuf__law_cycles, cycles, shuf__cycles_words, shuf__cycles_add},
+    {shuf__law_descents, descents, shuf__descents_words, shuf__descents_add},
+    {shuf__law_inversions, inversions, shuf__inversions_words, shuf__inversions_add},
+};
+
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+struct histogram {
+    int which;
+    double count[64], sum, squares;
+};
+
+static void count_one(uint32_t n, const uint32_t *row, void *context)
+{
+    struct histogram *h = context;
+    const uint64_t value = counts[h->which].count(n, row);
+    h->count[value]++;
+    h->sum += (double)value;
+    h->squares += (double)(value * value);
+}
+
+static void distributions_are_exact(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= FEW; n++)
+        for (int which = 0; which < COUNTS; which++) {
+            struct histogram h = {.which = which};
+            const struct shuf__law law = counts[which].law(n);
+            double p[SHUF__LAW_CELLS];
+            all_permutations(n, count_one, &h);
+            shuf__law_cells(&law, n, p);
+            for (unsigned k = 0; k < 64; k++)
+                assert_near(p[k], h.count[k] / factorial(n), 1e-14);
+            const double mean = h.sum / factorial(n);
+            assert_near(law.mean, mean, 1e-12);
+            assert_near(law.variance, h.squares / factorial(n) - mean * mean, 1e-11);
+        }
+}
+
+/* What a test counts is what it says, also where rows are long. */
+static void tests_count_right(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {2, 5, 63, 64, 65, 100, 300};
+    static uint32_t row[300], scratch[2 * 300 + 300 / 32 + 1];
+    random_start("tests_count_right");
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int which = 0; which < COUNTS; which++) {
+            const uint32_t n = sizes[s];
+            for (uint32_t i = 0; i < n; i++) {
+                const uint32_t j = (uint32_t)random_below(i + 1);
+                row[i] = row[j];
+                row[j] = i;
+            }
+            const struct shuf__rows rows = {.n = n, .count = 1, .row = row, .scratch = scratch};
+            const struct shuf__law law = counts[which].law(n);
+            uint64_t *words = calloc(counts[which].words(n), sizeof *words);
+            const uint64_t value = counts[which].count(n, row);
+            counts[which].add(&rows, words);
+            assert_int_equal(words[0], 1);
+            assert_int_equal(words[1], value - (uint64_t)law.mean);
+            assert_int_equal(words[2 + shuf__law_cell(&law, value)], 1);
+            free(words);
+        }
+}
+
+/* Where the exact law ends, the normal one is as good. */
+static void normal_law_follows_the_exact_one(void **state)
+{
+    (void)state;
+    double exact[SHUF__LAW_CELLS], normal[SHUF__LAW_CELLS];
+    const struct {
+        struct shuf__law law;
+        uint32_t n;
+        double error;
+    } rows[] = {{shuf__law_descents(1024), 1024, 1e-8}, {shuf__law_inversions(128), 128, 1e-6}};
+    for (int i = 0; i < 2; i++) {
+        struct shuf__law law = rows[i].law;
+        assert_non_null(law.exact);
+        shuf__law_cells(&law, rows[i].n, exact);
+        law.exact = NULL;
+        shuf__law_cells(&law, rows[i].n, normal);
+        for (int k = 0; k < SHUF__LAW_CELLS; k++)
+            assert_near(normal[k], exact[k], rows[i].error);
+    }
+    assert_null(shuf__law_descents(1025).exact);
+    assert_null(shuf__law_inversions(129).exact);
+}
+
+static void fast_inversions_are_inversions(void **state)
+{
+    (void)state;
+    enum { MOST = 3000 };
+    static uint32_t row[MOST], copy[MOST], scratch[MOST];
+    random_start("fast_inversions_are_inversions");
+    for (int i = 0; i < 200; i++) {
+        const uint32_t n = (uint32_t)random_size(MOST);
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t j = (uint32_t)random_below(k + 1);
+            row[k] = row[j];
+            row[j] = k;
+        }
+        memcpy(copy, row, sizeof row);
+        assert_int_equal(shuf__inversions(n, copy, scratch), inversions(n, row));
+    }
+}
+
+/* ---- Sums of squares ------------------------------------------------------------ */
+
+/* A statistic of one row that comes again and again; it grows with the times. */
+struct repeated {
+    size_t (*words)(uint32_t n);
+    void (*add)(const struct shuf__rows *, uint64_t *);
+    void (*judge)(uint32_t n, const uint64_t *, struct shuf__findings *);
+    unsigned times;
+    bool in_pairs;              /* against the identity */
+    double sum[16];             /* of each finding's statistic, over all permutations */
+    double squares[16];         /* and of its square */
+    struct shuf__findings last; /* those of the last permutation */
+    uint64_t *memory;
+};
+
+static void judge_repeated(uint32_t n, const uint32_t *row, void *context)
+{
+    struct repeated *r = context;
+    uint32_t two[32], scratch[64];
+    struct shuf__findings findings = {.alpha = 0.001};
+    struct shuf__rows rows = {.n = n, .count = 1, .row = row, .scratch = scratch};
+    if (r->in_pairs) {
+        for (uint32_t i = 0; i < n; i++)
+            two[i] = i;
+        memcpy(two + n, row, n * sizeof *row);
+        rows.row = two;
+        rows.count = 2;
+    }
+    memset(r->memory, 0, r->words(n) * sizeof *r->memory);
+    r->add(&rows, r->memory);
+    for (size_t i = 0; i < r->words(n); i++)
+        r->memory[i] *= r->times; /* as if it had come so often */
+    r->judge(n, r->memory, &findings);
+    for (size_t i = 0; i < findings.count; i++) {
+        r->sum[i] += findings.finding[i].statistic;
+        r->squares[i] += findings.finding[i].statistic * findings.finding[i].statistic;
+    }
+    shuf__findings_free(&r->last);
+    r->last = findings;
+}
+
+static void repeat(struct repeated *r, uint32_t n)
+{
+    r->memory = calloc(WORDS, sizeof *r->memory);
+    memset(r->sum, 0, sizeof r->sum);
+    memset(r->squares, 0, sizeof r->squares);
+    all_permutations(n, judge_repeated, r);
+    free(r->memory);
+}
+
+/* The mean of each finding's sum is its degrees of freedom, times the times. */
+static void expect_degrees(struct repeated *r, uint32_t n, size_t first, size_t count)
+{
+    repeat(r, n);
+    assert_true(r->last.count >= first + count);
+    for (size_t i = first; i < first + count; i++) {
+        const double degrees = r->last.finding[i].dof;
+        assert_true(degrees >= 1);
+        assert_near(r->sum[i] / factorial(n) / r->times, degrees, 1e-9 * degrees);
+    }
+    shuf__findings_free(&r->last);
+}
+
+#define REPEATED(name, count, pairs)                                                             \
+    {                                                                                            \
+        .words = shuf__##name##_words, .add = shuf__##name##_add, .judge = shuf__##name##_judge, \
+        .times = count, .in_pairs = pairs                                                        \
+    }
+
+static void places_have_their_degrees(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= FEW; n++)
+        for (unsigned times = 10; times <= 10 * n; times += 5) { /* few: cells are pooled */
+            struct repeated r = REPEATED(places, times, false);
+            if (times * n >= 40)
+                expect_degrees(&r, n, 0, 1);
+        }
+}
+
+static void differences_have_their_degrees(void **state)
+{
+    (void)state;
+    for (uint32_t n = 3; n <= 8; n++) {
+        struct repeated r = REPEATED(differences, 30, false);
+        expect_degrees(&r, n, 0, n < 4 ? 1 : n < 6 ? 2 : n == 7 || n == 6 ? 3 : 4);
+    }
+}
+
+static void second_differences_have_their_degrees(void **state)
+{
+    (void)state;
+    for (uint32_t n = 4; n <= 8; n++) {
+        struct repeated r = REPEATED(second_differences, 300, false);
+        expect_degrees(&r, n, 0, 1);
+    }
+}
+
+static void displacements_have_their_degrees(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= FEW; n++) {
+        struct repeated r = REPEATED(epochs, 1000, true);
+        repeat(&r, n);
+        size_t i = 0;
+        while (strcmp(r.last.finding[i].detail, "displacements") != 0)
+            i++;
+        shuf__findings_free(&r.last);
+        expect_degrees(&r, n, i, 1);
+    }
+}
+
+static void rank_correlation_has_its_variance(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= FEW; n++) {
+        struct repeated r = REPEATED(epochs, 1000, true);
+        repeat(&r, n);
+        const size_t i = r.last.count - 1;
+        assert_string_equal(r.last.finding[i].detail, "rank correlation");
+        assert_near(r.sum[i] / factorial(n), 0, 1e-12);
+        assert_near(r.squares[i] / factorial(n), 1.0 / (n - 1), 1e-12);
+        shuf__findings_free(&r.last);
+    }
+}
+
+/* The kernel's mean over all permutations is the constant; its variance makes the region. */
+static void mallows_kernel_has_its_moments(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= FEW; n++) {
+        struct repeated r = REPEATED(mallows, 25, true);
+        repeat(&r, n);
+        const struct shuf__finding *f = &r.last.finding[0];
+        const double deviation = sqrt(r.squares[0] / factorial(n) / r.times);
+        assert_near(r.sum[0] / factorial(n), 0, 1e-10); /* the kernel is kept in 36 bits */
+        assert_near(f->normal.high / deviation, 3.2905267314919255, 1e-8);
+        assert_near(f->hoeffding.high, sqrt(log(2000.0) / 50), 1e-12);
+        shuf__findings_free(&r.last);
+    }
+}
+
+/* Where n is large the kernel is almost that of the mean of half the pairs. */
+static void mallows_constant_has_its_limit(void **state)
+{
+    (void)state;
+    assert_near(shuf__law_mallows(2, 5), (1 + exp(-5)) / 2, 1e-15);
+    assert_near(shuf__law_mallows(1 << 20, 5), exp(-2.5), 1e-5);
+}
+
+struct thirds {
+    double count[FEW];
+};
+
+static void count_second(uint32_t n, const uint32_t *row, void *context)
+{
+    ((struct thirds *)context)->count[(row[0] + row[2] + 2 * (n - row[1])) % n]++;
+}
+
+static void second_differences_have_their_law(void **state)
+{
+    (void)state;
+    for (uint32_t n = 3; n <= FEW; n++) {
+        struct thirds thirds = {{0}};
+        all_permutations(n, count_second, &thirds);
+        for (uint32_t t = 0; t < n; t++)
+            assert_near((double)shuf__law_second_difference(n, t) / ((n - 1.0) * (n - 2.0)),
+                        thirds.count[t] / factorial(n), 1e-14);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(distributions_are_exact),
+        cmocka_unit_test(tests_count_right),
+        cmocka_unit_test(normal_law_follows_the_exact_one),
+        cmocka_unit_test(fast_inversions_are_inversions),
+        cmocka_unit_test(places_have_their_degrees),
+        cmocka_unit_test(differences_have_their_degrees),
+        cmocka_unit_test(second_differences_have_their_degrees),
+        cmocka_unit_test(displacements_have_their_degrees),
+        cmocka_unit_test(rank_correlation_has_its_variance),
+        cmocka_unit_test(mallows_kernel_has_its_moments),
+        cmocka_unit_test(mallows_constant_has_its_limit),
+        cmocka_unit_test(second_differences_have_their_law),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
