@@ -69,8 +69,8 @@ struct shuf__backend_ops {
     bool makes[SHUF__MEMORY_KINDS];
     enum shuf__memory own; /* the kind that it computes into when nobody asks for another */
     /* A job of at most so many evaluations is over in microseconds: sooner than another thread
-     * would be awake. They are rows times count with primefold (times n where n is at most 64),
-     * rows times the domain above n with the others. */
+     * would be awake. They are rows times count with primefold (times n where n <=
+     * SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others. */
     uint64_t quick;
 
     /* `device`: what stands behind the colon of `--backend cuda:1`, NULL for the

@@ -10,6 +10,8 @@
 #include "support/jobs.h"
 #include "support/random.h"
 
+#include "shuf/primefold.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -103,7 +105,7 @@ static void quick_jobs(void **state)
 static void quick_jobs_by_position(void **state)
 {
     (void)state;
-    const uint64_t most = backend->ops->quick;
+    const uint64_t most = backend->ops->quick, exact = SHUF_PRIMEFOLD_EXACT;
     const struct {
         uint64_t n, rows, count;
         bool quick;
@@ -111,10 +113,10 @@ static void quick_jobs_by_position(void **state)
         {1, 1, 1, true},
         {1, most, 1, true},
         {1, most + 1, 1, false},
-        {64, most / 64, 1, true},
-        {64, most / 64 + 1, 1, false},
-        {65, most, 1, true},
-        {65, most + 1, 1, false},
+        {exact, most / exact, 1, true},
+        {exact, most / exact + 1, 1, false},
+        {exact + 1, most, 1, true},
+        {exact + 1, most + 1, 1, false},
         {1000, most / 1000 + 1, 1000, false},
         {most, 1, most, true},
         {most + 1, 1, most + 1, false},

@@ -256,11 +256,15 @@ static void terminals(void **state)
     assert_int_equal(c.out.size, 0);
     assert_non_null(strstr(c.err.bytes, "binary to a terminal; expected --format text"));
     command_free(&c);
-    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "permute --n 10 --seed 7 --out -"), 0);
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT,
+                                 "permute --n 10 --seed 7 --algorithm philox24 --out -"),
+                     0);
     assert_memory_equal(c.out.bytes, "5\r\n9\r\n", 6); /* the terminal adds the \r */
     command_free(&c);
     assert_int_equal(
-        shufctl_run(&c, COMMAND_TERMINAL_OUT, "permute --n 10 --seed 7 --out /proc/self/fd/1"), 0);
+        shufctl_run(&c, COMMAND_TERMINAL_OUT,
+                    "permute --n 10 --seed 7 --algorithm philox24 --out /proc/self/fd/1"),
+        0);
     assert_memory_equal(c.out.bytes, "5\r\n9\r\n", 6);
     command_free(&c);
 }

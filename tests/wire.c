@@ -304,6 +304,7 @@ Shuf__Permute wire_endless(Shuf__Slice *slice)
 {
     static uint64_t seed; /* equal ones would wait for the same job */
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.algorithm = (char *)"philox24"; /* which has to compact up to a late position */
     shuf__slice__init(slice);
     seed += 1000;
     permute.seed = seed;
