@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * permute on the GPU, device time, resident output: philox24 and lcg next to
+ * permute on the GPU, device time, resident output: the algorithms next to
  * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
- * ships) and to a plain memset of the same bytes, all in one run; and small jobs
- * from call to return.
+ * ships) and to a plain memset of the same bytes, all in one run; random look-ups
+ * next to a copy of what they read and write; and small jobs from call to return.
  */
 #include "backend.h"
 #include "clock.h"
+#include "cuda/permute.cuh"
 #include "report.h"
 
 #include <thrust/execution_policy.h>
@@ -120,15 +121,40 @@ struct Bench {
         report_add(out, what, n, n, "values", bytes, ns, samples);
     }
 
+    void memset_of(const char *what, uint64_t n, uint64_t bytes)
+    {
+        device(what, n, bytes, [&](void *m) { check(cudaMemsetAsync(m, 1, bytes)); });
+    }
+
     void peers(uint64_t n)
     {
-        device("memset", n, 4 * n, [&](void *m) { check(cudaMemsetAsync(m, 1, 4 * n)); });
+        memset_of("memset", n, 4 * n);
         device("thrust::shuffle_copy", n, 4 * n, [&](void *m) {
             thrust::default_random_engine engine(7);
             thrust::counting_iterator<uint32_t> first(0);
             thrust::shuffle_copy(thrust::device, first, first + n, static_cast<uint32_t *>(m),
                                  engine);
         });
+    }
+
+    /* `count` positions at random, resident. The copy is of as many bytes from one to the other. */
+    void look_ups(const char *what, const char *copy, uint64_t n, uint64_t count)
+    {
+        shuf__error error;
+        shuf__job job = job_of(SHUF_ALGORITHM_PHILOX24, n, 1);
+        job.count = count;
+        const uint64_t bytes = count * job.width;
+        shuf__block at = alloc(bytes);
+        uint64_t took;
+        if (shuf__backend_permute(backend, &job, &at, &took, &error))
+            die(error.text);
+        job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+        device(what, count, bytes,
+               [&](void *m) { check(shuf::primefold_look_up_async(job, at.memory, m, nullptr)); });
+        device(copy, count, bytes, [&](void *m) {
+            check(cudaMemcpyAsync(m, at.memory, bytes, cudaMemcpyDeviceToDevice));
+        });
+        backend->ops->free(backend, &at);
     }
 };
 
@@ -159,15 +185,31 @@ int main(int argc, char **argv)
     check(cudaEventCreate(&bench.stop));
     const uint64_t quick = bench.backend->ops->quick; /* up to here the backend records no events */
     for (uint64_t n : sizes) {
+        bench.permute(n > quick ? "primefold" : "primefold (host's clock)",
+                      SHUF_ALGORITHM_PRIMEFOLD, n);
         bench.permute(n > quick ? "philox24" : "philox24 (host's clock)", SHUF_ALGORITHM_PHILOX24,
                       n);
         bench.permute(n > quick ? "lcg" : "lcg (host's clock)", SHUF_ALGORITHM_LCG, n);
         bench.peers(n);
     }
+    const uint64_t wide = (uint64_t{1} << 33) + 1, batch = 100000000;
+    bench.permute("primefold, u32", SHUF_ALGORITHM_PRIMEFOLD, uint64_t{1} << 32);
+    bench.permute("primefold, u64", SHUF_ALGORITHM_PRIMEFOLD, wide);
+    bench.memset_of("memset, u64", wide, 8 * wide);
+    bench.permute("primefold, 1e6 epochs of 100", SHUF_ALGORITHM_PRIMEFOLD, 100, 1000000);
+    bench.permute("primefold, 1e6 epochs of 101", SHUF_ALGORITHM_PRIMEFOLD, 101, 1000000);
+    bench.permute("primefold, 1e7 epochs of 10", SHUF_ALGORITHM_PRIMEFOLD, 10, 10000000);
+    bench.permute("primefold, 1e5 epochs of 1000", SHUF_ALGORITHM_PRIMEFOLD, 1000, 100000);
+    bench.permute("primefold, 1000 epochs of 1e5", SHUF_ALGORITHM_PRIMEFOLD, 100000, 1000);
+    bench.memset_of("memset, 1e8 values", batch, 4 * batch);
+    bench.permute("primefold, 1000 epochs of 1e6", SHUF_ALGORITHM_PRIMEFOLD, 1000000, 1000);
+    bench.look_ups("primefold, look-ups, u32", "copy, u32", 1000000000, 100000000);
+    bench.look_ups("primefold, look-ups, u64", "copy, u64", wide, 100000000);
     bench.permute("philox24, u64", SHUF_ALGORITHM_PHILOX24, (uint64_t{1} << 32) + 1);
     bench.permute("philox24, 1000 epochs of 1e6", SHUF_ALGORITHM_PHILOX24, 1000000, 1000);
     bench.permute("philox24, 1e6 epochs of 100", SHUF_ALGORITHM_PHILOX24, 100, 1000000);
     for (uint64_t n : {uint64_t{10}, uint64_t{1000}, quick}) {
+        bench.small("primefold, launch and wait", SHUF_ALGORITHM_PRIMEFOLD, n);
         bench.small("philox24, launch and wait", SHUF_ALGORITHM_PHILOX24, n);
         bench.small("lcg, launch and wait", SHUF_ALGORITHM_LCG, n);
     }

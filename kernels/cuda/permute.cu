@@ -305,6 +305,10 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
     *cancelled = false;
     if (job.count == 0)
         return cudaSuccess;
+    if (job.algorithm == SHUF_ALGORITHM_PRIMEFOLD) { /* over too soon to be asked again */
+        *cancelled = job.cancelled && job.cancelled(job.cancel_context);
+        return *cancelled ? cudaSuccess : primefold_async(job, out, nullptr, stream);
+    }
     const uint64_t domain = uint64_t{1} << bits;
     if (job.rows > 1 && job.n != domain && domain / tuning::tile >= tuning::launch_tiles)
         return row_by_row(scratch, job, out, stream, cancelled);
@@ -318,6 +322,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
     case SHUF_ALGORITHM_LCG:
         return narrow ? run<Lcg<uint32_t>>(scratch, job, out, stream, cancelled)
                       : run_wide<Lcg<uint64_t>>(scratch, job, out, stream, cancelled);
+    case SHUF_ALGORITHM_PRIMEFOLD:
     case SHUF_ALGORITHM_COUNT:
         break;
     }

@@ -30,6 +30,22 @@ void scratch_free(Scratch *scratch);
 cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
                           cudaStream_t stream, bool *cancelled);
 
+struct Signal;
+
+/* The same for `primefold`, in one launch; with a signal, in a single block that gives it: one row,
+ * of at most tuning::tile values. */
+cudaError_t primefold_async(const shuf__job &job, void *out, const Signal *signal,
+                            cudaStream_t stream);
+
+/* values[i] = the value at position at[i] < n, i < job.count, for the job's n >
+ * SHUF_PRIMEFOLD_EXACT, seed and epoch; both device memory, of the job's width, from a multiple of
+ * 16 bytes on. */
+cudaError_t primefold_look_up_async(const shuf__job &job, const void *at, void *values,
+                                    cudaStream_t stream);
+
+/* Loads its quick kernels. */
+cudaError_t primefold_load();
+
 /* Adds the fingerprint of `values` values to *sum, which is device memory. */
 cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, int sm_count,
                               unsigned long long *sum, cudaStream_t stream);

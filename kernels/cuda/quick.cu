@@ -6,6 +6,7 @@
 #include "quick.cuh"
 
 #include "bijection.cuh"
+#include "permute.cuh"
 #include "tile.cuh"
 
 namespace shuf
@@ -15,17 +16,6 @@ namespace
 {
 
 constexpr int most_warps = tuning::quick_threads / 32;
-
-/* What the other threads of the block have written is behind the barrier, and so the fence holds
- * for it too. */
-__device__ __forceinline__ void tell(const Signal &signal)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence_system();
-        *static_cast<volatile uint64_t *>(signal.word) = signal.ticket;
-    }
-}
 
 template <typename Out>
 __device__ __forceinline__ void place(const Launch &launch, uint64_t position, uint32_t kept,
@@ -89,6 +79,8 @@ cudaError_t quick_async(const shuf__job &job, void *out, Signal signal, cudaStre
 {
     const bool odd = shuf_domain_bits(job.n) % 2 != 0;
     switch (job.algorithm) {
+    case SHUF_ALGORITHM_PRIMEFOLD:
+        return primefold_async(job, out, &signal, stream);
     case SHUF_ALGORITHM_PHILOX24:
         return odd ? run<Philox24<uint32_t, true>>(job, out, signal, stream)
                    : run<Philox24<uint32_t, false>>(job, out, signal, stream);
@@ -105,7 +97,9 @@ cudaError_t quick_load()
     cudaError_t e = load<Philox24<uint32_t, true>>();
     if (e == cudaSuccess)
         e = load<Philox24<uint32_t, false>>();
-    return e == cudaSuccess ? load<Lcg<uint32_t>>() : e;
+    if (e == cudaSuccess)
+        e = load<Lcg<uint32_t>>();
+    return e == cudaSuccess ? primefold_load() : e;
 }
 
 } // namespace shuf

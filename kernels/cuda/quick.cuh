@@ -19,7 +19,20 @@ struct Signal {
     uint64_t ticket;
 };
 
-/* Queues the job: one row, of a domain of at most tuning::tile. */
+#ifdef __CUDACC__
+/* By all threads of a block, as their last act. What the others have written is behind the barrier,
+ * and so the fence holds for it too. */
+__device__ __forceinline__ void tell(const Signal &signal)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        *static_cast<volatile uint64_t *>(signal.word) = signal.ticket;
+    }
+}
+#endif
+
+/* Queues the job: one row, of at most tuning::tile evaluations. */
 cudaError_t quick_async(const shuf__job &job, void *out, Signal signal, cudaStream_t stream);
 
 /* Loads the kernels, which would otherwise be done for the first job of each form. */

@@ -26,6 +26,16 @@ constexpr uint64_t launch_rows = 65536;
 constexpr int quick_threads = 1024;
 constexpr int quick_items = tile / quick_threads;
 
+/* primefold: values of a thread come in groups of four, which it stores at once. */
+constexpr int fold_threads = 256;
+constexpr int fold_groups = 4, fold_blocks_per_sm = 4;           /* side by side; of 32 bits */
+constexpr int fold_wide_groups = 1, fold_wide_blocks_per_sm = 4; /* of 64 bits */
+constexpr int fold_turns = 8;                /* tiles that a block takes of a long row in a batch */
+constexpr uint64_t fold_short = 512;         /* groups of a short row, at most */
+constexpr uint64_t fold_block_groups = 2048; /* of short rows in a block, at most */
+constexpr uint64_t fold_rows = 96;           /* short rows in a block, at most */
+constexpr int exchange_rows = 128;           /* rows of few values in a block */
+
 constexpr int reduce_threads = 256;
 constexpr int reduce_blocks_per_sm = 8;
 

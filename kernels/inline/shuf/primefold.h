@@ -109,7 +109,7 @@ static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint
     for (unsigned r = 0; r < f.shape.maps; r++)
         f.map[r] = shuf_primefold_map_of(&f.shape, word, r);
     if (f.shape.maps == 0)
-        for (unsigned k = 1; k < n; k++)
+        for (unsigned k = 1; k < n && k < SHUF_PRIMEFOLD_EXACT; k++)
             f.exchange[k] = shuf_primefold_exchange(word[k], k);
     return f;
 }
