@@ -27,6 +27,6 @@ extern const struct shuf__generator *const shuf__generators[];
 const struct shuf__generator *shuf__generator_find(const char *name);
 
 extern const struct shuf__generator shuf__generator_philox24, shuf__generator_lcg,
-    shuf__generator_fisher_yates;
+    shuf__generator_fisher_yates, shuf__generator_primefold;
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 const struct shuf__generator *const shuf__generators[] = {
+    &shuf__generator_primefold,
     &shuf__generator_philox24,
     &shuf__generator_lcg,
     &shuf__generator_fisher_yates,

@@ -19,9 +19,9 @@ static inline uint64_t part_group(const uint32_t *from, uint32_t *to, size_t siz
     uint64_t inversions = 0;
     size_t zero = 0, one = ones;
     for (size_t i = 0; i < size; i++) {
-        const uint32_t value = from[i], set = value >> bit & 1;
-        to[set ? one : zero] = value;
-        inversions += set ? 0 : one;
+        const size_t value = from[i], set = value >> bit & 1, is_one = 0 - set;
+        to[zero ^ ((zero ^ one) & is_one)] = (uint32_t)value;
+        inversions += one & ~is_one;
         one += set;
         zero += set ^ 1;
     }

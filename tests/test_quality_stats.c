@@ -10,6 +10,7 @@
 
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
+#include "shuf/primefold.h"
 
 #include <math.h>
 #include <string.h>
@@ -146,12 +147,13 @@ static void fill(const char *name, uint32_t n, uint64_t seed, uint64_t epoch, ui
 static void generators_are_the_algorithms(void **state)
 {
     (void)state;
-    static const uint32_t sizes[] = {2, 9, 16, 17, 100, 1025, LONG};
-    static uint32_t row[LONG];
+    static const uint32_t sizes[] = {2, 9, 16, 17, 96, 97, 1025, LONG, 1 << 17};
+    static uint32_t row[1 << 17];
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const uint32_t n = sizes[s];
         const shuf_philox24 philox = shuf_philox24_make(n, 7, 3);
         const shuf_lcg lcg = shuf_lcg_make(n, 7, 3);
+        const shuf_primefold primefold = shuf_primefold_make(n, 7, 3);
         uint32_t at = 0;
         fill("philox24", n, 7, 3, row);
         for (uint64_t x = 0; at < n; x++)
@@ -162,6 +164,9 @@ static void generators_are_the_algorithms(void **state)
         for (uint64_t x = 0; at < n; x++)
             if (shuf_lcg_forward(&lcg, x) < n)
                 assert_int_equal(row[at++], shuf_lcg_forward(&lcg, x));
+        fill("primefold", n, 7, 3, row);
+        for (uint32_t i = 0; i < n; i++)
+            assert_int_equal(row[i], shuf_primefold_forward(&primefold, i));
     }
 }
 

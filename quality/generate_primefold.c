@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `primefold`, or its first maps only: a round is an affine map with the fold
+ * before the next. Where it is made of exchanges there are no rounds to leave out.
+ */
+#include "generator.h"
+
+#include "shuf/primefold.h"
+
+#include <assert.h>
+
+struct primefold {
+    shuf_primefold f;
+    uint64_t reciprocal; /* 2^64 / p, rounded down */
+};
+
+static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds)
+{
+    struct primefold *p = state;
+    p->f = shuf_primefold_make(n, seed, epoch);
+    if (p->f.shape.maps > rounds)
+        p->f.shape.maps = rounds;
+    if (p->f.shape.maps > 0)
+        p->reciprocal = UINT64_MAX / p->f.shape.p; /* p, being odd, is no divisor of 2^64 */
+}
+
+/* Exchange k puts value k where its partner was: followed by position, all values at once. */
+static void exchange(const shuf_primefold *f, uint32_t n, uint32_t *row)
+{
+    uint8_t position[SHUF_PRIMEFOLD_EXACT];
+    for (unsigned value = 0; value < n; value++)
+        position[value] = (uint8_t)value;
+    for (unsigned k = 1; k < n; k++) {
+        const uint8_t mine = position[k];
+        position[k] = position[f->exchange[k]];
+        position[f->exchange[k]] = mine;
+    }
+    for (unsigned value = 0; value < n; value++)
+        row[position[value]] = value;
+}
+
+/* shuf_primefold_forward's, without its division: all numbers are below 2^29, so their products
+ * are below 2^58, and the quotient is at most one too small. */
+static uint64_t all_maps(const struct primefold *p, uint64_t x)
+{
+    const uint64_t prime = p->f.shape.p;
+    for (unsigned r = 0; r < p->f.shape.maps; r++) {
+        const uint64_t sum = p->f.map[r].multiplier * x + p->f.map[r].addend;
+        const uint64_t rest = sum - shuf__mulhi64(sum, p->reciprocal) * prime;
+        x = rest < prime ? rest : rest - prime;
+        if (r + 1 < p->f.shape.maps)
+            x = shuf_primefold_fold(&p->f, r, x);
+    }
+    return x;
+}
+
+static void fill(const void *state, uint32_t n, uint32_t *row)
+{
+    const struct primefold *p = state;
+    if (p->f.shape.maps == 0) {
+        exchange(&p->f, n, row);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t x = i;
+        do
+            x = all_maps(p, x);
+        while (x >= n);
+        row[i] = (uint32_t)x;
+    }
+}
+
+_Static_assert(sizeof(struct primefold) <= SHUF__GENERATOR_STATE, "it is kept there");
+
+const struct shuf__generator shuf__generator_primefold = {
+    "primefold",
+    "affine maps modulo a prime, with folds; exchanges for small n",
+    SHUF_PRIMEFOLD_MAPS,
+    SHUF_PRIMEFOLD_MAPS,
+    make,
+    fill};
