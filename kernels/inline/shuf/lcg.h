@@ -30,4 +30,14 @@ SHUF_FUNCTION uint64_t shuf_lcg_forward(const shuf_lcg *l, uint64_t x)
     return (l->multiplier * x + l->increment) & l->mask;
 }
 
+/* The x with f(x) = y. Each step of Newton's doubles the bits of the multiplier's inverse that are
+ * right: 3, 6, 12, 24, 48, 96. */
+SHUF_FUNCTION uint64_t shuf_lcg_inverse(const shuf_lcg *l, uint64_t y)
+{
+    uint64_t inverse = l->multiplier;
+    for (int step = 0; step < 5; step++)
+        inverse *= 2 - l->multiplier * inverse;
+    return (y - l->increment) * inverse & l->mask;
+}
+
 #endif

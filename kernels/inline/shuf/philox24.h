@@ -15,6 +15,7 @@
 enum { SHUF_PHILOX24_ROUNDS = 24 };
 
 #define SHUF_PHILOX24_MULTIPLIER UINT64_C(0xD2B74407B1CE6E93)
+#define SHUF_PHILOX24_MULTIPLIER_INVERSE UINT32_C(0x212BDF9B) /* modulo 2^32 */
 
 typedef struct shuf_philox24 {
     unsigned left_bits, right_bits; /* B = left + right; right = left or left + 1 */
@@ -46,6 +47,24 @@ SHUF_FUNCTION uint64_t shuf_philox24_forward(const shuf_philox24 *p, uint64_t x)
         lo = lo << pad | right >> p->left_bits;
         left = (hi ^ p->key[round] ^ right) & left_mask;
         right = lo & right_mask;
+    }
+    return (uint64_t)left << p->right_bits | right;
+}
+
+/* The x with f(x) = y; y < 2^B. The low bits of a product give its left half back, the multiplier
+ * being odd. */
+SHUF_FUNCTION uint64_t shuf_philox24_inverse(const shuf_philox24 *p, uint64_t y)
+{
+    const unsigned pad = p->right_bits - p->left_bits;
+    const uint32_t left_mask = (UINT32_C(1) << p->left_bits) - 1;
+    const uint32_t right_mask = (UINT32_C(1) << p->right_bits) - 1;
+    uint32_t left = (uint32_t)(y >> p->right_bits), right = (uint32_t)y & right_mask;
+    for (int round = SHUF_PHILOX24_ROUNDS; round-- > 0;) {
+        const uint32_t before = (right >> pad) * SHUF_PHILOX24_MULTIPLIER_INVERSE & left_mask;
+        const uint32_t hi = (uint32_t)(SHUF_PHILOX24_MULTIPLIER * before >> 32);
+        const uint32_t top = pad ? (right & 1) << p->left_bits : 0;
+        right = top | ((left ^ hi ^ p->key[round]) & left_mask);
+        left = before;
     }
     return (uint64_t)left << p->right_bits | right;
 }
