@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+struct shuf__counts;
+
 /* One computation: `rows` rows of `count` values of `width` bytes, row-major.
  * Row r is the permutation of [0, n) for (seed, epoch + r); its value i stands
  * at position (offset + i * stride) mod n. The last value alone may wrap.
@@ -32,6 +34,8 @@ struct shuf__job {
      * May be NULL. */
     bool (*cancelled)(void *context);
     void *cancel_context;
+    /* What is known of the only row's tiles (counts.h), and to be added to; NULL for nothing. */
+    struct shuf__counts *counts;
 };
 
 /* What a block is made of, which decides how another process can map it. */
@@ -60,6 +64,7 @@ struct shuf__block {
 
 struct shuf__backend {
     const struct shuf__backend_ops *ops;
+    bool counts;        /* launch makes use of a job's counts, and adds to them */
     char device[128];   /* its name for people: "NVIDIA H200", "AMD EPYC, 2 threads" */
     char device_id[64]; /* the GPU's UUID, or the CPU's instruction set */
 };
@@ -135,6 +140,14 @@ bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct sh
 /* launch, and waits until it is done. */
 shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,
                                   struct shuf__block *block, uint64_t *device_ns,
+                                  struct shuf__error *error);
+
+/* Single places of the job's only row, by an algorithm with compaction: the values at these
+ * positions or, with `inverse`, the positions of these values; all below n. Found on the host,
+ * whatever the backend. What job->counts lacks is counted first; it may be NULL where
+ * shuf__counts_bytes() is 0. The slice and the width are not looked at. */
+shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
+                                  bool inverse, uint64_t *place, size_t count,
                                   struct shuf__error *error);
 
 #ifdef __cplusplus

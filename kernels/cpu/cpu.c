@@ -5,6 +5,7 @@
  */
 #include "backend.h"
 #include "host.h"
+#include "look_up.h"
 #include "memfd.h"
 #include "memory.h"
 #include "permute.h"
@@ -58,6 +59,7 @@ static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__b
     char model[96];
     read_model(model, sizeof model);
     cpu->base.ops = &shuf__cpu_ops;
+    cpu->base.counts = true;
     cpu->lanes = lanes;
     cpu->threads = shuf__host_threads(threads);
     snprintf(cpu->base.device, sizeof cpu->base.device, "%s, %d thread%s", model, cpu->threads,
@@ -159,3 +161,15 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .fingerprint = cpu_fingerprint,
     .read = cpu_read,
 };
+
+shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
+                                  bool inverse, uint64_t *place, size_t count,
+                                  struct shuf__error *error)
+{
+    const bool ours = backend->ops == &shuf__cpu_ops;
+    const struct shuf__lanes *lanes = ours ? cpu_of(backend)->lanes : NULL;
+    int threads = ours ? cpu_of(backend)->threads : shuf__host_threads(0);
+    if (!ours && shuf__lanes_choose(NULL, &lanes, error))
+        return error->status;
+    return shuf__cpu_look_up(lanes, threads, job, inverse, place, count, error);
+}

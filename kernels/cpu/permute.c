@@ -5,9 +5,12 @@
  * tile before, and copy the part that was asked for to its place.
  *
  * At n = 2^B nothing is dropped and every value knows its place by itself; so it
- * does with primefold, whatever n is.
+ * does with primefold, whatever n is. And where counts of the permutation's tiles
+ * are known, tiles know theirs: those with nothing for the job are passed over.
  */
 #include "permute.h"
+
+#include "tile.h"
 
 #include <assert.h>
 #include <omp.h>
@@ -15,22 +18,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum {
-    TILE = 16384,        /* inputs; 128 KiB of wide values, which fit the L2 with room */
-    ROWS_PER_THREAD = 4, /* from here on rows, not tiles, are dealt to threads */
-};
-
-struct tile {
-    _Alignas(64) union {
-        uint32_t narrow[TILE];
-        uint64_t wide[TILE];
-    };
-};
+enum { ROWS_PER_THREAD = 4 }; /* from here on rows, not tiles, are dealt to threads */
 
 /* What the threads at work on one row share. */
 struct row {
     union shuf__bijection f;
     void *out;                 /* the row's first value */
+    uint64_t known, end;       /* tiles whose starts are in the job's counts; that may be taken */
     atomic_uint_fast64_t next; /* tile to take */
     atomic_uint_fast64_t turn; /* tile whose start is known: `base` */
     uint64_t base;             /* kept values before tile `turn`; owned by who has the turn */
@@ -41,7 +35,7 @@ struct row {
 struct work {
     const struct shuf__lanes *lanes;
     const struct shuf__job *job;
-    unsigned bits;
+    uint64_t last;              /* position asked for; n or more: it wraps */
     shuf_primefold_shape shape; /* of primefold */
     bool narrow;                /* whether the lanes give 32-bit values: B <= 32 */
     bool direct;                /* values know their places: primefold, or n = 2^B */
@@ -49,25 +43,6 @@ struct work {
     char *out;
     atomic_bool cancelled;
 };
-
-static void make_bijection(const struct work *work, uint64_t row, union shuf__bijection *f)
-{
-    const struct shuf__job *job = work->job;
-    switch (job->algorithm) {
-    case SHUF_ALGORITHM_PRIMEFOLD:
-        shuf__primefold_make(&f->primefold, &work->shape, job->seed, job->epoch + row);
-        return;
-    case SHUF_ALGORITHM_PHILOX24:
-        f->philox24 = shuf_philox24_make(job->n, job->seed, job->epoch + row);
-        return;
-    case SHUF_ALGORITHM_LCG:
-        f->lcg = shuf_lcg_make(job->n, job->seed, job->epoch + row);
-        return;
-    case SHUF_ALGORITHM_COUNT:
-        break;
-    }
-    assert(!"an algorithm without a bijection");
-}
 
 static bool is_cancelled(struct work *work)
 {
@@ -78,8 +53,8 @@ static bool is_cancelled(struct work *work)
 }
 
 /* out[i] = tile[from + i * step], converted to the job's width. */
-static void copy_values(const struct work *work, const struct tile *tile, size_t from, size_t step,
-                        void *out, size_t count)
+static void copy_values(const struct work *work, const struct shuf__tile *tile, size_t from,
+                        size_t step, void *out, size_t count)
 {
     unsigned width = work->job->width;
     if (work->narrow && width == 4 && step == 1)
@@ -98,37 +73,45 @@ static void copy_values(const struct work *work, const struct tile *tile, size_t
             ((uint64_t *)out)[i] = tile->wide[from + i * step];
 }
 
-/* The tile's values stand at positions base, base + 1, ...: gives the job those
- * that it asked for. */
-static void place(const struct work *work, const struct tile *tile, uint64_t base, uint64_t kept,
-                  char *out)
+/* Those of the values at positions base .. base + kept - 1 that the job asked for. */
+struct hits {
+    uint64_t first, count; /* by their numbers in the row */
+    uint64_t from;         /* the first one's position */
+};
+
+static struct hits find_hits(const struct shuf__job *job, uint64_t base, uint64_t kept)
 {
-    const struct shuf__job *job = work->job;
+    struct hits hits = {0};
     if (base + kept <= job->offset)
-        return;
-    uint64_t first = base <= job->offset ? 0 : (base - job->offset + job->stride - 1) / job->stride;
-    uint64_t from = job->offset + first * job->stride;
-    if (first >= job->count || from >= base + kept)
-        return;
-    uint64_t count = (base + kept - 1 - from) / job->stride + 1;
-    if (count > job->count - first)
-        count = job->count - first;
-    copy_values(work, tile, from - base, job->stride, out + first * job->width, count);
+        return hits;
+    if (base > job->offset)
+        hits.first = (base - job->offset + job->stride - 1) / job->stride;
+    hits.from = job->offset + hits.first * job->stride;
+    if (hits.first >= job->count || hits.from >= base + kept)
+        return hits;
+    hits.count = (base + kept - 1 - hits.from) / job->stride + 1;
+    if (hits.count > job->count - hits.first)
+        hits.count = job->count - hits.first;
+    return hits;
 }
 
-static uint64_t evaluate(const struct work *work, const union shuf__bijection *f, uint64_t x0,
-                         struct tile *tile)
+static void place(const struct work *work, const struct shuf__tile *tile, uint64_t base,
+                  uint64_t kept, char *out)
 {
-    const struct shuf__lanes *lanes = work->lanes;
-    enum shuf_algorithm a = work->job->algorithm;
-    uint64_t domain = UINT64_C(1) << work->bits;
-    size_t count = domain - x0 < TILE ? domain - x0 : TILE;
-    if (work->narrow) {
-        lanes->narrow[a](f, (uint32_t)x0, 1, tile->narrow, count);
-        return lanes->compact_narrow(tile->narrow, count, (uint32_t)work->job->n);
-    }
-    lanes->wide[a](f, x0, 1, tile->wide, count);
-    return lanes->compact_wide(tile->wide, count, work->job->n);
+    const struct shuf__job *job = work->job;
+    const struct hits hits = find_hits(job, base, kept);
+    if (hits.count > 0)
+        copy_values(work, tile, hits.from - base, job->stride, out + hits.first * job->width,
+                    hits.count);
+}
+
+/* What a padded shard has past the end stands at the front. */
+static void place_all(const struct work *work, const struct shuf__tile *tile, uint64_t base,
+                      uint64_t kept, char *out)
+{
+    place(work, tile, base, kept, out);
+    if (work->last >= work->job->n)
+        place(work, tile, base + work->job->n, kept, out);
 }
 
 /* False when the row was stopped in the meantime. A thread that was put off its
@@ -144,36 +127,65 @@ static bool wait_for_turn(struct row *row, uint64_t index)
     return true;
 }
 
-static void work_on_row(struct work *work, struct row *row, struct tile *tile)
+/* A tile that nothing is wanted of is passed over. */
+static void work_on_known(struct work *work, struct row *row, uint64_t index,
+                          struct shuf__tile *tile)
 {
     const struct shuf__job *job = work->job;
-    uint64_t last = job->offset + (job->count - 1) * job->stride;
+    const uint64_t base = job->counts->before[index], kept = job->counts->before[index + 1] - base;
+    if (find_hits(job, base, kept).count == 0 &&
+        (work->last < job->n || find_hits(job, base + job->n, kept).count == 0))
+        return;
+    shuf__tile_fill(work->lanes, job, &row->f, index, tile);
+    place_all(work, tile, base, kept, row->out);
+}
+
+/* By who has the turn. */
+static void note(const struct work *work, uint64_t index, uint64_t after)
+{
+    struct shuf__counts *counts = work->job->counts;
+    if (!counts)
+        return;
+    counts->before[index + 1] = after;
+    counts->known = index + 1;
+}
+
+static void work_on_unknown(struct work *work, struct row *row, uint64_t index,
+                            struct shuf__tile *tile)
+{
+    uint64_t kept = shuf__tile_fill(work->lanes, work->job, &row->f, index, tile);
+    if (!wait_for_turn(row, index))
+        return;
+    uint64_t base = row->base;
+    row->base = base + kept;
+    note(work, index, row->base);
+    if (row->base > work->last) /* what a wrapped value needs stood at the front */
+        atomic_store(&row->stop, true);
+    atomic_store(&row->turn, index + 1);
+    place_all(work, tile, base, kept, row->out);
+}
+
+static void work_on_row(struct work *work, struct row *row, struct shuf__tile *tile)
+{
     for (;;) {
         uint64_t index = atomic_fetch_add(&row->next, 1);
-        if (index >= work->tiles || atomic_load(&row->stop))
+        if (index >= row->end || atomic_load(&row->stop))
             return;
         if (is_cancelled(work)) {
             atomic_store(&row->stop, true);
             return;
         }
-        uint64_t kept = evaluate(work, &row->f, index * TILE, tile);
-        if (!wait_for_turn(row, index))
-            return;
-        uint64_t base = row->base;
-        row->base = base + kept;
-        if (row->base > last) /* what a wrapped value needs stood at the front */
-            atomic_store(&row->stop, true);
-        atomic_store(&row->turn, index + 1);
-        place(work, tile, base, kept, row->out);
-        if (last >= job->n)
-            place(work, tile, base + job->n, kept, row->out);
+        if (index < row->known)
+            work_on_known(work, row, index, tile);
+        else
+            work_on_unknown(work, row, index, tile);
     }
 }
 
 /* Where values know their places: those at x0, x0 + stride, ... Straight to where they belong, if
  * the lanes write what the job wants. */
 static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
-                            size_t count, struct tile *tile, char *out)
+                            size_t count, struct shuf__tile *tile, char *out)
 {
     const struct shuf__job *job = work->job;
     const bool there = work->narrow == (job->width == 4);
@@ -188,36 +200,42 @@ static void evaluate_direct(const struct work *work, const union shuf__bijection
 }
 
 /* The value at the very end alone may stand past n, and is taken from the front. */
-static void work_on_direct_row(struct work *work, struct row *row, struct tile *tile)
+static void work_on_direct_row(struct work *work, struct row *row, struct shuf__tile *tile)
 {
     const struct shuf__job *job = work->job;
-    const uint64_t last = job->offset + (job->count - 1) * job->stride;
     for (;;) {
-        uint64_t first = atomic_fetch_add(&row->next, 1) * TILE;
+        uint64_t first = atomic_fetch_add(&row->next, 1) * SHUF__TILE;
         if (first >= job->count || is_cancelled(work))
             return;
-        size_t count = job->count - first < TILE ? job->count - first : TILE;
-        bool wraps = first + count == job->count && last >= job->n;
+        size_t count = job->count - first < SHUF__TILE ? job->count - first : SHUF__TILE;
+        bool wraps = first + count == job->count && work->last >= job->n;
         char *out = (char *)row->out + first * job->width;
         if (count > wraps)
             evaluate_direct(work, &row->f, job->offset + first * job->stride, count - wraps, tile,
                             out);
         if (wraps)
-            evaluate_direct(work, &row->f, last % job->n, 1, tile, out + (count - 1) * job->width);
+            evaluate_direct(work, &row->f, work->last % job->n, 1, tile,
+                            out + (count - 1) * job->width);
     }
 }
 
+/* Known tiles that lie before the first wanted one, or behind the last, are not taken. */
 static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
-    make_bijection(work, index, &row->f);
-    row->out = work->out + index * work->job->count * work->job->width;
-    row->base = 0;
-    atomic_init(&row->next, 0);
-    atomic_init(&row->turn, 0);
+    const struct shuf__job *job = work->job;
+    const struct shuf__counts *counts = job->counts;
+    const uint64_t first = work->last < job->n ? job->offset : 0;
+    shuf__bijection_make(job, index, &work->shape, &row->f);
+    row->out = work->out + index * job->count * job->width;
+    row->known = counts ? counts->known : 0;
+    row->base = row->known ? counts->before[row->known] : 0;
+    row->end = row->base > work->last ? shuf__counts_find(counts, work->last) + 1 : work->tiles;
+    atomic_init(&row->next, row->base > first ? shuf__counts_find(counts, first) : row->known);
+    atomic_init(&row->turn, row->known);
     atomic_init(&row->stop, false);
 }
 
-static void join_row(struct work *work, struct row *row, struct tile *tile)
+static void join_row(struct work *work, struct row *row, struct shuf__tile *tile)
 {
     if (work->direct)
         work_on_direct_row(work, row, tile);
@@ -237,7 +255,7 @@ static void each_row_by_one_thread(struct work *work, int threads)
     const int handful = rows_at_once(work, threads);
 #pragma omp parallel num_threads(threads)
     {
-        struct tile tile;
+        struct shuf__tile tile;
 #pragma omp for schedule(dynamic, handful)
         for (uint64_t index = 0; index < work->job->rows; index++) {
             struct row row;
@@ -249,59 +267,66 @@ static void each_row_by_one_thread(struct work *work, int threads)
     }
 }
 
-static void each_row_by_all_threads(struct work *work, int threads)
+/* A team costs more to wake than a small job to do, even a team of one. */
+static void by_this_thread(struct work *work, struct row *row)
 {
-    for (uint64_t index = 0; index < work->job->rows && !is_cancelled(work); index++) {
-        struct row row;
-        begin_row(work, &row, index);
+    struct shuf__tile tile;
+    join_row(work, row, &tile);
+}
+
+static void by_a_team(struct work *work, struct row *row, int threads)
+{
 #pragma omp parallel num_threads(threads)
-        {
-            struct tile tile;
-            join_row(work, &row, &tile);
-        }
+    {
+        struct shuf__tile tile;
+        join_row(work, row, &tile);
     }
 }
 
-/* A team costs more to wake than a small job to do, even a team of one. */
-static void all_by_this_thread(struct work *work)
+/* Where counts are known, few of a row's tiles may be left. */
+static void row_by_row(struct work *work, int threads)
 {
-    struct tile tile;
     for (uint64_t index = 0; index < work->job->rows && !is_cancelled(work); index++) {
         struct row row;
         begin_row(work, &row, index);
-        join_row(work, &row, &tile);
+        uint64_t tiles = row.end - atomic_load(&row.next);
+        if (threads == 1 || tiles == 1)
+            by_this_thread(work, &row);
+        else
+            by_a_team(work, &row, tiles < (uint64_t)threads ? (int)tiles : threads);
     }
 }
 
 static void plan_work(struct work *work)
 {
     const struct shuf__job *job = work->job;
-    work->bits = shuf_domain_bits(job->n);
-    work->narrow = work->bits <= 32;
-    work->direct = job->n == UINT64_C(1) << work->bits;
+    const uint64_t domain = UINT64_C(1) << shuf_domain_bits(job->n);
+    work->last = job->offset + (job->count - 1) * job->stride;
+    work->narrow = shuf__tile_is_narrow(job);
+    work->direct = job->n == domain;
     if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
         work->shape = shuf_primefold_shape_of(job->n);
         work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
         work->direct = true;
     }
-    uint64_t values = work->direct ? job->count : UINT64_C(1) << work->bits;
-    work->tiles = (values + TILE - 1) / TILE;
+    uint64_t values = work->direct ? job->count : domain;
+    work->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
 }
 
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out)
 {
     assert(job->offset < job->n && job->stride <= UINT64_C(1) << 62);
+    assert(!job->counts || (job->rows == 1 && shuf__counts_bytes(job->algorithm, job->n) > 0));
     if (job->count == 0)
         return true;
     struct work work = {.lanes = lanes, .job = job, .out = out};
     plan_work(&work);
     atomic_init(&work.cancelled, false);
-    if (threads == 1)
-        all_by_this_thread(&work);
-    else if (job->rows > 1 && (work.tiles == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
+    if (threads > 1 && job->rows > 1 &&
+        (work.tiles == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
         each_row_by_one_thread(&work, threads);
     else
-        each_row_by_all_threads(&work, work.tiles < (uint64_t)threads ? (int)work.tiles : threads);
+        row_by_row(&work, threads);
     return !atomic_load(&work.cancelled);
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random access to the algorithms that leave values out. Where a value stands
+ * depends on how many before it were kept, so the domain is cut into tiles, and what
+ * a job learns of where their values begin serves the next: that one starts at the
+ * tile that it wants.
+ */
+#ifndef SHUF__COUNTS_H
+#define SHUF__COUNTS_H
+
+#include "backend.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SHUF__COUNTS_TILE = 16384 }; /* inputs of the domain */
+
+/* Above that a table would have more than 32 MiB, and filling it take minutes. */
+#define SHUF__COUNTS_N_MAX (UINT64_C(1) << 36)
+
+/* Of one permutation: its values number before[t], before[t] + 1, ... come from tile t, for
+ * t < known; before[known] is known too. Zeros know nothing. */
+struct shuf__counts {
+    uint64_t known;
+    uint64_t before[];
+};
+
+/* Bytes of the whole table. 0: values know their places without one, or there is but one tile. */
+uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n);
+
+/* Whether the job has much to pass over, before what it wants or in between. */
+bool shuf__counts_help(const struct shuf__job *job);
+
+/* The tile that has the value at that position, which is below before[known]. */
+uint64_t shuf__counts_find(const struct shuf__counts *counts, uint64_t position);
+
+/* How many have been written. */
+uint64_t shuf__counts_written(const struct shuf__counts *counts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

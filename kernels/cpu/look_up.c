@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See look_up.h.
+ */
+#include "look_up.h"
+
+#include "permute.h"
+#include "tile.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* One place, by where its tile is found. */
+struct wanted {
+    uint64_t key; /* its position; of a value the x of the domain that it is made from */
+    uint64_t *place;
+};
+
+struct lookup {
+    const struct shuf__lanes *lanes;
+    const struct shuf__job *job;
+    union shuf__bijection f;
+    bool inverse;
+    struct wanted *wanted; /* by key */
+    size_t count;
+    atomic_bool cancelled;
+};
+
+static uint64_t forward(const struct lookup *l, uint64_t x)
+{
+    return l->job->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&l->f.lcg, x)
+                                                   : shuf_philox24_forward(&l->f.philox24, x);
+}
+
+static uint64_t backward(const struct lookup *l, uint64_t y)
+{
+    return l->job->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_inverse(&l->f.lcg, y)
+                                                   : shuf_philox24_inverse(&l->f.philox24, y);
+}
+
+static bool is_cancelled(struct lookup *l)
+{
+    if (l->job->cancelled && l->job->cancelled(l->job->cancel_context))
+        atomic_store(&l->cancelled, true);
+    return atomic_load(&l->cancelled);
+}
+
+/* Of a domain of one tile nothing is counted. */
+static uint64_t tile_of(const struct lookup *l, uint64_t key)
+{
+    if (!l->job->counts)
+        return 0;
+    return l->inverse ? key / SHUF__TILE : shuf__counts_find(l->job->counts, key);
+}
+
+static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, uint64_t index)
+{
+    return shuf__tile_is_narrow(l->job) ? tile->narrow[index] : tile->wide[index];
+}
+
+/* All that the tile of the first one has; values stand in the order of their x, so one walk finds
+ * them. */
+static void find_in_tile(const struct lookup *l, size_t first, size_t end)
+{
+    struct shuf__tile tile;
+    const uint64_t index = tile_of(l, l->wanted[first].key);
+    const uint64_t base = index ? l->job->counts->before[index] : 0;
+    shuf__tile_fill(l->lanes, l->job, &l->f, index, &tile);
+    for (size_t i = first, at = 0; i < end; i++) {
+        uint64_t *place = l->wanted[i].place;
+        if (!l->inverse) {
+            *place = value_at(l, &tile, l->wanted[i].key - base);
+            continue;
+        }
+        while (value_at(l, &tile, at) != *place)
+            at++;
+        *place = base + at;
+    }
+}
+
+/* The first of those that its tile has stands for all of them. */
+static void find_from(struct lookup *l, size_t first)
+{
+    size_t end = first + 1;
+    const uint64_t tile = tile_of(l, l->wanted[first].key);
+    if ((first > 0 && tile_of(l, l->wanted[first - 1].key) == tile) || is_cancelled(l))
+        return;
+    while (end < l->count && tile_of(l, l->wanted[end].key) == tile)
+        end++;
+    find_in_tile(l, first, end);
+}
+
+static void find_all(struct lookup *l, int threads)
+{
+    if (l->count < (size_t)threads)
+        threads = (int)l->count;
+    if (threads == 1) {
+        for (size_t i = 0; i < l->count; i++)
+            find_from(l, i);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < l->count; i++)
+        find_from(l, i);
+}
+
+/* n = 2^B: a value's x is its position. */
+static void find_directly(struct lookup *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        uint64_t *place = l->wanted[i].place;
+        *place = l->inverse ? backward(l, *place) : forward(l, *place);
+    }
+}
+
+/* What lies before the last of them; of values, which are anywhere, all. */
+static bool count_tiles(const struct lookup *l, int threads)
+{
+    uint64_t unused;
+    struct shuf__job slice = *l->job;
+    const struct shuf__counts *counts = slice.counts;
+    const uint64_t last = l->wanted[l->count - 1].key;
+    if (!counts || (l->inverse ? last / SHUF__TILE <= counts->known
+                               : counts->known > 0 && last < counts->before[counts->known]))
+        return true;
+    slice.offset = l->inverse ? slice.n - 1 : last;
+    slice.count = slice.stride = 1;
+    slice.width = sizeof unused;
+    return shuf__cpu_permute(l->lanes, threads, &slice, &unused);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static void sort_by_key(struct lookup *l, uint64_t *place)
+{
+    for (size_t i = 0; i < l->count; i++)
+        l->wanted[i] = (struct wanted){l->inverse ? backward(l, place[i]) : place[i], &place[i]};
+    qsort(l->wanted, l->count, sizeof *l->wanted, compare);
+}
+
+shuf_status shuf__cpu_look_up(const struct shuf__lanes *lanes, int threads,
+                              const struct shuf__job *job, bool inverse, uint64_t *place,
+                              size_t count, struct shuf__error *error)
+{
+    struct lookup l = {.lanes = lanes, .job = job, .inverse = inverse, .count = count};
+    assert(job->algorithm != SHUF_ALGORITHM_PRIMEFOLD && job->rows == 1);
+    assert(job->counts || shuf__counts_bytes(job->algorithm, job->n) == 0);
+    if (count == 0)
+        return SHUF_OK;
+    if (!(l.wanted = calloc(count, sizeof *l.wanted)))
+        return shuf__fail(error, SHUF_NO_MEMORY, "index: no memory for %zu places", count);
+    atomic_init(&l.cancelled, false);
+    shuf__bijection_make(job, 0, NULL, &l.f);
+    sort_by_key(&l, place);
+    if (job->n == UINT64_C(1) << shuf_domain_bits(job->n))
+        find_directly(&l);
+    else if (count_tiles(&l, threads))
+        find_all(&l, threads);
+    else
+        atomic_store(&l.cancelled, true);
+    free(l.wanted);
+    return atomic_load(&l.cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
+                                     : SHUF_OK;
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Slices and single places of the algorithms that leave values out, with a table of
+ * counts that is empty, partly filled or whole: always what the whole permutation has
+ * there, and never more work than the table leaves to do.
+ */
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+#include "support/random.h"
+
+#include "counts.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(k) (UINT64_C(1) << (k))
+#define TILE ((uint64_t)SHUF__COUNTS_TILE)
+
+/* A permutation with a table that knows nothing yet, and all its values. */
+struct subject {
+    struct shuf__job job;
+    struct shuf__counts *counts;
+    uint64_t *values;
+};
+
+static struct subject subject_of(enum shuf_algorithm algorithm, uint64_t n)
+{
+    struct subject s = {.job = jobs_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
+    s.values = jobs_run(&s.job, NULL);
+    s.counts = calloc(1, shuf__counts_bytes(algorithm, n));
+    assert_non_null(s.counts);
+    s.job.counts = s.counts;
+    return s;
+}
+
+static void subject_free(struct subject *s)
+{
+    free(s->values);
+    free(s->counts);
+}
+
+static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
+{
+    return (n - 1 - offset) / stride + 1;
+}
+
+static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
+{
+    s->job.offset = offset;
+    s->job.count = count;
+    s->job.stride = stride;
+    const uint64_t known = s->counts->known;
+    uint64_t *values = jobs_run(&s->job, NULL);
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(values[i], s->values[(offset + i * stride) % s->job.n]);
+    assert_true(s->counts->known >= known);
+    free(values);
+}
+
+/* Every entry, against a plain count. */
+static void check_table(const struct subject *s)
+{
+    const shuf_philox24 philox24 = shuf_philox24_make(s->job.n, s->job.seed, s->job.epoch);
+    const shuf_lcg lcg = shuf_lcg_make(s->job.n, s->job.seed, s->job.epoch);
+    uint64_t kept = 0;
+    for (uint64_t tile = 0; tile < s->counts->known; tile++) {
+        assert_int_equal(s->counts->before[tile], kept);
+        for (uint64_t x = tile * TILE; x < (tile + 1) * TILE; x++)
+            kept += (s->job.algorithm == SHUF_ALGORITHM_LCG
+                         ? shuf_lcg_forward(&lcg, x)
+                         : shuf_philox24_forward(&philox24, x)) < s->job.n;
+    }
+    assert_int_equal(s->counts->before[s->counts->known], kept);
+}
+
+/* A backend that makes use of a table also fills it. */
+static void check_known(const struct subject *s, bool all)
+{
+    const uint64_t tiles = BIT(shuf_domain_bits(s->job.n)) / TILE;
+    assert_true(s->counts->known <= tiles);
+    if (backend->counts)
+        assert_true(all ? s->counts->known == tiles : s->counts->known > 0);
+}
+
+/* ---- slices ---- */
+
+static const uint64_t sizes[] = {16385,  20000,       32767,       32769,       65535,      65537,
+                                 100003, BIT(17) - 1, BIT(17) + 1, BIT(18) - 1, BIT(18) + 1};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+/* `visit` with each algorithm that needs a table, each size, and both widths in turn. */
+static void each_subject(void (*visit)(struct subject *s))
+{
+    for (int i = 0; i < SIZES; i++)
+        for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
+            if (shuf__counts_bytes((enum shuf_algorithm)a, sizes[i]) == 0)
+                continue;
+            struct subject s = subject_of((enum shuf_algorithm)a, sizes[i]);
+            s.job.width = i % 2 ? 4 : 8;
+            visit(&s);
+            check_table(&s);
+            subject_free(&s);
+        }
+}
+
+static void visit_in_any_order(struct subject *s)
+{
+    const uint64_t n = s->job.n;
+    check_slice(s, n / 2, n / 4, 1); /* half known */
+    check_known(s, false);
+    for (int i = 0; i < 12; i++) {
+        const uint64_t offset = random_below(n), stride = random_size(n);
+        check_slice(s, offset, random_size(most(n, offset, stride)), stride);
+    }
+    check_slice(s, n - 1, 1, 1);
+    check_known(s, true);
+    for (int i = 0; i < 12; i++) {
+        const uint64_t offset = random_below(n), stride = random_size(n);
+        check_slice(s, offset, random_size(most(n, offset, stride)), stride);
+    }
+    check_slice(s, 0, n, 1);
+}
+
+static void slices_in_any_order(void **state)
+{
+    (void)state;
+    random_start("slices_in_any_order");
+    each_subject(visit_in_any_order);
+}
+
+static void visit_borders(struct subject *s)
+{
+    const uint64_t n = s->job.n, tiles = BIT(shuf_domain_bits(n)) / TILE;
+    check_slice(s, n - 1, 1, 1);
+    for (uint64_t tile = 1; tile < tiles && backend->counts; tile++) {
+        const uint64_t border = s->counts->before[tile];
+        check_slice(s, border - 1, 1, 1);
+        check_slice(s, border, 1, 1);
+        check_slice(s, border - 1, 2, 1);
+        check_slice(s, border / 2, most(border + 1, border / 2, border - border / 2), 1);
+        check_slice(s, 0, border, 1);
+        check_slice(s, border, n - border, 1);
+        s->counts->known = tile; /* from the border on unknown again */
+        check_slice(s, border - 1, n - border + 1, 1);
+        s->counts->known = tile;
+        check_slice(s, border, n - border, 1);
+        check_known(s, true);
+    }
+}
+
+static void slices_at_borders(void **state)
+{
+    (void)state;
+    each_subject(visit_borders);
+}
+
+/* The last value of a padded shard stands at the front, before all others. */
+static void visit_shards(struct subject *s)
+{
+    static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
+    for (int turn = 0; turn < 2; turn++) /* what the first learns, the second knows */
+        for (size_t w = 0; w < sizeof worlds / sizeof worlds[0]; w++)
+            for (uint64_t rank = worlds[w] - 2; rank < worlds[w]; rank++)
+                if (worlds[w] < s->job.n)
+                    check_slice(s, rank, (s->job.n + worlds[w] - 1) / worlds[w], worlds[w]);
+}
+
+static void shards_wrap(void **state)
+{
+    (void)state;
+    each_subject(visit_shards);
+}
+
+/* Where values are wide the whole is out of reach: the same slices without a table. */
+static void beyond_32_bits(void **state)
+{
+    (void)state;
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+        const uint64_t n = BIT(33) + 12345;
+        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 9);
+        struct shuf__counts *counts = calloc(1, shuf__counts_bytes(job.algorithm, n));
+        for (job.offset = 1000000; job.offset > 300000; job.offset -= 99999) {
+            job.count = 20000;
+            job.counts = NULL;
+            uint64_t *plain = jobs_run(&job, NULL);
+            job.counts = counts;
+            uint64_t *values = jobs_run(&job, NULL);
+            assert_memory_equal(values, plain, job.count * sizeof *values);
+            free(values);
+            free(plain);
+        }
+        assert_true(!backend->counts || counts->known > 100);
+        free(counts);
+    }
+}
+
+/* ---- what it costs ---- */
+
+static atomic_uint asked;
+
+/* Once for each tile that is taken; a multiple of `context` ends the job. */
+static bool count_and_cancel(void *context)
+{
+    const unsigned *after = context;
+    return atomic_fetch_add(&asked, 1) + 1 >= *after;
+}
+
+static unsigned cost_of(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
+{
+    static unsigned never = UINT32_MAX;
+    atomic_store(&asked, 0);
+    s->job.cancelled = count_and_cancel;
+    s->job.cancel_context = &never;
+    check_slice(s, offset, count, stride);
+    s->job.cancelled = NULL;
+    return atomic_load(&asked);
+}
+
+/* One question for the row, and one for each tile; a few threads may ask once more. */
+static void only_what_is_wanted(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
+    if (backend->counts) {
+        assert_true(cost_of(&s, s.job.n - 1000, 1000, 1) > 100);
+        assert_true(cost_of(&s, s.job.n - 1500, 1000, 1) <= 4);
+        assert_true(cost_of(&s, s.job.n / 2, 1000, 1) <= 4);
+        assert_true(cost_of(&s, s.job.n / 3, 5 * TILE / 2, 1) <= 9);
+        assert_true(cost_of(&s, 0, 10, 1) <= 3);
+        assert_true(cost_of(&s, 0, s.job.n, 1) >= 128);
+    }
+    subject_free(&s);
+}
+
+/* What it had counted by then is right, and the next goes on from there. */
+static void cancelled_in_the_middle(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__block block;
+    jobs_alloc(8, &block);
+    for (unsigned after = 1; after < 150 && backend->counts; after += 1 + after / 3) {
+        uint64_t ns;
+        struct shuf__error error;
+        atomic_store(&asked, 0);
+        s.job.cancelled = count_and_cancel;
+        s.job.cancel_context = &after;
+        s.job.offset = s.job.n - 1;
+        s.job.count = 1;
+        shuf_status status = shuf__backend_permute(backend, &s.job, &block, &ns, &error);
+        assert_true(status == SHUF_CANCELLED || status == SHUF_OK);
+        check_table(&s);
+        s.job.cancelled = NULL;
+        check_slice(&s, s.counts->before[s.counts->known / 2], 5, 1);
+    }
+    check_slice(&s, s.job.n - 1, 1, 1);
+    check_known(&s, true);
+    backend->ops->free(backend, &block);
+    subject_free(&s);
+}
+
+/* For what is no slice far behind, a table is not worth having. */
+static void whom_it_helps(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
+    assert_false(shuf__counts_help(&job));
+    job.count = 1000;
+    assert_false(shuf__counts_help(&job));
+    job.offset = 900000000;
+    assert_true(shuf__counts_help(&job));
+    job.rows = 2;
+    assert_false(shuf__counts_help(&job));
+    job.rows = 1;
+    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    assert_false(shuf__counts_help(&job));
+    job.algorithm = SHUF_ALGORITHM_LCG;
+    assert_true(shuf__counts_help(&job));
+    job.n = BIT(30); /* nothing is left out */
+    assert_false(shuf__counts_help(&job));
+    job.n = SHUF__COUNTS_N_MAX - 1;
+    assert_true(shuf__counts_help(&job));
+    job.n = SHUF__COUNTS_N_MAX + 1;
+    assert_false(shuf__counts_help(&job));
+    job.n = 1000000000;
+    job.offset = 3;
+    job.stride = 8; /* wants something of every tile */
+    job.count = job.n / 8;
+    assert_false(shuf__counts_help(&job));
+    job.stride = 1000000;
+    job.count = 1000;
+    assert_true(shuf__counts_help(&job));
+}
+
+/* ---- single places ---- */
+
+static void look_up(struct subject *s, bool inverse, uint64_t *place, size_t count)
+{
+    struct shuf__error error = {0};
+    if (shuf__backend_look_up(backend, &s->job, inverse, place, count, &error))
+        fail_msg("%s", error.text);
+}
+
+static void visit_places(struct subject *s)
+{
+    enum { SOME = 300 };
+    const uint64_t n = s->job.n;
+    uint64_t *place = calloc(n, sizeof *place);
+    for (uint64_t i = 0; i < SOME; i++)
+        place[i] = i % 3 == 2 ? place[i / 2] : random_below(n); /* some come twice */
+    look_up(s, false, place, SOME);
+    for (uint64_t i = 0; i < SOME; i++)
+        place[SOME + i] = place[i];
+    look_up(s, true, place + SOME, SOME);
+    for (uint64_t i = 0; i < SOME; i++)
+        assert_int_equal(place[i], s->values[place[SOME + i]]);
+    for (uint64_t i = 0; i < n; i++)
+        place[i] = n - 1 - i;
+    look_up(s, false, place, n);
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(place[i], s->values[n - 1 - i]);
+    look_up(s, true, place, n);
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(place[i], n - 1 - i);
+    free(place);
+}
+
+static void places(void **state)
+{
+    (void)state;
+    random_start("places");
+    each_subject(visit_places);
+}
+
+/* A single one counts no more than it needs. */
+static void places_near_the_front(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    uint64_t place[2] = {100000, 5};
+    look_up(&s, false, place, 2);
+    assert_int_equal(place[0], s.values[100000]);
+    assert_int_equal(place[1], s.values[5]);
+    assert_in_range(s.counts->known, 1, 30);
+    place[0] = s.values[7]; /* in the first tile, of which all is known */
+    look_up(&s, true, place, 1);
+    assert_int_equal(place[0], 7);
+    assert_in_range(s.counts->known, 1, 30);
+    place[0] = s.values[s.job.n - 1];
+    look_up(&s, true, place, 1);
+    assert_int_equal(place[0], s.job.n - 1);
+    assert_int_equal(s.counts->known, 128);
+    look_up(&s, true, place, 0);
+    subject_free(&s);
+}
+
+/* At one tile or less, and where nothing is left out, there is no table. */
+static void places_without_a_table(void **state)
+{
+    (void)state;
+    static const uint64_t small[] = {1,    2,    3,    15,    16,    17,    1000,
+                                     8191, 8192, 8193, 16383, 16384, 32768, BIT(17)};
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+            struct subject s = {.job = jobs_whole((enum shuf_algorithm)a, small[i], 7, i)};
+            assert_int_equal(shuf__counts_bytes(s.job.algorithm, small[i]), 0);
+            s.values = jobs_run(&s.job, NULL);
+            uint64_t *place = malloc(small[i] * sizeof *place);
+            memcpy(place, s.values, small[i] * sizeof *place);
+            look_up(&s, true, place, small[i]);
+            for (uint64_t k = 0; k < small[i]; k++)
+                assert_int_equal(place[k], k);
+            look_up(&s, false, place, small[i]);
+            assert_memory_equal(place, s.values, small[i] * sizeof *place);
+            free(place);
+            subject_free(&s);
+        }
+}
+
+/* n = 2^62 is as quick as any other power of two. */
+static void places_of_large_powers(void **state)
+{
+    (void)state;
+    for (unsigned k = 31; k <= 62; k++) {
+        struct subject s = {.job = jobs_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
+        const shuf_philox24 f = shuf_philox24_make(BIT(k), k, 3);
+        uint64_t place[2] = {BIT(k) - 1, 12345};
+        look_up(&s, false, place, 2);
+        assert_int_equal(place[0], shuf_philox24_forward(&f, BIT(k) - 1));
+        assert_int_equal(place[1], shuf_philox24_forward(&f, 12345));
+        look_up(&s, true, place, 2);
+        assert_int_equal(place[0], BIT(k) - 1);
+        assert_int_equal(place[1], 12345);
+    }
+}
+
+static void places_cancelled(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    uint64_t place[8000];
+    struct shuf__error error;
+    s.job.cancelled = count_and_cancel;
+    for (unsigned after = 1; after < 250; after = 2 * after + 1) {
+        for (size_t i = 0; i < 8000; i++)
+            place[i] = i * 131;
+        atomic_store(&asked, 0);
+        s.job.cancel_context = &after;
+        assert_int_equal(shuf__backend_look_up(backend, &s.job, false, place, 8000, &error),
+                         SHUF_CANCELLED);
+        assert_string_equal(error.text, "index: cancelled");
+        check_table(&s);
+    }
+    subject_free(&s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_in_any_order),
+        cmocka_unit_test(slices_at_borders),
+        cmocka_unit_test(shards_wrap),
+        cmocka_unit_test(beyond_32_bits),
+        cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(cancelled_in_the_middle),
+        cmocka_unit_test(whom_it_helps),
+        cmocka_unit_test(places),
+        cmocka_unit_test(places_near_the_front),
+        cmocka_unit_test(places_without_a_table),
+        cmocka_unit_test(places_of_large_powers),
+        cmocka_unit_test(places_cancelled),
+    };
+    int failed = 0;
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    while (jobs_next_kind())
+        failed += cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}
