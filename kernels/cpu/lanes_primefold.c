@@ -1,33 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of `primefold`, compiled as lanes.c is, once for each instruction set.
- * The first map over equally spaced positions is an addition; the others are four
- * multiplications of words each.
+ * The loops of `primefold`, compiled as lanes.c is, once for each instruction set: in the
+ * shortest words that hold 2 p, or, with AVX2 and AVX-512, in doubles between 2^31 and 2^50.
  */
 #include "lanes.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+#ifdef __AVX2__
+#include "primefold_vector.h"
+#endif
 
 enum { BLOCK = 64 };
 
 #define BITS 16
 #define WORD uint16_t
-#define SIGNED int16_t
 #define WIDER uint32_t
 #define OUT uint32_t
 #include "primefold_form.h"
 
 #define BITS 32
 #define WORD uint32_t
-#define SIGNED int32_t
 #define WIDER uint64_t
 #define OUT uint32_t
 #include "primefold_form.h"
 
+#ifdef __AVX2__
+#define BITS 50
+#define WORD uint64_t
+#define WIDER unsigned __int128
+#define OUT uint64_t
+#include "primefold_form.h"
+#endif
+
 #define BITS 64
 #define WORD uint64_t
-#define SIGNED int64_t
 #define WIDER unsigned __int128
 #define OUT uint64_t
 #include "primefold_form.h"
@@ -54,23 +63,25 @@ void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, ui
                                               uint32_t stride, uint32_t *restrict out, size_t count)
 {
     const struct shuf__primefold *row = &f->primefold;
-    if (row->word_bits == 16) {
-        const struct keys_16 k = make_keys_16(row);
-        fill_16(&k, 5, (uint16_t)position, (uint16_t)stride, out, count);
-    } else if (row->word_bits == 32) {
-        const struct keys_32 k = make_keys_32(row);
-        if (k.maps == 4)
-            fill_32(&k, 4, position, stride, out, count);
-        else
-            fill_32(&k, 5, position, stride, out, count);
-    } else {
+    if (row->word_bits == 16)
+        fill_16(row, 5, (uint16_t)position, (uint16_t)stride, out, count);
+    else if (row->word_bits == 32 && row->plain.shape.maps == 4)
+        fill_32(row, 4, position, stride, out, count);
+    else if (row->word_bits == 32)
+        fill_32(row, 5, position, stride, out, count);
+    else
         exchanged(&row->plain, position, stride, out, count);
-    }
 }
 
 void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
                                             uint64_t stride, uint64_t *restrict out, size_t count)
 {
-    const struct keys_64 k = make_keys_64(&f->primefold);
-    fill_64(&k, 4, position, stride, out, count);
+    const struct shuf__primefold *row = &f->primefold;
+#ifdef __AVX2__
+    if (row->plain.shape.p >> 50 == 0) {
+        fill_50(row, 4, position, stride, out, count);
+        return;
+    }
+#endif
+    fill_64(row, 4, position, stride, out, count);
 }

@@ -1,68 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of `primefold` in words of one size, plain C that the compiler
- * vectorises where the machine multiplies such words. No guard: lanes_primefold.c
- * includes it once for each size, with these set (and unset again here):
+ * The loops of `primefold` with numbers of one size. No guard: lanes_primefold.c includes it
+ * once for each size, with these set (and unset again here):
  *
- *   BITS, WORD, SIGNED, WIDER   16, uint16_t, int16_t, uint32_t
- *   OUT                         what a value is stored as
+ *   BITS, WORD, WIDER   16, uint16_t, uint32_t
+ *   OUT                 what a value is stored as
+ *
+ * FORM(vector) holds FORM(LANES) numbers below p. FORM(affine) is a map, FORM(folded) a fold,
+ * FORM(sum) an addition mod p, and FORM(keys) what they need to know of a row.
  */
 #define FORM__(name, bits) name##_##bits
 #define FORM_(name, bits) FORM__(name, bits)
 #define FORM(name) FORM_(name, BITS)
 
-/* A row's keys; p < 2^(BITS - 1). */
-struct FORM(keys) {
-    WORD n, p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    unsigned fold_bits, maps;
-    WORD multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
-    WORD addend[SHUF_PRIMEFOLD_MAPS], fold[SHUF_PRIMEFOLD_MAPS];
-};
-
-static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *row)
-{
-    const shuf_primefold_shape *s = &row->plain.shape;
-    struct FORM(keys) k = {.n = (WORD)s->n, .p = (WORD)s->p, .fold_bits = s->fold_bits};
-    k.whole = (WORD)(s->blocks << s->fold_bits);
-    k.maps = s->maps;
-    for (unsigned r = 0; r < SHUF_PRIMEFOLD_MAPS && r < s->maps; r++) {
-        k.multiplier[r] = (WORD)row->plain.map[r].multiplier;
-        k.quotient[r] = (WORD)row->quotient[r];
-        k.addend[r] = (WORD)row->plain.map[r].addend;
-        k.fold[r] = (WORD)row->plain.map[r].fold;
-    }
-    return k;
-}
-
-/* x < 2 p, reduced: below p the difference wraps around and is the larger one. */
-static inline WORD FORM(reduced)(WORD x, WORD p)
-{
-    WORD less = (WORD)(x - p);
-    return x < less ? x : less;
-}
-
-static inline WORD FORM(multiplied)(const struct FORM(keys) * k, unsigned r, WORD x)
-{
-    WORD times = (WORD)((WIDER)x * k->quotient[r] >> BITS);
-    WORD rest = (WORD)((WORD)((WIDER)x * k->multiplier[r]) - (WORD)((WIDER)times * k->p));
-    return FORM(reduced)(rest, k->p);
-}
-
-static inline WORD FORM(affine)(const struct FORM(keys) * k, unsigned r, WORD x)
-{
-    return FORM(reduced)((WORD)(FORM(multiplied)(k, r, x) + k->addend[r]), k->p);
-}
-
-/* Compared as signed numbers, since that is what AVX2 can. */
-static inline WORD FORM(folded)(const struct FORM(keys) * k, unsigned r, WORD x)
-{
-    WORD turn = (WORD)(x >> k->fold_bits ^ k->fold[r]);
-    return (WORD)(x ^ ((SIGNED)x < (SIGNED)k->whole ? turn : 0));
-}
+#if BITS == 50
+#include "primefold_double.h"
+#else
+#if BITS == 64 || !defined(__AVX2__)
+#include "primefold_scalar.h"
+#endif
+#include "primefold_shoup.h"
+#endif
 
 /* The rest of a round after its first map. */
-static inline __attribute__((always_inline)) WORD FORM(rounds)(const struct FORM(keys) * k,
-                                                               unsigned maps, WORD x)
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(rounds)(const struct FORM(keys) * k, unsigned maps, FORM(vector) x)
 {
 #pragma GCC unroll 5
     for (unsigned r = 1; r < maps; r++)
@@ -70,65 +32,113 @@ static inline __attribute__((always_inline)) WORD FORM(rounds)(const struct FORM
     return x;
 }
 
-/* The p - n values that do not belong to the permutation are walked on, in a block that has any. */
-static __attribute__((noinline)) void FORM(walk)(const struct FORM(keys) * k, OUT *values,
-                                                 size_t count)
+/* ---- Walking: the p - n values that do not belong to the permutation, many side by side ---- */
+
+struct FORM(walkers) {
+    unsigned count;
+    OUT *at[2 * BLOCK]; /* where each belongs */
+    WORD x[2 * BLOCK];
+};
+
+static __attribute__((noinline)) void FORM(join)(struct FORM(walkers) * w, uint64_t which,
+                                                 const OUT *values, OUT *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        WORD x = (WORD)values[i];
-        while (x >= k->n)
-            x = FORM(rounds)(k, k->maps, FORM(affine)(k, 0, x));
-        values[i] = x;
+    for (; which != 0; which &= which - 1) {
+        const int i = __builtin_ctzll(which);
+        w->at[w->count] = out + i;
+        w->x[w->count++] = (WORD)values[i];
     }
 }
 
-/* out[i], i < BLOCK, from the first map's y + ahead[i]; the largest of them. */
-static inline __attribute__((always_inline)) WORD FORM(block)(const struct FORM(keys) * k,
-                                                              unsigned maps, WORD y,
-                                                              const WORD *restrict ahead,
+/* One round of all of them; those that have arrived leave. */
+static void FORM(step)(const struct FORM(keys) * k, unsigned maps, OUT n, struct FORM(walkers) * w)
+{
+    OUT next[2 * BLOCK];
+    unsigned left = 0;
+    for (unsigned i = 0; i < w->count; i += FORM(LANES))
+        FORM(store)(next + i, FORM(rounds)(k, maps, FORM(affine)(k, 0, FORM(load)(w->x + i))));
+    for (unsigned i = 0; i < w->count; i++) {
+        *w->at[i] = next[i];
+        w->at[left] = w->at[i];
+        w->x[left] = (WORD)next[i];
+        left += next[i] >= n;
+    }
+    w->count = left;
+}
+
+static __attribute__((noinline)) void FORM(walk)(const struct shuf__primefold *row,
+                                                 struct FORM(walkers) * w)
+{
+    const struct FORM(keys) k = FORM(make_keys)(row);
+    while (w->count)
+        FORM(step)(&k, row->plain.shape.maps, (OUT)row->plain.shape.n, w);
+}
+
+/* ---- All values ---- */
+
+/* The first map over equally spaced positions is an addition: of `leap` from vector to vector. */
+struct FORM(line) {
+    FORM(vector) y, leap;
+};
+
+static inline struct FORM(line)
+    FORM(first)(const struct shuf__primefold *row, WORD position, WORD stride)
+{
+    const shuf_primefold_map *map = &row->plain.map[0];
+    const WORD p = (WORD)row->plain.shape.p, m = (WORD)map->multiplier;
+    WORD y[FORM(LANES)], step = (WORD)((WIDER)m * stride % p);
+    y[0] = (WORD)(((WIDER)m * position + (WORD)map->addend) % p);
+    for (int have = 1; have < FORM(LANES); have *= 2) {
+        for (int i = 0; i < have; i++) {
+            WORD sum = (WORD)(y[i] + step);
+            y[have + i] = sum < p ? sum : (WORD)(sum - p);
+        }
+        step = (WORD)(step < p - step ? 2 * step : step - (p - step));
+    }
+    return (struct FORM(line)){FORM(load)(y), FORM(all)(step)};
+}
+
+/* The next BLOCK values; whether any is n or more. */
+static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(keys) * k,
+                                                              unsigned maps, FORM(vector) n,
+                                                              struct FORM(line) * line,
                                                               OUT *restrict out)
 {
-    WORD most = 0;
-    for (int i = 0; i < BLOCK; i++) {
-        WORD x = FORM(rounds)(k, maps, FORM(reduced)((WORD)(y + ahead[i]), k->p));
-        most = x > most ? x : most;
-        out[i] = x;
+    FORM(vector) most = FORM(all)(0);
+    for (int i = 0; i < BLOCK; i += FORM(LANES)) {
+        FORM(vector) x = FORM(rounds)(k, maps, line->y);
+        line->y = FORM(sum)(k, line->y, line->leap);
+        most = FORM(larger)(most, x);
+        FORM(store)(out + i, x);
     }
-    return most;
+    return FORM(any_from)(most, n);
 }
 
-/* ahead[i]: what the first map adds over i strides. Returns that of BLOCK strides. */
-static inline WORD FORM(look_ahead)(const struct FORM(keys) * k, WORD stride, WORD ahead[BLOCK])
-{
-    WORD step = FORM(multiplied)(k, 0, stride);
-    ahead[0] = 0;
-    for (int have = 1; have < BLOCK; have *= 2) {
-        for (int i = 0; i < have; i++)
-            ahead[have + i] = FORM(reduced)((WORD)(ahead[i] + step), k->p);
-        step = FORM(reduced)((WORD)(step + step), k->p);
-    }
-    return step;
-}
-
-/* `maps`: k->maps, as a constant. */
-static inline __attribute__((always_inline)) void FORM(fill)(const struct FORM(keys) * k,
+/* `maps`: the row's, as a constant. */
+static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__primefold *row,
                                                              unsigned maps, WORD position,
                                                              WORD stride, OUT *restrict out,
                                                              size_t count)
 {
-    WORD ahead[BLOCK], y = FORM(affine)(k, 0, position);
-    const WORD leap = FORM(look_ahead)(k, stride, ahead);
+    const OUT n = (OUT)row->plain.shape.n;
+    const FORM(vector) n_in_all = FORM(all)((WORD)n);
+    const struct FORM(keys) k = FORM(make_keys)(row);
+    struct FORM(line) line = FORM(first)(row, position, stride);
+    struct FORM(walkers) w = {.count = 0};
     for (; count >= BLOCK; count -= BLOCK, out += BLOCK) {
-        if (FORM(block)(k, maps, y, ahead, out) >= k->n)
-            FORM(walk)(k, out, BLOCK);
-        y = FORM(reduced)((WORD)(y + leap), k->p);
+        if (FORM(block)(&k, maps, n_in_all, &line, out))
+            FORM(join)(&w, FORM(which_from)(out, n), out, out);
+        if (w.count > BLOCK)
+            FORM(walk)(row, &w);
     }
     if (count) { /* beyond it may stand what would be walked on for ever */
         OUT last[BLOCK];
-        FORM(block)(k, maps, y, ahead, last);
+        FORM(block)(&k, maps, n_in_all, &line, last);
         memcpy(out, last, count * sizeof *out);
-        FORM(walk)(k, out, count);
+        FORM(join)(&w, FORM(which_from)(last, n) & ((UINT64_C(1) << count) - 1), last, out);
     }
+    if (w.count)
+        FORM(walk)(row, &w);
 }
 
 #undef FORM
@@ -136,6 +146,5 @@ static inline __attribute__((always_inline)) void FORM(fill)(const struct FORM(k
 #undef FORM__
 #undef BITS
 #undef WORD
-#undef SIGNED
 #undef WIDER
 #undef OUT

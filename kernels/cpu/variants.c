@@ -19,7 +19,8 @@ extern const struct shuf__lanes shuf__lanes_avx2, shuf__lanes_avx512;
 
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("fma");
 }
 
 static bool has_avx512(void)

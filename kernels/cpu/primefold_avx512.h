@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of primefold_vector.h that AVX-512 does its own way: with masks.
+ */
+enum { XOR_OF_3 = 0x96 }; /* a truth table for ternarylogic */
+
+/* y is the same in all lanes. */
+static inline vector_32 high_product_32(vector_32 x, vector_32 y)
+{
+    vector_32 odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), y);
+    return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epu32(x, y), _MM_PERM_DDBB);
+}
+
+/* x ^ a ^ b, where x < limit. */
+static inline vector_16 xor_below_16(vector_16 x, vector_16 a, vector_16 b, vector_16 limit)
+{
+    return _mm512_mask_mov_epi16(x, _mm512_cmplt_epu16_mask(x, limit),
+                                 _mm512_ternarylogic_epi32(x, a, b, XOR_OF_3));
+}
+
+static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
+{
+    return _mm512_mask_ternarylogic_epi32(x, _mm512_cmplt_epu32_mask(x, limit), a, b, XOR_OF_3);
+}
+
+static inline bool any_from_16(vector_16 x, vector_16 limit)
+{
+    return _mm512_cmpge_epu16_mask(x, limit) != 0;
+}
+
+static inline bool any_from_32(vector_32 x, vector_32 limit)
+{
+    return _mm512_cmpge_epu32_mask(x, limit) != 0;
+}
+
+static inline bool any_from_50(vector_50 x, vector_50 limit)
+{
+    return _mm512_cmp_pd_mask(x, limit, _CMP_GE_OQ) != 0;
+}
+
+static inline void store_16(uint32_t *out, vector_16 x)
+{
+    store_32(out, _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x)));
+    store_32(out + 16, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x, 1)));
+}
+
+/* A bit for each of 64 values. */
+static inline uint64_t which_from_32(const uint32_t values[64], uint32_t limit)
+{
+    uint64_t which = 0;
+    for (int i = 0; i < 64; i += 16)
+        which |= (uint64_t)_mm512_cmpge_epu32_mask(load_32(values + i), all_32(limit)) << i;
+    return which;
+}
+
+static inline uint64_t which_from_50(const uint64_t values[64], uint64_t limit)
+{
+    const __m512i limits = _mm512_set1_epi64((long long)limit);
+    uint64_t which = 0;
+    for (int i = 0; i < 64; i += 8)
+        which |= (uint64_t)_mm512_cmpge_epu64_mask(_mm512_loadu_si512(values + i), limits) << i;
+    return which;
+}
+
+/* ---- Doubles ---- */
+
+static inline vector_50 rounded_50(vector_50 x)
+{
+    return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* x + y, where x < 0. */
+static inline vector_50 add_if_negative_50(vector_50 x, vector_50 y)
+{
+    return _mm512_mask_add_pd(x, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_LT_OQ), x, y);
+}
+
+static inline bits_50 all_bits_50(uint64_t word)
+{
+    return _mm512_set1_epi64((long long)word);
+}
+
+static inline bits_50 to_bits_50(vector_50 x)
+{
+    return _mm512_castpd_si512(x);
+}
+
+static inline vector_50 of_bits_50(bits_50 bits)
+{
+    return _mm512_castsi512_pd(bits);
+}
+
+static inline bits_50 xor_50(bits_50 a, bits_50 b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+/* bits ^ a ^ b, where x < limit. */
+static inline bits_50 xor_where_below_50(bits_50 bits, bits_50 a, bits_50 b, vector_50 x,
+                                         vector_50 limit)
+{
+    return _mm512_mask_ternarylogic_epi64(bits, _mm512_cmp_pd_mask(x, limit, _CMP_LT_OQ), a, b,
+                                          XOR_OF_3);
+}

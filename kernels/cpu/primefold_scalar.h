@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * primefold_vector.h's operations on single words: vectors of one lane. No guard:
+ * included by primefold_form.h with BITS, WORD and WIDER set, and FORM().
+ */
+typedef WORD FORM(vector);
+typedef unsigned FORM(shift);
+
+enum { FORM(LANES) = 1 };
+
+static inline WORD FORM(all)(WORD word)
+{
+    return word;
+}
+
+static inline WORD FORM(add)(WORD a, WORD b)
+{
+    return (WORD)(a + b);
+}
+
+static inline WORD FORM(subtract)(WORD a, WORD b)
+{
+    return (WORD)(a - b);
+}
+
+static inline WORD FORM(smaller)(WORD a, WORD b)
+{
+    return a < b ? a : b;
+}
+
+static inline WORD FORM(larger)(WORD a, WORD b)
+{
+    return a > b ? a : b;
+}
+
+static inline WORD FORM(low_product)(WORD a, WORD b)
+{
+    return (WORD)((WIDER)a * b);
+}
+
+static inline WORD FORM(high_product)(WORD a, WORD b)
+{
+    return (WORD)((WIDER)a * b >> BITS);
+}
+
+static inline unsigned FORM(make_shift)(unsigned bits)
+{
+    return bits;
+}
+
+static inline WORD FORM(shifted)(WORD x, unsigned shift)
+{
+    return (WORD)(x >> shift);
+}
+
+static inline WORD FORM(xor_below)(WORD x, WORD a, WORD b, WORD limit)
+{
+    return (WORD)(x ^ (x < limit ? a ^ b : 0));
+}
+
+static inline bool FORM(any_from)(WORD x, WORD limit)
+{
+    return x >= limit;
+}
+
+static inline WORD FORM(load)(const WORD *words)
+{
+    return *words;
+}
+
+static inline void FORM(store)(OUT *out, WORD x)
+{
+    *out = x;
+}
+
+/* A bit for each of 64 values. */
+static inline uint64_t FORM(which_from)(const OUT values[64], OUT limit)
+{
+    uint64_t which = 0;
+    for (int i = 0; i < 64; i++)
+        which |= (uint64_t)(values[i] >= limit) << i;
+    return which;
+}

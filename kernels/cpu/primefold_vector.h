@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the loops of `primefold` do to a vector of 16- or 32-bit words, or of doubles (50), for
+ * AVX2 and AVX-512. By hand, because gcc 12 widens where it should not: it shifts 16-bit words as
+ * 32-bit ones, and multiplies 32-bit words as 64-bit ones, which made both loops half as fast.
+ *
+ * primefold_scalar.h has the same for single words. Words are below 2^15 or 2^31 wherever they are
+ * compared, as AVX2 compares signed ones.
+ */
+#ifndef SHUF__CPU_PRIMEFOLD_VECTOR_H
+#define SHUF__CPU_PRIMEFOLD_VECTOR_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __AVX512BW__
+#define V(name) _mm512_##name
+typedef __m512i vector_16, vector_32, bits_50;
+typedef __m512d vector_50;
+#else
+#define V(name) _mm256_##name
+typedef __m256i vector_16, vector_32, bits_50;
+typedef __m256d vector_50;
+#endif
+typedef vector_16 shift_16;
+typedef __m128i shift_32, shift_50;
+
+enum { LANES_16 = sizeof(vector_16) / 2, LANES_32 = sizeof(vector_32) / 4 };
+
+#define ELEMENTWISE(name, intrinsic, bits)                                      \
+    static inline vector_##bits name##_##bits(vector_##bits a, vector_##bits b) \
+    {                                                                           \
+        return V(intrinsic)(a, b);                                              \
+    }
+#define ELEMENTWISE_OF_3(name, intrinsic)                                    \
+    static inline vector_50 name##_50(vector_50 a, vector_50 b, vector_50 c) \
+    {                                                                        \
+        return V(intrinsic)(a, b, c);                                        \
+    }
+
+ELEMENTWISE(add, add_epi16, 16)
+ELEMENTWISE(add, add_epi32, 32)
+ELEMENTWISE(add, add_pd, 50)
+ELEMENTWISE(subtract, sub_epi16, 16)
+ELEMENTWISE(subtract, sub_epi32, 32)
+ELEMENTWISE(subtract, sub_pd, 50)
+ELEMENTWISE(smaller, min_epu16, 16)
+ELEMENTWISE(smaller, min_epu32, 32)
+ELEMENTWISE(larger, max_epu16, 16)
+ELEMENTWISE(larger, max_epu32, 32)
+ELEMENTWISE(larger, max_pd, 50)
+ELEMENTWISE(low_product, mullo_epi16, 16)
+ELEMENTWISE(low_product, mullo_epi32, 32)
+ELEMENTWISE(high_product, mulhi_epu16, 16)
+ELEMENTWISE(product, mul_pd, 50)
+ELEMENTWISE_OF_3(fused, fmadd_pd)       /* a b + c */
+ELEMENTWISE_OF_3(fused_less, fmsub_pd)  /* a b - c */
+ELEMENTWISE_OF_3(less_fused, fnmadd_pd) /* c - a b */
+#undef ELEMENTWISE
+#undef ELEMENTWISE_OF_3
+
+static inline vector_16 all_16(uint16_t word)
+{
+    return V(set1_epi16)((short)word);
+}
+
+static inline vector_32 all_32(uint32_t word)
+{
+    return V(set1_epi32)((int)word);
+}
+
+static inline vector_50 all_50(double number)
+{
+    return V(set1_pd)(number);
+}
+
+static inline vector_16 load_16(const uint16_t *words)
+{
+    vector_16 x;
+    memcpy(&x, words, sizeof x);
+    return x;
+}
+
+static inline vector_32 load_32(const uint32_t *words)
+{
+    vector_32 x;
+    memcpy(&x, words, sizeof x);
+    return x;
+}
+
+static inline void store_32(uint32_t *out, vector_32 x)
+{
+    memcpy(out, &x, sizeof x);
+}
+
+/* There is a multiplication of 16-bit words, but no shift by the same variable for all. */
+static inline shift_16 make_shift_16(unsigned bits)
+{
+    return all_16((uint16_t)(1u << (16 - bits)));
+}
+
+static inline vector_16 shifted_16(vector_16 x, shift_16 shift)
+{
+    return high_product_16(x, shift);
+}
+
+static inline shift_32 make_shift_32(unsigned bits)
+{
+    return _mm_cvtsi32_si128((int)bits);
+}
+
+static inline vector_32 shifted_32(vector_32 x, shift_32 shift)
+{
+    return V(srl_epi32)(x, shift);
+}
+
+static inline shift_50 make_shift_50(unsigned bits)
+{
+    return _mm_cvtsi32_si128((int)bits);
+}
+
+static inline bits_50 shifted_50(bits_50 x, shift_50 shift)
+{
+    return V(srl_epi64)(x, shift);
+}
+
+#ifdef __AVX512BW__
+#include "primefold_avx512.h"
+#else
+#include "primefold_avx2.h"
+#endif
+
+static inline uint64_t which_from_16(const uint32_t values[64], uint32_t limit)
+{
+    return which_from_32(values, limit);
+}
+
+#endif
