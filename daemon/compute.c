@@ -8,6 +8,7 @@
 #include "compute.h"
 
 #include "server.h"
+#include "table.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@ struct shuf__work {
     struct shuf__task task;
     struct shuf__server *server;
     struct shuf__result *result; /* holds a reference */
+    struct shuf__result *table;  /* of counts, from `begin` to `done`; NULL: it does without */
     struct shuf__want want;      /* of whoever was the first to wait */
     TAILQ_HEAD(, shuf__waiter) waiters;
     bool launched; /* and not known to be over */
@@ -70,9 +72,9 @@ static struct shuf__job job_of(const struct shuf__result *result, struct shuf__t
 }
 
 static shuf_status launch(struct shuf__backend *backend, struct shuf__result *result,
-                          struct shuf__task *task, struct shuf__error *error)
+                          struct shuf__error *error)
 {
-    const struct shuf__job job = job_of(result, task);
+    const struct shuf__job job = job_of(result, NULL);
     return backend->ops->launch(backend, &job, &result->cell->block, error);
 }
 
@@ -153,7 +155,7 @@ static shuf_status do_here(struct shuf__backend *backend, struct shuf__result *r
                            struct shuf__error *error)
 {
     *over = result->ready;
-    if (!*over && (launch(backend, result, NULL, error) ||
+    if (!*over && (launch(backend, result, error) ||
                    backend->ops->wait(backend, patience_ns, over, &summary->device_ns, error)))
         return error->status;
     return *over ? describe(backend, result, want, summary, error) : SHUF_OK;
@@ -181,13 +183,23 @@ static shuf_status allocate(struct shuf__backend *backend, struct shuf__cell *ce
     return backend->ops->alloc(backend, cell->kind, cell->bytes, &cell->block, error);
 }
 
+/* Without memory for its table it goes without. */
+static shuf_status launch_work(struct shuf__work *work, struct shuf__backend *backend)
+{
+    struct shuf__error ignored;
+    struct shuf__job job = job_of(work->result, &work->task);
+    if (work->table)
+        job.counts = shuf__table_open(work->table, backend, &ignored);
+    return backend->ops->launch(backend, &job, &work->result->cell->block, &work->error);
+}
+
 static shuf_status begin_values(struct shuf__work *work, struct shuf__backend *backend)
 {
     struct shuf__error *error = &work->error;
     struct shuf__cell *cell = work->result->cell;
     if (is_cancelled(&work->task))
         return shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
-    if (allocate(backend, cell, error) || launch(backend, work->result, &work->task, error))
+    if (allocate(backend, cell, error) || launch_work(work, backend))
         return error->status;
     work->launched = true;
     if (!work->want.event || cell->kind != SHUF__MEMORY_CUDA_IPC)
@@ -223,13 +235,23 @@ static void run(struct shuf__task *task, struct shuf__backend *backend)
 
 /* ---- the loop's thread ---- */
 
+static void take_table(struct shuf__work *work)
+{
+    struct shuf__error ignored;
+    const struct shuf__result *result = work->result;
+    const struct shuf__job job = job_of(result, NULL);
+    if (!result->ready && !work->launched && shuf__counts_help(&job) &&
+        shuf__engine_backend(work->server->engine)->counts)
+        work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
+}
+
 static bool begin(struct shuf__task *task)
 {
     struct shuf__work *work = work_of(task);
-    if (work->result->cell)
-        return true;
-    work->error.status = shuf__result_take_cell(work->result, &work->error);
-    return work->error.status == SHUF_OK;
+    if (!work->result->cell && shuf__result_take_cell(work->result, &work->error))
+        return false;
+    take_table(work);
+    return true;
 }
 
 static void done(struct shuf__task *task);
@@ -389,6 +411,8 @@ static void done(struct shuf__task *task)
         tell_event(work);
         return;
     }
+    shuf__table_give_back(work->table);
+    work->table = NULL;
     if (try_again(work))
         return;
     if (error.status == SHUF_OK)

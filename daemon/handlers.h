@@ -8,6 +8,7 @@
 #define SHUFD_HANDLERS_H
 
 #include "session.h"
+#include "shuf/algorithm.h"
 
 void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *request);
@@ -21,6 +22,10 @@ void shuf__ask_drop(struct shuf__ask *ask);
 
 /* The same of an Index. */
 void shuf__lookup_drop(struct shuf__lookup *lookup);
+
+/* The one of that name; an empty name is the default. */
+shuf_status shuf__permute_algorithm(const char *name, enum shuf_algorithm *algorithm,
+                                    struct shuf__error *error);
 
 /* "philox24" */
 const char *shuf__permute_algorithm_name(uint32_t algorithm);

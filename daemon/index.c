@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index: single places of a permutation. Few are looked up on the spot, sooner
- * than another thread would wake; many are the engine's work, so that the loop
- * never waits for them.
+ * Index: single places of a permutation. Few of primefold's are looked up on the
+ * spot, sooner than another thread would wake; many are the engine's work, so that
+ * the loop never waits for them. Those of the other algorithms are found by counting
+ * what comes before, which a table remembers.
  */
 #include "index.h"
 #include "engine.h"
 #include "handlers.h"
 #include "server.h"
 #include "shuf/primefold.h"
+#include "table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,14 +22,17 @@ enum {
     STRIDE = 512, /* places between two looks at whether anybody still waits */
 };
 
-static const char algorithm[] = "primefold";
-
 /* One request that the engine is at. */
 struct shuf__lookup {
     struct shuf__task task;
     struct shuf__session *session; /* NULL: it has left */
+    struct shuf__server *server;
+    struct shuf__result *table; /* of counts, while it runs; NULL: it needs none */
+    enum shuf_algorithm algorithm;
+    uint32_t uid;
     uint64_t n, seed, epoch;
     bool inverse;
+    struct shuf__error error;
     size_t count;
     uint64_t place[]; /* what was asked for; in the end what was found */
 };
@@ -56,7 +61,7 @@ static struct shuf__lookup *lookup_of(struct shuf__task *task)
     return (struct shuf__lookup *)((char *)task - offsetof(struct shuf__lookup, task));
 }
 
-static void run(struct shuf__task *task, struct shuf__backend *backend)
+static void run_primefold(struct shuf__task *task, struct shuf__backend *backend)
 {
     struct shuf__lookup *l = lookup_of(task);
     const shuf_primefold f = make(l->n, l->seed, l->epoch, l->inverse);
@@ -68,32 +73,82 @@ static void run(struct shuf__task *task, struct shuf__backend *backend)
     }
 }
 
+static bool is_cancelled(void *context)
+{
+    const struct shuf__task *task = context;
+    return atomic_load_explicit(&task->cancelled, memory_order_relaxed);
+}
+
+static struct shuf__job job_of(struct shuf__lookup *l)
+{
+    return (struct shuf__job){
+        .algorithm = l->algorithm,
+        .n = l->n,
+        .seed = l->seed,
+        .epoch = l->epoch,
+        .rows = 1,
+        .cancelled = is_cancelled,
+        .cancel_context = &l->task,
+    };
+}
+
+static void run_counted(struct shuf__task *task, struct shuf__backend *backend)
+{
+    struct shuf__lookup *l = lookup_of(task);
+    struct shuf__job job = job_of(l);
+    if (l->table && !(job.counts = shuf__table_open(l->table, backend, &l->error)))
+        return;
+    l->error.status =
+        shuf__backend_look_up(backend, &job, l->inverse, l->place, l->count, &l->error);
+}
+
 /* ---- the loop's thread ---- */
 
-static void reply_places(struct shuf__session *session, uint64_t *place, size_t count)
+static bool begin(struct shuf__task *task)
+{
+    struct shuf__lookup *l = lookup_of(task);
+    const struct shuf__job job = job_of(l);
+    if (shuf__counts_bytes(l->algorithm, l->n) == 0)
+        return true;
+    l->table = shuf__table_take(&l->server->results, l->uid, &job, &l->error);
+    return l->table != NULL;
+}
+
+static void reply_places(struct shuf__session *session, enum shuf_algorithm algorithm,
+                         uint64_t *place, size_t count)
 {
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__IndexReply body = SHUF__INDEX_REPLY__INIT;
     reply.body_case = SHUF__REPLY__BODY_INDEX;
     reply.index = &body;
-    body.algorithm = (char *)(uintptr_t)algorithm;
+    body.algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(algorithm);
     body.n_value = count;
     body.value = place;
     shuf__session_reply(session, &reply, NULL, -1);
+}
+
+static void reply(const struct shuf__lookup *l)
+{
+    if (l->error.status)
+        shuf__session_fail(l->session, &l->error);
+    else
+        reply_places(l->session, l->algorithm, (uint64_t *)(uintptr_t)l->place, l->count);
 }
 
 static void done(struct shuf__task *task)
 {
     struct shuf__lookup *l = lookup_of(task);
     struct shuf__session *session = l->session;
+    shuf__table_give_back(l->table);
     if (session) {
         session->lookup = NULL;
         shuf__session_resume(session);
-        reply_places(session, l->place, l->count);
-    }
-    free(l);
-    if (session)
+        reply(l);
         shuf__session_continue(session);
+    }
+    if (l->error.status == SHUF_DEVICE)
+        shuf__server_device_failed(l->server, &l->error);
+    free(l);
 }
 
 void shuf__lookup_drop(struct shuf__lookup *l)
@@ -104,30 +159,37 @@ void shuf__lookup_drop(struct shuf__lookup *l)
     shuf__engine_cancel(engine, &l->task);
 }
 
-static struct shuf__lookup *make_lookup(struct shuf__session *session, const Shuf__Index *request)
+static struct shuf__lookup *make_lookup(struct shuf__session *session,
+                                        enum shuf_algorithm algorithm, const Shuf__Index *request)
 {
+    const bool counted = algorithm != SHUF_ALGORITHM_PRIMEFOLD;
     const size_t bytes = request->n_at * sizeof *request->at;
     struct shuf__lookup *l = malloc(sizeof *l + bytes);
     if (!l)
         return NULL;
     *l = (struct shuf__lookup){
-        .task = {.run = run, .done = done},
+        .task = {.run = counted ? run_counted : run_primefold, .done = done},
         .session = session,
+        .server = session->server,
+        .algorithm = algorithm,
+        .uid = session->peer.uid,
         .n = request->n,
         .seed = request->seed,
         .epoch = request->epoch,
         .inverse = request->inverse,
         .count = request->n_at,
     };
+    if (counted)
+        l->task.begin = begin;
     memcpy(l->place, request->at, bytes);
     return l;
 }
 
-static shuf_status hand_over(struct shuf__session *session, const Shuf__Index *request,
-                             struct shuf__error *error)
+static shuf_status hand_over(struct shuf__session *session, enum shuf_algorithm algorithm,
+                             const Shuf__Index *request, struct shuf__error *error)
 {
     struct shuf__server *server = session->server;
-    struct shuf__lookup *l = make_lookup(session, request);
+    struct shuf__lookup *l = make_lookup(session, algorithm, request);
     if (!l)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     if (!shuf__engine_submit(server->engine, &l->task)) {
@@ -142,46 +204,53 @@ static shuf_status hand_over(struct shuf__session *session, const Shuf__Index *r
 }
 
 /* Others' requests of this turn may have taken their time already. */
-static bool is_small(struct shuf__session *session, const Shuf__Index *request)
+static bool is_small(struct shuf__session *session, enum shuf_algorithm algorithm,
+                     const Shuf__Index *request)
 {
-    return request->n_at <= HERE &&
+    return algorithm == SHUF_ALGORITHM_PRIMEFOLD && request->n_at <= HERE &&
            uv_hrtime() / 1000000 <= uv_now(&session->server->loop) + TURN_MS;
 }
 
-static shuf_status check_algorithm(const char *name, struct shuf__error *error)
+static shuf_status understand(const Shuf__Index *request, enum shuf_algorithm *algorithm,
+                              struct shuf__error *error)
 {
-    if (*name == '\0')
-        name = shuf__permute_algorithm_name(0); /* the default */
-    if (strcmp(name, algorithm) == 0)
+    if (shuf__permute_algorithm(request->algorithm, algorithm, error) ||
+        shuf__index_check_request(request, error))
+        return error->status;
+    if (request->n <= SHUF__COUNTS_N_MAX || shuf__counts_bytes(*algorithm, request->n) == 0)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID, "algorithm \"%.64s\": index expected %s", name,
-                      algorithm);
+    return shuf__fail(error, SHUF_INVALID,
+                      "n %" PRIu64 ": index expected at most 2^36 or a power of two with %s, which "
+                      "has to count the values before a place",
+                      request->n, shuf__permute_algorithm_name(*algorithm));
 }
 
-static void log_request(const struct shuf__session *session, const Shuf__Index *request)
+static void log_request(const struct shuf__session *session, enum shuf_algorithm algorithm,
+                        const Shuf__Index *request)
 {
     shuf__log(session->server->log, SHUF__LOG_DEBUG,
               "client pid %ld, uid %ld: request %" PRIu64 ": index n %" PRIu64 ", %s, seed %" PRIu64
               ", epoch %" PRIu64 ", %zu %s",
-              (long)session->peer.pid, (long)session->peer.uid, session->id, request->n, algorithm,
-              request->seed, request->epoch, request->n_at,
+              (long)session->peer.pid, (long)session->peer.uid, session->id, request->n,
+              shuf__permute_algorithm_name(algorithm), request->seed, request->epoch, request->n_at,
               request->inverse ? "values" : "positions");
 }
 
 void shuf__handle_index(struct shuf__session *session, const Shuf__Request *request)
 {
     struct shuf__error error;
+    enum shuf_algorithm algorithm;
     const Shuf__Index *index = request->index;
-    if (check_algorithm(index->algorithm, &error) || shuf__index_check_request(index, &error)) {
+    if (understand(index, &algorithm, &error)) {
         shuf__session_fail(session, &error);
         return;
     }
-    log_request(session, index);
-    if (is_small(session, index)) {
+    log_request(session, algorithm, index);
+    if (is_small(session, algorithm, index)) {
         const shuf_primefold f = make(index->n, index->seed, index->epoch, index->inverse);
         look_up(&f, index->inverse, index->at, index->n_at); /* in the arena, which is ours */
-        reply_places(session, index->at, index->n_at);
-    } else if (hand_over(session, index, &error)) {
+        reply_places(session, algorithm, index->at, index->n_at);
+    } else if (hand_over(session, algorithm, index, &error)) {
         shuf__session_fail(session, &error);
     }
 }

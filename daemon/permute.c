@@ -63,9 +63,8 @@ static shuf_status unknown_algorithm(const char *name, struct shuf__error *error
     return shuf__fail(error, SHUF_INVALID, "algorithm \"%.64s\": expected %s", name, expected);
 }
 
-/* An empty name is the default, the table's first. */
-static shuf_status find_algorithm(const char *name, enum shuf_algorithm *algorithm,
-                                  struct shuf__error *error)
+shuf_status shuf__permute_algorithm(const char *name, enum shuf_algorithm *algorithm,
+                                    struct shuf__error *error)
 {
     for (int i = 0; i < SHUF_ALGORITHM_COUNT; i++)
         if (*name == '\0' || strcmp(name, algorithm_names[i]) == 0) {
@@ -284,7 +283,7 @@ static shuf_status understand(const Shuf__Permute *request, struct shuf__ask *as
 {
     struct shuf__server *server = ask->session->server;
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
-    if (find_algorithm(request->algorithm, &ask->algorithm, error) ||
+    if (shuf__permute_algorithm(request->algorithm, &ask->algorithm, error) ||
         shuf__plan_make(request, &ask->plan, error) ||
         shuf__transport_pick(ask->session, backend, request, &ask->transport, &ask->kind, error))
         return error->status;

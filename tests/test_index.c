@@ -6,6 +6,7 @@
  */
 #include "harness.h"
 #include "shuf.h"
+#include "shuf/philox24.h"
 #include "shuf/primefold.h"
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -17,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
 
 #define BIT(k) (UINT64_C(1) << (k))
 
@@ -96,6 +99,23 @@ static void whole_permutations(void **state)
     shuf_close(handle);
 }
 
+/* The same of those whose places have to be counted. */
+static void counted_permutations(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1,     2,     16,    17,    1000,  16383, 16384,
+                                     16385, 20000, 32769, 65535, 65536, 65537, 99991};
+    static const char *const names[] = {"philox24", "lcg"};
+    shuf *handle = open_handle();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int a = 0; a < 2; a++) {
+            const shuf_permutation what = {
+                .algorithm = names[a], .n = sizes[i], .seed = i, .epoch = BIT(63) + i};
+            check_whole(handle, &what);
+        }
+    shuf_close(handle);
+}
+
 /* Their values were worked out by docs/spec.md alone. */
 static void golden_values(void **state)
 {
@@ -106,9 +126,8 @@ static void golden_values(void **state)
     FILE *table = golden_open("permute.txt");
     shuf *handle = open_handle();
     while (golden_next(table, &row)) {
-        const shuf_permutation what = {.n = row.n, .seed = row.seed, .epoch = row.epoch};
-        if (strcmp(row.algorithm, "primefold") != 0)
-            continue;
+        const shuf_permutation what = {
+            .algorithm = row.algorithm, .n = row.n, .seed = row.seed, .epoch = row.epoch};
         for (unsigned i = 0; i < row.count; i++)
             at[i] = golden_position(&row, i);
         look_up(handle, &what, SHUF_FORWARD, at, row.count, out);
@@ -117,7 +136,7 @@ static void golden_values(void **state)
         assert_memory_equal(out, at, row.count * sizeof *out);
         rows++;
     }
-    assert_true(rows > 200);
+    assert_true(rows > 400);
     fclose(table);
     shuf_close(handle);
 }
@@ -225,11 +244,14 @@ static void every_mistake(void **state)
         {{.n = 2000, .drop_last = true}, 0, "drop_last 1: expected 0 with index"},
         {{.n = 2000, .dtype = SHUF_U64}, 0, "dtype 2: expected 0 with index"},
         {{.n = 2000, .fingerprint = true}, 0, "fingerprint 1: expected 0 with index"},
-        {{.n = 2000, .algorithm = "philox24"},
+        {{.n = BIT(36) + 1, .algorithm = "philox24"},
          0,
-         "algorithm \"philox24\": index expected primefold"},
-        {{.n = 2000, .algorithm = "lcg"}, 1, "algorithm \"lcg\": index expected primefold"},
-        {{.n = 2000, .algorithm = "x"}, 0, "algorithm \"x\": index expected primefold"},
+         "n 68719476737: index expected at most 2^36 or a power of two with philox24, which has to "
+         "count the values before a place"},
+        {{.n = BIT(62) - 1, .algorithm = "lcg"},
+         1,
+         "n 4611686018427387903: index expected at most 2^36 or a power of two with lcg"},
+        {{.n = 2000, .algorithm = "x"}, 0, "algorithm \"x\": expected primefold, philox24 or lcg"},
     };
     uint64_t out[4];
     shuf *handle = open_handle();
@@ -370,12 +392,9 @@ static void refused_by_hand(void **state)
     index.n = BIT(62) + 1;
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "n 4611686018427387905: expected 1 to 2^62");
-    index.algorithm = (char *)"philox24";
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "algorithm \"philox24\": index expected primefold");
     index.algorithm = (char *)"\033[2J";
     send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "algorithm \"?[2J\": index expected primefold");
+    wire_expect(w, SHUF_INVALID, "algorithm \"?[2J\": expected primefold, philox24 or lcg");
     wire_check_alive(w);
     wire_close(w);
 }
@@ -453,11 +472,202 @@ static void clients_that_leave(void **state)
     wire_close(w);
 }
 
+/* ---- tables of counts ---- */
+
+enum { COUNTED_N = 300001 }; /* 32 tiles */
+
+static const uint64_t *plain_values(uint64_t seed)
+{
+    static uint64_t values[COUNTED_N];
+    const shuf_philox24 f = shuf_philox24_make(COUNTED_N, seed, 0);
+    for (uint64_t x = 0, kept = 0; kept < COUNTED_N; x++) {
+        const uint64_t value = shuf_philox24_forward(&f, x);
+        if (value < COUNTED_N)
+            values[kept++] = value;
+    }
+    return values;
+}
+
+/* Places and late slices, in whose order does not matter: each finds what the other counted. */
+static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
+{
+    enum { SOME = 500 };
+    uint64_t at[SOME], out[SOME], part[SOME];
+    const uint64_t *values = plain_values(seed);
+    const shuf_permutation what = {.algorithm = "philox24", .n = COUNTED_N, .seed = seed};
+    shuf_permutation slice = what;
+    slice.view = SHUF_VIEW_SLICE;
+    slice.dtype = SHUF_U64;
+    slice.count = SOME;
+    for (int turn = 0; turn < 2; turn++) {
+        slice.stride = turn ? 1 : 7;
+        slice.offset = COUNTED_N - SOME * slice.stride - random_below(1000);
+        if ((turn == 0) == slice_first) {
+            expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+            for (uint64_t i = 0; i < SOME; i++)
+                assert_int_equal(part[i], values[slice.offset + i * slice.stride]);
+        }
+        for (int i = 0; i < SOME; i++)
+            at[i] = random_below(COUNTED_N);
+        look_up(handle, &what, SHUF_FORWARD, at, SOME, out);
+        for (int i = 0; i < SOME; i++)
+            assert_int_equal(out[i], values[at[i]]);
+        look_up(handle, &what, SHUF_INVERSE, out, SOME, out);
+        assert_memory_equal(out, at, sizeof at);
+    }
+}
+
+/* More tables than the budget holds: the coldest go, and come back. */
+static void many_tables(void **state)
+{
+    (void)state;
+    struct harness h;
+    shuf *handle;
+    random_start("many_tables");
+    wire_start(&h, backend, "host_memory = 8Mi\ndevice_memory = 8Mi\n");
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    for (uint64_t i = 0; i < 24; i++)
+        check_counted(handle, 100 + i % 8, i % 2);
+    Shuf__StatusReply s = wire_status(&h);
+    assert_true(s.host_used <= s.host_limit && s.host_limit == 8 << 20);
+    assert_true(s.evicted > 10);
+    assert_true(s.blocks > 1);
+    shuf_close(handle);
+    assert_true(harness_stop(&h));
+}
+
+/* A slice does without a table where it must, and a place says what it misses. */
+static void no_room_for_a_table(void **state)
+{
+    (void)state;
+    struct harness h;
+    shuf *handle;
+    uint64_t place = 0, values[3];
+    const shuf_permutation what = {.algorithm = "philox24", .n = COUNTED_N, .seed = 3};
+    shuf_permutation slice = what;
+    slice.view = SHUF_VIEW_SLICE;
+    slice.dtype = SHUF_U64;
+    slice.offset = COUNTED_N - 3;
+    slice.count = 3;
+    slice.stride = 1;
+    wire_start(&h, backend, "host_memory = 2Mi\ndevice_memory = 2Mi\n");
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    shuf_lease *lease = NULL; /* has the only block there is */
+    expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
+    assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
+    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
+           "2097152 of 2097152 are in use by other results (host_memory)");
+    shuf_lease_release(handle, lease);
+    look_up(handle, &what, SHUF_FORWARD, &place, 1, &place);
+    assert_int_equal(place, plain_values(3)[0]);
+    const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
+    expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
+           "n 8589934593: its counts take a block of 10485760 bytes, expected at most 2097152 "
+           "(host_memory)");
+    shuf_close(handle);
+    assert_true(harness_stop(&h));
+}
+
+static void no_table_is_kept(void **state)
+{
+    (void)state;
+    struct harness h;
+    shuf *handle;
+    random_start("no_table_is_kept");
+    wire_start(&h, backend, "cache_ms = 0\n");
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    check_counted(handle, 5, true);
+    WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0);
+    shuf_close(handle);
+    assert_true(harness_stop(&h));
+}
+
+/* Minutes of counting, unless the client leaves. What others want of the same permutation is right
+ * then, though the table holds only what was counted by then. */
+static void counting_is_cancelled(void **state)
+{
+    (void)state;
+    uint64_t at[2] = {BIT(35), 0};
+    Shuf__Index late = ask_for(BIT(35) + 1, at, 2);
+    late.algorithm = (char *)"philox24";
+    const shuf_philox24 f = shuf_philox24_make(BIT(35) + 1, 7, 0);
+    uint64_t x = 0;
+    while (shuf_philox24_forward(&f, x) >= BIT(35) + 1)
+        x++;
+    for (int i = 0; i < 3; i++) {
+        struct wire *w = wire_greet(&daemon_), *other = wire_greet(&daemon_);
+        send_index(w, &late);
+        wire_await_queued(&daemon_, 1);
+        wire_close(w);
+        WIRE_AWAIT(&daemon_, s, s.queued == 0);
+        Shuf__Index first = late;
+        first.at = at + 1;
+        first.n_at = 1;
+        send_index(other, &first);
+        const Shuf__Reply *reply = wire_expect(other, SHUF_OK, "");
+        assert_string_equal(reply->index->algorithm, "philox24");
+        assert_int_equal(reply->index->value[0], shuf_philox24_forward(&f, x));
+        wire_close(other);
+    }
+}
+
+/* ---- the end ---- */
+
+/* Accepted requests are answered whole, however many places they have. */
+static void drained(void **state)
+{
+    (void)state;
+    static uint64_t at[MOST];
+    struct harness h;
+    Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
+    wire_start(&h, backend, "");
+    struct wire *clients[20];
+    for (int i = 0; i < 20; i++) {
+        clients[i] = wire_greet(&h);
+        send_index(clients[i], &index);
+    }
+    WIRE_AWAIT(&h, s, s.clients == 21);
+    kill(h.pid, SIGTERM);
+    for (int i = 0; i < 20; i++) {
+        expect_places(clients[i], &index);
+        wire_expect_end(clients[i]);
+        wire_close(clients[i]);
+    }
+    assert_int_equal(harness_kill(&h, 0), 0);
+    assert_true(harness_stop(&h));
+}
+
+/* What would take minutes is given up at the second signal. */
+static void cut_short(void **state)
+{
+    (void)state;
+    struct harness h;
+    static uint64_t at[MOST];
+    Shuf__Index late = ask_for(BIT(36) - 1, at, MOST);
+    late.algorithm = (char *)"lcg";
+    late.inverse = true;
+    for (size_t i = 0; i < MOST; i++)
+        at[i] = i;
+    wire_start(&h, backend, "drain_timeout_ms = 3600000\n");
+    struct wire *w = wire_greet(&h);
+    send_index(w, &late);
+    wire_await_queued(&h, 1);
+    kill(h.pid, SIGTERM);
+    wire_await_end_of_listening(&h);
+    int status = harness_kill(&h, SIGTERM);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EX_TEMPFAIL);
+    wire_expect_end(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_values),
         cmocka_unit_test(whole_permutations),
+        cmocka_unit_test(counted_permutations),
         cmocka_unit_test(samples_of_large_ones),
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(every_mistake),
@@ -469,6 +679,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(pipelined),
         cmocka_unit_test(behind_an_endless_job),
         cmocka_unit_test(clients_that_leave),
+        cmocka_unit_test(many_tables),
+        cmocka_unit_test(no_room_for_a_table),
+        cmocka_unit_test(no_table_is_kept),
+        cmocka_unit_test(counting_is_cancelled),
+        cmocka_unit_test(drained),
+        cmocka_unit_test(cut_short),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, start_daemon, stop_daemon);

@@ -43,15 +43,16 @@ static void the_same_as_permute(void **state)
 {
     (void)state;
     struct command c;
-    static const int sizes[] = {1, 64, 65, 1000, 20000};
+    static const int sizes[] = {1, 64, 65, 1000, 1000, 1000, 20000, 20000, 20000, 16384, 32768};
+    static const char *const names[] = {"primefold", "philox24", "lcg"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         assert_int_equal(
             shufctl_script(&c,
-                           "cd %s && N=\"--n %d --seed 7 --epoch 2\" && "
+                           "cd %s && N=\"--n %d --seed 7 --epoch 2 --algorithm %s\" && "
                            "\"$0\" permute $N --out v.txt >/dev/null && seq 0 %d >p && "
                            "\"$0\" index $N --at - <p | cmp - v.txt && "
                            "\"$0\" index $N --at - --inverse <v.txt | cmp - p",
-                           shufctl_directory, sizes[i], sizes[i] - 1),
+                           shufctl_directory, sizes[i], names[i % 3], sizes[i] - 1),
             0);
         assert_int_equal(c.out.size + c.err.size, 0);
         command_free(&c);
@@ -142,6 +143,7 @@ static void every_mistake(void **state)
 {
     (void)state;
 #define RIGHT "index --n 10 --seed 7 --at 1 "
+#define NOBODY "/tmp/shuf-none" /* what is wrong is told before a daemon is missed */
     static const struct {
         const char *arguments;
         int status;
@@ -172,8 +174,25 @@ static void every_mistake(void **state)
         {RIGHT "--inverse --offset 3", 64,
          "the inverse of a slice is not defined: expected the whole permutation"},
         {RIGHT "--world 2 --inverse", 64, "the inverse of a slice is not defined"},
-        {RIGHT "--algorithm philox24", 64, "algorithm \"philox24\": index expected primefold"},
-        {RIGHT "--algorithm=", 64, "--algorithm '': expected primefold"},
+        {RIGHT "--algorithm sattolo", 64,
+         "algorithm \"sattolo\": expected primefold, philox24 or lcg"},
+        {RIGHT "--algorithm=", 64, "--algorithm '': expected primefold, philox24 or lcg"},
+        {"index --n 1e11 --seed 7 --at 1 --algorithm philox24", 64,
+         "n 100000000000: index expected at most 2^36 or a power of two with philox24"},
+        {"index --n 4611686018427387905 --seed 7 --at 0", 64,
+         "n 4611686018427387905: expected 1 to 2^62"},
+        {"index --n 10 --seed 7 --at 1.5", 64, "--at 1.5: is not whole"},
+        {"index --n 10 --seed 7 --at 1e20", 64, "--at 1e20: is too large; expected less than 2^64"},
+        {"index --n 10 --seed 7 --at 1,10 --socket " NOBODY, 64,
+         "at[1] 10: expected less than n = 10"},
+        {"index --n 10 --seed 7 --at 10 --inverse --socket " NOBODY, 64,
+         "at[0] 10: expected less than n = 10"},
+        {"index --n 0 --seed 7 --at 0 --socket " NOBODY, 64, "n 0: expected 1 to 2^62"},
+        {"index --n 1e19 --seed 7 --at 0 --socket " NOBODY, 64,
+         "n 10000000000000000000: expected 1 to 2^62"},
+        {"permute --n 10 --seed 7 --inverse", 64, "--at, --inverse: permute gives whole"},
+        {"permute --n 10 --seed 7 --inverse --offset 3 --count 2", 64, "expected shufctl index"},
+        {"permute --n 10 --seed 7 --at 3", 64, "expected shufctl index"},
         {RIGHT "--format xml", 64, "--format xml: expected text, npy or raw"},
         {RIGHT "--format=", 64, "--format '': expected text, npy or raw"},
         {RIGHT "--json --out v", 64, "--json: excludes --out and --format"},
@@ -210,6 +229,8 @@ static void mistakes_on_standard_input(void **state)
         {"printf '1,2\\n' |", 64, "--at -, line 1 1,2: expected a whole number"},
         {"printf '1\\0002\\n' |", 64, "--at -, line 1: a byte of 0, expected text"},
         {"printf '1\\n\\n10' |", 64, "at[1] 10: expected less than n = 10"},
+        {"printf '1\\n2 0.5\\n' |", 64, "--at -, line 2 0.5: is not whole"},
+        {"printf '1\\n-3\\n' |", 64, "--at -, line 2 -3: is negative"},
         {"exec <&-;", 74, "--at -: cannot read: Bad file descriptor"},
         {"exec </;", 74, "--at -: cannot read: Is a directory"},
     };

@@ -12,6 +12,7 @@
 #include "text.h"
 #include "verb.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -82,6 +83,29 @@ static int print_json(const struct shuf__index_options *o, const uint64_t *found
 
 /* ---- The verb --------------------------------------------------------------- */
 
+/* What can be wrong with n is the same of a slice with one value. */
+static int check_n(const shuf_permutation *what)
+{
+    char message[256];
+    shuf_shape shape;
+    shuf_permutation one = *what;
+    one.view = SHUF_VIEW_SLICE;
+    one.count = one.stride = 1;
+    shuf_status status = shuf_permutation_shape(&one, &shape, message, sizeof message);
+    return status ? shuf__fail_with(shuf__exit_code(status), "%s", message) : EX_OK;
+}
+
+/* A mistake is told whether or not a daemon is there. */
+static int check_places(const shuf_permutation *what, const struct shuf__places *places)
+{
+    int code = check_n(what);
+    for (size_t i = 0; i < places->count && code == EX_OK; i++)
+        if (places->at[i] >= what->n)
+            code = shuf__fail_with(EX_USAGE, "at[%zu] %" PRIu64 ": expected less than n = %" PRIu64,
+                                   i, places->at[i], what->n);
+    return code;
+}
+
 /* What is found takes the place of what was asked for, unless both are told. */
 static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *found)
 {
@@ -111,6 +135,8 @@ int shuf__verb_index(int argc, char **argv)
     shuf *daemon;
     shuf__index_options(argc, argv, &options);
     int code = options.read_places ? shuf__index_read_places(&options.places) : EX_OK;
+    if (code == EX_OK)
+        code = check_places(&options.what, &options.places);
     if (code == EX_OK) {
         code = shuf__connect_or_fail(&daemon, &options.daemon);
         if (code == EX_OK)

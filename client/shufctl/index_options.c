@@ -35,7 +35,8 @@ static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Of the permutation of 0 to N - 1 (required)", 1},
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
     {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
-    {"algorithm", KEY_ALGORITHM, "NAME", 0, "One with random access: primefold", 1},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0,
+     "primefold (default), or philox24 or lcg, which have to count the values before a place", 1},
     {"at", KEY_AT, "LIST", 0, "The positions, as in 0,5,1e8; - reads them from standard input", 2},
     {"inverse", KEY_INVERSE, NULL, 0, "LIST holds values; show the positions of these", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
@@ -216,7 +217,7 @@ static void parse_word(int key, char *text, struct argp_state *state,
         break;
     case KEY_ALGORITHM:
         if (!*text) /* the default is said by leaving the option out */
-            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold");
+            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
         options->what.algorithm = text;
         break;
     case KEY_AT:

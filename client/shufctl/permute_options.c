@@ -31,6 +31,7 @@ enum key {
     KEY_TRANSPORT,
     KEY_PREFETCH,
     KEYS_END,
+    KEY_INDEX, /* what only `index` has */
 };
 
 #define BIT(key) (1U << ((key)-KEY_N))
@@ -58,6 +59,8 @@ static const struct argp_option option_table[] = {
     {"transport", KEY_TRANSPORT, "HOW", 0,
      "Lease the result and read it by inline, memfd, cuda-fd or cuda-ipc", 6},
     {"prefetch", KEY_PREFETCH, NULL, 0, "Only have it ready in the daemon, for who asks next", 6},
+    {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 6},
+    {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 6},
     {0},
 };
 
@@ -270,6 +273,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[0] = &parse->options->daemon;
     if (key == ARGP_KEY_END)
         finish(state, parse);
+    if (key == KEY_INDEX)
+        argp_failure(state, EX_USAGE, 0,
+                     "--at, --inverse: permute gives whole permutations and slices of them; for "
+                     "single places, and back from values, expected shufctl index");
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
