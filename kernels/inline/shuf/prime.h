@@ -2,9 +2,12 @@
  *
  * The smallest prime from a number on: the modulus of `primefold`.
  *
- * Miller-Rabin with the first twelve primes as bases decides every number below
- * 3.18e23 (Sorenson and Webster: "Strong pseudoprimes to twelve prime bases",
- * Math. Comp. 86, 2017), so this is a proof, not a test.
+ * Miller-Rabin with the first primes as bases. The smallest composite that passes for the
+ * first k of them is known, so this is a proof, not a test: for k <= 4 from Pomerance, Selfridge,
+ * Wagstaff: "The pseudoprimes to 25 * 10^9" (Math. Comp. 35, 1980), to 8 from Jaeschke: "On strong
+ * pseudoprimes to several bases" (Math. Comp. 61, 1993), to 11 from Jiang, Deng: "Strong
+ * pseudoprimes to the first eight prime bases" (Math. Comp. 83, 2014); for 12 it is 3.18e23,
+ * Sorenson, Webster: "Strong pseudoprimes to twelve prime bases" (Math. Comp. 86, 2017).
  */
 #ifndef SHUF_PRIME_H
 #define SHUF_PRIME_H
@@ -12,9 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* a, b < p */
 static inline uint64_t shuf__multiply_mod(uint64_t a, uint64_t b, uint64_t p)
 {
-    return (uint64_t)((unsigned __int128)a * b % p);
+    return p >> 32 ? (uint64_t)((unsigned __int128)a * b % p) : a * b % p;
 }
 
 /* Whether p passes for the base a: p - 1 = odd * 2^twos. */
@@ -41,6 +45,18 @@ static inline bool shuf__is_strong_probable_prime(uint64_t p, uint64_t a, uint64
 static inline bool shuf_is_prime(uint64_t p)
 {
     static const uint8_t first[12] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
+    static const uint64_t passes[11] = {/* for k = 1, 2, ... */
+                                        2047,
+                                        1373653,
+                                        25326001,
+                                        3215031751,
+                                        2152302898747,
+                                        3474749660383,
+                                        341550071728321,
+                                        341550071728321,
+                                        3825123056546413051,
+                                        3825123056546413051,
+                                        3825123056546413051};
     for (int i = 0; i < 12; i++)
         if (p % first[i] == 0)
             return p == first[i];
@@ -48,9 +64,12 @@ static inline bool shuf_is_prime(uint64_t p)
         return p > 1;
     unsigned twos = (unsigned)__builtin_ctzll(p - 1);
     uint64_t odd = (p - 1) >> twos;
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < 12; i++) {
         if (!shuf__is_strong_probable_prime(p, first[i], odd, twos))
             return false;
+        if (i < 11 && p < passes[i])
+            return true;
+    }
     return true;
 }
 
