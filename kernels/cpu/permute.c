@@ -305,7 +305,7 @@ static void plan_work(struct work *work)
     work->narrow = shuf__tile_is_narrow(job);
     work->direct = job->n == domain;
     if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
-        work->shape = shuf_primefold_shape_of(job->n);
+        work->shape = shuf__primefold_shape(job->n);
         work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
         work->direct = true;
     }

@@ -4,6 +4,14 @@
  */
 #include "primefold.h"
 
+shuf_primefold_shape shuf__primefold_shape(uint64_t n)
+{
+    static _Thread_local shuf_primefold_shape last;
+    if (last.n != n)
+        last = shuf_primefold_shape_of(n);
+    return last;
+}
+
 unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape)
 {
     if (shape->maps == 0)
