@@ -23,6 +23,7 @@ static const struct verb verbs[] = {
     {"suite", "judges a generator or a daemon at many sizes", shuf__quality_suite},
     {"rounds", "the discrepancy for each number of rounds", shuf__quality_rounds},
     {"plot", "draws reports of `rounds`", shuf__quality_plot},
+    {"bits", "writes values as random bits, for other programs", shuf__quality_bits},
     {"list", "the tests and the generators", shuf__quality_list},
 };
 
@@ -60,8 +61,8 @@ static int run(int argc, char **argv)
         argv[0] = title; /* argp begins its messages with it */
         return verbs[i].run(argc, argv);
     }
-    return shuf__quality_fail(EX_USAGE, "verb '%.64s': expected judge, suite, rounds, plot or list",
-                              argv[0]);
+    return shuf__quality_fail(
+        EX_USAGE, "verb '%.64s': expected judge, suite, rounds, plot, bits or list", argv[0]);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,6 @@
 #include "number.h"
 #include "sizes.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -78,8 +77,8 @@ struct parse {
     bool daemon, of_daemon, of_file, of_seed;
 };
 
-static uint64_t read_number(struct argp_state *state, const char *field, const char *text,
-                            uint64_t least, uint64_t most)
+uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
+                              uint64_t least, uint64_t most)
 {
     struct shuf__error error;
     uint64_t value;
@@ -91,8 +90,8 @@ static uint64_t read_number(struct argp_state *state, const char *field, const c
     return value;
 }
 
-static bool read_choice(struct argp_state *state, const char *field, const char *text,
-                        const char *no, const char *yes)
+bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
+                          const char *no, const char *yes)
 {
     if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
         argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s or %s", field, text, no, yes);
@@ -239,13 +238,13 @@ static void parse_source(int key, char *text, struct argp_state *state, struct p
     else if (key == KEY_IN)
         origin->input = text;
     else if (key == KEY_DTYPE)
-        origin->wide = read_choice(state, "--dtype", text, "u32", "u64");
+        origin->wide = shuf__quality_choice(state, "--dtype", text, "u32", "u64");
     else if (key == KEY_SEED)
-        origin->seed = read_number(state, "--seed", text, 0, UINT64_MAX);
+        origin->seed = shuf__quality_number(state, "--seed", text, 0, UINT64_MAX);
     else if (key == KEY_EPOCH)
-        origin->epoch = read_number(state, "--epoch", text, 0, UINT64_MAX);
+        origin->epoch = shuf__quality_number(state, "--epoch", text, 0, UINT64_MAX);
     else
-        origin->vary_seed = read_choice(state, "--vary", text, "epoch", "seed");
+        origin->vary_seed = shuf__quality_choice(state, "--vary", text, "epoch", "seed");
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
@@ -260,7 +259,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         parse->sizes = text;
         return 0;
     case KEY_SAMPLES:
-        o->samples = read_number(state, "--samples", text, 2, UINT64_C(1) << 46);
+        o->samples = shuf__quality_number(state, "--samples", text, 2, UINT64_C(1) << 46);
         return 0;
     case KEY_TESTS:
         o->tests = read_tests(state, text);
@@ -269,7 +268,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         o->alpha = read_alpha(state, text);
         return 0;
     case KEY_THREADS:
-        o->threads = (int)read_number(state, "--threads", text, 1, 1024);
+        o->threads = (int)shuf__quality_number(state, "--threads", text, 1, 1024);
         return 0;
     case KEY_JSON:
         o->json = true;

@@ -7,6 +7,8 @@
 
 #include "run.h"
 
+#include <argp.h>
+
 enum shuf__quality_verb { SHUF__JUDGE = 1, SHUF__SUITE = 2, SHUF__ROUNDS = 4 };
 
 enum { SHUF__SIZES_MAX = 4096 };
@@ -31,5 +33,11 @@ void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
 
 /* How many rows of n there will be. */
 uint64_t shuf__quality_samples(const struct shuf__quality_options *options, uint32_t n);
+
+/* The number, or one of two words (true: `yes`), that an option was given; else as above. */
+uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
+                              uint64_t least, uint64_t most);
+bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
+                          const char *no, const char *yes);
 
 #endif

@@ -7,6 +7,7 @@
 
 /* argv[0] is "shuf-quality VERB"; the exit code. Wrong options end the process with 64 (argp's
  * way), --help with 0. */
+int shuf__quality_bits(int argc, char **argv);
 int shuf__quality_judge(int argc, char **argv);
 int shuf__quality_list(int argc, char **argv);
 int shuf__quality_plot(int argc, char **argv);

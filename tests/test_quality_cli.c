@@ -57,6 +57,8 @@ static void daemon_is_its_algorithm(void **state)
                 "$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --daemon "
                 "--algorithm philox24",
                 1);
+    expect_same("$Q judge --n 100 --samples 300 --epoch 8 --json --generator primefold",
+                "$Q judge --n 100 --samples 300 --epoch 8 --json --daemon", 0);
     expect_same("$Q judge --n 100 --samples 300 --vary seed --json --generator lcg",
                 "$Q judge --n 100 --samples 300 --vary seed --json --daemon --algorithm lcg", 1);
 }
@@ -77,6 +79,38 @@ static void input_is_what_shufctl_wrote(void **state)
                 "--out $D/rows --format raw >/dev/null; "
                 "$Q judge --n 17 --json --dtype u64 --in $D/rows --samples 2500; rm $D/rows",
                 0);
+}
+
+/* Nothing is passed over where n is a power of two; of n = 48 a value has 5 bits or none. */
+static void bits_are_values(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "$Q bits --generator primefold --n 4Gi --seed 7 --take 3 --stride 1e9 --bytes 1200 >$D/a "
+        "&& "
+        "$C permute --n 4Gi --seed 7 --epochs 0:100 --count 3 --stride 1e9 --format raw --out - "
+        ">$D/b && cmp $D/a $D/b",
+        "$Q bits --generator lcg --n 16 --seed 7 --epoch 3 --take 16 --bytes 8 >$D/a && "
+        "$C permute --n 16 --seed 7 --epoch 3 --algorithm lcg --format text --out - | "
+        "awk '{ hex = sprintf(\"%x\", $1) hex } END { print hex }' >$D/b && "
+        "od -An -tx8 $D/a | tr -d ' ' | cmp - $D/b",
+        "$Q bits --generator primefold --n 48 --vary seed --take 12 --bytes 8 >$D/a && "
+        "for s in 0 1 2; do $C permute --n 48 --seed $s --count 12 --format text --out -; done | "
+        "awk '$1 < 32 { for (b = 0; b < 5; b++) if (n < 64) bits = int($1 / 2 ^ b) % 2 bits "
+        "substr(\"\", n++) } END { print bits }' >$D/b && "
+        "od -An -tu1 $D/a | awk '{ for (i = 1; i <= 8; i++) for (b = 0; b < 8; b++) "
+        "bits = int($i / 2 ^ b) % 2 bits } END { print bits }' | cmp - $D/b",
+        "test $($Q bits --generator philox24 --n 64Ki --take 4 --bytes 100003 | wc -c) = 100003",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        if (script(&c, 0, rows[i]) != 0)
+            fail_msg("%s\n%s%s", rows[i], c.out.bytes, c.err.bytes);
+        command_free(&c);
+    }
+    struct command c;
+    assert_int_equal(script(&c, 0, "rm $D/a $D/b"), 0);
+    command_free(&c);
 }
 
 /* ---- Mistakes ------------------------------------------------------------------- */
@@ -123,6 +157,15 @@ static void mistakes_are_named(void **state)
         {"$Q plot $D/none.json --out $D/x.svg", 66, "none.json"},
         {"$Q plot $D/none.json", 64, "--out: missing"},
         {"$Q plot --out $D/x.svg", 64, "expected reports"},
+        {"$Q bits --n 9", 64, "--generator: missing"},
+        {"$Q bits --generator lcg", 64, "--n: missing"},
+        {"$Q bits --generator x --n 9", 64, "--generator x: expected primefold, philox24 or lcg"},
+        {"$Q bits --generator lcg --n 100", 64, "--n 100: expected a power of two from 16 on"},
+        {"$Q bits --generator lcg --n 64 --take 65", 64,
+         "--take 65 --stride 1: expected positions"},
+        {"$Q bits --generator lcg --n 64 --take 2 --stride 64", 64, "below n, which is 64"},
+        {"$Q bits --generator lcg --n 64 --take 5000", 64, "--take 5000: expected 1 to 4096"},
+        {"$Q bits --generator lcg --n 64 >/dev/full", 74, "standard output"},
         {"$Q list now", 64, "argument 'now'"},
         {"$Q bless", 64, "verb 'bless': expected judge, suite"},
         {"$Q list >/dev/full", 74, "standard output"},
@@ -144,8 +187,9 @@ static void help_is_no_mistake(void **state)
     static const char *const rows[][2] = {
         {"$Q --help", "rounds"},           {"$Q judge --help", "--dtype"},
         {"$Q suite -h", "--n-list"},       {"$Q rounds --help", "--plot"},
-        {"$Q plot --help", "REPORT"},      {"$Q --version", "shuf-quality "},
-        {"$Q list", "second-differences"}, {"$Q list", "fisher-yates"},
+        {"$Q plot --help", "REPORT"},      {"$Q bits --help", "--take"},
+        {"$Q --version", "shuf-quality "}, {"$Q list", "second-differences"},
+        {"$Q list", "fisher-yates"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct command c;
@@ -317,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(daemon_is_its_algorithm),
         cmocka_unit_test(input_is_what_shufctl_wrote),
+        cmocka_unit_test(bits_are_values),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(report_has_every_figure),

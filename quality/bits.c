@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shuf-quality bits`: a few values of each of many permutations as a stream of
+ * bits, for programs that judge random numbers. A value below the largest power of
+ * two 2^w <= n is w unbiased bits; others are passed over. No two values of one
+ * permutation are the same, as those of a random stream are now and then, so only
+ * few are taken of each.
+ */
+#include "fail.h"
+#include "lookups.h"
+#include "options.h"
+#include "verb.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum { WORDS = 8192, TAKE = 64, TAKE_MOST = 4096 };
+
+struct bits {
+    const struct shuf__lookups *lookups;
+    struct shuf__origin origin; /* what rows differ in */
+    uint64_t n, stride, take;
+    uint64_t bytes; /* to be written yet */
+};
+
+struct packer {
+    unsigned __int128 pending;
+    unsigned used, width; /* bits that are pending; of each value */
+    size_t count;
+    uint64_t word[WORDS];
+};
+
+/* ---- Options -------------------------------------------------------------------- */
+
+static const struct shuf__lookups *find(struct argp_state *state, const char *name)
+{
+    const struct shuf__lookups *row = shuf__lookups;
+    while (row->name && strcmp(row->name, name) != 0)
+        row++;
+    if (!row->name)
+        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected primefold, philox24 or lcg",
+                     name);
+    return row;
+}
+
+static void check(struct argp_state *state, const struct bits *b)
+{
+    if (!b->lookups)
+        argp_failure(state, EX_USAGE, 0, "--generator: missing; expected it, as in primefold");
+    if (b->n == 0)
+        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 4Gi");
+    if (b->lookups->compacted && (b->n < 16 || (b->n & (b->n - 1)) != 0))
+        argp_failure(state, EX_USAGE, 0,
+                     "--n %" PRIu64 ": expected a power of two from 16 on, where %s is known by "
+                     "position",
+                     b->n, b->lookups->name);
+    if (b->take > b->n || (b->take > 1 && b->stride > (b->n - 1) / (b->take - 1)))
+        argp_failure(state, EX_USAGE, 0,
+                     "--take %" PRIu64 " --stride %" PRIu64
+                     ": expected positions below n, which is %" PRIu64,
+                     b->take, b->stride, b->n);
+    if (isatty(STDOUT_FILENO))
+        argp_failure(state, EX_USAGE, 0,
+                     "standard output is a terminal; expected a pipe or a file, as in | dieharder "
+                     "-g 200 -a");
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct bits *b = state->input;
+    switch (key) {
+    case 'h':
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
+    case 'g':
+        b->lookups = find(state, text);
+        return 0;
+    case 'n':
+        b->n = shuf__quality_number(state, "--n", text, 2, UINT64_C(1) << 62);
+        return 0;
+    case 't':
+        b->take = shuf__quality_number(state, "--take", text, 1, TAKE_MOST);
+        return 0;
+    case 'd':
+        b->stride = shuf__quality_number(state, "--stride", text, 1, UINT64_C(1) << 62);
+        return 0;
+    case 's':
+        b->origin.seed = shuf__quality_number(state, "--seed", text, 0, UINT64_MAX);
+        return 0;
+    case 'e':
+        b->origin.epoch = shuf__quality_number(state, "--epoch", text, 0, UINT64_MAX);
+        return 0;
+    case 'v':
+        b->origin.vary_seed = shuf__quality_choice(state, "--vary", text, "epoch", "seed");
+        return 0;
+    case 'b':
+        b->bytes = shuf__quality_number(state, "--bytes", text, 1, UINT64_MAX);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+        return 0;
+    case ARGP_KEY_END:
+        check(state, b);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- The stream ----------------------------------------------------------------- */
+
+/* False when there is nothing more to do: all is written, or cannot be. */
+static bool flush(struct bits *b, struct packer *packer)
+{
+    const uint64_t have = sizeof *packer->word * packer->count;
+    const size_t size = (size_t)(have < b->bytes ? have : b->bytes);
+    packer->count = 0;
+    if (fwrite(packer->word, 1, size, stdout) != size)
+        return false; /* main() sees that */
+    if (b->bytes != UINT64_MAX)
+        b->bytes -= size;
+    return b->bytes > 0;
+}
+
+static bool put(struct bits *b, struct packer *packer, uint64_t value)
+{
+    packer->pending |= (unsigned __int128)value << packer->used;
+    packer->used += packer->width;
+    if (packer->used < 64)
+        return true;
+    packer->word[packer->count++] = (uint64_t)packer->pending;
+    packer->pending >>= 64;
+    packer->used -= 64;
+    return packer->count < WORDS || flush(b, packer);
+}
+
+static bool put_row(struct bits *b, struct packer *packer, const void *made)
+{
+    uint64_t value[TAKE_MOST];
+    b->lookups->values(made, b->stride, b->take, value);
+    for (size_t i = 0; i < b->take; i++)
+        if (value[i] >> packer->width == 0 && !put(b, packer, value[i]))
+            return false;
+    return true;
+}
+
+static void write_stream(struct bits *b)
+{
+    static struct packer packer;
+    _Alignas(64) unsigned char made[SHUF__LOOKUPS_STATE] = {0};
+    packer.width = 63 - (unsigned)__builtin_clzll(b->n);
+    for (uint64_t row = 0;; row++) {
+        const struct shuf__place place = shuf__place_of(&b->origin, SHUF__SELF, 0, row);
+        b->lookups->make(made, b->n, place.seed, place.epoch);
+        if (!put_row(b, &packer, made))
+            return;
+    }
+}
+
+int shuf__quality_bits(int argc, char **argv)
+{
+    static const struct argp_option option_table[] = {
+        {"generator", 'g', "NAME", 0, "primefold, philox24 or lcg (required)", 1},
+        {"n", 'n', "N", 0, "The size of the permutations (required)", 1},
+        {"take", 't', "K", 0, "How many values of each (default 64)", 1},
+        {"stride", 'd', "S", 0, "Between their positions (default 1)", 1},
+        {"seed", 's', "S", 0, "of the first row (default 0)", 2},
+        {"epoch", 'e', "E", 0, "of the first row (default 0)", 2},
+        {"vary", 'v', "WHAT", 0, "What rows differ in: epoch (default) or seed", 2},
+        {"bytes", 'b', "COUNT", 0, "How many (default: until nobody reads)", 3},
+        {NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .doc = "Writes values of permutations as raw random bits, for dieharder -g 200.",
+    };
+    struct bits bits = {.stride = 1, .take = TAKE, .bytes = UINT64_MAX};
+    argp_parse(&argp, argc, argv, 0, NULL, &bits);
+    write_stream(&bits);
+    return EX_OK;
+}
