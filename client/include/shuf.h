@@ -95,7 +95,7 @@ typedef enum shuf_view {
 
 /* What is asked for. Zeros are the defaults, but for n. */
 typedef struct shuf_permutation {
-    const char *algorithm; /* "philox24", "lcg"; NULL: the daemon's default */
+    const char *algorithm; /* "primefold", "philox24", "lcg"; NULL: the default, the first */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
     uint64_t seed;         /* any; independent of epoch */
     uint64_t epoch;        /* any */
@@ -170,9 +170,10 @@ typedef enum shuf_direction {
     SHUF_INVERSE = 1, /* at[i] is a value, out[i] the position where it stands */
 } shuf_direction;
 
-/* Looks up `count` places of one whole permutation, what->epoch's; each costs the same, whatever n
- * is, and the rest of the permutation is not computed. What FORWARD gives at position i is value i
- * of shuf_permute() with the same `what`.
+/* Looks up `count` places of one whole permutation, what->epoch's. What FORWARD gives at position i
+ * is value i of shuf_permute() with the same `what`. With primefold each costs the same, whatever n
+ * is, and nothing else is computed. With philox24 and lcg the daemon has to count the values before
+ * a place, the first time; it remembers the counts as it keeps results.
  *
  * Every at[i] must be below n; in any order, and as often as one likes. `out` may be `at`, but not
  * overlap it otherwise; on failure it holds nothing of use. `count` 0 asks no daemon; above
@@ -180,10 +181,11 @@ typedef enum shuf_direction {
  *
  * Of `what` only algorithm, n, seed and epoch may be set: SHUF_INVALID with a view, a dtype,
  * epochs > 1 or a fingerprint, for an at[i] out of range, found before anything is asked, and for
- * an algorithm that has no random access. Fails also as shuf_connect(), and with SHUF_BUSY. Like
- * every call: one handle serves one thread at a time.
+ * an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(), and
+ * with SHUF_BUSY or SHUF_NO_MEMORY. Like every call: one handle serves one thread at a time.
  *
- * Without a daemon, shuf/primefold.h does the same as inline C, in any thread:
+ * Without a daemon, shuf/primefold.h does the same as inline C, in any thread (backwards after
+ * shuf_primefold_make_inverse(), by shuf_primefold_inverse()):
  *
  *     shuf_primefold f = shuf_primefold_make(n, seed, epoch);
  *     uint64_t value = shuf_primefold_forward(&f, position);
