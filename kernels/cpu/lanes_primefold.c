@@ -13,7 +13,7 @@
 #include "primefold_vector.h"
 #endif
 
-enum { BLOCK = 64 };
+enum { BLOCK = 256, GROUP = 4 };
 
 #define BITS 16
 #define WORD uint16_t

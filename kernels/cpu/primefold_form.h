@@ -22,45 +22,68 @@
 #include "primefold_shoup.h"
 #endif
 
-/* The rest of a round after its first map. */
-static inline __attribute__((always_inline)) FORM(vector)
-    FORM(rounds)(const struct FORM(keys) * k, unsigned maps, FORM(vector) x)
+enum {
+    FORM(UNIT) = GROUP * FORM(LANES),                /* computed at once */
+    FORM(WHOLE) = FORM(UNIT) > 64 ? FORM(UNIT) : 64, /* looked through at once, a bit each */
+};
+
+/* The rest of a round after its first map. Vectors side by side: each step waits for the one before
+ * it, and a processor does not look ahead as far as a vector's last. */
+static inline __attribute__((always_inline)) void FORM(rounds)(const struct FORM(keys) * k,
+                                                               unsigned maps, FORM(vector) x[GROUP])
 {
 #pragma GCC unroll 5
     for (unsigned r = 1; r < maps; r++)
-        x = FORM(affine)(k, r, FORM(folded)(k, r - 1, x));
-    return x;
+#pragma GCC unroll 4
+        for (int i = 0; i < GROUP; i++)
+            x[i] = FORM(affine)(k, r, FORM(folded)(k, r - 1, x[i]));
 }
 
 /* ---- Walking: the p - n values that do not belong to the permutation, many side by side ---- */
 
 struct FORM(walkers) {
-    unsigned count;
-    OUT *at[2 * BLOCK]; /* where each belongs */
-    WORD x[2 * BLOCK];
+    size_t count;
+    OUT *at[2 * BLOCK + 1]; /* one more than join() counts may be written to */
 };
 
-static __attribute__((noinline)) void FORM(join)(struct FORM(walkers) * w, uint64_t which,
-                                                 const OUT *values, OUT *out)
+/* Those of n and more; `values` are read in whole 64s. Two of 64 without a branch, as it would be
+ * hard to predict. */
+static __attribute__((noinline)) void FORM(join)(struct FORM(walkers) * w, OUT n, const OUT *values,
+                                                 size_t count, OUT *out)
 {
-    for (; which != 0; which &= which - 1) {
-        const int i = __builtin_ctzll(which);
-        w->at[w->count] = out + i;
-        w->x[w->count++] = (WORD)values[i];
+    size_t joined = w->count;
+    for (size_t i = 0; i < count; i += 64) {
+        uint64_t which = FORM(which_from)(values + i, n);
+        which &= count - i < 64 ? (UINT64_C(1) << (count - i)) - 1 : UINT64_MAX;
+        for (int times = 0; times < 2 || which != 0; times++) {
+            w->at[joined] = out + i + __builtin_ctzll(which | UINT64_C(1) << 63);
+            joined += which != 0;
+            which &= which - 1;
+        }
     }
+    w->count = joined;
 }
 
 /* One round of all of them; those that have arrived leave. */
 static void FORM(step)(const struct FORM(keys) * k, unsigned maps, OUT n, struct FORM(walkers) * w)
 {
+    WORD x[2 * BLOCK];
     OUT next[2 * BLOCK];
-    unsigned left = 0;
-    for (unsigned i = 0; i < w->count; i += FORM(LANES))
-        FORM(store)(next + i, FORM(rounds)(k, maps, FORM(affine)(k, 0, FORM(load)(w->x + i))));
-    for (unsigned i = 0; i < w->count; i++) {
-        *w->at[i] = next[i];
-        w->at[left] = w->at[i];
-        w->x[left] = (WORD)next[i];
+    size_t left = 0;
+    for (size_t i = 0; i < w->count; i++)
+        x[i] = (WORD)*w->at[i];
+    for (size_t i = 0; i < w->count; i += FORM(UNIT)) {
+        FORM(vector) group[GROUP];
+        for (int g = 0; g < GROUP; g++)
+            group[g] = FORM(affine)(k, 0, FORM(load)(x + i + g * FORM(LANES)));
+        FORM(rounds)(k, maps, group);
+        for (int g = 0; g < GROUP; g++)
+            FORM(store)(next + i + g * FORM(LANES), group[g]);
+    }
+    for (size_t i = 0; i < w->count; i++) {
+        OUT *at = w->at[i];
+        *at = next[i];
+        w->at[left] = at;
         left += next[i] >= n;
     }
     w->count = left;
@@ -98,18 +121,26 @@ static inline struct FORM(line)
     return (struct FORM(line)){FORM(load)(y), FORM(all)(step)};
 }
 
-/* The next BLOCK values; whether any is n or more. */
+/* The next values, `count` rounded up to whole units; whether any is n or more. */
 static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(keys) * k,
                                                               unsigned maps, FORM(vector) n,
                                                               struct FORM(line) * line,
-                                                              OUT *restrict out)
+                                                              OUT *restrict out, size_t count)
 {
     FORM(vector) most = FORM(all)(0);
-    for (int i = 0; i < BLOCK; i += FORM(LANES)) {
-        FORM(vector) x = FORM(rounds)(k, maps, line->y);
-        line->y = FORM(sum)(k, line->y, line->leap);
-        most = FORM(larger)(most, x);
-        FORM(store)(out + i, x);
+    for (size_t i = 0; i < count; i += FORM(UNIT)) {
+        FORM(vector) x[GROUP];
+#pragma GCC unroll 4
+        for (int g = 0; g < GROUP; g++) {
+            x[g] = line->y;
+            line->y = FORM(sum)(k, line->y, line->leap);
+        }
+        FORM(rounds)(k, maps, x);
+#pragma GCC unroll 4
+        for (int g = 0; g < GROUP; g++) {
+            most = FORM(larger)(most, x[g]);
+            FORM(store)(out + i + g * FORM(LANES), x[g]);
+        }
     }
     return FORM(any_from)(most, n);
 }
@@ -125,17 +156,21 @@ static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__
     const struct FORM(keys) k = FORM(make_keys)(row);
     struct FORM(line) line = FORM(first)(row, position, stride);
     struct FORM(walkers) w = {.count = 0};
-    for (; count >= BLOCK; count -= BLOCK, out += BLOCK) {
-        if (FORM(block)(&k, maps, n_in_all, &line, out))
-            FORM(join)(&w, FORM(which_from)(out, n), out, out);
+    while (count >= FORM(WHOLE)) {
+        const size_t some = (count < BLOCK ? count : BLOCK) / FORM(WHOLE) * FORM(WHOLE);
+        if (FORM(block)(&k, maps, n_in_all, &line, out, some))
+            FORM(join)(&w, n, out, some, out);
         if (w.count > BLOCK)
             FORM(walk)(row, &w);
+        count -= some;
+        out += some;
     }
     if (count) { /* beyond it may stand what would be walked on for ever */
-        OUT last[BLOCK];
-        FORM(block)(&k, maps, n_in_all, &line, last);
+        OUT last[BLOCK] = {0};
+        const bool any = FORM(block)(&k, maps, n_in_all, &line, last, count);
         memcpy(out, last, count * sizeof *out);
-        FORM(join)(&w, FORM(which_from)(last, n) & ((UINT64_C(1) << count) - 1), last, out);
+        if (any)
+            FORM(join)(&w, n, last, count, out);
     }
     if (w.count)
         FORM(walk)(row, &w);
