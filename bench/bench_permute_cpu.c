@@ -1,134 +1,161 @@
 /* SPDX-License-Identifier: MIT
  *
- * permute on the CPU at n = 1e9: every instruction set on one thread, the best
- * on all, next to a plain scalar loop over the same inline cipher, which is what
- * one would write without the backend; and a small job from call to return. Memory
- * is touched before the clock runs.
+ * permute on the CPU, n = 1e9 unless said: every instruction set on one thread, the best on
+ * all, next to what else makes permutations on a CPU, and a small job from call to return. Memory
+ * is touched before the clock runs. Medians of three samples, or of --samples; of a peer, of those
+ * that it began within a minute. With --cost, cost against n instead.
  */
 #include "backend.h"
 #include "clock.h"
+#include "permute_cpu.h"
+#include "process.h"
 #include "report.h"
-#include "shuf/philox24.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 3, SMALL_SAMPLES = 20000 };
+enum { SMALL_SAMPLES = 20000 };
 
-static const uint64_t n = 1000000000;
+struct backend_row {
+    enum shuf_algorithm algorithm;
+    const char *what, *spec;
+    unsigned threads;
+};
 
-static void die(const char *text)
+static const struct backend_row rows[] = {
+    {SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX-512, one thread", "cpu:avx512", 1},
+    {SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX2, one thread", "cpu:avx2", 1},
+    {SHUF_ALGORITHM_PRIMEFOLD, "primefold, scalar, one thread", "cpu:scalar", 1},
+    {SHUF_ALGORITHM_PRIMEFOLD, "primefold, best, all threads", "cpu", 0},
+    {SHUF_ALGORITHM_PHILOX24, "philox24, AVX-512, one thread", "cpu:avx512", 1},
+    {SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, one thread", "cpu:avx2", 1},
+    {SHUF_ALGORITHM_PHILOX24, "philox24, best, all threads", "cpu", 0},
+    {SHUF_ALGORITHM_LCG, "lcg, best, one thread", "cpu", 1},
+    {SHUF_ALGORITHM_LCG, "lcg, best, all threads", "cpu", 0},
+};
+
+static const struct backend_row small_rows[] = {
+    {SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX-512, launch and wait", "cpu:avx512", 0},
+    {SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX2, launch and wait", "cpu:avx2", 0},
+    {SHUF_ALGORITHM_PHILOX24, "philox24, AVX-512, launch and wait", "cpu:avx512", 0},
+    {SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, launch and wait", "cpu:avx2", 0},
+};
+
+/* False, and a line that says why, where this processor lacks it. */
+static bool open_row(const struct backend_row *row, uint64_t bytes, struct shuf__backend **backend,
+                     struct shuf__block *block)
 {
-    fprintf(stderr, "bench_permute_cpu: %s\n", text);
-    exit(1);
+    struct shuf__error error;
+    const uint64_t unit = SHUF__BLOCK_UNIT;
+    if (shuf__backend_open(row->spec, row->threads, backend, &error)) {
+        printf("%-44s %s\n", row->what, error.text);
+        return false;
+    }
+    const struct shuf__backend_ops *ops = (*backend)->ops;
+    if (ops->alloc(*backend, ops->own, (bytes + unit - 1) / unit * unit, block, &error))
+        die("%s", error.text);
+    memset(block->memory, 1, block->bytes);
+    return true;
 }
 
-static void backend_row(struct report *report, enum shuf_algorithm algorithm, const char *what,
-                        const char *spec, unsigned threads)
+static void close_row(struct shuf__backend *backend, struct shuf__block *block)
+{
+    backend->ops->free(backend, block);
+    backend->ops->close(backend);
+}
+
+static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n)
+{
+    return (struct shuf__job){
+        .algorithm = algorithm, .n = n, .count = n, .stride = 1, .rows = 1, .seed = 7, .width = 4};
+}
+
+static void measure(struct report *report, const struct backend_row *row, uint64_t n,
+                    unsigned samples)
 {
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    const uint64_t unit = SHUF__BLOCK_UNIT, block_bytes = (n * 4 + unit - 1) / unit * unit;
-    struct shuf__job job = {
-        .algorithm = algorithm, .n = n, .count = n, .stride = 1, .rows = 1, .seed = 7, .width = 4};
-    double ns[SAMPLES];
-    if (shuf__backend_open(spec, threads, &backend, &error)) {
-        printf("%-44s %s\n", what, error.text);
+    struct shuf__job job = job_of(row->algorithm, n);
+    double ns[SAMPLES_MOST];
+    if (!open_row(row, n * job.width, &backend, &block))
         return;
-    }
-    if (backend->ops->alloc(backend, backend->ops->own, block_bytes, &block, &error))
-        die(error.text);
-    memset(block.memory, 1, block.bytes);
-    for (int i = 0; i < SAMPLES; i++) {
+    for (unsigned i = 0; i < samples; i++) {
         uint64_t took;
         if (shuf__backend_permute(backend, &job, &block, &took, &error))
-            die(error.text);
+            die("%s", error.text);
         ns[i] = (double)took;
     }
-    report_add(report, what, n, n, "values", n * job.width, ns, SAMPLES);
-    backend->ops->free(backend, &block);
-    backend->ops->close(backend);
+    report_add(report, row->what, n, n, "values", n * job.width, ns, samples);
+    close_row(backend, &block);
 }
 
 /* From call to return: what such a job costs a request. */
-static void small_row(struct report *report, enum shuf_algorithm algorithm, const char *what,
-                      const char *spec)
+static void measure_small(struct report *report, const struct backend_row *row)
 {
     static double ns[SMALL_SAMPLES];
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    struct shuf__job job = {.algorithm = algorithm,
-                            .n = 1000,
-                            .count = 1000,
-                            .stride = 1,
-                            .rows = 1,
-                            .seed = 7,
-                            .width = 4};
+    struct shuf__job job = job_of(row->algorithm, 1000);
     uint64_t took;
-    if (shuf__backend_open(spec, 0, &backend, &error)) {
-        printf("%-44s %s\n", what, error.text);
+    if (!open_row(row, SHUF__BLOCK_UNIT, &backend, &block))
         return;
-    }
-    if (backend->ops->alloc(backend, backend->ops->own, SHUF__BLOCK_UNIT, &block, &error))
-        die(error.text);
-    memset(block.memory, 1, block.bytes);
     for (int i = 0; i < SMALL_SAMPLES; i++) {
         double start = now_ns();
         job.epoch++;
         if (shuf__backend_permute(backend, &job, &block, &took, &error))
-            die(error.text);
+            die("%s", error.text);
         ns[i] = now_ns() - start;
     }
-    report_latency(report, what, job.n, ns, SMALL_SAMPLES);
-    backend->ops->free(backend, &block);
-    backend->ops->close(backend);
+    report_latency(report, row->what, job.n, ns, SMALL_SAMPLES);
+    close_row(backend, &block);
 }
 
-static void plain_loop(struct report *report, uint32_t *out)
+static uint64_t number(const char *option, const char *text, double most)
 {
-    shuf_philox24 f = shuf_philox24_make(n, 7, 0);
-    double start = now_ns(), took;
-    uint64_t kept = 0;
-    for (uint64_t x = 0; kept < n; x++) {
-        uint64_t value = shuf_philox24_forward(&f, x);
-        if (value < n)
-            out[kept++] = (uint32_t)value;
-    }
-    took = now_ns() - start;
-    report_add(report, "philox24, plain scalar loop", n, n, "values", n * sizeof *out, &took, 1);
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= 1 && value <= most) || value != floor(value))
+        die("%s: %s: expected a whole number from 1 to %.0f, as in 1e6", option, text, most);
+    return (uint64_t)value;
+}
+
+static void say_processor(struct report *report)
+{
+    struct shuf__backend *backend;
+    struct shuf__error error;
+    if (shuf__backend_open("cpu", 0, &backend, &error))
+        die("%s", error.text);
+    report_fact(report, "device", backend->device);
+    report_fact(report, "instruction set", backend->device_id);
+    backend->ops->close(backend);
 }
 
 int main(int argc, char **argv)
 {
-    struct report *report = report_begin("permute on the CPU, n = 1e9, u32", argc, argv);
-    struct shuf__backend *backend;
-    struct shuf__error error;
-    if (shuf__backend_open("cpu", 0, &backend, &error))
-        die(error.text);
-    report_fact(report, "device", backend->device);
-    report_fact(report, "instruction set", backend->device_id);
-    backend->ops->close(backend);
-
-    backend_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX-512, one thread", "cpu:avx512",
-                1);
-    backend_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX2, one thread", "cpu:avx2", 1);
-    backend_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, best, all threads", "cpu", 0);
-    backend_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX-512, one thread", "cpu:avx512", 1);
-    backend_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, one thread", "cpu:avx2", 1);
-    backend_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, best, all threads", "cpu", 0);
-    uint32_t *out = malloc(n * sizeof *out);
-    if (!out)
-        die("out of memory");
-    memset(out, 1, n * sizeof *out);
-    plain_loop(report, out);
-    free(out);
-    small_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX-512, launch and wait",
-              "cpu:avx512");
-    small_row(report, SHUF_ALGORITHM_PRIMEFOLD, "primefold, AVX2, launch and wait", "cpu:avx2");
-    small_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX-512, launch and wait", "cpu:avx512");
-    small_row(report, SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, launch and wait", "cpu:avx2");
+    const char *n_text = "1e9", *samples_text = "3", *no_peers = NULL, *cost = NULL;
+    const struct report_option options[] = {{"--n", "N", &n_text},
+                                            {"--samples", "N", &samples_text},
+                                            {"--no-peers", NULL, &no_peers},
+                                            {"--cost", "FILE.csv", &cost},
+                                            {0}};
+    struct report *report = report_begin_with("permute on the CPU, u32", options, argc, argv);
+    const uint64_t n = number("--n", n_text, UINT32_MAX);
+    const unsigned samples = (unsigned)number("--samples", samples_text, SAMPLES_MOST);
+    say_processor(report);
+    if (cost)
+        return cost_of_sizes(cost) | report_end(report);
+    if (!no_peers)
+        numpy_rows(report, n, samples);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        measure(report, &rows[i], n, samples);
+    plain_row(report, n);
+    if (!no_peers)
+        shuffle_rows(report, n, samples);
+    for (size_t i = 0; i < sizeof small_rows / sizeof *small_rows; i++)
+        measure_small(report, &small_rows[i]);
     return report_end(report);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See shuffles.h. The merges of a level run side by side; the last is one thread's.
+ */
+#include "fisher_yates.h"
+#include "shuffles.h"
+
+#include <stdbool.h>
+
+/* Two shuffled runs, v[0 .. middle) and v[middle .. n), become one. A coin says of which the next
+ * value comes; when that one is used up, the rest takes places at random. */
+static void merge(uint32_t *v, uint64_t middle, uint64_t n, struct draw *draw)
+{
+    uint64_t i = 0, j = middle;
+    while (j - i > 64 && n - j > 64) { /* neither can be used up by 64 tosses */
+        uint64_t coins = draw_word(draw);
+        uint32_t second = v[j]; /* kept, so that no toss waits for the last one's store */
+        for (int toss = 0; toss < 64; toss++, i++, coins >>= 1) {
+            const uint32_t first = v[i], next = v[j + 1];
+            const uint32_t mask = 0 - (uint32_t)(coins & 1), change = (first ^ second) & mask;
+            v[i] = first ^ change; /* without a branch, which would be mispredicted */
+            v[j] = second ^ change;
+            second ^= (second ^ next) & mask;
+            j += coins & 1;
+        }
+    }
+    for (;; i++) {
+        const bool second = draw_word(draw) & 1;
+        if (second ? j == n : i == j)
+            break;
+        if (second)
+            exchange(v, i, j++);
+    }
+    for (; i < n; i++)
+        exchange(v, i, draw_below(draw, i + 1));
+}
+
+void peer_merge_shuffle(uint32_t *values, uint64_t n, uint64_t seed, int threads)
+{
+    uint64_t runs = 1;
+    while (n / runs > IN_CACHE)
+        runs *= 2;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (uint64_t run = 0; run < runs; run++) {
+        const uint64_t begin = n * run / runs, end = n * (run + 1) / runs;
+        struct draw draw = draw_for(seed, run);
+        for (uint64_t i = begin; i < end; i++)
+            values[i] = (uint32_t)i;
+        fisher_yates(values + begin, end - begin, &draw);
+    }
+    for (uint64_t width = 1; width < runs; width *= 2)
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+        for (uint64_t run = 0; run < runs; run += 2 * width) {
+            const uint64_t begin = n * run / runs, middle = n * (run + width) / runs,
+                           end = n * (run + 2 * width) / runs;
+            struct draw draw = draw_for(seed + width, run);
+            merge(values + begin, middle - begin, end - begin, &draw);
+        }
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a value costs on one thread, against n: whole permutations, or so much of one as
+ * fits the memory. std::shuffle cannot make a part of one, so it ends where a minute does.
+ */
+#include "backend.h"
+#include "clock.h"
+#include "cost.h"
+#include "peers/shuffles.h"
+#include "permute_cpu.h"
+#include "process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 9, SLOW_SAMPLES = 3 };
+
+static const uint64_t slice_most = UINT64_C(1) << 24, shuffle_most = (UINT64_C(1) << 30) + 1;
+static const double sample_ns = 1e6, slow_ns = 1e8, once_ns = 1e9;
+
+struct subject {
+    struct shuf__backend *backend;
+    struct shuf__block block;
+    struct shuf__job job;
+    uint32_t *values; /* of std::shuffle */
+};
+
+static void permute(struct subject *s)
+{
+    struct shuf__error error;
+    uint64_t took;
+    s->job.epoch++;
+    if (shuf__backend_permute(s->backend, &s->job, &s->block, &took, &error))
+        die("%s", error.text);
+}
+
+static void std_shuffle(struct subject *s)
+{
+#ifdef BENCH_HAVE_CXX
+    peer_std_shuffle(s->values, s->job.n);
+#else
+    (void)s;
+#endif
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double once(struct subject *s, void (*work)(struct subject *), unsigned times)
+{
+    double start = now_ns();
+    for (unsigned i = 0; i < times; i++)
+        work(s);
+    return (now_ns() - start) / times;
+}
+
+/* Nanoseconds of one: the median of several samples, each of as many as make a millisecond. */
+static double time_of(struct subject *s, void (*work)(struct subject *))
+{
+    double first = once(s, work, 1), ns[SAMPLES];
+    if (first > once_ns)
+        return first;
+    const unsigned times = first < sample_ns ? (unsigned)(sample_ns / first) + 1 : 1;
+    const unsigned samples = first > slow_ns ? SLOW_SAMPLES : SAMPLES;
+    for (unsigned i = 0; i < samples; i++)
+        ns[i] = once(s, work, times);
+    qsort(ns, samples, sizeof *ns, ascending);
+    return ns[samples / 2];
+}
+
+static void cost_of(struct cost *cost, struct subject *s, enum shuf_algorithm algorithm,
+                    const char *name, uint64_t n)
+{
+    const uint64_t count = n < slice_most ? n : slice_most;
+    s->job = (struct shuf__job){.algorithm = algorithm, .n = n, .count = count, .stride = 1};
+    s->job.rows = 1;
+    s->job.seed = 7;
+    s->job.width = n >> 32 && n != UINT64_C(1) << 32 ? 8 : 4;
+    cost_add(cost, s->backend->device, name, n, count, time_of(s, permute) / (double)count);
+}
+
+static void costs_of_backend(struct cost *cost, struct subject *s)
+{
+    uint64_t n;
+    for (unsigned i = 0; (n = cost_size(i)) != 0; i++)
+        cost_of(cost, s, SHUF_ALGORITHM_PRIMEFOLD, "primefold", n);
+    for (unsigned i = 0; (n = cost_size(i)) != 0; i++)
+        cost_of(cost, s, SHUF_ALGORITHM_PHILOX24, "philox24", n);
+}
+
+/* The largest only as powers of two and one more. */
+static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
+{
+    uint64_t n;
+    if (!(s->values = malloc(shuffle_most * sizeof *s->values)))
+        die("no memory for %llu values", (unsigned long long)shuffle_most);
+    memset(s->values, 1, shuffle_most * sizeof *s->values);
+    for (unsigned i = 0; (n = cost_size(i)) != 0 && n <= shuffle_most; i++) {
+        s->job.n = n;
+        cost_add(cost, s->backend->device, "std::shuffle", n, n,
+                 time_of(s, std_shuffle) / (double)n);
+    }
+    free(s->values);
+}
+
+int cost_of_sizes(const char *path)
+{
+    struct subject s = {0};
+    struct shuf__error error;
+    struct cost *cost = cost_begin(path);
+    if (shuf__backend_open("cpu", 1, &s.backend, &error) ||
+        s.backend->ops->alloc(s.backend, s.backend->ops->own, slice_most * 8, &s.block, &error))
+        die("%s", error.text);
+    memset(s.block.memory, 1, s.block.bytes);
+    costs_of_backend(cost, &s);
+    s.backend->ops->free(s.backend, &s.block);
+    costs_of_std_shuffle(cost, &s);
+    s.backend->ops->close(s.backend);
+    return cost_end(cost);
+}
