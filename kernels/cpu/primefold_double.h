@@ -22,7 +22,7 @@ enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = 4 };
 
 struct keys_50 {
     vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    shift_50 fold_bits;
+    shift_50 shift;
     vector_50 multiplier[MAPS_50], addend[MAPS_50];
     vector_50 slope[MAPS_50], share[MAPS_50]; /* both over p */
     bits_50 fold[MAPS_50];                    /* cancels the exponent, shifted, as well */
@@ -35,15 +35,15 @@ static inline struct keys_50 make_keys_50(const struct shuf__primefold *row)
     const shuf_primefold_shape *s = &row->plain.shape;
     struct keys_50 k;
     k.p = all_50((double)s->p);
-    k.whole = all_50((double)(s->blocks << s->fold_bits));
-    k.fold_bits = make_shift_50(s->fold_bits);
+    k.whole = all_50((double)s->whole);
+    k.shift = make_shift_50(s->shift);
     for (int r = 0; r < MAPS_50; r++) {
         const shuf_primefold_map *map = &row->plain.map[r];
         k.multiplier[r] = all_50((double)map->multiplier);
         k.addend[r] = all_50((double)map->addend);
         k.slope[r] = all_50((double)map->multiplier / (double)s->p);
         k.share[r] = all_50((double)map->addend / (double)s->p);
-        k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> s->fold_bits);
+        k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> s->shift);
     }
     return k;
 }
@@ -67,8 +67,7 @@ static inline vector_50 folded_50(const struct keys_50 *k, unsigned r, vector_50
 {
     const vector_50 above = all_50(0x1p52);
     bits_50 bits = to_bits_50(add_50(x, above));
-    bits_50 turned =
-        xor_where_below_50(bits, shifted_50(bits, k->fold_bits), k->fold[r], x, k->whole);
+    bits_50 turned = xor_where_below_50(bits, shifted_50(bits, k->shift), k->fold[r], x, k->whole);
     return subtract_50(of_bits_50(turned), above);
 }
 

@@ -7,7 +7,7 @@
 /* A row's keys, each in all lanes; p < 2^(BITS - 1). */
 struct FORM(keys) {
     FORM(vector) p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    FORM(shift) fold_bits;
+    FORM(shift) shift;
     FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
     FORM(vector) addend[SHUF_PRIMEFOLD_MAPS], fold[SHUF_PRIMEFOLD_MAPS];
 };
@@ -17,8 +17,8 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     const shuf_primefold_shape *s = &row->plain.shape;
     struct FORM(keys) k;
     k.p = FORM(all)((WORD)s->p);
-    k.whole = FORM(all)((WORD)(s->blocks << s->fold_bits));
-    k.fold_bits = FORM(make_shift)(s->fold_bits);
+    k.whole = FORM(all)((WORD)s->whole);
+    k.shift = FORM(make_shift)(s->shift);
     for (unsigned r = 0; r < s->maps; r++) {
         k.multiplier[r] = FORM(all)((WORD)row->plain.map[r].multiplier);
         k.quotient[r] = FORM(all)((WORD)row->quotient[r]);
@@ -50,5 +50,5 @@ static inline FORM(vector) FORM(affine)(const struct FORM(keys) * k, unsigned r,
 
 static inline FORM(vector) FORM(folded)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
 {
-    return FORM(xor_below)(x, FORM(shifted)(x, k->fold_bits), k->fold[r], k->whole);
+    return FORM(xor_below)(x, FORM(shifted)(x, k->shift), k->fold[r], k->whole);
 }

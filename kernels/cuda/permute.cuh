@@ -6,6 +6,7 @@
 #define SHUF__CUDA_PERMUTE_CUH
 
 #include "backend.h"
+#include "shuf/primefold.h"
 
 #include <cuda_runtime.h>
 
@@ -36,6 +37,10 @@ struct Signal;
  * of at most tuning::tile values. */
 cudaError_t primefold_async(const shuf__job &job, void *out, const Signal *signal,
                             cudaStream_t stream);
+
+/* The same for rows by the million, or of so few values that they are shuffled. */
+cudaError_t primefold_rows_async(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+                                 cudaStream_t stream);
 
 /* values[i] = the value at position at[i] < n, i < job.count, for the job's n >
  * SHUF_PRIMEFOLD_EXACT, seed and epoch; both device memory, of the job's width, from a multiple of

@@ -118,9 +118,14 @@ def exchanged(n, seed, epoch):
 
 
 def primefold_maps(n, seed, epoch):
-    """p, the width of the folds, and (multiplier, addend, fold) of every map: n > 96."""
-    p = next(q for q in range(n, 2 * n) if is_prime(q))
-    width = ((p - 1).bit_length() + 1) // 2
+    """p, the end of what is folded, the shift, and (multiplier, addend, fold) of every map: n > 96."""
+    bits = (n - 1).bit_length()
+    part = 1 << bits - 12 if bits >= 29 else 1
+    start = -(-n // part) * part
+    p = next(q for q in range(start, 2 * start) if is_prime(q))
+    width = (p - 1).bit_length()
+    shift = max((width + 1) // 4, 12 if bits >= 29 else 0)
+    block = 1 << width - shift
     size = 32 if p < 1 << 16 else 64
 
     def word(i):
@@ -132,20 +137,19 @@ def primefold_maps(n, seed, epoch):
         (
             1 + (word(3 * r) * (p - 1) >> size),
             word(3 * r + 1) * p >> size,
-            word(3 * r + 2) % (1 << width),
+            word(3 * r + 2) % block,
         )
         for r in range(5 if size == 32 else 4)
     ]
-    return p, width, maps
+    return p, p // block * block, shift, maps
 
 
-def primefold_round(x, p, width, maps):
+def primefold_round(x, p, whole, shift, maps):
     """Once through all maps; x is an int."""
     for r, (multiplier, addend, fold) in enumerate(maps):
         x = (multiplier * x + addend) % p
-        block = x >> width
-        if r + 1 < len(maps) and block < p >> width:
-            x ^= block ^ fold
+        if r + 1 < len(maps) and x < whole:
+            x ^= x >> shift ^ fold
     return x
 
 
@@ -163,7 +167,7 @@ def primefold(n, seed, epoch):
     if n <= 96:
         values = exchanged(n, seed, epoch)
         return values if numpy is None else numpy.array(values, dtype=numpy.uint64)
-    p, width, maps = key = primefold_maps(n, seed, epoch)
+    p, whole, shift, maps = key = primefold_maps(n, seed, epoch)
     if numpy is None:
         values = [primefold_round(i, *key) for i in range(n)]
     else:
@@ -172,8 +176,7 @@ def primefold(n, seed, epoch):
         for r, (multiplier, addend, fold) in enumerate(maps):
             x = (x * multiplier + addend) % p
             if r + 1 < len(maps):
-                block = x >> width
-                x = numpy.where(block < p >> width, x ^ block ^ fold, x)
+                x = numpy.where(x < whole, x ^ x >> shift ^ fold, x)
         values = x
     for i in [i for i, y in enumerate(values) if y >= n] if p > n else []:
         y = int(values[i])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`: affine maps modulo the smallest prime p >= n, and between two of
- * them a fold, which exclusive-ors the upper half of the bits into the lower.
+ * `primefold`: affine maps modulo a prime p >= n, and between two of them a fold,
+ * which exclusive-ors a value with itself shifted to the right by a quarter of its bits.
  * Every value has a position and every position a value in a few multiplications,
  * whatever n is. docs/spec.md, "primefold".
  *
@@ -25,16 +25,19 @@
 enum {
     SHUF_PRIMEFOLD_EXACT = 96,
     SHUF_PRIMEFOLD_SMALL_BITS = 16, /* below 2^16 there are five maps, above four */
-    SHUF_PRIMEFOLD_MAPS = 5,        /* at most */
-    SHUF_PRIMEFOLD_WORDS = 24,      /* of 32 bits, for the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_LARGE_BITS = 29, /* n has as many or more: shifts of 12 or more */
+    SHUF_PRIMEFOLD_LARGE_SHIFT = 12,
+    SHUF_PRIMEFOLD_MAPS = 5,   /* at most */
+    SHUF_PRIMEFOLD_WORDS = 24, /* of 32 bits, for the maps: blocks of 8 */
 };
 
 /* What n alone decides. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t blocks;    /* a fold exclusive-ors inside blocks of 2^fold_bits: these are whole */
-    unsigned fold_bits; /* half of the bits of p - 1, rounded up */
-    unsigned maps;      /* affine maps, with a fold between each two; 0: exchanges */
+    uint64_t whole; /* what is below is folded: the whole blocks of 2^(bits - shift) values */
+    unsigned bits;  /* of p - 1 */
+    unsigned shift; /* of a fold */
+    unsigned maps;  /* affine maps, with a fold between each two; 0: exchanges */
 } shuf_primefold_shape;
 
 /* x -> (multiplier * x + addend) mod p, then a fold with `fold` (after the last there is none) */
@@ -45,20 +48,34 @@ typedef struct shuf_primefold_map {
 typedef struct shuf_primefold {
     shuf_primefold_shape shape;
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
-    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];   /* of the multipliers, where asked for */
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers, where asked for */
     uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* k changes places with exchange[k], k = 1, 2, ... */
 } shuf_primefold;
+
+static inline unsigned shuf__bits(uint64_t x)
+{
+    return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
+}
 
 /* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
 static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
 {
-    shuf_primefold_shape s = {n, 0, 0, 0, 0};
+    shuf_primefold_shape s = {n, 0, 0, 0, 0, 0};
     if (n <= SHUF_PRIMEFOLD_EXACT)
         return s;
-    s.p = shuf_prime_from(n);
-    unsigned bits = 64 - (unsigned)__builtin_clzll(s.p - 1);
-    s.fold_bits = (bits + 1) / 2;
-    s.blocks = s.p >> s.fold_bits;
+    const unsigned bits = shuf__bits(n - 1);
+    const bool large = bits >= SHUF_PRIMEFOLD_LARGE_BITS;
+    uint64_t from = n;
+    if (large) { /* so that hardly a value lies beyond the whole blocks: nobody has to look */
+        const uint64_t part = (UINT64_C(1) << (bits - SHUF_PRIMEFOLD_LARGE_SHIFT)) - 1;
+        from = (n + part) & ~part;
+    }
+    s.p = shuf_prime_from(from);
+    s.bits = shuf__bits(s.p - 1);
+    s.shift = (s.bits + 1) / 4;
+    if (large && s.shift < SHUF_PRIMEFOLD_LARGE_SHIFT)
+        s.shift = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    s.whole = s.p >> (s.bits - s.shift) << (s.bits - s.shift);
     s.maps = s.p >> SHUF_PRIMEFOLD_SMALL_BITS ? 4 : 5;
     return s;
 }
@@ -81,7 +98,7 @@ SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
 SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
                                                        const uint32_t *word, unsigned r)
 {
-    const uint64_t fold_mask = (UINT64_C(1) << s->fold_bits) - 1;
+    const uint64_t fold_mask = (UINT64_C(1) << (s->bits - s->shift)) - 1;
     shuf_primefold_map map;
     if (s->maps == 4) {
         const uint32_t *w = word + 6 * r;
@@ -128,11 +145,20 @@ static inline void shuf_primefold_make_inverse(shuf_primefold *f)
     }
 }
 
-/* Its own inverse. */
 static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
-    const uint64_t block = x >> f->shape.fold_bits;
-    return block < f->shape.blocks ? x ^ block ^ f->map[r].fold : x;
+    return x < f->shape.whole ? x ^ x >> f->shape.shift ^ f->map[r].fold : x;
+}
+
+/* The uppermost bits stand as they were, and each part below is known from the one above it. */
+static inline uint64_t shuf_primefold_unfold(const shuf_primefold *f, unsigned r, uint64_t x)
+{
+    if (x >= f->shape.whole)
+        return x;
+    x ^= f->map[r].fold;
+    for (unsigned shift = f->shape.shift; shift < f->shape.bits; shift *= 2)
+        x ^= x >> shift;
+    return x;
 }
 
 static inline uint64_t shuf__primefold_exchanged(uint64_t x, uint64_t a, uint64_t b)
@@ -173,7 +199,7 @@ static inline uint64_t shuf_primefold_inverse(const shuf_primefold *f, uint64_t 
     do {
         for (unsigned r = s->maps; r-- > 0;) {
             if (r + 1 < s->maps)
-                x = shuf_primefold_fold(f, r, x);
+                x = shuf_primefold_unfold(f, r, x);
             const uint64_t minus = s->p - f->map[r].addend; /* both are below 2^63 */
             x = shuf__multiply_mod((x + minus) % s->p, f->inverse[r], s->p);
         }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `primefold` as the GPU runs it, in words that suit p: forms. What they share.
+ *
+ * A form knows p and has, of a row's keys, start() for a position, add() to go on from one start to
+ * another by a step, first() for the value after the first map, and rest() for all maps after it.
+ * quick_rest() is the same and tells whether that was all. If not, some values are not below n, and
+ * those of a hasty form may be wrong: they are made again from their positions on.
+ */
+#ifndef SHUF__CUDA_FOLD_CUH
+#define SHUF__CUDA_FOLD_CUH
+
+#include "shuf/primefold.h"
+#include "tuning.cuh"
+
+#include <cuda_runtime.h>
+
+namespace shuf
+{
+
+/* floor(a / p), a < 2^63, without a division: `inverse` is floor((2^64 - 1) / p). */
+__device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inverse)
+{
+    const uint64_t q = __umul64hi(a, inverse);
+    return q + (a - q * p >= p);
+}
+
+/* a ^ b ^ c in one instruction, which the compiler tears apart. */
+__device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
+} // namespace shuf
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Words for p < 2^16.
+ */
+#ifndef SHUF__CUDA_FOLD16_CUH
+#define SHUF__CUDA_FOLD16_CUH
+
+#include "fold.cuh"
+
+namespace shuf
+{
+
+/* p < 2^16: a map by the fraction of p that its value is, in units of 2^-32. As both words are
+ * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them. */
+template <int Maps> struct Fold16 {
+    using Word = uint32_t;
+    static constexpr bool hasty = false;
+    static constexpr int groups = tuning::fold_groups;
+    static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
+    struct alignas(8) Map {
+        uint32_t multiplier, addend;
+    };
+    struct alignas(16) Row {
+        Map map[Maps];
+        uint32_t fold[Maps];
+    };
+    static constexpr uint64_t exponent = uint64_t{0x433} << 52; /* of 2^52 + an integer */
+    uint32_t n, p, whole;
+    int shift;
+    double units; /* 2^32 / p */
+    Row row;
+
+    explicit Fold16(const shuf_primefold_shape &shape)
+        : n(static_cast<uint32_t>(shape.n)), p(static_cast<uint32_t>(shape.p)),
+          whole(static_cast<uint32_t>(shape.whole)), shift(static_cast<int>(shape.shift)),
+          units(0x1p32 / static_cast<double>(shape.p)), row{}
+    {
+    }
+
+    static void set(Row &row, int r, const shuf_primefold_map &m, uint64_t p)
+    {
+        row.map[r] = {static_cast<uint32_t>((m.multiplier << 32) / p + 1),
+                      static_cast<uint32_t>((m.addend << 32) / p + 1)};
+        row.fold[r] = static_cast<uint32_t>(m.fold);
+    }
+
+    /* floor(a / p * 2^32) + 1: rounding is less than what is left over of a division by p. */
+    __device__ __forceinline__ uint32_t fraction(uint64_t a) const
+    {
+        const double at = __longlong_as_double(static_cast<long long>(exponent | a)) - 0x1p52;
+        const double rounded = fma(at, units, -0.5) + 0x1.8p52;
+        return static_cast<uint32_t>(__double_as_longlong(rounded)) + 1;
+    }
+
+    __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
+    {
+        row.map[r] = {fraction(m.multiplier), fraction(m.addend)};
+        row.fold[r] = static_cast<uint32_t>(m.fold);
+    }
+
+    __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
+    {
+        return static_cast<uint32_t>(position) * keys.map[0].multiplier + keys.map[0].addend;
+    }
+
+    /* No value but has a position below p: reduced, a distance would round up once too often. */
+    static uint64_t distance(uint64_t stride, uint64_t times, uint64_t)
+    {
+        return stride * times;
+    }
+
+    static uint32_t step_of(const Row &keys, uint64_t distance, uint64_t)
+    {
+        return static_cast<uint32_t>(distance) * keys.map[0].multiplier;
+    }
+
+    __device__ __forceinline__ uint32_t step_there(const Row &keys, uint64_t distance) const
+    {
+        return static_cast<uint32_t>(distance) * keys.map[0].multiplier;
+    }
+
+    __device__ __forceinline__ uint32_t add(uint32_t fraction, uint32_t step) const
+    {
+        return fraction + step;
+    }
+
+    __device__ __forceinline__ uint32_t first(uint32_t fraction) const
+    {
+        return __umulhi(fraction, p);
+    }
+
+    template <int Values>
+    __device__ __forceinline__ void rest(const Row &keys, uint32_t (&x)[Values]) const
+    {
+#pragma unroll
+        for (int r = 1; r < Maps; r++) {
+            const Map map = keys.map[r];
+            const uint32_t fold = keys.fold[r - 1];
+#pragma unroll
+            for (int i = 0; i < Values; i++) {
+                const uint32_t y = x[i] < whole ? exclusive_or(x[i], x[i] >> shift, fold) : x[i];
+                x[i] = __umulhi(y * map.multiplier + map.addend, p);
+            }
+        }
+    }
+
+    template <int Values>
+    __device__ __forceinline__ bool quick_rest(const Row &keys, uint32_t (&x)[Values]) const
+    {
+        rest(keys, x);
+        uint32_t most = x[0];
+#pragma unroll
+        for (int i = 1; i < Values; i++)
+            most = max(most, x[i]);
+        return most < n;
+    }
+};
+
+} // namespace shuf
+
+#endif

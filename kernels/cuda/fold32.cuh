@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Words for p < 2^31. Shoup's multiplication spares the division: with an estimate q of (m x + k) /
+ * p that is at most one too small, m x + k - q p lies in [0, 2 p), and the smaller of that and
+ * itself less p, both unsigned, is the remainder.
+ */
+#ifndef SHUF__CUDA_FOLD32_CUH
+#define SHUF__CUDA_FOLD32_CUH
+
+#include "fold.cuh"
+
+namespace shuf
+{
+
+/* p < 2^31. The estimate's addend is part of the wide product: (x * quotient + share) >> 32 misses
+ * less than (p + 1) / 2^32 and floors.
+ *
+ * Integer logic is what this waits for: it has half of the issue slots, and a fold with its
+ * condition takes four of them beside the one of a remainder. Where hardly a value is beyond the
+ * whole blocks, a Hasty form folds all, and tells. */
+template <int Maps, bool Hasty> struct Fold32 {
+    using Word = uint32_t;
+    static constexpr bool hasty = Hasty;
+    static constexpr int groups = Hasty ? tuning::fold_hasty_groups : tuning::fold_groups;
+    static constexpr int blocks_per_sm =
+        Hasty ? tuning::fold_hasty_blocks_per_sm : tuning::fold_blocks_per_sm;
+    struct alignas(16) Map {
+        uint32_t multiplier, quotient, addend, share;
+    };
+    struct Row {
+        Map map[Maps];
+        alignas(16) uint32_t fold[4];
+    };
+    uint32_t n, p, minus_p, whole;
+    int shift;
+    uint64_t inverse; /* floor((2^64 - 1) / p) */
+    Row row;
+
+    explicit Fold32(const shuf_primefold_shape &shape)
+        : n(static_cast<uint32_t>(shape.n)), p(static_cast<uint32_t>(shape.p)), minus_p(0 - p),
+          whole(static_cast<uint32_t>(shape.whole)), shift(static_cast<int>(shape.shift)),
+          inverse(~uint64_t{0} / shape.p), row{}
+    {
+    }
+
+    static void set(Row &row, int r, const shuf_primefold_map &m, uint64_t p)
+    {
+        row.map[r] = {static_cast<uint32_t>(m.multiplier),
+                      static_cast<uint32_t>((m.multiplier << 32) / p),
+                      static_cast<uint32_t>(m.addend), static_cast<uint32_t>((m.addend << 32) / p)};
+        if (r < 4)
+            row.fold[r] = static_cast<uint32_t>(m.fold);
+    }
+
+    __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
+    {
+        row.map[r] = {static_cast<uint32_t>(m.multiplier),
+                      static_cast<uint32_t>(divided(m.multiplier << 32, p, inverse)),
+                      static_cast<uint32_t>(m.addend),
+                      static_cast<uint32_t>(divided(m.addend << 32, p, inverse))};
+        if (r < 4)
+            row.fold[r] = static_cast<uint32_t>(m.fold);
+    }
+
+    __device__ __forceinline__ uint32_t reduced(uint32_t x) const
+    {
+        return __viaddmin_u32(x, minus_p, x);
+    }
+
+    __device__ __forceinline__ uint32_t affine(const Map &m, uint32_t x) const
+    {
+        const uint64_t wide = static_cast<uint64_t>(x) * m.quotient + m.share;
+        const auto q = static_cast<uint32_t>(wide >> 32);
+        return reduced(x * m.multiplier + m.addend + q * minus_p);
+    }
+
+    __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
+    {
+        return affine(keys.map[0], static_cast<uint32_t>(position));
+    }
+
+    static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
+    {
+        return shuf__multiply_mod(stride % p, times, p);
+    }
+
+    static uint32_t step_of(const Row &keys, uint64_t distance, uint64_t p)
+    {
+        return static_cast<uint32_t>(shuf__multiply_mod(keys.map[0].multiplier, distance, p));
+    }
+
+    __device__ __forceinline__ uint32_t step_there(const Row &keys, uint64_t distance) const
+    {
+        const uint32_t far = start(keys, distance), near = start(keys, 0);
+        return far >= near ? far - near : far - near + p;
+    }
+
+    __device__ __forceinline__ uint32_t first(uint32_t x) const
+    {
+        return x;
+    }
+
+    __device__ __forceinline__ uint32_t add(uint32_t x, uint32_t step) const
+    {
+        return reduced(x + step);
+    }
+
+    template <bool Check, int Values>
+    __device__ __forceinline__ uint32_t maps(const Row &keys, uint32_t (&x)[Values]) const
+    {
+        uint32_t most = 0;
+#pragma unroll
+        for (int r = 1; r < Maps; r++) {
+            const Map map = keys.map[r];
+            const uint32_t fold = keys.fold[r - 1];
+#pragma unroll
+            for (int i = 0; i < Values; i++) {
+                const uint32_t folded = exclusive_or(x[i], x[i] >> shift, fold);
+                most = max(most, x[i]);
+                x[i] = affine(map, Check && x[i] >= whole ? x[i] : folded);
+            }
+        }
+        return most;
+    }
+
+    template <int Values>
+    __device__ __forceinline__ void rest(const Row &keys, uint32_t (&x)[Values]) const
+    {
+        maps<true>(keys, x);
+    }
+
+    template <int Values>
+    __device__ __forceinline__ bool quick_rest(const Row &keys, uint32_t (&x)[Values]) const
+    {
+        const bool right = maps<!Hasty>(keys, x) < whole || !Hasty;
+        uint32_t most = x[0];
+#pragma unroll
+        for (int i = 1; i < Values; i++)
+            most = max(most, x[i]);
+        return right && most < n;
+    }
+};
+
+/* Whether a hasty form suits: hardly a group has a value beyond the whole blocks. */
+inline bool few_beyond(const shuf_primefold_shape &shape)
+{
+    return shape.p - shape.whole < shape.p >> 16;
+}
+
+} // namespace shuf
+
+#endif

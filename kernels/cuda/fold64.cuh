@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Words for p of 2^31 and more.
+ */
+#ifndef SHUF__CUDA_FOLD64_CUH
+#define SHUF__CUDA_FOLD64_CUH
+
+#include "fold.cuh"
+
+namespace shuf
+{
+
+/* floor(a * 2^64 / p), a < p < 2^63, bit by bit: on the device once a map of a wide row. */
+__host__ __device__ inline uint64_t quotient_64(uint64_t a, uint64_t p)
+{
+    uint64_t quotient = 0;
+    for (int i = 0; i < 64; i++) {
+        a = 2 * a;
+        const bool fits = a >= p;
+        a -= fits ? p : 0;
+        quotient = quotient << 1 | (fits ? 1 : 0);
+    }
+    return quotient;
+}
+
+struct Fold64Base {
+    using Word = uint64_t;
+    static constexpr int groups = tuning::fold_wide_groups;
+    static constexpr int blocks_per_sm = tuning::fold_wide_blocks_per_sm;
+    uint64_t n, p;
+    uint64_t whole;
+    int shift;
+
+    explicit Fold64Base(const shuf_primefold_shape &shape)
+        : n(shape.n), p(shape.p), whole(shape.whole), shift(static_cast<int>(shape.shift))
+    {
+    }
+
+    __device__ __forceinline__ uint64_t reduced(uint64_t x) const
+    {
+        const uint64_t less = x - p;
+        return static_cast<int64_t>(less) < 0 ? x : less;
+    }
+
+    static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
+    {
+        return shuf__multiply_mod(stride % p, times, p);
+    }
+
+    template <typename Row> static uint64_t step_of(const Row &keys, uint64_t distance, uint64_t p)
+    {
+        return shuf__multiply_mod(keys.map[0].multiplier, distance, p);
+    }
+
+    __device__ __forceinline__ uint64_t first(uint64_t x) const
+    {
+        return x;
+    }
+
+    __device__ __forceinline__ uint64_t add(uint64_t x, uint64_t step) const
+    {
+        uint64_t sum = x + step - p;
+        if (static_cast<int64_t>(sum) < 0)
+            sum += p;
+        return sum;
+    }
+
+    __device__ __forceinline__ uint64_t folded(uint64_t fold, uint64_t x) const
+    {
+        return x < whole ? x ^ x >> shift ^ fold : x;
+    }
+};
+
+/* a * b + c * d + e. The products of the upper words are summed in the multiplier, in an order that
+ * the compiler would undo. */
+__device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                 uint64_t e)
+{
+    uint64_t result;
+    asm("{\n\t"
+        ".reg .u32 a0, a1, b0, b1, c0, c1, d0, d1, low, high;\n\t"
+        ".reg .u64 sum;\n\t"
+        "mov.b64 {a0, a1}, %1;\n\t"
+        "mov.b64 {b0, b1}, %2;\n\t"
+        "mov.b64 {c0, c1}, %3;\n\t"
+        "mov.b64 {d0, d1}, %4;\n\t"
+        "mad.wide.u32 sum, a0, b0, %5;\n\t"
+        "mad.wide.u32 sum, c0, d0, sum;\n\t"
+        "mov.b64 {low, high}, sum;\n\t"
+        "mad.lo.u32 high, a0, b1, high;\n\t"
+        "mad.lo.u32 high, a1, b0, high;\n\t"
+        "mad.lo.u32 high, c0, d1, high;\n\t"
+        "mad.lo.u32 high, c1, d0, high;\n\t"
+        "mov.b64 %0, {low, high};\n\t"
+        "}"
+        : "=l"(result)
+        : "l"(a), "l"(b), "l"(c), "l"(d), "l"(e));
+    return result;
+}
+
+/* p < 2^40: the estimate is made in double precision, on a pipe of its own, and is wrong by one
+ * for one value in 2^10 at the widest and in 2^17 at p = 2^33. The remainder is then out of range,
+ * which the next fold sees as a value beyond the whole blocks.
+ *
+ * 2^52 + x is x with an exponent put before it, and 3 * 2^51 + v is v rounded, an integer beneath
+ * an exponent. Both exponents stay where they are between the maps, and are paid for in `addend`. A
+ * fold's shift is 12 here, so that it changes the lower word alone, and the lower word of x >> 12
+ * has all of x. */
+template <int Maps> struct Fold40 : Fold64Base {
+    static constexpr bool hasty = true;
+    static constexpr uint64_t exponent = uint64_t{0x433} << 52, rounded = uint64_t{0x4338} << 48;
+    struct Map {
+        uint64_t multiplier, addend;
+        double ratio, share; /* m / p; k / p - 1/2 */
+    };
+    struct Row {
+        Map map[Maps];
+        uint64_t fold[Maps];
+    };
+    uint64_t minus_p;
+    uint32_t whole_shifted, n_shifted; /* rounded down */
+    Row row;
+
+    explicit Fold40(const shuf_primefold_shape &shape)
+        : Fold64Base(shape), minus_p(0 - shape.p),
+          whole_shifted(static_cast<uint32_t>(shape.whole >> shape.shift)),
+          n_shifted(static_cast<uint32_t>(shape.n >> shape.shift)), row{}
+    {
+    }
+
+    static void set(Row &row, int r, const shuf_primefold_map &m, uint64_t p)
+    {
+        const auto by = static_cast<double>(p);
+        const uint64_t next = r + 1 < Maps ? exponent : 0;
+        row.map[r] = {m.multiplier, m.addend + rounded * p - exponent * m.multiplier + next,
+                      static_cast<double>(m.multiplier) / by,
+                      static_cast<double>(m.addend) / by - 0.5};
+        row.fold[r] = m.fold;
+    }
+
+    /* Right but for a multiple of p; x and, but for the last map, the result with an exponent. */
+    __device__ __forceinline__ uint64_t estimated(const Map &m, uint64_t x) const
+    {
+        const double at = __longlong_as_double(static_cast<long long>(x)) - 0x1p52;
+        const double q = fma(at, m.ratio, m.share) + 0x1.8p52;
+        return two_products(x, m.multiplier, static_cast<uint64_t>(__double_as_longlong(q)),
+                            minus_p, m.addend);
+    }
+
+    __device__ __forceinline__ uint64_t affine(const Map &m, uint64_t x, uint64_t next) const
+    {
+        const uint64_t y = estimated(m, x | exponent) - next;
+        return reduced(static_cast<int64_t>(y) < 0 ? y + p : y);
+    }
+
+    __device__ __forceinline__ uint64_t start(const Row &keys, uint64_t position) const
+    {
+        return affine(keys.map[0], position, exponent);
+    }
+
+    __device__ __forceinline__ uint64_t step_there(const Row &keys, uint64_t distance) const
+    {
+        const uint64_t far = start(keys, distance), near = start(keys, 0);
+        return far >= near ? far - near : far - near + p;
+    }
+
+    template <int Values>
+    __device__ __forceinline__ void rest(const Row &keys, uint64_t (&x)[Values]) const
+    {
+#pragma unroll 1
+        for (int r = 1; r < Maps; r++)
+#pragma unroll
+            for (int i = 0; i < Values; i++)
+                x[i] = affine(keys.map[r], folded(keys.fold[r - 1], x[i]),
+                              r + 1 < Maps ? exponent : 0);
+    }
+
+    template <int Values>
+    __device__ __forceinline__ bool quick_rest(const Row &keys, uint64_t (&x)[Values]) const
+    {
+        uint32_t most = 0, most_last = 0;
+#pragma unroll
+        for (int i = 0; i < Values; i++)
+            x[i] |= exponent;
+#pragma unroll
+        for (int r = 1; r < Maps; r++)
+#pragma unroll
+            for (int i = 0; i < Values; i++) {
+                const auto shifted = static_cast<uint32_t>(x[i] >> shift);
+                most = max(most, shifted);
+                const uint32_t low = exclusive_or(static_cast<uint32_t>(x[i]), shifted,
+                                                  static_cast<uint32_t>(keys.fold[r - 1]));
+                x[i] = estimated(keys.map[r], x[i] >> 32 << 32 | low);
+            }
+#pragma unroll
+        for (int i = 0; i < Values; i++)
+            most_last = max(most_last, static_cast<uint32_t>(x[i] >> shift));
+        return most < whole_shifted && most_last < n_shifted;
+    }
+};
+
+/* Any p: 3 p fits 64 bits. */
+template <int Maps> struct Fold64 : Fold64Base {
+    static constexpr bool hasty = false;
+    struct Map {
+        uint64_t multiplier, quotient, addend;
+    };
+    struct Row {
+        Map map[Maps];
+        uint64_t fold[Maps];
+    };
+    Row row;
+
+    explicit Fold64(const shuf_primefold_shape &shape) : Fold64Base(shape), row{}
+    {
+    }
+
+    __host__ __device__ static void set(Row &row, uint32_t r, const shuf_primefold_map &m,
+                                        uint64_t p)
+    {
+        row.map[r] = {m.multiplier, quotient_64(m.multiplier, p), m.addend};
+        row.fold[r] = m.fold;
+    }
+
+    __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
+    {
+        set(row, r, m, p);
+    }
+
+    __device__ __forceinline__ uint64_t affine(const Map &m, uint64_t x) const
+    {
+        const uint64_t y = x * m.multiplier - __umul64hi(x, m.quotient) * p;
+        return add(reduced(y), m.addend);
+    }
+
+    __device__ __forceinline__ uint64_t start(const Row &keys, uint64_t position) const
+    {
+        return affine(keys.map[0], position);
+    }
+
+    __device__ __forceinline__ uint64_t step_there(const Row &keys, uint64_t distance) const
+    {
+        const uint64_t far = start(keys, distance), near = start(keys, 0);
+        return far >= near ? far - near : far - near + p;
+    }
+
+    template <int Values>
+    __device__ __forceinline__ void rest(const Row &keys, uint64_t (&x)[Values]) const
+    {
+#pragma unroll
+        for (int r = 1; r < Maps; r++)
+#pragma unroll
+            for (int i = 0; i < Values; i++)
+                x[i] = affine(keys.map[r], folded(keys.fold[r - 1], x[i]));
+    }
+
+    template <int Values>
+    __device__ __forceinline__ bool quick_rest(const Row &keys, uint64_t (&x)[Values]) const
+    {
+        rest(keys, x);
+        bool below = true;
+#pragma unroll
+        for (int i = 0; i < Values; i++)
+            below = below && x[i] < n;
+        return below;
+    }
+};
+
+} // namespace shuf
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of `primefold` in the hands of threads. Nothing is compacted, so nothing is
+ * scanned: a thread knows where its values stand, four neighbours for each store.
+ *
+ * Along the positions of a row the first map is a sum. Values that are unfinished
+ * are stored as the others and made again in their place, which is rare but for
+ * the smallest n: so what nearly all values go through stays short.
+ */
+#ifndef SHUF__CUDA_FOLD_ROWS_CUH
+#define SHUF__CUDA_FOLD_ROWS_CUH
+
+#include "backend.h"
+#include "tuning.cuh"
+
+#include <cuda_runtime.h>
+
+namespace shuf
+{
+
+using tuning::fold_threads;
+constexpr int group = 4; /* neighbours that a thread stores at once */
+template <typename Form>
+constexpr uint64_t fold_tile = uint64_t{fold_threads} * group *Form::groups;
+
+/* Bounds the registers of a thread; 64-bit values of 32-bit words take more, and wait for memory.
+ */
+template <typename Form, typename Out>
+constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
+                                       ? Form::blocks_per_sm * 2 / 3
+                                       : Form::blocks_per_sm;
+
+/* What is the same for every row of a job. */
+struct Rows {
+    uint64_t count, offset, stride;
+    uint64_t one, leap;  /* the distance over a stride, and over those of a block's groups */
+    uint64_t whole;      /* from the front: stored in groups, nothing special about them */
+    uint64_t wrapped;    /* where a row's last value stands, if that is at the front */
+    bool wraps, aligned; /* a row's values begin at a multiple of 16 bytes */
+
+    __device__ __forceinline__ uint64_t position(uint64_t i) const
+    {
+        return wraps && i == count - 1 ? wrapped : offset + i * stride;
+    }
+};
+
+inline Rows make_rows(const shuf__job &job)
+{
+    Rows rows{};
+    rows.count = job.count;
+    rows.offset = job.offset;
+    rows.stride = job.stride;
+    const uint64_t last = job.offset + (job.count - 1) * job.stride;
+    rows.wraps = last >= job.n;
+    rows.wrapped = rows.wraps ? last - job.n : 0;
+    rows.aligned = job.rows == 1 || job.count % group == 0;
+    rows.whole = rows.aligned ? job.count - (rows.wraps ? 1 : 0) : 0;
+    return rows;
+}
+
+template <typename Form> Rows make_rows_for(const shuf__job &job, uint64_t p)
+{
+    Rows rows = make_rows(job);
+    rows.one = Form::distance(job.stride, 1, p);
+    rows.leap = Form::distance(job.stride, fold_threads * group, p);
+    return rows;
+}
+
+inline unsigned blocks_for(uint64_t work, uint64_t each)
+{
+    return static_cast<unsigned>((work + each - 1) / each);
+}
+
+__device__ __forceinline__ void store_group(uint32_t *out, const uint32_t (&x)[group])
+{
+    *reinterpret_cast<uint4 *>(out) = make_uint4(x[0], x[1], x[2], x[3]);
+}
+
+__device__ __forceinline__ void store_group(uint64_t *out, const uint64_t (&x)[group])
+{
+    reinterpret_cast<ulonglong2 *>(out)[0] = make_ulonglong2(x[0], x[1]);
+    reinterpret_cast<ulonglong2 *>(out)[1] = make_ulonglong2(x[2], x[3]);
+}
+
+__device__ __forceinline__ void load_group(const uint32_t *at, uint32_t (&x)[group])
+{
+    const uint4 four = *reinterpret_cast<const uint4 *>(at);
+    x[0] = four.x, x[1] = four.y, x[2] = four.z, x[3] = four.w;
+}
+
+__device__ __forceinline__ void load_group(const uint64_t *at, uint64_t (&x)[group])
+{
+    const ulonglong2 *pairs = reinterpret_cast<const ulonglong2 *>(at);
+    const ulonglong2 low = pairs[0], high = pairs[1];
+    x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+}
+
+/* The value at a position. */
+template <typename Form>
+__device__ __forceinline__ typename Form::Word walked(const Form &f, const typename Form::Row &keys,
+                                                      uint64_t position)
+{
+    typename Form::Word x[1] = {static_cast<typename Form::Word>(position)};
+    do {
+        x[0] = f.first(f.start(keys, x[0]));
+        f.rest(keys, x);
+    } while (x[0] >= f.n);
+    return x[0];
+}
+
+template <typename Form, typename Out>
+__device__ __forceinline__ void make_again(const Form &f, const typename Form::Row &keys,
+                                           const Rows &rows, uint64_t i, Out *row_out)
+{
+    row_out[i] = static_cast<Out>(walked(f, keys, rows.position(i)));
+}
+
+/* The values of a group after the first map, from the start of the first of them. */
+template <typename Form>
+__device__ __forceinline__ void spread(const Form &f, typename Form::Word start,
+                                       typename Form::Word step, typename Form::Word (&x)[group])
+{
+#pragma unroll
+    for (int c = 0; c < group; c++) {
+        x[c] = f.first(start);
+        start = f.add(start, step);
+    }
+}
+
+template <typename Word, typename Out>
+__device__ __forceinline__ void put_group(Out *out, const Word (&x)[group])
+{
+    Out value[group];
+#pragma unroll
+    for (int c = 0; c < group; c++)
+        value[c] = static_cast<Out>(x[c]);
+    store_group(out, value);
+}
+
+/* Near a row's end, and where rows do not begin at multiples of 16 bytes. */
+template <typename Word, typename Out>
+__device__ __forceinline__ void put_some(Out *out, const Word (&x)[group], uint64_t left)
+{
+#pragma unroll
+    for (int c = 0; c < group; c++)
+        if (c < left)
+            out[c] = static_cast<Out>(x[c]);
+}
+
+template <typename Word> struct Steps {
+    Word one, leap; /* over a stride, and over those of a block's groups */
+};
+
+/* Threads take groups in turns from value number `first` on, as many as a tile has. */
+template <typename Form, typename Out>
+__device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::Row &keys,
+                                            const Steps<typename Form::Word> &steps,
+                                            const Rows &rows, uint64_t first, Out *row_out)
+{
+    constexpr uint64_t turn = fold_threads * group;
+    const uint64_t i = first + threadIdx.x * group;
+    typename Form::Word x[Form::groups][group];
+    typename Form::Word start = f.start(keys, rows.offset + i * rows.stride);
+#pragma unroll
+    for (int g = 0; g < Form::groups; g++) {
+        spread(f, start, steps.one, x[g]);
+        start = f.add(start, steps.leap);
+    }
+    uint32_t again = 0; /* a bit a group */
+#pragma unroll
+    for (int g = 0; g < Form::groups; g++)
+        again |= f.quick_rest(keys, x[g]) ? 0 : 1u << g;
+    if (first + fold_tile<Form> <= rows.whole) {
+#pragma unroll
+        for (int g = 0; g < Form::groups; g++)
+            put_group(row_out + i + g * turn, x[g]);
+    } else {
+#pragma unroll
+        for (int g = 0; g < Form::groups; g++) {
+            const uint64_t here = i + g * turn;
+            if (here + group <= rows.whole) {
+                put_group(row_out + here, x[g]);
+            } else if (here < rows.count) {
+                put_some(row_out + here, x[g], rows.count - here);
+                again |= rows.wraps && here + group >= rows.count ? 1u << g : 0;
+            }
+        }
+    }
+#pragma unroll 1
+    for (; again != 0; again &= again - 1) {
+        const uint64_t here = i + (__ffs(static_cast<int>(again)) - 1) * turn;
+#pragma unroll 1
+        for (uint64_t at = here; at < here + group && at < rows.count; at++)
+            make_again(f, keys, rows, at, row_out);
+    }
+}
+
+} // namespace shuf
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many rows of `primefold` in one launch, whose blocks make the keys of their rows
+ * themselves.
+ */
+#include "permute.cuh"
+
+#include "fold16.cuh"
+#include "fold32.cuh"
+#include "fold64.cuh"
+#include "fold_rows.cuh"
+#include "tuning.cuh"
+
+namespace shuf
+{
+
+namespace
+{
+
+/* Whose keys a block makes for itself. */
+struct Batch {
+    shuf_primefold_shape shape;
+    uint64_t seed, epoch, rows;
+    uint32_t rows_a_block;
+    uint32_t groups;                     /* of a short row, */
+    uint32_t rows_a_turn, groups_a_turn; /* and how far a block's threads get at once */
+    uint32_t tiles;                      /* a long row's blocks */
+};
+
+/* The keys of row number `row`, in one thread: the blocks of key words share the first rounds of
+ * their cipher, which the compiler sees. */
+template <typename Form, int Maps>
+__device__ __forceinline__ void make_row(const Form &f, const Batch &batch, uint64_t row,
+                                         typename Form::Row &keys)
+{
+    constexpr int blocks = Maps == 4 ? 3 : 2;
+    uint32_t words[8 * blocks];
+#pragma unroll
+    for (int block = 0; block < blocks; block++)
+        shuf_key_words_for(batch.shape.n, batch.seed, batch.epoch + row, SHUF_PURPOSE_PRIMEFOLD,
+                           block, words + 8 * block);
+    shuf_primefold_shape shape = batch.shape; /* and what the compiler may know of it */
+    shape.maps = Maps;
+    if (Maps == 5)
+        shape.p = static_cast<uint16_t>(shape.p);
+#pragma unroll
+    for (int r = 0; r < Maps; r++)
+        f.set_there(keys, r, shuf_primefold_map_of(&shape, words, r));
+}
+
+/* Groups to be made again when the block is through with the others, so that a few of them do not
+ * hold up whole warps. */
+struct Leftovers {
+    uint32_t count, group[tuning::fold_leftovers]; /* row << 16 | group of the row */
+
+    /* Whether there was room. */
+    __device__ __forceinline__ bool take(uint32_t row, uint32_t g)
+    {
+        const uint32_t slot = atomicAdd(&count, 1);
+        if (slot < tuning::fold_leftovers)
+            group[slot] = row << 16 | g;
+        return slot < tuning::fold_leftovers;
+    }
+};
+
+/* Many short rows: a block makes some rows whole. */
+template <typename Form, int Maps, typename Out>
+__global__ void __launch_bounds__(fold_threads)
+    fold_short_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
+                    __grid_constant__ const Batch batch, Out *out)
+{
+    using Word = typename Form::Word;
+    __shared__ typename Form::Row keys[tuning::fold_rows];
+    __shared__ Word steps[tuning::fold_rows];
+    __shared__ Leftovers left;
+    const uint64_t first = uint64_t{blockIdx.x} * batch.rows_a_block;
+    const uint64_t rows_left = batch.rows - first;
+    const uint32_t mine =
+        rows_left < batch.rows_a_block ? static_cast<uint32_t>(rows_left) : batch.rows_a_block;
+    const auto count = static_cast<uint32_t>(rows.count), whole = static_cast<uint32_t>(rows.whole);
+    for (uint32_t row = threadIdx.x; row < mine; row += fold_threads) {
+        make_row<Form, Maps>(f, batch, first + row, keys[row]);
+        steps[row] = f.step_there(keys[row], rows.one);
+    }
+    if (threadIdx.x == 0)
+        left.count = 0;
+    __syncthreads();
+
+    uint64_t before = first * rows.count;
+    asm("" : "+l"(before)); /* or it is worked out again for every group */
+    out += before;
+    uint32_t row = threadIdx.x / batch.groups, g = threadIdx.x % batch.groups;
+    while (row < mine) {
+        const uint32_t i = group * g;
+        Word x[group];
+        spread(f, f.start(keys[row], rows.offset + i * rows.stride), steps[row], x);
+        const bool done = f.quick_rest(keys[row], x);
+        Out *const here = out + (row * count + i);
+        if (i + group <= whole)
+            put_group(here, x);
+        else
+            put_some(here, x, count - i);
+        if ((!done || (rows.wraps && i + group >= count)) && !left.take(row, g)) {
+#pragma unroll 1
+            for (uint32_t at = i; at < i + group && at < count; at++)
+                make_again(f, keys[row], rows, at, out + row * count);
+        }
+        row += batch.rows_a_turn, g += batch.groups_a_turn;
+        if (g >= batch.groups)
+            row++, g -= batch.groups;
+    }
+    __syncthreads();
+    const uint32_t leftovers = group * min(left.count, tuning::fold_leftovers);
+    for (uint32_t k = threadIdx.x; k < leftovers; k += fold_threads) {
+        const uint32_t of = left.group[k / group] >> 16;
+        const uint32_t i = group * (left.group[k / group] & 0xffff) + k % group;
+        if (i < count)
+            make_again(f, keys[of], rows, i, out + of * count);
+    }
+}
+
+/* Many long rows: a block makes some tiles of one of them. */
+template <typename Form, int Maps, typename Out>
+__global__ void __launch_bounds__(fold_threads, tuning::fold_row_blocks_per_sm)
+    fold_long_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
+                   __grid_constant__ const Batch batch, Out *out)
+{
+    using Word = typename Form::Word;
+    __shared__ typename Form::Row keys;
+    const uint64_t row = blockIdx.x / batch.tiles, part = blockIdx.x % batch.tiles;
+    if (threadIdx.x == 0)
+        make_row<Form, Maps>(f, batch, row, keys);
+    __syncthreads();
+    const Steps<Word> steps = {f.step_there(keys, rows.one), f.step_there(keys, rows.leap)};
+    Out *row_out = out + row * rows.count;
+    for (int turn = 0; turn < tuning::fold_turns; turn++) {
+        const uint64_t tile = part * tuning::fold_turns + turn;
+        if (tile * fold_tile<Form> < rows.count)
+            tile_of_row(f, keys, steps, rows, tile * fold_tile<Form>, row_out);
+    }
+}
+
+/* Few values, many rows: a thread shuffles its row, in a column of shared memory. */
+template <typename Out>
+__global__ void __launch_bounds__(tuning::exchange_rows)
+    exchange_rows(__grid_constant__ const Rows rows, __grid_constant__ const Batch batch, Out *out)
+{
+    constexpr int width = tuning::exchange_rows;
+    __shared__ uint8_t value[SHUF_PRIMEFOLD_EXACT * width];
+    const auto n = static_cast<uint32_t>(batch.shape.n);
+    const uint64_t first = uint64_t{blockIdx.x} * width, left = batch.rows - first;
+    const auto mine = static_cast<uint32_t>(left < width ? left : width);
+    uint8_t *column = value + threadIdx.x;
+
+    for (uint32_t k = 0; k < n; k++)
+        column[k * width] = static_cast<uint8_t>(k);
+    for (uint32_t block = (n + 7) / 8; block-- > 0;) {
+        uint32_t word[8];
+        shuf_key_words_for(n, batch.seed, batch.epoch + first + threadIdx.x, SHUF_PURPOSE_PRIMEFOLD,
+                           block, word);
+#pragma unroll
+        for (int w = 7; w >= 0; w--) {
+            const uint32_t k = 8 * block + static_cast<uint32_t>(w);
+            if (k < n && k > 0) {
+                const uint32_t other = shuf_primefold_exchange(word[w], k);
+                const uint8_t a = column[k * width], b = column[other * width];
+                column[k * width] = b;
+                column[other * width] = a;
+            }
+        }
+    }
+    __syncthreads();
+    const auto count = static_cast<uint32_t>(rows.count);
+    for (uint32_t t = threadIdx.x; t < mine * count; t += width) {
+        const uint32_t row = t / count, i = t - row * count;
+        const auto position = static_cast<uint32_t>((rows.offset + i * rows.stride) % n);
+        out[(first + row) * count + i] = static_cast<Out>(value[position * width + row]);
+    }
+}
+
+Batch make_batch(const shuf__job &job, const shuf_primefold_shape &shape)
+{
+    Batch batch{};
+    batch.shape = shape;
+    batch.seed = job.seed;
+    batch.epoch = job.epoch;
+    batch.rows = job.rows;
+    return batch;
+}
+
+template <typename Form, int Maps, typename Out>
+cudaError_t many_rows(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+                      cudaStream_t stream)
+{
+    const Form f(shape);
+    const Rows rows = make_rows_for<Form>(job, shape.p);
+    Batch batch = make_batch(job, shape);
+    auto *target = static_cast<Out *>(out);
+    const uint64_t groups = (job.count + group - 1) / group;
+    if (groups <= tuning::fold_short) {
+        const uint64_t fit = tuning::fold_block_groups / groups;
+        batch.groups = static_cast<uint32_t>(groups);
+        batch.rows_a_turn = static_cast<uint32_t>(fold_threads / groups);
+        batch.groups_a_turn = static_cast<uint32_t>(fold_threads % groups);
+        batch.rows_a_block =
+            static_cast<uint32_t>(fit < tuning::fold_rows ? fit : tuning::fold_rows);
+        fold_short_rows<Form, Maps>
+            <<<blocks_for(job.rows, batch.rows_a_block), fold_threads, 0, stream>>>(f, rows, batch,
+                                                                                    target);
+    } else {
+        batch.tiles = blocks_for(job.count, fold_tile<Form> * tuning::fold_turns);
+        const auto grid = static_cast<unsigned>(job.rows * batch.tiles);
+        fold_long_rows<Form, Maps><<<grid, fold_threads, 0, stream>>>(f, rows, batch, target);
+    }
+    return cudaGetLastError();
+}
+
+template <typename Out>
+cudaError_t exchange(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+                     cudaStream_t stream)
+{
+    exchange_rows<<<blocks_for(job.rows, tuning::exchange_rows), tuning::exchange_rows, 0,
+                    stream>>>(make_rows(job), make_batch(job, shape), static_cast<Out *>(out));
+    return cudaGetLastError();
+}
+
+template <typename Out>
+cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+                  cudaStream_t stream)
+{
+    if (shape.maps == 0)
+        return exchange<Out>(job, shape, out, stream);
+    if (shape.maps == 5)
+        return many_rows<Fold16<5>, 5, Out>(job, shape, out, stream);
+    if (shape.p >> 31 == 0 && few_beyond(shape))
+        return many_rows<Fold32<4, true>, 4, Out>(job, shape, out, stream);
+    if (shape.p >> 31 == 0)
+        return many_rows<Fold32<4, false>, 4, Out>(job, shape, out, stream);
+    return many_rows<Fold64<4>, 4, Out>(job, shape, out, stream);
+}
+
+} // namespace
+
+cudaError_t primefold_rows_async(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+                                 cudaStream_t stream)
+{
+    return job.width == 4 ? start<uint32_t>(job, shape, out, stream)
+                          : start<uint64_t>(job, shape, out, stream);
+}
+
+} // namespace shuf
