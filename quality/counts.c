@@ -4,8 +4,8 @@
  * number a row, so the observations are independent and their law is known
  * (laws.h); the parity is that of n - cycles.
  *
- * Each is judged by Pearson's test of its distribution, and by its mean, which sees
- * a small shift sooner.
+ * Each is judged by Pearson's test of its distribution, and by its mean and its
+ * variance, which see a small shift or spread sooner.
  */
 #include "families.h"
 #include "inversions.h"
@@ -14,22 +14,39 @@
 #include <math.h>
 #include <string.h>
 
-/* Words: rows, the sum of (value - the mean rounded down) mod 2^64, the cells of the law. */
-enum { ROWS, SUM, CELLS, WORDS = CELLS + SHUF__LAW_CELLS };
+/* Words: rows, the sum of off = value - the mean rounded down mod 2^64, the cells of the law, and
+ * the sum of off^2, which may have 110 bits: of each 32 of them a sum of its own. */
+enum { SQUARE_PARTS = 4 };
+enum { ROWS, SUM, CELLS, SQUARES = CELLS + SHUF__LAW_CELLS, WORDS = SQUARES + SQUARE_PARTS };
 
-/* Fixed points and cycles are skew: with fewer rows the mean is not yet normal. */
-enum { LEAST_ROWS = 25, LEAST_ROWS_SKEW = 1000 };
+/* From how many rows on the mean and the variance follow the laws that they are judged by.
+ * Fixed points and cycles are skew, and need more. */
+struct least_rows {
+    uint64_t mean, variance;
+};
+
+static const struct least_rows symmetric = {25, 1000}, skew = {1000, 10000};
+
+/* The fourth cumulants hold from here on. */
+enum { VARIANCE_N = 4 };
+
+static void add_value(const struct shuf__law *law, uint64_t value, uint64_t *words)
+{
+    const int64_t off = (int64_t)value - (int64_t)law->mean;
+    unsigned __int128 square = (unsigned __int128)((__int128)off * off);
+    words[ROWS]++;
+    words[SUM] += (uint64_t)off;
+    words[CELLS + shuf__law_cell(law, value)]++;
+    for (int part = 0; part < SQUARE_PARTS; part++, square >>= 32)
+        words[SQUARES + part] += (uint32_t)square;
+}
 
 static void add_values(const struct shuf__rows *rows, const struct shuf__law *law,
                        uint64_t (*value_of)(const struct shuf__rows *, const uint32_t *row),
                        uint64_t *words)
 {
-    words[ROWS] += rows->count;
-    for (size_t r = 0; r < rows->count; r++) {
-        const uint64_t value = value_of(rows, rows->row + r * rows->n);
-        words[SUM] += value - (uint64_t)law->mean;
-        words[CELLS + shuf__law_cell(law, value)]++;
-    }
+    for (size_t r = 0; r < rows->count; r++)
+        add_value(law, value_of(rows, rows->row + r * rows->n), words);
 }
 
 static void judge_mean(uint32_t n, const struct shuf__law *law, const uint64_t *words,
@@ -41,18 +58,38 @@ static void judge_mean(uint32_t n, const struct shuf__law *law, const uint64_t *
     shuf__find(findings, n, floor(law->mean) + mean, law->mean, shuf__normal_p(z), "mean");
 }
 
-static void judge(uint32_t n, const struct shuf__law *law, uint64_t least_rows,
+/* About the mean that is known. A square has the variance v = cumulant + 2 variance^2, so that
+ * their sum is like a chi-squared of 2 variance^2 / v degrees of freedom a row, whose cube root
+ * is normal (Wilson, Hilferty: "The distribution of chi-square", PNAS 17, 1931). */
+static void judge_variance(uint32_t n, const struct shuf__law *law, const uint64_t *words,
+                           struct shuf__findings *findings)
+{
+    const double rows = (double)words[ROWS], rest = law->mean - floor(law->mean);
+    const double square = law->variance * law->variance;
+    const double ninths = (law->cumulant + 2 * square) / (9 * square * rows);
+    double sum = 0;
+    for (int part = SQUARE_PARTS; part-- > 0;)
+        sum = sum * 0x1p32 + (double)words[SQUARES + part];
+    const double observed =
+        sum / rows - 2 * rest * ((double)(int64_t)words[SUM] / rows) + rest * rest;
+    const double z = (cbrt(fmax(observed, 0) / law->variance) - (1 - ninths)) / sqrt(ninths);
+    shuf__find(findings, n, observed, law->variance, shuf__normal_p(z), "variance");
+}
+
+static void judge(uint32_t n, const struct shuf__law *law, const struct least_rows *least,
                   const uint64_t *words, struct shuf__findings *findings)
 {
     double p[SHUF__LAW_CELLS];
     shuf__law_cells(law, n, p);
     shuf__find_chi_squared(findings, n, shuf__pearson(words + CELLS, p, SHUF__LAW_CELLS),
                            "distribution");
-    if (words[ROWS] >= least_rows)
+    if (words[ROWS] >= least->mean)
         judge_mean(n, law, words, findings);
+    if (words[ROWS] >= least->variance && n >= VARIANCE_N)
+        judge_variance(n, law, words, findings);
 }
 
-#define FAMILY(name, least_rows)                                                                  \
+#define FAMILY(name, least)                                                                       \
     size_t shuf__##name##_words(uint32_t n)                                                       \
     {                                                                                             \
         (void)n;                                                                                  \
@@ -66,7 +103,7 @@ static void judge(uint32_t n, const struct shuf__law *law, uint64_t least_rows,
     void shuf__##name##_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings) \
     {                                                                                             \
         const struct shuf__law law = shuf__law_##name(n);                                         \
-        judge(n, &law, least_rows, words, findings);                                              \
+        judge(n, &law, least, words, findings);                                                   \
     }
 
 static uint64_t count_fixed_points(const struct shuf__rows *rows, const uint32_t *row)
@@ -82,6 +119,17 @@ static uint64_t count_descents(const struct shuf__rows *rows, const uint32_t *ro
     uint32_t count = 0;
     for (uint32_t i = 1; i < rows->n; i++)
         count += row[i] < row[i - 1];
+    return count;
+}
+
+/* Value v stands before v - 1. */
+static uint64_t count_inverse_descents(const struct shuf__rows *rows, const uint32_t *row)
+{
+    uint32_t *position = rows->scratch, count = 0;
+    for (uint32_t i = 0; i < rows->n; i++)
+        position[row[i]] = i;
+    for (uint32_t v = 1; v < rows->n; v++)
+        count += position[v] < position[v - 1];
     return count;
 }
 
@@ -120,9 +168,10 @@ static uint64_t count_cycles(const struct shuf__rows *rows, const uint32_t *row)
     return count;
 }
 
-FAMILY(fixed_points, LEAST_ROWS_SKEW);
-FAMILY(descents, LEAST_ROWS);
-FAMILY(inversions, LEAST_ROWS);
+FAMILY(fixed_points, &skew);
+FAMILY(descents, &symmetric);
+FAMILY(inverse_descents, &symmetric);
+FAMILY(inversions, &symmetric);
 
 /* The last word: rows whose permutation is even. */
 size_t shuf__cycles_words(uint32_t n)
@@ -134,11 +183,9 @@ size_t shuf__cycles_words(uint32_t n)
 void shuf__cycles_add(const struct shuf__rows *rows, uint64_t *words)
 {
     const struct shuf__law law = shuf__law_cycles(rows->n);
-    words[ROWS] += rows->count;
     for (size_t r = 0; r < rows->count; r++) {
         const uint64_t cycles = count_cycles(rows, rows->row + r * rows->n);
-        words[SUM] += cycles - (uint64_t)law.mean;
-        words[CELLS + shuf__law_cell(&law, cycles)]++;
+        add_value(&law, cycles, words);
         words[WORDS] += (rows->n - cycles) % 2 == 0;
     }
 }
@@ -147,6 +194,6 @@ void shuf__cycles_judge(uint32_t n, const uint64_t *words, struct shuf__findings
 {
     const struct shuf__law law = shuf__law_cycles(n);
     const uint64_t rows = words[ROWS], even = words[WORDS];
-    judge(n, &law, LEAST_ROWS_SKEW, words, findings);
+    judge(n, &law, &skew, words, findings);
     shuf__find(findings, n, (double)even, (double)rows / 2, shuf__coin_p(even, rows), "parity");
 }

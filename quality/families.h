@@ -18,6 +18,7 @@ SHUF__FAMILY(differences);
 SHUF__FAMILY(fixed_points);
 SHUF__FAMILY(cycles);
 SHUF__FAMILY(descents);
+SHUF__FAMILY(inverse_descents);
 SHUF__FAMILY(inversions);
 SHUF__FAMILY(patterns);
 SHUF__FAMILY(second_differences);

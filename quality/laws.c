@@ -93,7 +93,7 @@ static struct shuf__law as_normal(struct shuf__law law)
 
 struct shuf__law shuf__law_fixed_points(uint32_t n)
 {
-    const struct shuf__law law = {.mean = 1, .variance = 1};
+    const struct shuf__law law = {.mean = 1, .variance = 1, .cumulant = 1}; /* as Poisson's */
     return with_exact(law, n < FIXED_POINTS ? n + 1 : FIXED_POINTS + 1, fixed_points_exact);
 }
 
@@ -101,17 +101,28 @@ struct shuf__law shuf__law_cycles(uint32_t n)
 {
     struct shuf__law law = {0};
     for (uint32_t k = n; k > 0; k--) {
+        const double variance = (1.0 - 1.0 / k) / k; /* of one choice */
         law.mean += 1.0 / k;
-        law.variance += (1.0 - 1.0 / k) / k;
+        law.variance += variance;
+        law.cumulant += variance * (1 - 6 * variance);
     }
     return with_exact(law, n < CYCLES ? n + 1 : CYCLES + 1, cycles_exact);
 }
 
+/* Descents are the whole part of a sum of n even choices from 0 to 1 (Stanley: "Eulerian
+ * partitions of a unit hypercube", 1977), and their first n cumulants those of n + 1 such choices.
+ */
 struct shuf__law shuf__law_descents(uint32_t n)
 {
     const struct shuf__law law = {
         .mean = (n - 1) / 2.0, .variance = (n + 1.0) / 12, .cumulant = -(n + 1.0) / 120};
     return n <= DESCENTS_EXACT ? with_exact(law, n, descents_exact) : as_normal(law);
+}
+
+/* The inverse of a random permutation is one, too. */
+struct shuf__law shuf__law_inverse_descents(uint32_t n)
+{
+    return shuf__law_descents(n);
 }
 
 /* The sum of independent even choices from 0 .. k - 1, for k = 1 .. n. */

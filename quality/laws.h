@@ -20,7 +20,7 @@ struct shuf__law {
     int64_t low;
     uint64_t width;
     double mean, variance;
-    double cumulant;                                          /* the fourth */
+    double cumulant;                                          /* the fourth; from n = 4 on */
     void (*exact)(uint32_t n, uint64_t size, long double *p); /* of 0 .. size - 1; NULL: normal */
     uint64_t size;
 };
@@ -28,6 +28,7 @@ struct shuf__law {
 struct shuf__law shuf__law_fixed_points(uint32_t n); /* 2 <= n; so for all laws */
 struct shuf__law shuf__law_cycles(uint32_t n);
 struct shuf__law shuf__law_descents(uint32_t n);
+struct shuf__law shuf__law_inverse_descents(uint32_t n); /* the same */
 struct shuf__law shuf__law_inversions(uint32_t n);
 
 /* Which cell a value belongs to. */

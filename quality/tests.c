@@ -18,6 +18,8 @@ const struct shuf__test shuf__tests[] = {
     ROW(fixed_points, "fixed-points", 2, 0, false, "values that stand at their own position"),
     ROW(cycles, "cycles", 2, 0, false, "number of cycles, and parity"),
     ROW(descents, "descents", 2, 0, false, "values that are less than the one before"),
+    ROW(inverse_descents, "inverse-descents", 2, 0, false,
+        "values that stand before the next lower one"),
     ROW(inversions, "inversions", 2, 0, false, "pairs in the wrong order"),
     ROW(patterns, "patterns", 3, 0, false, "relative order of 3 and of 5 neighbours"),
     ROW(second_differences, "second-differences", 4, 0, false,

@@ -63,9 +63,9 @@ static void daemon_is_its_algorithm(void **state)
                 "$Q judge --n 100 --samples 300 --vary seed --json --daemon --algorithm lcg", 1);
 }
 
-#define NO_RELATIVES                                                                      \
-    "--tests places,differences,fixed-points,cycles,descents,inversions,patterns,second-" \
-    "differences,mmd,rows "
+#define NO_RELATIVES                                                                       \
+    "--tests places,differences,fixed-points,cycles,descents,inverse-descents,inversions," \
+    "patterns,second-differences,mmd,rows "
 
 static void input_is_what_shufctl_wrote(void **state)
 {

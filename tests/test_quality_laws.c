@@ -84,6 +84,15 @@ static uint64_t descents(uint32_t n, const uint32_t *row)
     return count;
 }
 
+static uint64_t inverse_descents(uint32_t n, const uint32_t *row)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            count += row[j] == row[i] + 1;
+    return count;
+}
+
 static uint64_t inversions(uint32_t n, const uint32_t *row)
 {
     uint64_t count = 0;
@@ -98,11 +107,13 @@ static const struct {
     uint64_t (*count)(uint32_t n, const uint32_t *row);
     size_t (*words)(uint32_t n);
     void (*add)(const struct shuf__rows *, uint64_t *);
+    void (*judge)(uint32_t n, const uint64_t *, struct shuf__findings *);
 } counts[] = {
-    {shuf__law_fixed_points, fixed_points, shuf__fixed_points_words, shuf__fixed_points_add},
-    {shuf__law_cycles, cycles, shuf__cycles_words, shuf__cycles_add},
-    {shuf__law_descents, descents, shuf__descents_words, shuf__descents_add},
-    {shuf__law_inversions, inversions, shuf__inversions_words, shuf__inversions_add},
+#define COUNT(name)                                                                            \
+    {                                                                                          \
+        shuf__law_##name, name, shuf__##name##_words, shuf__##name##_add, shuf__##name##_judge \
+    }
+    COUNT(fixed_points), COUNT(cycles), COUNT(descents), COUNT(inverse_descents), COUNT(inversions),
 };
 
 enum { COUNTS = sizeof counts / sizeof *counts };
@@ -110,6 +121,7 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 struct histogram {
     int which;
     double count[64], sum, squares;
+    double mean, fourth; /* of the law; the sum of fourth powers about it */
 };
 
 static void count_one(uint32_t n, const uint32_t *row, void *context)
@@ -119,6 +131,7 @@ static void count_one(uint32_t n, const uint32_t *row, void *context)
     h->count[value]++;
     h->sum += (double)value;
     h->squares += (double)(value * value);
+    h->fourth += pow((double)value - h->mean, 4);
 }
 
 static void distributions_are_exact(void **state)
@@ -126,8 +139,8 @@ static void distributions_are_exact(void **state)
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++)
         for (int which = 0; which < COUNTS; which++) {
-            struct histogram h = {.which = which};
             const struct shuf__law law = counts[which].law(n);
+            struct histogram h = {.which = which, .mean = law.mean};
             double p[SHUF__LAW_CELLS];
             all_permutations(n, count_one, &h);
             shuf__law_cells(&law, n, p);
@@ -136,6 +149,9 @@ static void distributions_are_exact(void **state)
             const double mean = h.sum / factorial(n);
             assert_near(law.mean, mean, 1e-12);
             assert_near(law.variance, h.squares / factorial(n) - mean * mean, 1e-11);
+            if (n >= 4)
+                assert_near(law.cumulant, h.fourth / factorial(n) - 3 * law.variance * law.variance,
+                            1e-10);
         }
 }
 
@@ -257,6 +273,62 @@ static void repeat(struct repeated *r, uint32_t n)
     free(r->memory);
 }
 
+static size_t place_of(const struct shuf__findings *all, const char *detail)
+{
+    size_t i = 0;
+    while (i < all->count && strcmp(all->finding[i].detail, detail) != 0)
+        i++;
+    if (i == all->count)
+        fail_msg("no finding of %s", detail);
+    return i;
+}
+
+/* Over all permutations: the mean of what is found of one, and its variance. */
+static void variances_have_their_moments(void **state)
+{
+    (void)state;
+    for (uint32_t n = 4; n <= FEW; n++)
+        for (int which = 0; which < COUNTS; which++) {
+            struct repeated r = {.words = counts[which].words,
+                                 .add = counts[which].add,
+                                 .judge = counts[which].judge,
+                                 .times = 10000};
+            const struct shuf__law law = counts[which].law(n);
+            const double square = law.variance * law.variance;
+            repeat(&r, n);
+            const size_t i = place_of(&r.last, "variance");
+            assert_near(r.last.finding[i].expected, law.variance, 0);
+            assert_near(r.sum[i] / factorial(n), law.variance, 1e-10);
+            assert_near(r.squares[i] / factorial(n) - square, law.cumulant + 2 * square, 1e-8);
+            shuf__findings_free(&r.last);
+        }
+}
+
+/* Off by more than 32 bits: the squares are summed in parts. */
+static void variance_of_many_inversions(void **state)
+{
+    (void)state;
+    enum { N = 1 << 18, ROWS = 1000 };
+    uint32_t *row = malloc(N * sizeof *row), *scratch = malloc((2 * N + N / 32 + 1) * sizeof *row);
+    uint64_t *words = calloc(shuf__inversions_words(N), sizeof *words);
+    const double mean = N * (N - 1.0) / 4;
+    struct shuf__findings findings = {0};
+    for (uint32_t i = 0; i < N; i++)
+        row[i] = i;
+    const struct shuf__rows rows = {.n = N, .count = 1, .row = row, .scratch = scratch};
+    shuf__inversions_add(&rows, words);
+    for (size_t i = 0; i < shuf__inversions_words(N); i++)
+        words[i] *= ROWS;
+    shuf__inversions_judge(N, words, &findings);
+    const struct shuf__finding *f = &findings.finding[place_of(&findings, "variance")];
+    assert_near(f->statistic / (mean * mean), 1, 1e-14);
+    assert_near(f->p, 0, 0);
+    shuf__findings_free(&findings);
+    free(words);
+    free(scratch);
+    free(row);
+}
+
 /* The mean of each finding's sum is its degrees of freedom, times the times. */
 static void expect_degrees(struct repeated *r, uint32_t n, size_t first, size_t count)
 {
@@ -311,9 +383,7 @@ static void displacements_have_their_degrees(void **state)
     for (uint32_t n = 2; n <= FEW; n++) {
         struct repeated r = REPEATED(epochs, 1000, true);
         repeat(&r, n);
-        size_t i = 0;
-        while (strcmp(r.last.finding[i].detail, "displacements") != 0)
-            i++;
+        const size_t i = place_of(&r.last, "displacements");
         shuf__findings_free(&r.last);
         expect_degrees(&r, n, i, 1);
     }
@@ -385,6 +455,8 @@ int main(void)
         cmocka_unit_test(tests_count_right),
         cmocka_unit_test(normal_law_follows_the_exact_one),
         cmocka_unit_test(fast_inversions_are_inversions),
+        cmocka_unit_test(variances_have_their_moments),
+        cmocka_unit_test(variance_of_many_inversions),
         cmocka_unit_test(places_have_their_degrees),
         cmocka_unit_test(differences_have_their_degrees),
         cmocka_unit_test(second_differences_have_their_degrees),
