@@ -9,10 +9,13 @@
 
 #include <errno.h>
 #include <math.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static const char *title_of(const json_t *report)
 {
@@ -107,26 +110,55 @@ static void plot(FILE *to, const json_t *report, unsigned panel)
     (sweep ? plot_sweep : plot_sizes)(to, points, panel);
 }
 
-int shuf__draw(const char *path, json_t *const *reports, unsigned count)
+static void write_script(FILE *to, const char *path, json_t *const *reports, unsigned count)
 {
     const unsigned columns = count > 1 ? 2 : 1, rows = (count + columns - 1) / columns;
-    FILE *gnuplot = popen("exec gnuplot", "we");
-    if (!gnuplot)
-        return shuf__quality_fail(EX_OSERR, "gnuplot: %s", strerror(errno));
-    fprintf(gnuplot,
+    fprintf(to,
             "set terminal svg size %u,%u background 'white' font 'sans,12'\n"
             "set logscale y\nset format y '10^{%%L}'\nset ylabel '|MMD^2|'\nset key outside right\n"
             "set output '",
             columns * 560, rows * 360);
     for (const char *p = path; *p; p++)
-        fprintf(gnuplot, *p == '\'' ? "''" : "%c", *p);
-    fprintf(gnuplot, "'\nset multiplot layout %u,%u\n", rows, columns);
+        fprintf(to, *p == '\'' ? "''" : "%c", *p);
+    fprintf(to, "'\nset multiplot layout %u,%u\n", rows, columns);
     for (unsigned i = 0; i < count; i++)
-        plot(gnuplot, reports[i], i);
-    fprintf(gnuplot, "unset multiplot\nset output\n");
-    const int status = pclose(gnuplot);
+        plot(to, reports[i], i);
+    fprintf(to, "unset multiplot\nset output\n");
+}
+
+/* Its input is a file: a pipe to a program that is not there, or ends early, would end this one. */
+static int run_gnuplot(FILE *script, const char *path)
+{
+    static char name[] = "gnuplot";
+    char *argv[] = {name, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    const int error = posix_spawnp(&pid, name, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        return shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot: %s; expected it in PATH", path,
+                                  strerror(error));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
     return status == 0
                ? EX_OK
-               : shuf__quality_fail(EX_CANTCREAT,
-                                    "%.256s: gnuplot could not draw it (is it installed?)", path);
+               : shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
+}
+
+int shuf__draw(const char *path, json_t *const *reports, unsigned count)
+{
+    int code;
+    FILE *script = tmpfile();
+    if (!script)
+        return shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
+    write_script(script, path, reports, count);
+    if (fflush(script) != 0 || fseek(script, 0, SEEK_SET) != 0)
+        code = shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
+    else
+        code = run_gnuplot(script, path);
+    fclose(script);
+    return code;
 }

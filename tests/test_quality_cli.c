@@ -340,6 +340,21 @@ static void plots(void **state)
     command_free(&c);
 }
 
+/* The report comes all the same, and one line. */
+static void plots_need_gnuplot(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(script(&c, 0,
+                            "PATH=/nonexistent $Q rounds --generator philox24 --n 8,16 "
+                            "--rounds 1:64 --samples 50 --plot $D/x.svg"),
+                     73);
+    assert_non_null(strstr(c.out.bytes, "normal region"));
+    assert_non_null(strstr(c.err.bytes, "x.svg: gnuplot: No such file or directory"));
+    assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);
+    command_free(&c);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -371,6 +386,7 @@ int main(void)
         cmocka_unit_test(interrupt_ends_a_wait),
         cmocka_unit_test(rounds_show_where_it_becomes_good),
         cmocka_unit_test(plots),
+        cmocka_unit_test(plots_need_gnuplot),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
