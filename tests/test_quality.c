@@ -5,15 +5,17 @@
  */
 #include "generator.h"
 #include "run.h"
+#include "sizes.h"
 #include "support/cmocka_all.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As `judge --generator NAME --rounds ROUNDS`; 0: all of them. */
-static struct shuf__findings judge(const char *generator, unsigned rounds, uint32_t n,
-                                   uint64_t samples, uint64_t seed, bool vary_seed)
+/* Adds what `judge --generator NAME --rounds ROUNDS` finds; 0: all of them. */
+static void add_findings(const char *generator, unsigned rounds, uint32_t n, uint64_t samples,
+                         uint64_t seed, bool vary_seed, uint32_t tests,
+                         struct shuf__findings *findings)
 {
     const struct shuf__generator *g = shuf__generator_find(generator);
     assert_non_null(g);
@@ -23,15 +25,31 @@ static struct shuf__findings judge(const char *generator, unsigned rounds, uint3
                                         .seed = seed,
                                         .vary_seed = vary_seed};
     const struct shuf__task task = {
-        .origin = &origin, .n = n, .samples = samples, .tests = SHUF__TESTS_ALL, .threads = 2};
-    struct shuf__findings findings = {.alpha = 0.001};
+        .origin = &origin, .n = n, .samples = samples, .tests = tests, .threads = 2};
     struct shuf__outcome outcome;
     struct shuf__error error;
-    if (shuf__run(&task, &findings, &outcome, &error) != SHUF_OK)
+    if (shuf__run(&task, findings, &outcome, &error) != SHUF_OK)
         fail_msg("%s", error.text);
     assert_int_equal(outcome.rows, samples);
+}
+
+static struct shuf__findings judge(const char *generator, unsigned rounds, uint32_t n,
+                                   uint64_t samples, uint64_t seed, bool vary_seed)
+{
+    struct shuf__findings findings = {.alpha = 0.001};
+    add_findings(generator, rounds, n, samples, seed, vary_seed, SHUF__TESTS_ALL, &findings);
     shuf__findings_decide(&findings);
     return findings;
+}
+
+/* All together. */
+static void expect_none_failed(const char *generator, struct shuf__findings *all)
+{
+    shuf__findings_decide(all);
+    for (size_t i = 0; i < all->count; i++)
+        if (all->finding[i].failed)
+            fail_msg("%s, n = %u: %s, %s: p = %g", generator, all->finding[i].n,
+                     all->finding[i].test, all->finding[i].detail, all->finding[i].p);
 }
 
 static const struct shuf__finding *find(const struct shuf__findings *all, const char *test,
@@ -107,13 +125,57 @@ static void fisher_yates_passes(void **state)
             const uint64_t samples = sizes[i] < 1000 ? 20000 : 1000;
             struct shuf__findings all =
                 judge("fisher-yates", 0, sizes[i], samples, 7, vary_seed == 1);
-            for (size_t f = 0; f < all.count; f++)
-                if (all.finding[f].failed)
-                    fail_msg("n = %u: %s, %s: p = %g", sizes[i], all.finding[f].test,
-                             all.finding[f].detail, all.finding[f].p);
+            expect_none_failed("fisher-yates", &all);
             assert_true(all.count >= 20);
             shuf__findings_free(&all);
         }
+}
+
+/* As `suite`, with fewer rows. */
+static void primefold_passes_at_all_sizes(void **state)
+{
+    (void)state;
+    uint32_t sizes[100];
+    unsigned count;
+    struct shuf__error error;
+    struct shuf__findings all = {.alpha = 0.001};
+    assert_int_equal(
+        shuf__sizes_parse("sizes", SHUF__SIZES_DEFAULT, 2, SHUF__N_MAX, sizes, 100, &count, &error),
+        SHUF_OK);
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t samples = sizes[i] < 1000 ? 20000 : sizes[i] < 32768 ? 2000 : 100;
+        add_findings("primefold", 0, sizes[i], samples, 7, false, SHUF__TESTS_ALL, &all);
+    }
+    expect_none_failed("primefold", &all);
+    assert_true(all.count > 1500);
+    shuf__findings_free(&all);
+}
+
+static uint32_t descents_only(void)
+{
+    uint32_t tests = 0;
+    for (int i = 0; shuf__tests[i].name; i++)
+        if (strstr(shuf__tests[i].name, "descents"))
+            tests |= UINT32_C(1) << i;
+    return tests;
+}
+
+/* The number of descents is the first to show that there are too few maps, by its variance: three
+ * are too few. 1 % off would be seen at each n. */
+static void primefold_has_the_variance_of_descents(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {97, 129, 257};
+    struct shuf__findings all = {.alpha = 0.001}, three = {.alpha = 0.001};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        add_findings("primefold", 0, sizes[i], 400000, 7, false, descents_only(), &all);
+    expect_none_failed("primefold", &all);
+    add_findings("primefold", 3, 257, 20000, 7, false, descents_only(), &three);
+    shuf__findings_decide(&three);
+    assert_true(find(&three, "descents", "variance")->failed);
+    assert_true(find(&three, "inverse-descents", "variance")->failed);
+    shuf__findings_free(&three);
+    shuf__findings_free(&all);
 }
 
 static void one_thread_finds_the_same(void **state)
@@ -185,6 +247,8 @@ int main(void)
         cmocka_unit_test(philox_with_eight_rounds_fails),
         cmocka_unit_test(philox_fails_at_its_limits),
         cmocka_unit_test(fisher_yates_passes),
+        cmocka_unit_test(primefold_passes_at_all_sizes),
+        cmocka_unit_test(primefold_has_the_variance_of_descents),
         cmocka_unit_test(one_thread_finds_the_same),
         cmocka_unit_test(p_values_are_uniform),
     };
