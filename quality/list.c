@@ -2,11 +2,11 @@
  *
  * `shuf-quality list`: the tests and the generators.
  */
-#include "fail.h"
 #include "generator.h"
 #include "test.h"
 #include "verb.h"
 
+#include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -29,10 +29,29 @@ static void print_generator(const struct shuf__generator *g)
     puts("");
 }
 
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    if (key == 'h')
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    else if (key == ARGP_KEY_ARG)
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected none", text);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
 int shuf__quality_list(int argc, char **argv)
 {
-    if (argc > 1)
-        return shuf__quality_fail(EX_USAGE, "list: argument '%.64s': expected none", argv[1]);
+    static const struct argp_option option_table[] = {
+        {NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .doc = "Names the tests and the generators.",
+    };
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
     puts("tests");
     for (const struct shuf__test *test = shuf__tests; test->name; test++)
         print_test(test);

@@ -189,7 +189,7 @@ static void help_is_no_mistake(void **state)
         {"$Q suite -h", "--n-list"},       {"$Q rounds --help", "--plot"},
         {"$Q plot --help", "REPORT"},      {"$Q bits --help", "--take"},
         {"$Q --version", "shuf-quality "}, {"$Q list", "second-differences"},
-        {"$Q list", "fisher-yates"},
+        {"$Q list", "fisher-yates"},       {"$Q list --help", "Names the tests"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct command c;
