@@ -4,8 +4,8 @@
  *
  * A form knows p and has, of a row's keys, start() for a position, add() to go on from one start to
  * another by a step, first() for the value after the first map, and rest() for all maps after it.
- * quick_rest() is the same and tells whether that was all. If not, some values are not below n, and
- * those of a hasty form may be wrong: they are made again from their positions on.
+ * quick_rest() is the same and watches: finished() tells whether all values are below n, and those
+ * of a hasty form may be wrong. What is not finished is made again, from its position on.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
@@ -17,6 +17,11 @@
 
 namespace shuf
 {
+
+/* The largest numbers that quick_rest() met: before folds, and at the end. */
+struct Watch {
+    uint32_t most_folded, most;
+};
 
 /* floor(a / p), a < 2^63, without a division: `inverse` is floor((2^64 - 1) / p). */
 __device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inverse)

@@ -14,9 +14,9 @@ namespace shuf
  * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them. */
 template <int Maps> struct Fold16 {
     using Word = uint32_t;
-    static constexpr bool hasty = false;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
+    static constexpr int row_blocks_per_sm = 10; /* of many rows */
     struct alignas(8) Map {
         uint32_t multiplier, addend;
     };
@@ -105,14 +105,23 @@ template <int Maps> struct Fold16 {
     }
 
     template <int Values>
-    __device__ __forceinline__ bool quick_rest(const Row &keys, uint32_t (&x)[Values]) const
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Values],
+                                               Watch &watch) const
     {
         rest(keys, x);
-        uint32_t most = x[0];
 #pragma unroll
-        for (int i = 1; i < Values; i++)
-            most = max(most, x[i]);
-        return most < n;
+        for (int i = 0; i < Values; i++)
+            watch.most = max(watch.most, x[i]);
+    }
+
+    __device__ __forceinline__ bool right(const Watch &) const
+    {
+        return true;
+    }
+
+    __device__ __forceinline__ bool finished(const Watch &watch) const
+    {
+        return watch.most < n;
     }
 };
 

@@ -20,10 +20,10 @@ namespace shuf
  * whole blocks, a Hasty form folds all, and tells. */
 template <int Maps, bool Hasty> struct Fold32 {
     using Word = uint32_t;
-    static constexpr bool hasty = Hasty;
     static constexpr int groups = Hasty ? tuning::fold_hasty_groups : tuning::fold_groups;
     static constexpr int blocks_per_sm =
         Hasty ? tuning::fold_hasty_blocks_per_sm : tuning::fold_blocks_per_sm;
+    static constexpr int row_blocks_per_sm = 7; /* of many rows */
     struct alignas(16) Map {
         uint32_t multiplier, quotient, addend, share;
     };
@@ -106,9 +106,8 @@ template <int Maps, bool Hasty> struct Fold32 {
     }
 
     template <bool Check, int Values>
-    __device__ __forceinline__ uint32_t maps(const Row &keys, uint32_t (&x)[Values]) const
+    __device__ __forceinline__ void maps(const Row &keys, uint32_t (&x)[Values], Watch &watch) const
     {
-        uint32_t most = 0;
 #pragma unroll
         for (int r = 1; r < Maps; r++) {
             const Map map = keys.map[r];
@@ -116,28 +115,37 @@ template <int Maps, bool Hasty> struct Fold32 {
 #pragma unroll
             for (int i = 0; i < Values; i++) {
                 const uint32_t folded = exclusive_or(x[i], x[i] >> shift, fold);
-                most = max(most, x[i]);
+                watch.most_folded = max(watch.most_folded, x[i]);
                 x[i] = affine(map, Check && x[i] >= whole ? x[i] : folded);
             }
         }
-        return most;
     }
 
     template <int Values>
     __device__ __forceinline__ void rest(const Row &keys, uint32_t (&x)[Values]) const
     {
-        maps<true>(keys, x);
+        Watch none{};
+        maps<true>(keys, x, none);
     }
 
     template <int Values>
-    __device__ __forceinline__ bool quick_rest(const Row &keys, uint32_t (&x)[Values]) const
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Values],
+                                               Watch &watch) const
     {
-        const bool right = maps<!Hasty>(keys, x) < whole || !Hasty;
-        uint32_t most = x[0];
+        maps<!Hasty>(keys, x, watch);
 #pragma unroll
-        for (int i = 1; i < Values; i++)
-            most = max(most, x[i]);
-        return right && most < n;
+        for (int i = 0; i < Values; i++)
+            watch.most = max(watch.most, x[i]);
+    }
+
+    __device__ __forceinline__ bool right(const Watch &watch) const
+    {
+        return !Hasty || watch.most_folded < whole;
+    }
+
+    __device__ __forceinline__ bool finished(const Watch &watch) const
+    {
+        return right(watch) && watch.most < n;
     }
 };
 

@@ -27,6 +27,7 @@ struct Fold64Base {
     using Word = uint64_t;
     static constexpr int groups = tuning::fold_wide_groups;
     static constexpr int blocks_per_sm = tuning::fold_wide_blocks_per_sm;
+    static constexpr int row_blocks_per_sm = 6; /* of many rows */
     uint64_t n, p;
     uint64_t whole;
     int shift;
@@ -104,10 +105,9 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
  *
  * 2^52 + x is x with an exponent put before it, and 3 * 2^51 + v is v rounded, an integer beneath
  * an exponent. Both exponents stay where they are between the maps, and are paid for in `addend`. A
- * fold's shift is 12 here, so that it changes the lower word alone, and the lower word of x >> 12
- * has all of x. */
+ * fold's shift is from 12 to 16 here, so that it changes the lower word alone, and 32 bits from
+ * there on are all of x and nothing of an exponent. */
 template <int Maps> struct Fold40 : Fold64Base {
-    static constexpr bool hasty = true;
     static constexpr uint64_t exponent = uint64_t{0x433} << 52, rounded = uint64_t{0x4338} << 48;
     struct Map {
         uint64_t multiplier, addend;
@@ -176,9 +176,9 @@ template <int Maps> struct Fold40 : Fold64Base {
     }
 
     template <int Values>
-    __device__ __forceinline__ bool quick_rest(const Row &keys, uint64_t (&x)[Values]) const
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&x)[Values],
+                                               Watch &watch) const
     {
-        uint32_t most = 0, most_last = 0;
 #pragma unroll
         for (int i = 0; i < Values; i++)
             x[i] |= exponent;
@@ -187,21 +187,30 @@ template <int Maps> struct Fold40 : Fold64Base {
 #pragma unroll
             for (int i = 0; i < Values; i++) {
                 const auto shifted = static_cast<uint32_t>(x[i] >> shift);
-                most = max(most, shifted);
+                watch.most_folded = max(watch.most_folded, shifted);
                 const uint32_t low = exclusive_or(static_cast<uint32_t>(x[i]), shifted,
                                                   static_cast<uint32_t>(keys.fold[r - 1]));
                 x[i] = estimated(keys.map[r], x[i] >> 32 << 32 | low);
             }
 #pragma unroll
         for (int i = 0; i < Values; i++)
-            most_last = max(most_last, static_cast<uint32_t>(x[i] >> shift));
-        return most < whole_shifted && most_last < n_shifted;
+            watch.most = max(watch.most, static_cast<uint32_t>(x[i] >> shift));
+    }
+
+    /* What the last map makes wrong is not below n: nobody has to see that. */
+    __device__ __forceinline__ bool right(const Watch &watch) const
+    {
+        return watch.most_folded < whole_shifted;
+    }
+
+    __device__ __forceinline__ bool finished(const Watch &watch) const
+    {
+        return right(watch) && watch.most < n_shifted;
     }
 };
 
 /* Any p: 3 p fits 64 bits. */
 template <int Maps> struct Fold64 : Fold64Base {
-    static constexpr bool hasty = false;
     struct Map {
         uint64_t multiplier, quotient, addend;
     };
@@ -209,9 +218,13 @@ template <int Maps> struct Fold64 : Fold64Base {
         Map map[Maps];
         uint64_t fold[Maps];
     };
+    int watched; /* from this bit on, 32 of them */
+    uint32_t n_watched;
     Row row;
 
-    explicit Fold64(const shuf_primefold_shape &shape) : Fold64Base(shape), row{}
+    explicit Fold64(const shuf_primefold_shape &shape)
+        : Fold64Base(shape), watched(shape.bits > 32 ? static_cast<int>(shape.bits) - 32 : 0),
+          n_watched(static_cast<uint32_t>(shape.n >> watched)), row{}
     {
     }
 
@@ -255,14 +268,23 @@ template <int Maps> struct Fold64 : Fold64Base {
     }
 
     template <int Values>
-    __device__ __forceinline__ bool quick_rest(const Row &keys, uint64_t (&x)[Values]) const
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&x)[Values],
+                                               Watch &watch) const
     {
         rest(keys, x);
-        bool below = true;
 #pragma unroll
         for (int i = 0; i < Values; i++)
-            below = below && x[i] < n;
-        return below;
+            watch.most = max(watch.most, static_cast<uint32_t>(x[i] >> watched));
+    }
+
+    __device__ __forceinline__ bool right(const Watch &) const
+    {
+        return true;
+    }
+
+    __device__ __forceinline__ bool finished(const Watch &watch) const
+    {
+        return watch.most < n_watched;
     }
 };
 

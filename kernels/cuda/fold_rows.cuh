@@ -11,6 +11,7 @@
 #define SHUF__CUDA_FOLD_ROWS_CUH
 
 #include "backend.h"
+#include "fold.cuh"
 #include "tuning.cuh"
 
 #include <cuda_runtime.h>
@@ -115,6 +116,18 @@ __device__ __forceinline__ void make_again(const Form &f, const typename Form::R
     row_out[i] = static_cast<Out>(walked(f, keys, rows.position(i)));
 }
 
+/* Which values of a group have to be made again: a bit each. */
+template <typename Form>
+__device__ __forceinline__ uint32_t unfinished(const Form &f, const Watch &watch,
+                                               const typename Form::Word (&x)[group])
+{
+    uint32_t which = f.right(watch) ? 0 : (1u << group) - 1;
+#pragma unroll
+    for (int c = 0; c < group; c++)
+        which |= x[c] >= f.n ? 1u << c : 0;
+    return which;
+}
+
 /* The values of a group after the first map, from the start of the first of them. */
 template <typename Form>
 __device__ __forceinline__ void spread(const Form &f, typename Form::Word start,
@@ -137,7 +150,7 @@ __device__ __forceinline__ void put_group(Out *out, const Word (&x)[group])
     store_group(out, value);
 }
 
-/* Near a row's end, and where rows do not begin at multiples of 16 bytes. */
+/* Near a row's end, or where rows do not begin at multiples of 16 bytes. */
 template <typename Word, typename Out>
 __device__ __forceinline__ void put_some(Out *out, const Word (&x)[group], uint64_t left)
 {
@@ -166,11 +179,18 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
-    uint32_t again = 0; /* a bit a group */
+    Watch watch{};
 #pragma unroll
     for (int g = 0; g < Form::groups; g++)
-        again |= f.quick_rest(keys, x[g]) ? 0 : 1u << g;
-    if (first + fold_tile<Form> <= rows.whole) {
+        f.quick_rest(keys, x[g], watch);
+    const bool whole = first + fold_tile<Form> <= rows.whole;
+    uint32_t again = 0; /* a bit a value */
+    if (!f.finished(watch) || !whole) {
+#pragma unroll
+        for (int g = 0; g < Form::groups; g++)
+            again |= unfinished(f, watch, x[g]) << g * group;
+    }
+    if (whole) {
 #pragma unroll
         for (int g = 0; g < Form::groups; g++)
             put_group(row_out + i + g * turn, x[g]);
@@ -178,20 +198,18 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
 #pragma unroll
         for (int g = 0; g < Form::groups; g++) {
             const uint64_t here = i + g * turn;
-            if (here + group <= rows.whole) {
-                put_group(row_out + here, x[g]);
-            } else if (here < rows.count) {
+            if (here < rows.count)
                 put_some(row_out + here, x[g], rows.count - here);
-                again |= rows.wraps && here + group >= rows.count ? 1u << g : 0;
-            }
+            if (rows.wraps && here < rows.count && here + group >= rows.count)
+                again |= 1u << (g * group + (rows.count - 1 - here));
         }
     }
 #pragma unroll 1
     for (; again != 0; again &= again - 1) {
-        const uint64_t here = i + (__ffs(static_cast<int>(again)) - 1) * turn;
-#pragma unroll 1
-        for (uint64_t at = here; at < here + group && at < rows.count; at++)
-            make_again(f, keys, rows, at, row_out);
+        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
+        const uint64_t here = i + bit / group * turn + bit % group;
+        if (here < rows.count)
+            make_again(f, keys, rows, here, row_out);
     }
 }
 

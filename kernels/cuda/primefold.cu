@@ -39,14 +39,20 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     if (i < rows.count) {
         typename Form::Word x[group];
         spread(f, f.start(f.row, rows.offset + i * rows.stride), steps.one, x);
-        const bool done = f.quick_rest(f.row, x);
-        if (i + group <= rows.whole)
+        Watch watch{};
+        f.quick_rest(f.row, x, watch);
+        uint32_t again = f.finished(watch) ? 0 : unfinished(f, watch, x);
+        if (i + group <= rows.whole) {
             put_group(out + i, x);
-        else
+        } else {
             put_some(out + i, x, rows.count - i);
-        if (!done || (rows.wraps && i + group >= rows.count)) {
+            if (rows.wraps && i + group >= rows.count)
+                again |= 1u << (rows.count - 1 - i);
+        }
 #pragma unroll 1
-            for (uint64_t at = i; at < i + group && at < rows.count; at++)
+        for (; again != 0; again &= again - 1) {
+            const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
+            if (at < rows.count)
                 make_again(f, f.row, rows, at, out);
         }
     }
@@ -69,10 +75,12 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Value>)
 #pragma unroll
     for (int c = 0; c < group; c++)
         x[c] = f.first(f.start(f.row, position[c]));
-    if (!f.quick_rest(f.row, x)) {
+    Watch watch{};
+    f.quick_rest(f.row, x, watch);
+    if (!f.finished(watch)) {
 #pragma unroll
         for (int c = 0; c < group; c++)
-            if (Form::hasty || x[c] >= f.n)
+            if (!f.right(watch) || x[c] >= f.n)
                 x[c] = walked(f, f.row, position[c]);
     }
     if (i + group <= count)
@@ -113,6 +121,12 @@ Form make_form(const shuf__job &job, const shuf_primefold_shape &shape)
     return f;
 }
 
+/* No more than a block needs for its values: it is done when its last warp is. */
+unsigned quick_threads_for(uint64_t values, uint64_t each)
+{
+    return 32 * blocks_for(values, 32 * each);
+}
+
 template <typename Form, int Maps, typename Out>
 cudaError_t one_row(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
                     const Signal *signal, cudaStream_t stream)
@@ -124,7 +138,8 @@ cudaError_t one_row(const shuf__job &job, const shuf_primefold_shape &shape, voi
                                f.step_of(f.row, rows.leap, shape.p)};
     auto *target = static_cast<Out *>(out);
     if (signal)
-        fold_quick<<<1, tuning::quick_threads, 0, stream>>>(f, steps, rows, *signal, target);
+        fold_quick<<<1, quick_threads_for(job.count, group), 0, stream>>>(f, steps, rows, *signal,
+                                                                          target);
     else
         fold_row<<<blocks_for(job.count, fold_tile<Form>), fold_threads, 0, stream>>>(f, steps,
                                                                                       rows, target);
@@ -138,8 +153,8 @@ cudaError_t exchange(const shuf__job &job, void *out, const Signal &signal, cuda
     Exchanges e{static_cast<uint32_t>(job.n), {}};
     for (unsigned k = 1; k < e.n; k++)
         e.with[k] = key.exchange[k];
-    exchange_quick<<<1, tuning::quick_threads, 0, stream>>>(e, make_rows(job), signal,
-                                                            static_cast<Out *>(out));
+    exchange_quick<<<1, quick_threads_for(job.count, 1), 0, stream>>>(e, make_rows(job), signal,
+                                                                      static_cast<Out *>(out));
     return cudaGetLastError();
 }
 

@@ -48,24 +48,16 @@ __device__ __forceinline__ void make_row(const Form &f, const Batch &batch, uint
         f.set_there(keys, r, shuf_primefold_map_of(&shape, words, r));
 }
 
-/* Groups to be made again when the block is through with the others, so that a few of them do not
- * hold up whole warps. */
+/* Groups to be finished when the block is through with the others, so that a few values do not hold
+ * up whole warps. */
 struct Leftovers {
-    uint32_t count, group[tuning::fold_leftovers]; /* row << 16 | group of the row */
-
-    /* Whether there was room. */
-    __device__ __forceinline__ bool take(uint32_t row, uint32_t g)
-    {
-        const uint32_t slot = atomicAdd(&count, 1);
-        if (slot < tuning::fold_leftovers)
-            group[slot] = row << 16 | g;
-        return slot < tuning::fold_leftovers;
-    }
+    uint32_t count,
+        group[tuning::fold_block_groups]; /* row << 16 | values, a bit each << 12 | group */
 };
 
 /* Many short rows: a block makes some rows whole. */
 template <typename Form, int Maps, typename Out>
-__global__ void __launch_bounds__(fold_threads)
+__global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_short_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
                     __grid_constant__ const Batch batch, Out *out)
 {
@@ -93,35 +85,38 @@ __global__ void __launch_bounds__(fold_threads)
     while (row < mine) {
         const uint32_t i = group * g;
         Word x[group];
+        Watch watch{};
         spread(f, f.start(keys[row], rows.offset + i * rows.stride), steps[row], x);
-        const bool done = f.quick_rest(keys[row], x);
+        f.quick_rest(keys[row], x, watch);
         Out *const here = out + (row * count + i);
         if (i + group <= whole)
             put_group(here, x);
         else
             put_some(here, x, count - i);
-        if ((!done || (rows.wraps && i + group >= count)) && !left.take(row, g)) {
-#pragma unroll 1
-            for (uint32_t at = i; at < i + group && at < count; at++)
-                make_again(f, keys[row], rows, at, out + row * count);
+        const bool last = rows.wraps && i + group >= count;
+        if (!f.finished(watch) || last) {
+            const uint32_t which = unfinished(f, watch, x) | (last ? 1u << (count - 1 - i) : 0);
+            left.group[atomicAdd(&left.count, 1)] = row << 16 | which << 12 | g;
         }
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
             row++, g -= batch.groups;
     }
     __syncthreads();
-    const uint32_t leftovers = group * min(left.count, tuning::fold_leftovers);
-    for (uint32_t k = threadIdx.x; k < leftovers; k += fold_threads) {
-        const uint32_t of = left.group[k / group] >> 16;
-        const uint32_t i = group * (left.group[k / group] & 0xffff) + k % group;
-        if (i < count)
-            make_again(f, keys[of], rows, i, out + of * count);
+    for (uint32_t k = threadIdx.x; k < left.count; k += fold_threads) {
+        const uint32_t item = left.group[k], of = item >> 16, i = group * (item & 0xfff);
+#pragma unroll 1
+        for (uint32_t which = item >> 12 & 0xf; which != 0; which &= which - 1) {
+            const uint32_t at = i + (__ffs(static_cast<int>(which)) - 1);
+            if (at < count)
+                make_again(f, keys[of], rows, at, out + of * count);
+        }
     }
 }
 
 /* Many long rows: a block makes some tiles of one of them. */
 template <typename Form, int Maps, typename Out>
-__global__ void __launch_bounds__(fold_threads, tuning::fold_row_blocks_per_sm)
+__global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_long_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
                    __grid_constant__ const Batch batch, Out *out)
 {

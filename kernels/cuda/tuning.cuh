@@ -31,12 +31,10 @@ constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of 32 bits */
 constexpr int fold_hasty_groups = 8, fold_hasty_blocks_per_sm = 8;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
-constexpr int fold_row_blocks_per_sm = 7;                        /* of many rows */
-constexpr int fold_turns = 16;               /* tiles that a block takes of a long row in a batch */
+constexpr int fold_turns = 8;                /* tiles that a block takes of a long row in a batch */
 constexpr uint64_t fold_short = 512;         /* groups of a short row, at most */
-constexpr uint64_t fold_block_groups = 2048; /* of short rows in a block, at most */
-constexpr uint64_t fold_rows = 64;           /* short rows in a block, at most */
-constexpr uint32_t fold_leftovers = 512;     /* values of a block that it makes again at the end */
+constexpr uint64_t fold_block_groups = 3072; /* of short rows in a block, at most */
+constexpr uint64_t fold_rows = 96;           /* short rows in a block, at most */
 constexpr int exchange_rows = 128;           /* rows of few values in a block */
 
 constexpr int reduce_threads = 256;

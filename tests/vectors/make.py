@@ -120,11 +120,11 @@ def exchanged(n, seed, epoch):
 def primefold_maps(n, seed, epoch):
     """p, the end of what is folded, the shift, and (multiplier, addend, fold) of every map: n > 96."""
     bits = (n - 1).bit_length()
-    part = 1 << bits - 12 if bits >= 29 else 1
+    part = 1 << bits - 2 * bits // 5 if bits >= 29 else 1
     start = -(-n // part) * part
     p = next(q for q in range(start, 2 * start) if is_prime(q))
     width = (p - 1).bit_length()
-    shift = max((width + 1) // 4, 12 if bits >= 29 else 0)
+    shift = 2 * width // 5 if bits >= 29 else (width + 1) // 4
     block = 1 << width - shift
     size = 32 if p < 1 << 16 else 64
 

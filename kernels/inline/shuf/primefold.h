@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * `primefold`: affine maps modulo a prime p >= n, and between two of them a fold,
- * which exclusive-ors a value with itself shifted to the right by a quarter of its bits.
+ * which exclusive-ors a value with itself shifted to the right by a part of its bits.
  * Every value has a position and every position a value in a few multiplications,
  * whatever n is. docs/spec.md, "primefold".
  *
@@ -25,10 +25,9 @@
 enum {
     SHUF_PRIMEFOLD_EXACT = 96,
     SHUF_PRIMEFOLD_SMALL_BITS = 16, /* below 2^16 there are five maps, above four */
-    SHUF_PRIMEFOLD_LARGE_BITS = 29, /* n has as many or more: shifts of 12 or more */
-    SHUF_PRIMEFOLD_LARGE_SHIFT = 12,
-    SHUF_PRIMEFOLD_MAPS = 5,   /* at most */
-    SHUF_PRIMEFOLD_WORDS = 24, /* of 32 bits, for the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_LARGE_BITS = 29, /* of n - 1, from which on folds shift by more */
+    SHUF_PRIMEFOLD_MAPS = 5,        /* at most */
+    SHUF_PRIMEFOLD_WORDS = 24,      /* of 32 bits, for the maps: blocks of 8 */
 };
 
 /* What n alone decides. */
@@ -57,24 +56,27 @@ static inline unsigned shuf__bits(uint64_t x)
     return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
+static inline unsigned shuf__primefold_shift(unsigned bits, bool large)
+{
+    return large ? 2 * bits / 5 : (bits + 1) / 4;
+}
+
 /* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
 static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
 {
     shuf_primefold_shape s = {n, 0, 0, 0, 0, 0};
     if (n <= SHUF_PRIMEFOLD_EXACT)
         return s;
-    const unsigned bits = shuf__bits(n - 1);
-    const bool large = bits >= SHUF_PRIMEFOLD_LARGE_BITS;
+    const unsigned n_bits = shuf__bits(n - 1);
+    const bool large = n_bits >= SHUF_PRIMEFOLD_LARGE_BITS;
     uint64_t from = n;
     if (large) { /* so that hardly a value lies beyond the whole blocks: nobody has to look */
-        const uint64_t part = (UINT64_C(1) << (bits - SHUF_PRIMEFOLD_LARGE_SHIFT)) - 1;
+        const uint64_t part = (UINT64_C(1) << (n_bits - shuf__primefold_shift(n_bits, large))) - 1;
         from = (n + part) & ~part;
     }
     s.p = shuf_prime_from(from);
     s.bits = shuf__bits(s.p - 1);
-    s.shift = (s.bits + 1) / 4;
-    if (large && s.shift < SHUF_PRIMEFOLD_LARGE_SHIFT)
-        s.shift = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    s.shift = shuf__primefold_shift(s.bits, large);
     s.whole = s.p >> (s.bits - s.shift) << (s.bits - s.shift);
     s.maps = s.p >> SHUF_PRIMEFOLD_SMALL_BITS ? 4 : 5;
     return s;
