@@ -30,6 +30,14 @@ __device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inv
     return q + (a - q * p >= p);
 }
 
+/* x >> shift whether it is needed or not: under a condition, `shift` would be loaded every time. */
+__device__ __forceinline__ uint32_t shifted(uint32_t x, int shift)
+{
+    uint32_t result;
+    asm volatile("shr.u32 %0, %1, %2;" : "=r"(result) : "r"(x), "r"(shift));
+    return result;
+}
+
 /* a ^ b ^ c in one instruction, which the compiler tears apart. */
 __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_t c)
 {

@@ -98,7 +98,8 @@ template <int Maps> struct Fold16 {
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const uint32_t y = x[i] < whole ? exclusive_or(x[i], x[i] >> shift, fold) : x[i];
+                const uint32_t part = shifted(x[i], shift);
+                const uint32_t y = x[i] < whole ? exclusive_or(x[i], part, fold) : x[i];
                 x[i] = __umulhi(y * map.multiplier + map.addend, p);
             }
         }

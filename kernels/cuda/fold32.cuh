@@ -114,9 +114,9 @@ template <int Maps, bool Hasty> struct Fold32 {
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const uint32_t folded = exclusive_or(x[i], x[i] >> shift, fold);
+                const uint32_t part = shifted(x[i], shift);
                 watch.most_folded = max(watch.most_folded, x[i]);
-                x[i] = affine(map, Check && x[i] >= whole ? x[i] : folded);
+                x[i] = affine(map, !Check || x[i] < whole ? exclusive_or(x[i], part, fold) : x[i]);
             }
         }
     }

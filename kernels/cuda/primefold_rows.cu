@@ -51,8 +51,18 @@ __device__ __forceinline__ void make_row(const Form &f, const Batch &batch, uint
 /* Groups to be finished when the block is through with the others, so that a few values do not hold
  * up whole warps. */
 struct Leftovers {
-    uint32_t count,
-        group[tuning::fold_block_groups]; /* row << 16 | values, a bit each << 12 | group */
+    uint32_t count, group[tuning::fold_block_groups]; /* row << 16 | all of it << 15 | group */
+
+    /* Few threads of a warp come here, too few for them to agree on a single addition first. */
+    __device__ __forceinline__ void take(uint32_t row, uint32_t g, bool all)
+    {
+        uint32_t slot;
+        asm volatile("atom.shared.add.u32 %0, [%1], 1;"
+                     : "=r"(slot)
+                     : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(&count)))
+                     : "memory");
+        group[slot] = row << 16 | (all ? 1u << 15 : 0) | g;
+    }
 };
 
 /* Many short rows: a block makes some rows whole. */
@@ -94,23 +104,24 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         else
             put_some(here, x, count - i);
         const bool last = rows.wraps && i + group >= count;
-        if (!f.finished(watch) || last) {
-            const uint32_t which = unfinished(f, watch, x) | (last ? 1u << (count - 1 - i) : 0);
-            left.group[atomicAdd(&left.count, 1)] = row << 16 | which << 12 | g;
-        }
+        if (!f.finished(watch) || last)
+            left.take(row, g, !f.right(watch) || last);
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
             row++, g -= batch.groups;
     }
     __syncthreads();
     for (uint32_t k = threadIdx.x; k < left.count; k += fold_threads) {
-        const uint32_t item = left.group[k], of = item >> 16, i = group * (item & 0xfff);
+        const uint32_t item = left.group[k], of = item >> 16, i = group * (item & 0x7fff);
+        Out *const row_out = out + of * count;
+        uint32_t which = 0; /* a bit a value */
+#pragma unroll
+        for (uint32_t c = 0; c < group; c++)
+            if (i + c < count && (item >> 15 & 1 || row_out[i + c] >= f.n))
+                which |= 1u << c;
 #pragma unroll 1
-        for (uint32_t which = item >> 12 & 0xf; which != 0; which &= which - 1) {
-            const uint32_t at = i + (__ffs(static_cast<int>(which)) - 1);
-            if (at < count)
-                make_again(f, keys[of], rows, at, out + of * count);
-        }
+        for (; which != 0; which &= which - 1)
+            make_again(f, keys[of], rows, i + (__ffs(static_cast<int>(which)) - 1), row_out);
     }
 }
 
