@@ -4,9 +4,11 @@
  * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
  * ships) and to a plain memset of the same bytes, all in one run; random look-ups
  * next to a copy of what they read and write; and small jobs from call to return.
+ * With --cost, cost against n instead.
  */
 #include "backend.h"
 #include "clock.h"
+#include "cost.h"
 #include "cuda/permute.cuh"
 #include "report.h"
 
@@ -15,8 +17,10 @@
 #include <thrust/random.h>
 #include <thrust/shuffle.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace
 {
@@ -64,13 +68,10 @@ struct Bench {
         return block;
     }
 
-    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    void sample(const shuf__job &job, double (&ns)[samples])
     {
         shuf__error error;
-        const shuf__job job = job_of(algorithm, n, rows);
-        const uint64_t bytes = rows * n * job.width;
-        shuf__block block = alloc(bytes);
-        double ns[samples];
+        shuf__block block = alloc(job.rows * job.n * job.width);
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
             if (shuf__backend_permute(backend, &job, &block, &took, &error))
@@ -79,7 +80,33 @@ struct Bench {
                 ns[i] = static_cast<double>(took);
         }
         backend->ops->free(backend, &block);
-        report_add(out, what, n, rows * n, "values", bytes, ns, samples);
+    }
+
+    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    {
+        const shuf__job job = job_of(algorithm, n, rows);
+        double ns[samples];
+        sample(job, ns);
+        report_add(out, what, n, rows * n, "values", rows * n * job.width, ns, samples);
+    }
+
+    /* Up to `quick` values by the host's clock, from call to return; above, by the device's events.
+     */
+    int cost(const char *path)
+    {
+        struct cost *file = cost_begin(path);
+        for (auto [algorithm, name] : {std::pair{SHUF_ALGORITHM_PRIMEFOLD, "primefold"},
+                                       std::pair{SHUF_ALGORITHM_PHILOX24, "philox24"}}) {
+            uint64_t n;
+            for (unsigned i = 0; (n = cost_size(i)) != 0; i++) {
+                double ns[samples];
+                sample(job_of(algorithm, n, 1), ns);
+                std::sort(ns, ns + samples);
+                cost_add(file, backend->device, name, n, n,
+                         ns[samples / 2] / static_cast<double>(n));
+            }
+        }
+        return cost_end(file);
     }
 
     /* From call to return, by the host's clock: what such a job costs a request. */
@@ -174,13 +201,17 @@ int main(int argc, char **argv)
     shuf__error error;
     char driver[32];
     int version = 0;
-    bench.out = report_begin("permute on a GPU, device time", argc, argv);
+    const char *cost = nullptr;
+    const report_option options[] = {{"--cost", "FILE.csv", &cost}, {}};
+    bench.out = report_begin_with("permute on a GPU, device time", options, argc, argv);
     if (shuf__backend_open("cuda", 0, &bench.backend, &error))
         die(error.text);
     check(cudaDriverGetVersion(&version));
     snprintf(driver, sizeof driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
     report_fact(bench.out, "device", bench.backend->device);
     report_fact(bench.out, "driver", driver);
+    if (cost)
+        return bench.cost(cost) | report_end(bench.out);
     check(cudaEventCreate(&bench.start));
     check(cudaEventCreate(&bench.stop));
     const uint64_t quick = bench.backend->ops->quick; /* up to here the backend records no events */

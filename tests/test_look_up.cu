@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * primefold's look-ups on the GPU against its inline C: every form, both widths, all places of a
+ * group of threads.
+ */
+#include "cuda/permute.cuh"
+
+extern "C" {
+#include "support/cmocka_all.h"
+#include "support/random.h"
+}
+
+#include <cstdio>
+#include <vector>
+
+namespace
+{
+
+void check(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(e));
+}
+
+template <typename Value> void look_up(uint64_t n, uint64_t count)
+{
+    std::vector<Value> at(count), values(count, 0);
+    for (uint64_t i = 0; i < count; i++)
+        at[i] = static_cast<Value>(i == 0 ? n - 1 : i == 1 ? 0 : random_below(n));
+    shuf__job job{};
+    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    job.n = n;
+    job.count = count;
+    job.rows = job.stride = 1;
+    job.seed = random_u64();
+    job.epoch = random_u64();
+    job.width = sizeof(Value);
+
+    Value *device;
+    const uint64_t bytes = count * sizeof(Value), half = (count + 3) / 4 * 4;
+    check(cudaMalloc(&device, 2 * half * sizeof(Value)));
+    check(cudaMemcpy(device, at.data(), bytes, cudaMemcpyHostToDevice));
+    check(shuf::primefold_look_up_async(job, device, device + half, nullptr));
+    check(cudaMemcpy(values.data(), device + half, bytes, cudaMemcpyDeviceToHost));
+    check(cudaFree(device));
+
+    const shuf_primefold f = shuf_primefold_make(n, job.seed, job.epoch);
+    for (uint64_t i = 0; i < count; i++)
+        if (values[i] != shuf_primefold_forward(&f, at[i]))
+            fail_msg("n %llu, seed %llu, epoch %llu, position %llu: %llu, expected %llu",
+                     (unsigned long long)n, (unsigned long long)job.seed,
+                     (unsigned long long)job.epoch, (unsigned long long)at[i],
+                     (unsigned long long)values[i],
+                     (unsigned long long)shuf_primefold_forward(&f, at[i]));
+}
+
+void every_form(void **)
+{
+    random_start("every_form");
+    for (uint64_t k = 7; k <= 62; k++)
+        for (uint64_t n : {(uint64_t{1} << k) - 1, uint64_t{1} << k, (uint64_t{1} << k) + 1}) {
+            if (n > uint64_t{1} << 62)
+                continue;
+            if (n <= uint64_t{1} << 32)
+                look_up<uint32_t>(n, 1021);
+            look_up<uint64_t>(n, 1021);
+        }
+}
+
+void every_end(void **)
+{
+    random_start("every_end");
+    for (uint64_t count = 1; count < 40; count++)
+        look_up<uint32_t>(100, count);
+}
+
+/* Enough for the walks and the wrong estimates that are rare. */
+void many(void **)
+{
+    random_start("many");
+    look_up<uint32_t>((1u << 29) + 1, 2000003);
+    look_up<uint64_t>((uint64_t{1} << 33) + 1, 2000003);
+    look_up<uint64_t>((uint64_t{1} << 40) - (uint64_t{1} << 35), 2000003);
+}
+
+/* Exchanges are not for look-ups: an error, not a wrong value. */
+void too_few(void **)
+{
+    shuf__job job{};
+    job.n = SHUF_PRIMEFOLD_EXACT;
+    job.count = 1;
+    job.width = 4;
+    assert_int_equal(shuf::primefold_look_up_async(job, nullptr, nullptr, nullptr),
+                     cudaErrorInvalidValue);
+}
+
+} // namespace
+
+int main()
+{
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        fprintf(stderr, "no GPU\n");
+        return 77;
+    }
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(every_form),
+        cmocka_unit_test(every_end),
+        cmocka_unit_test(many),
+        cmocka_unit_test(too_few),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
