@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * See expected.h. Compaction keeps the order of the inputs, so either end follows from the inputs
- * at that end.
+ * See expected.h.
  */
 #include "expected.h"
 
 #include "shuf/philox24.h"
+#include "shuf/primefold.h"
 
-void expected_head(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t count, uint64_t *values)
+#include <string.h>
+
+void expected_part(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t first, uint64_t count,
+                   uint64_t *values)
 {
-    shuf_philox24 cipher = shuf_philox24_make(n, seed, epoch);
-    for (uint64_t x = 0, kept = 0; kept < count; x++) {
-        uint64_t value = shuf_philox24_forward(&cipher, x);
-        if (value < n)
-            values[kept++] = value;
-    }
+    const shuf_primefold f = shuf_primefold_make(n, seed, epoch);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = shuf_primefold_forward(&f, first + i);
 }
 
-void expected_tail(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t count, uint64_t *values)
+static bool is_primefold(const uint32_t *values, uint64_t n, uint64_t seed, uint64_t epoch)
 {
-    shuf_philox24 cipher = shuf_philox24_make(n, seed, epoch);
-    for (uint64_t x = UINT64_C(1) << shuf_domain_bits(n); count > 0;) {
-        uint64_t value = shuf_philox24_forward(&cipher, --x);
-        if (value < n)
-            values[--count] = value;
-    }
+    const shuf_primefold f = shuf_primefold_make(n, seed, epoch);
+    for (uint64_t i = 0; i < n; i++)
+        if (values[i] != shuf_primefold_forward(&f, i))
+            return false;
+    return true;
 }
 
-bool is_expected(const uint32_t *values, uint64_t n, uint64_t seed, uint64_t epoch)
+static bool is_philox24(const uint32_t *values, uint64_t n, uint64_t seed, uint64_t epoch)
 {
     shuf_philox24 cipher = shuf_philox24_make(n, seed, epoch);
     for (uint64_t x = 0, place = 0; place < n; x++) {
@@ -36,4 +35,11 @@ bool is_expected(const uint32_t *values, uint64_t n, uint64_t seed, uint64_t epo
             return false;
     }
     return true;
+}
+
+bool is_expected(const char *algorithm, const uint32_t *values, uint64_t n, uint64_t seed,
+                 uint64_t epoch)
+{
+    return algorithm && strcmp(algorithm, "philox24") == 0 ? is_philox24(values, n, seed, epoch)
+                                                           : is_primefold(values, n, seed, epoch);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a permutation must be, worked out by the plain cipher. A large one's ends are worked out
- * without what lies between.
+ * What a permutation must be, worked out by the plain inline C.
  */
 #ifndef SHUF__BENCH_EXPECTED_H
 #define SHUF__BENCH_EXPECTED_H
@@ -9,11 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first, and the last, `count` values of philox24's permutation of [0, n); count <= n. */
-void expected_head(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t count, uint64_t *values);
-void expected_tail(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t count, uint64_t *values);
+/* `count` values from position `first` on of the default permutation of [0, n). */
+void expected_part(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t first, uint64_t count,
+                   uint64_t *values);
 
-/* The whole of a small one. */
-bool is_expected(const uint32_t *values, uint64_t n, uint64_t seed, uint64_t epoch);
+/* The whole of a small one; `algorithm`: "primefold" or NULL, or "philox24". */
+bool is_expected(const char *algorithm, const uint32_t *values, uint64_t n, uint64_t seed,
+                 uint64_t epoch);
 
 #endif

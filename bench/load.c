@@ -197,7 +197,7 @@ static void check(const struct generator *g, const struct connection *c, const u
     if (g->requests % CHECKED != 0)
         return;
     memcpy(values, bytes, g->load->n * sizeof *values);
-    if (!is_expected(values, g->load->n, seed, c->epoch))
+    if (!is_expected(NULL, values, g->load->n, seed, c->epoch))
         die("epoch %" PRIu64 ": other values than expected", c->epoch);
 }
 

@@ -20,7 +20,7 @@ enum { N = 1000, SAMPLES = 20000, WARM_UP = 1000, CHECKED = 500 };
 static const uint64_t seed = 7;
 
 /* Every so often, outside the clock. */
-static void check(shuf *handle, const shuf_lease *lease, uint64_t epoch)
+static void check(shuf *handle, const shuf_lease *lease, const char *algorithm, uint64_t epoch)
 {
     uint32_t values[N];
     if (lease->shared)
@@ -29,17 +29,17 @@ static void check(shuf *handle, const shuf_lease *lease, uint64_t epoch)
         return;
     if (shuf_lease_read(handle, lease, 0, sizeof values, values) != SHUF_OK)
         die("lease: %s", shuf_message(handle));
-    if (!is_expected(values, N, seed, epoch))
+    if (!is_expected(algorithm, values, N, seed, epoch))
         die("epoch %llu: other values than expected", (unsigned long long)epoch);
 }
 
 static void transport_row(struct report *report, const struct daemon *daemon,
-                          shuf_transport transport)
+                          shuf_transport transport, const char *algorithm)
 {
     static double ns[SAMPLES];
     shuf *handle = daemon_connect(daemon);
     shuf_lease *lease = NULL;
-    shuf_permutation what = {.n = N, .seed = seed};
+    shuf_permutation what = {.n = N, .seed = seed, .algorithm = algorithm};
     shuf_lease_options options = {.transports = transport};
     char name[96];
     for (int i = -WARM_UP; i < SAMPLES; i++) {
@@ -49,12 +49,13 @@ static void transport_row(struct report *report, const struct daemon *daemon,
             die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
         if (i >= 0)
             ns[i] = now_ns() - start;
-        check(handle, lease, what.epoch);
+        check(handle, lease, algorithm, what.epoch);
     }
     if (shuf_lease_release(handle, lease) != SHUF_OK)
         die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     shuf_close(handle);
-    snprintf(name, sizeof name, "shufd on %s, %s", daemon->backend, shuf_transport_name(transport));
+    snprintf(name, sizeof name, "shufd on %s, %s, %s", daemon->backend, algorithm,
+             shuf_transport_name(transport));
     report_latency(report, name, N, ns, SAMPLES);
 }
 
@@ -75,14 +76,18 @@ static void peer_row(struct report *report, const char *device)
     json_decref(peer);
 }
 
-/* Each transport with a daemon of its own: the epochs are the same. */
+/* Each row with a daemon of its own: the epochs are the same. */
 void requests_latency(struct report *report, const char *backend)
 {
     static const struct {
         shuf_transport transport;
         bool cuda;
+        const char *algorithm;
     } rows[] = {
-        {SHUF_CUDA_FD, true}, {SHUF_CUDA_IPC, true}, {SHUF_MEMFD, false}, {SHUF_INLINE, false}};
+        {SHUF_CUDA_FD, true, "primefold"},  {SHUF_CUDA_FD, true, "philox24"},
+        {SHUF_CUDA_IPC, true, "primefold"}, {SHUF_MEMFD, false, "primefold"},
+        {SHUF_MEMFD, false, "philox24"},    {SHUF_INLINE, false, "primefold"},
+    };
     struct daemon daemon;
     bool cuda = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -94,7 +99,7 @@ void requests_latency(struct report *report, const char *backend)
         if (i == 0)
             daemon_fact(&daemon, report, "shufd, latency");
         if (cuda || !rows[i].cuda)
-            transport_row(report, &daemon, rows[i].transport);
+            transport_row(report, &daemon, rows[i].transport, rows[i].algorithm);
         daemon_stop(&daemon);
     }
     if (cuda)

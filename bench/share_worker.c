@@ -102,20 +102,12 @@ static void compare(struct worker *w, const uint64_t *values, const uint64_t *ex
         }
 }
 
-static void check_head(struct worker *w, uint64_t count)
+static void check_part(struct worker *w, uint64_t first, uint64_t count)
 {
     uint64_t values[EDGE], expected[EDGE];
-    expected_head(w->n, share_seed, w->epoch, count, expected);
-    if (read_values(w, 0, count, values))
-        compare(w, values, expected, count, 0);
-}
-
-static void check_tail(struct worker *w, uint64_t count)
-{
-    uint64_t values[EDGE], expected[EDGE];
-    expected_tail(w->n, share_seed, w->epoch, count, expected);
-    if (read_values(w, w->n - count, count, values))
-        compare(w, values, expected, count, w->n - count);
+    expected_part(w->n, share_seed, w->epoch, first, count, expected);
+    if (read_values(w, first, count, values))
+        compare(w, values, expected, count, first);
 }
 
 static void add_places(struct worker *w, uint64_t count)
@@ -134,8 +126,8 @@ static void add_places(struct worker *w, uint64_t count)
 static void check(struct worker *w)
 {
     uint64_t count = w->n < EDGE ? w->n : EDGE;
-    check_head(w, count);
-    check_tail(w, count);
+    check_part(w, 0, count);
+    check_part(w, w->n - count, count);
     add_places(w, count);
     w->outcome->block = w->lease->block;
 }
