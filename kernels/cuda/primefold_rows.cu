@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         else
             put_some(here, x, count - i);
         const bool last = rows.wraps && i + group >= count;
-        if (!f.finished(watch) || last)
-            left.take(row, g, !f.right(watch) || last);
+        if (!f.finished(watch) || last) /* a value that was cut off cannot be recognized later */
+            left.take(row, g, !f.right(watch) || last || sizeof(Out) < sizeof(Word));
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
             row++, g -= batch.groups;
