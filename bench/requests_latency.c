@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 1000, SAMPLES = 20000, WARM_UP = 1000, CHECKED = 500 };
+enum { N = 1000, SAMPLES = 20000, TURN = 500, WARM_UP = 1000, CHECKED = 500 };
 
 static const uint64_t seed = 7;
 
@@ -33,30 +33,53 @@ static void check(shuf *handle, const shuf_lease *lease, const char *algorithm, 
         die("epoch %llu: other values than expected", (unsigned long long)epoch);
 }
 
-static void transport_row(struct report *report, const struct daemon *daemon,
-                          shuf_transport transport, const char *algorithm)
+struct row {
+    const char *algorithm;
+    uint64_t epoch;
+    double ns[SAMPLES];
+};
+
+/* `count` requests; the times of the last of them are kept from `ns` on, unless it is NULL. */
+static void ask(shuf *handle, struct row *row, const shuf_lease_options *options,
+                shuf_lease **lease, double *ns, int count)
 {
-    static double ns[SAMPLES];
+    shuf_permutation what = {.n = N, .seed = seed, .algorithm = row->algorithm};
+    for (int i = 0; i < count; i++) {
+        what.epoch = ++row->epoch;
+        double start = now_ns();
+        if (shuf_lease_take(handle, &what, options, lease) != SHUF_OK)
+            die("%s: %s", shuf_transport_name(options->transports), shuf_message(handle));
+        if (ns)
+            ns[i] = now_ns() - start;
+        check(handle, *lease, row->algorithm, what.epoch);
+    }
+}
+
+/* The algorithms take turns, so that whatever else goes on meets both. */
+static void transport_rows(struct report *report, const struct daemon *daemon,
+                           shuf_transport transport)
+{
+    static struct row rows[] = {{.algorithm = "primefold"}, {.algorithm = "philox24"}};
+    enum { ROWS = sizeof rows / sizeof *rows };
     shuf *handle = daemon_connect(daemon);
     shuf_lease *lease = NULL;
-    shuf_permutation what = {.n = N, .seed = seed, .algorithm = algorithm};
     shuf_lease_options options = {.transports = transport};
     char name[96];
-    for (int i = -WARM_UP; i < SAMPLES; i++) {
-        what.epoch++;
-        double start = now_ns();
-        if (shuf_lease_take(handle, &what, &options, &lease) != SHUF_OK)
-            die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
-        if (i >= 0)
-            ns[i] = now_ns() - start;
-        check(handle, lease, algorithm, what.epoch);
+    for (int r = 0; r < ROWS; r++) {
+        rows[r].epoch = 0;
+        ask(handle, &rows[r], &options, &lease, NULL, WARM_UP);
     }
+    for (int i = 0; i < SAMPLES; i += TURN)
+        for (int r = 0; r < ROWS; r++)
+            ask(handle, &rows[r], &options, &lease, rows[r].ns + i, TURN);
     if (shuf_lease_release(handle, lease) != SHUF_OK)
         die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     shuf_close(handle);
-    snprintf(name, sizeof name, "shufd on %s, %s, %s", daemon->backend, algorithm,
-             shuf_transport_name(transport));
-    report_latency(report, name, N, ns, SAMPLES);
+    for (int r = 0; r < ROWS; r++) {
+        snprintf(name, sizeof name, "shufd on %s, %s, %s", daemon->backend, rows[r].algorithm,
+                 shuf_transport_name(transport));
+        report_latency(report, name, N, rows[r].ns, SAMPLES);
+    }
 }
 
 static void peer_row(struct report *report, const char *device)
@@ -76,18 +99,14 @@ static void peer_row(struct report *report, const char *device)
     json_decref(peer);
 }
 
-/* Each row with a daemon of its own: the epochs are the same. */
+/* Each transport with a daemon of its own: the epochs are the same. */
 void requests_latency(struct report *report, const char *backend)
 {
     static const struct {
         shuf_transport transport;
         bool cuda;
-        const char *algorithm;
     } rows[] = {
-        {SHUF_CUDA_FD, true, "primefold"},  {SHUF_CUDA_FD, true, "philox24"},
-        {SHUF_CUDA_IPC, true, "primefold"}, {SHUF_MEMFD, false, "primefold"},
-        {SHUF_MEMFD, false, "philox24"},    {SHUF_INLINE, false, "primefold"},
-    };
+        {SHUF_CUDA_FD, true}, {SHUF_CUDA_IPC, true}, {SHUF_MEMFD, false}, {SHUF_INLINE, false}};
     struct daemon daemon;
     bool cuda = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -99,7 +118,7 @@ void requests_latency(struct report *report, const char *backend)
         if (i == 0)
             daemon_fact(&daemon, report, "shufd, latency");
         if (cuda || !rows[i].cuda)
-            transport_row(report, &daemon, rows[i].transport, rows[i].algorithm);
+            transport_rows(report, &daemon, rows[i].transport);
         daemon_stop(&daemon);
     }
     if (cuda)

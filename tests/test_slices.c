@@ -186,12 +186,16 @@ static void edges_of_words(void **state)
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
         jobs_check(&job);
     }
-    for (uint64_t n = BIT(31) - 1; n <= BIT(31) + 1; n++) {
-        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);
-        job.count = 20000;
-        job.offset = n - job.count;
-        jobs_check(&job);
-    }
+    /* Above 2^28 up to one value in 2^10 is walked on, most of them where n is one more than a
+     * power. */
+    static const unsigned bits[] = {28, 29, 31, 33, 40, 50};
+    for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
+        for (uint64_t n = BIT(bits[i]) - 1; n <= BIT(bits[i]) + 1; n++) {
+            struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);
+            job.count = 20000;
+            job.offset = n - job.count;
+            jobs_check(&job);
+        }
 }
 
 static struct shuf__job random_job(void)
