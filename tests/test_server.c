@@ -264,7 +264,8 @@ static void test_bad_permutes(void **state)
     } rows[] = {
         {"", 0, 0, 0, 0, SHUF_INVALID, "n 0: expected 1 to 2^62"},
         {"", (UINT64_C(1) << 62) + 1, 0, 0, 0, SHUF_INVALID, "n 4611686018427387905: expected"},
-        {"foo", 10, 0, 0, 0, SHUF_INVALID, "algorithm \"foo\": expected primefold, philox24 or lcg"},
+        {"foo", 10, 0, 0, 0, SHUF_INVALID,
+         "algorithm \"foo\": expected primefold, philox24 or lcg"},
         {"a\nb\x1b[2J", 10, 0, 0, 0, SHUF_INVALID, "algorithm \"a?b?[2J\": expected"},
         {"", (UINT64_C(1) << 32) + 1, 0, 1, 0, SHUF_INVALID,
          "dtype u32: too small for n = 4294967297"},
