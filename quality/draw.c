@@ -148,9 +148,18 @@ static int run_gnuplot(FILE *script, const char *path)
                : shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
 }
 
+/* Where gnuplot cannot write it draws on standard output. */
+static bool can_write(const char *path)
+{
+    FILE *picture = fopen(path, "a");
+    return picture && fclose(picture) == 0;
+}
+
 int shuf__draw(const char *path, json_t *const *reports, unsigned count)
 {
     int code;
+    if (!can_write(path))
+        return shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
     FILE *script = tmpfile();
     if (!script)
         return shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));

@@ -160,8 +160,9 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
     if (shuf__sizes_parse("--rounds", parse->rounds, 1, g->most_rounds, rounds, SHUF__SIZES_MAX,
                           &count, &error) != SHUF_OK)
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
-    o->first_rounds = o->origin.rounds = rounds[0];
+    o->first_rounds = rounds[0];
     o->last_rounds = rounds[count - 1];
+    o->origin.rounds = count == 1 ? rounds[0] : 0; /* of a range there is no one number */
     o->sweep = true;
     if (strchr(parse->rounds, ',') || (parse->verb != SHUF__ROUNDS && count > 1))
         argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected %s", parse->rounds,

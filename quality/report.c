@@ -83,8 +83,10 @@ void shuf__report_table(const struct shuf__report *report, bool all, FILE *to)
         if (all || findings->finding[i].failed)
             print_finding(&findings->finding[i], to);
     fprintf(to, "\n%s: %zu of %zu findings failed, at %g for all together\n",
-            findings->failed ? "FAILED" : "passed", findings->failed, findings->count,
-            findings->alpha);
+            findings->failed      ? "FAILED"
+            : report->interrupted ? "interrupted"
+                                  : "passed",
+            findings->failed, findings->count, findings->alpha);
 }
 
 /* ---- For programs ------------------------------------------------------------- */
