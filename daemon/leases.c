@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-enum { PAGE = 20 }; /* of at most about 190 bytes each, in a reply of SHUF__REPLY_MAX */
+enum { PAGE = 20 }; /* of at most about 190 bytes each: what a client reads at a time */
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
 {

@@ -19,11 +19,19 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: lookup N SEED EPOCH RANK WORLD\n");
         return EXIT_FAILURE;
     }
-    const uint64_t n = (uint64_t)strtod(argv[1], NULL), seed = strtoull(argv[2], NULL, 0);
+    const double size = strtod(argv[1], NULL); /* so that 1e9 may be said */
+    const uint64_t seed = strtoull(argv[2], NULL, 0);
     const uint64_t epoch = strtoull(argv[3], NULL, 0), rank = strtoull(argv[4], NULL, 0);
     const uint64_t world = strtoull(argv[5], NULL, 0);
-    if (n < 1 || n > UINT64_C(1) << 62 || rank >= world) {
-        fprintf(stderr, "lookup: expected N from 1 to 2^62, and RANK below WORLD\n");
+    if (!(size >= 1 && size <= 0x1p62)) {
+        fprintf(stderr, "lookup: N %s: expected 1 to 2^62\n", argv[1]);
+        return EXIT_FAILURE;
+    }
+    const uint64_t n = (uint64_t)size;
+    if (rank >= world || world > n) {
+        fprintf(stderr,
+                "lookup: RANK %s, WORLD %s: expected RANK below WORLD, and that at most N\n",
+                argv[4], argv[5]);
         return EXIT_FAILURE;
     }
     shuf_primefold f = shuf_primefold_make(n, seed, epoch);

@@ -171,9 +171,9 @@ typedef enum shuf_direction {
 } shuf_direction;
 
 /* Looks up `count` places of one whole permutation, what->epoch's. What FORWARD gives at position i
- * is value i of shuf_permute() with the same `what`. With primefold each costs the same, whatever n
- * is, and nothing else is computed. With philox24 and lcg the daemon has to count the values before
- * a place, the first time; it remembers the counts as it keeps results.
+ * is value i of shuf_permute() with the same `what`. With primefold each costs about the same,
+ * whatever n is, and nothing else is computed. With philox24 and lcg the daemon has to count the
+ * values before a place, the first time; it remembers the counts as it keeps results.
  *
  * Every at[i] must be below n; in any order, and as often as one likes. `out` may be `at`, but not
  * overlap it otherwise; on failure it holds nothing of use. `count` 0 asks no daemon; above

@@ -72,6 +72,8 @@ static void FORM(step)(const struct FORM(keys) * k, unsigned maps, OUT n, struct
     size_t left = 0;
     for (size_t i = 0; i < w->count; i++)
         x[i] = (WORD)*w->at[i];
+    for (size_t i = w->count; i % FORM(UNIT) != 0; i++)
+        x[i] = 0;
     for (size_t i = 0; i < w->count; i += FORM(UNIT)) {
         FORM(vector) group[GROUP];
         for (int g = 0; g < GROUP; g++)

@@ -100,8 +100,8 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
 }
 
 /* p < 2^40: the estimate is made in double precision, on a pipe of its own, and is wrong by one
- * for one value in 2^10 at the widest and in 2^17 at p = 2^33. The remainder is then out of range,
- * which the next fold sees as a value beyond the whole blocks.
+ * for one value of a map in 2^15 at the widest and in 2^22 at p = 2^33. The remainder is then out
+ * of range, which the next fold sees as a value beyond the whole blocks.
  *
  * 2^52 + x is x with an exponent put before it, and 3 * 2^51 + v is v rounded, an integer beneath
  * an exponent. Both exponents stay where they are between the maps, and are paid for in `addend`. A
@@ -209,7 +209,7 @@ template <int Maps> struct Fold40 : Fold64Base {
     }
 };
 
-/* Any p: 3 p fits 64 bits. */
+/* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
 template <int Maps> struct Fold64 : Fold64Base {
     struct Map {
         uint64_t multiplier, quotient, addend;

@@ -242,6 +242,7 @@ cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void 
         return many_rows<Fold32<4, true>, 4, Out>(job, shape, out, stream);
     if (shape.p >> 31 == 0)
         return many_rows<Fold32<4, false>, 4, Out>(job, shape, out, stream);
+    /* Keys in double precision would need divisions of it here. */
     return many_rows<Fold64<4>, 4, Out>(job, shape, out, stream);
 }
 

@@ -6,7 +6,7 @@
  * whatever n is. docs/spec.md, "primefold".
  *
  * An affine map with random coefficients takes any two values to any two others
- * equally likely, so the permutation is pairwise independent by construction;
+ * equally likely, so what is done on [0, p) is pairwise independent by construction;
  * its sign is that of its multipliers, so both parities are as likely. The folds
  * break what is linear. Below are the plain loops; the backends compute the same
  * in other words of the machine.
