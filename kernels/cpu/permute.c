@@ -10,6 +10,7 @@
  */
 #include "permute.h"
 
+#include "shape.h"
 #include "tile.h"
 
 #include <assert.h>

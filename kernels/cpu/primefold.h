@@ -18,10 +18,6 @@ struct shuf__primefold {
     uint64_t quotient[SHUF_PRIMEFOLD_MAPS];
 };
 
-/* shuf_primefold_shape_of(), which a thread remembers for its last n: in a small job the search for
- * the prime is much of the work. */
-shuf_primefold_shape shuf__primefold_shape(uint64_t n);
-
 /* Which word the maps are computed in. */
 unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape);
 

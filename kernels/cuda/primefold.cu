@@ -10,6 +10,7 @@
 #include "fold64.cuh"
 #include "fold_rows.cuh"
 #include "quick.cuh"
+#include "shape.h"
 #include "tuning.cuh"
 
 namespace shuf
@@ -114,7 +115,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
 template <typename Form, int Maps>
 Form make_form(const shuf__job &job, const shuf_primefold_shape &shape)
 {
-    const shuf_primefold key = shuf_primefold_make(job.n, job.seed, job.epoch);
+    const shuf_primefold key = shuf_primefold_make_of(&shape, job.seed, job.epoch);
     Form f(shape);
     for (int r = 0; r < Maps; r++)
         Form::set(f.row, r, key.map[r], shape.p);
@@ -162,7 +163,7 @@ cudaError_t exchange(const shuf__job &job, void *out, const Signal &signal, cuda
 template <typename Out>
 cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStream_t stream)
 {
-    const shuf_primefold_shape shape = shuf_primefold_shape_of(job.n);
+    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
     if (shape.maps == 0 && signal)
         return exchange<Out>(job, out, *signal, stream);
     if (shape.maps == 0 || job.rows > 1)
@@ -191,7 +192,7 @@ cudaError_t look_up(const shuf__job &job, const shuf_primefold_shape &shape, con
 template <typename Value>
 cudaError_t start_look_up(const shuf__job &job, const void *at, void *values, cudaStream_t stream)
 {
-    const shuf_primefold_shape shape = shuf_primefold_shape_of(job.n);
+    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
     if (shape.maps == 5)
         return look_up<Fold16<5>, 5, Value>(job, shape, at, values, stream);
     if (shape.p >> 31 == 0)

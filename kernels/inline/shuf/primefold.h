@@ -116,21 +116,29 @@ SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shap
     return map;
 }
 
-static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint64_t epoch)
+/* For many keys of the same n, whose prime is then found once. */
+static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape,
+                                                    uint64_t seed, uint64_t epoch)
 {
     uint32_t word[SHUF_PRIMEFOLD_EXACT > SHUF_PRIMEFOLD_WORDS ? SHUF_PRIMEFOLD_EXACT
                                                               : SHUF_PRIMEFOLD_WORDS];
     shuf_primefold f;
-    f.shape = shuf_primefold_shape_of(n);
-    const unsigned blocks = shuf_primefold_key_blocks(&f.shape);
+    f.shape = *shape;
+    const unsigned blocks = shuf_primefold_key_blocks(shape);
     for (unsigned block = 0; block < blocks; block++)
-        shuf_key_words_for(n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
-    for (unsigned r = 0; r < f.shape.maps; r++)
-        f.map[r] = shuf_primefold_map_of(&f.shape, word, r);
-    if (f.shape.maps == 0)
-        for (unsigned k = 1; k < n && k < SHUF_PRIMEFOLD_EXACT; k++)
+        shuf_key_words_for(shape->n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+    for (unsigned r = 0; r < shape->maps; r++)
+        f.map[r] = shuf_primefold_map_of(shape, word, r);
+    if (shape->maps == 0)
+        for (unsigned k = 1; k < shape->n && k < SHUF_PRIMEFOLD_EXACT; k++)
             f.exchange[k] = shuf_primefold_exchange(word[k], k);
     return f;
+}
+
+static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    const shuf_primefold_shape shape = shuf_primefold_shape_of(n);
+    return shuf_primefold_make_of(&shape, seed, epoch);
 }
 
 /* What shuf_primefold_inverse() needs besides: b^(p - 2) is the inverse of b mod p. */
