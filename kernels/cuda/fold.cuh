@@ -46,6 +46,20 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
     return result;
 }
 
+/* What the first map adds over a distance, for forms whose start is a value below p. */
+struct SumsModP {
+    static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
+    {
+        return shuf__multiply_mod(stride % p, times, p);
+    }
+
+    template <typename Row> static auto step_of(const Row &keys, uint64_t distance, uint64_t p)
+    {
+        const uint64_t step = shuf__multiply_mod(keys.map[0].multiplier, distance, p);
+        return static_cast<decltype(keys.map[0].multiplier + 0)>(step);
+    }
+};
+
 } // namespace shuf
 
 #endif

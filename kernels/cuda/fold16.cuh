@@ -10,13 +10,13 @@
 namespace shuf
 {
 
-/* p < 2^16: a map by the fraction of p that its value is, in units of 2^-32. As both words are
+/* A map by the fraction of p that its value is, in units of 2^-32. As both words are
  * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them. */
 template <int Maps> struct Fold16 {
     using Word = uint32_t;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
-    static constexpr int row_blocks_per_sm = 10; /* of many rows */
+    static constexpr int row_blocks_per_sm = tuning::fold_small_row_blocks_per_sm;
     struct alignas(8) Map {
         uint32_t multiplier, addend;
     };

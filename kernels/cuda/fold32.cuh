@@ -16,20 +16,20 @@ namespace shuf
  * less than (p + 1) / 2^32 and floors.
  *
  * Integer logic is what this waits for: it has half of the issue slots, and a fold with its
- * condition takes four of them beside the one of a remainder. Where hardly a value is beyond the
+ * condition takes three of them beside the one of a remainder. Where hardly a value is beyond the
  * whole blocks, a Hasty form folds all, and tells. */
-template <int Maps, bool Hasty> struct Fold32 {
+template <int Maps, bool Hasty> struct Fold32 : SumsModP {
     using Word = uint32_t;
     static constexpr int groups = Hasty ? tuning::fold_hasty_groups : tuning::fold_groups;
     static constexpr int blocks_per_sm =
         Hasty ? tuning::fold_hasty_blocks_per_sm : tuning::fold_blocks_per_sm;
-    static constexpr int row_blocks_per_sm = 7; /* of many rows */
+    static constexpr int row_blocks_per_sm = tuning::fold_row_blocks_per_sm;
     struct alignas(16) Map {
         uint32_t multiplier, quotient, addend, share;
     };
     struct Row {
         Map map[Maps];
-        alignas(16) uint32_t fold[4];
+        alignas(16) uint32_t fold[Maps];
     };
     uint32_t n, p, minus_p, whole;
     int shift;
@@ -48,8 +48,7 @@ template <int Maps, bool Hasty> struct Fold32 {
         row.map[r] = {static_cast<uint32_t>(m.multiplier),
                       static_cast<uint32_t>((m.multiplier << 32) / p),
                       static_cast<uint32_t>(m.addend), static_cast<uint32_t>((m.addend << 32) / p)};
-        if (r < 4)
-            row.fold[r] = static_cast<uint32_t>(m.fold);
+        row.fold[r] = static_cast<uint32_t>(m.fold);
     }
 
     __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
@@ -58,8 +57,7 @@ template <int Maps, bool Hasty> struct Fold32 {
                       static_cast<uint32_t>(divided(m.multiplier << 32, p, inverse)),
                       static_cast<uint32_t>(m.addend),
                       static_cast<uint32_t>(divided(m.addend << 32, p, inverse))};
-        if (r < 4)
-            row.fold[r] = static_cast<uint32_t>(m.fold);
+        row.fold[r] = static_cast<uint32_t>(m.fold);
     }
 
     __device__ __forceinline__ uint32_t reduced(uint32_t x) const
@@ -77,16 +75,6 @@ template <int Maps, bool Hasty> struct Fold32 {
     __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
     {
         return affine(keys.map[0], static_cast<uint32_t>(position));
-    }
-
-    static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
-    {
-        return shuf__multiply_mod(stride % p, times, p);
-    }
-
-    static uint32_t step_of(const Row &keys, uint64_t distance, uint64_t p)
-    {
-        return static_cast<uint32_t>(shuf__multiply_mod(keys.map[0].multiplier, distance, p));
     }
 
     __device__ __forceinline__ uint32_t step_there(const Row &keys, uint64_t distance) const

@@ -23,13 +23,12 @@ __host__ __device__ inline uint64_t quotient_64(uint64_t a, uint64_t p)
     return quotient;
 }
 
-struct Fold64Base {
+struct Fold64Base : SumsModP {
     using Word = uint64_t;
     static constexpr int groups = tuning::fold_wide_groups;
     static constexpr int blocks_per_sm = tuning::fold_wide_blocks_per_sm;
-    static constexpr int row_blocks_per_sm = 6; /* of many rows */
-    uint64_t n, p;
-    uint64_t whole;
+    static constexpr int row_blocks_per_sm = tuning::fold_wide_row_blocks_per_sm;
+    uint64_t n, p, whole;
     int shift;
 
     explicit Fold64Base(const shuf_primefold_shape &shape)
@@ -41,16 +40,6 @@ struct Fold64Base {
     {
         const uint64_t less = x - p;
         return static_cast<int64_t>(less) < 0 ? x : less;
-    }
-
-    static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
-    {
-        return shuf__multiply_mod(stride % p, times, p);
-    }
-
-    template <typename Row> static uint64_t step_of(const Row &keys, uint64_t distance, uint64_t p)
-    {
-        return shuf__multiply_mod(keys.map[0].multiplier, distance, p);
     }
 
     __device__ __forceinline__ uint64_t first(uint64_t x) const
@@ -156,12 +145,6 @@ template <int Maps> struct Fold40 : Fold64Base {
     __device__ __forceinline__ uint64_t start(const Row &keys, uint64_t position) const
     {
         return affine(keys.map[0], position, exponent);
-    }
-
-    __device__ __forceinline__ uint64_t step_there(const Row &keys, uint64_t distance) const
-    {
-        const uint64_t far = start(keys, distance), near = start(keys, 0);
-        return far >= near ? far - near : far - near + p;
     }
 
     template <int Values>

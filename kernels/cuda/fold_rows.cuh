@@ -34,10 +34,10 @@ constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
 /* What is the same for every row of a job. */
 struct Rows {
     uint64_t count, offset, stride;
-    uint64_t one, leap;  /* the distance over a stride, and over those of a block's groups */
-    uint64_t whole;      /* from the front: stored in groups, nothing special about them */
-    uint64_t wrapped;    /* where a row's last value stands, if that is at the front */
-    bool wraps, aligned; /* a row's values begin at a multiple of 16 bytes */
+    uint64_t one, leap; /* the distance over a stride, and over those of a block's groups */
+    uint64_t whole;     /* from the front: stored in groups, nothing special about them */
+    uint64_t wrapped;   /* where a row's last value stands, if that is at the front */
+    bool wraps;
 
     __device__ __forceinline__ uint64_t position(uint64_t i) const
     {
@@ -54,8 +54,8 @@ inline Rows make_rows(const shuf__job &job)
     const uint64_t last = job.offset + (job.count - 1) * job.stride;
     rows.wraps = last >= job.n;
     rows.wrapped = rows.wraps ? last - job.n : 0;
-    rows.aligned = job.rows == 1 || job.count % group == 0;
-    rows.whole = rows.aligned ? job.count - (rows.wraps ? 1 : 0) : 0;
+    const bool aligned = job.rows == 1 || job.count % group == 0; /* each row, to 16 bytes */
+    rows.whole = aligned ? job.count - (rows.wraps ? 1 : 0) : 0;
     return rows;
 }
 
