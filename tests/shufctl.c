@@ -92,6 +92,19 @@ char *shufctl_succeed(size_t *size, const char *format, ...)
     return c.out.bytes;
 }
 
+void shufctl_refuse(int status, const char *words, const char *arguments)
+{
+    struct command c;
+    shufctl_run(&c, 0, "%s", arguments);
+    if (c.status != status || !strstr(c.err.bytes, words))
+        fprintf(stderr, "shufctl %s: %d\n%s", arguments, c.status, c.err.bytes);
+    assert_int_equal(c.status, status);
+    assert_non_null(strstr(c.err.bytes, words));
+    assert_memory_equal(c.err.bytes + c.err.size - 1, "\n", 1);
+    assert_int_equal(c.out.size, 0);
+    command_free(&c);
+}
+
 int shufctl_script(struct command *command, const char *format, ...)
 {
     char script[TEXT];

@@ -26,7 +26,10 @@ int shufctl_run(struct command *command, unsigned flags, const char *format, ...
 /* Runs it to success and gives what stood on stdout, freed by the caller; *size may be NULL. */
 char *shufctl_succeed(size_t *size, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same of a script for sh, in which $0 is shufctl. */
+/* Runs it to that exit status: nothing on stdout, and whole lines with these words on stderr. */
+void shufctl_refuse(int status, const char *words, const char *arguments);
+
+/* Runs a script for sh, in which $0 is shufctl. */
 int shufctl_script(struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
