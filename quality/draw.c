@@ -110,24 +110,21 @@ static void plot(FILE *to, const json_t *report, unsigned panel)
     (sweep ? plot_sweep : plot_sizes)(to, points, panel);
 }
 
-static void write_script(FILE *to, const char *path, json_t *const *reports, unsigned count)
+static void write_script(FILE *to, json_t *const *reports, unsigned count)
 {
     const unsigned columns = count > 1 ? 2 : 1, rows = (count + columns - 1) / columns;
     fprintf(to,
             "set terminal svg size %u,%u background 'white' font 'sans,12'\n"
             "set logscale y\nset format y '10^{%%L}'\nset ylabel '|MMD^2|'\nset key outside right\n"
-            "set output '",
-            columns * 560, rows * 360);
-    for (const char *p = path; *p; p++)
-        fprintf(to, *p == '\'' ? "''" : "%c", *p);
-    fprintf(to, "'\nset multiplot layout %u,%u\n", rows, columns);
+            "set multiplot layout %u,%u\n",
+            columns * 560, rows * 360, rows, columns);
     for (unsigned i = 0; i < count; i++)
         plot(to, reports[i], i);
-    fprintf(to, "unset multiplot\nset output\n");
+    fprintf(to, "unset multiplot\n");
 }
 
-/* Its input is a file: a pipe to a program that is not there, or ends early, would end this one. */
-static int run_gnuplot(FILE *script, const char *path)
+/* Between files: a pipe to a program that is not there, or ends early, would end this one. */
+static int run_gnuplot(FILE *script, FILE *picture, const char *path)
 {
     static char name[] = "gnuplot";
     char *argv[] = {name, NULL};
@@ -136,6 +133,7 @@ static int run_gnuplot(FILE *script, const char *path)
     int status;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(picture), STDOUT_FILENO);
     const int error = posix_spawnp(&pid, name, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0)
@@ -148,26 +146,41 @@ static int run_gnuplot(FILE *script, const char *path)
                : shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
 }
 
-/* Where gnuplot cannot write it draws on standard output. */
-static bool can_write(const char *path)
+static int draw(FILE *script, FILE *picture, const char *path, json_t *const *reports,
+                unsigned count)
 {
-    FILE *picture = fopen(path, "a");
-    return picture && fclose(picture) == 0;
+    write_script(script, reports, count);
+    if (fflush(script) != 0 || fseek(script, 0, SEEK_SET) != 0)
+        return shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
+    return run_gnuplot(script, picture, path);
+}
+
+/* Only a whole picture takes the place of what was there. */
+static int keep(FILE *picture, const char *path)
+{
+    char bytes[4096];
+    size_t got;
+    FILE *to = fopen(path, "w");
+    bool kept = to != NULL;
+    rewind(picture);
+    while (kept && (got = fread(bytes, 1, sizeof bytes, picture)) > 0)
+        kept = fwrite(bytes, 1, got, to) == got;
+    if (to && fclose(to) != 0)
+        kept = false;
+    return kept ? EX_OK : shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
 }
 
 int shuf__draw(const char *path, json_t *const *reports, unsigned count)
 {
-    int code;
-    if (!can_write(path))
-        return shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
-    FILE *script = tmpfile();
-    if (!script)
-        return shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
-    write_script(script, path, reports, count);
-    if (fflush(script) != 0 || fseek(script, 0, SEEK_SET) != 0)
-        code = shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
-    else
-        code = run_gnuplot(script, path);
-    fclose(script);
+    FILE *script = tmpfile(), *picture = tmpfile();
+    int code = script && picture
+                   ? draw(script, picture, path, reports, count)
+                   : shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
+    if (code == EX_OK)
+        code = keep(picture, path);
+    if (script)
+        fclose(script);
+    if (picture)
+        fclose(picture);
     return code;
 }

@@ -270,6 +270,22 @@ static void interrupt_tells_what_was_done(void **state)
     json_decref(r);
 }
 
+static void interrupted_is_not_passed(void **state)
+{
+    (void)state;
+    const char *const argv[] = {
+        "sh", "-c", "exec $Q suite --generator fisher-yates --samples 1e6 --n-list 9,65536", NULL};
+    struct command c;
+    command_start(&c, 0, argv);
+    nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+    kill(c.pid, SIGINT);
+    command_finish(&c);
+    assert_int_equal(c.status, 75);
+    assert_non_null(strstr(c.out.bytes, "\ninterrupted: 0 of "));
+    assert_null(strstr(c.out.bytes, "passed"));
+    command_free(&c);
+}
+
 /* Input that does not come any more. */
 static void interrupt_ends_a_wait(void **state)
 {
@@ -335,23 +351,28 @@ static void plots(void **state)
     assert_int_equal(stat(path, &status), 0);
     assert_true(status.st_size > 1000);
     assert_int_equal(script(&c, 0, "$Q plot --out /nonexistent/x.svg $D/lcg.json"), 73);
+    assert_non_null(strstr(c.err.bytes, "/nonexistent/x.svg: No such file or directory\n"));
+    assert_int_equal(c.out.size, 0);
     command_free(&c);
     assert_int_equal(script(&c, 0, "rm $D/*"), 0);
     command_free(&c);
 }
 
-/* The report comes all the same, and one line. */
+/* The report comes all the same, and one line; what was there stays. */
 static void plots_need_gnuplot(void **state)
 {
     (void)state;
     struct command c;
     assert_int_equal(script(&c, 0,
-                            "PATH=/nonexistent $Q rounds --generator philox24 --n 8,16 "
-                            "--rounds 1:64 --samples 50 --plot $D/x.svg"),
+                            "echo old >$D/x.svg; PATH=/nonexistent $Q rounds --generator philox24 "
+                            "--n 8,16 --rounds 1:64 --samples 50 --plot $D/x.svg"),
                      73);
+    assert_memory_equal(c.out.bytes, "philox24, seed 0", 16); /* of many rounds none is named */
     assert_non_null(strstr(c.out.bytes, "normal region"));
     assert_non_null(strstr(c.err.bytes, "x.svg: gnuplot: No such file or directory"));
     assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);
+    command_free(&c);
+    assert_int_equal(script(&c, 0, "grep -qx old $D/x.svg && rm $D/x.svg"), 0);
     command_free(&c);
 }
 
@@ -383,6 +404,7 @@ int main(void)
         cmocka_unit_test(only_the_tests_that_are_named),
         cmocka_unit_test(table_is_for_people),
         cmocka_unit_test(interrupt_tells_what_was_done),
+        cmocka_unit_test(interrupted_is_not_passed),
         cmocka_unit_test(interrupt_ends_a_wait),
         cmocka_unit_test(rounds_show_where_it_becomes_good),
         cmocka_unit_test(plots),
