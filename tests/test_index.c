@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Single places of permutations, from a real daemon by the library and by the
- * protocol: the same values that the whole permutation has, and a clear word for
- * whatever is none.
+ * Single places of permutations, from a real daemon by the library: the same values that the whole
+ * permutation has, and a clear word for whatever is none.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -13,13 +12,10 @@
 #include "support/random.h"
 #include "wire.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <sysexits.h>
 
 #define BIT(k) (UINT64_C(1) << (k))
 
@@ -315,163 +311,6 @@ static void the_next_daemon_answers(void **state)
     shuf_close(handle);
 }
 
-/* ---- the protocol ---- */
-
-static Shuf__Index ask_for(uint64_t n, uint64_t *at, size_t count)
-{
-    Shuf__Index index = SHUF__INDEX__INIT;
-    index.n = n;
-    index.seed = 7;
-    index.at = at;
-    index.n_at = count;
-    return index;
-}
-
-static void send_index(struct wire *w, Shuf__Index *index)
-{
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    request.body_case = SHUF__REQUEST__BODY_INDEX;
-    request.index = index;
-    wire_send(w, &request);
-}
-
-static void check_places(const Shuf__Reply *reply, const Shuf__Index *index)
-{
-    const shuf_primefold f = shuf_primefold_make(index->n, index->seed, index->epoch);
-    assert_int_equal(reply->status, SHUF_OK);
-    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_INDEX);
-    assert_string_equal(reply->index->algorithm, "primefold");
-    assert_int_equal(reply->bulk_bytes, 0);
-    assert_int_equal(reply->index->n_value, index->n_at);
-    for (size_t i = 0; i < index->n_at; i++)
-        assert_int_equal(reply->index->value[i], shuf_primefold_forward(&f, index->at[i]));
-}
-
-static void expect_places(struct wire *w, const Shuf__Index *index)
-{
-    check_places(wire_expect(w, SHUF_OK, ""), index);
-}
-
-static void requests_by_hand(void **state)
-{
-    (void)state;
-    static uint64_t at[MOST];
-    struct wire *w = wire_greet(&daemon_);
-    for (size_t i = 0; i < MOST; i++)
-        at[i] = BIT(62) - 1 - i;
-    static const size_t counts[] = {0, 1, 1024, 1025, MOST};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        Shuf__Index index = ask_for(BIT(62), at, counts[i]);
-        index.seed = index.epoch = UINT64_MAX;
-        send_index(w, &index);
-        assert_int_equal(w->id, i + 2);
-        expect_places(w, &index);
-    }
-    wire_close(w);
-}
-
-static void refused_by_hand(void **state)
-{
-    (void)state;
-    static uint64_t at[MOST + 100];
-    struct wire *w = wire_greet(&daemon_);
-    Shuf__Index index = ask_for(10, at, MOST + 1);
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "at: 8001 positions, expected at most 8000 in one request");
-    index.n_at = 3;
-    at[2] = 10;
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "at[2] 10: expected less than n = 10");
-    index.inverse = true;
-    at[2] = UINT64_MAX;
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "at[2] 18446744073709551615: expected less than n = 10");
-    index.n = 0;
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "n 0: expected 1 to 2^62");
-    index.n = BIT(62) + 1;
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "n 4611686018427387905: expected 1 to 2^62");
-    index.algorithm = (char *)"\033[2J";
-    send_index(w, &index);
-    wire_expect(w, SHUF_INVALID, "algorithm \"?[2J\": expected primefold, philox24 or lcg");
-    wire_check_alive(w);
-    wire_close(w);
-}
-
-/* Answers come in the order of the questions, whoever's thread found them. */
-static void pipelined(void **state)
-{
-    (void)state;
-    enum { ROUNDS = 12 };
-    static uint64_t at[MOST];
-    struct wire *w = wire_greet(&daemon_);
-    Shuf__Index index[ROUNDS];
-    for (size_t i = 0; i < MOST; i++)
-        at[i] = i;
-    const uint64_t first = w->id + 1;
-    for (size_t i = 0; i < ROUNDS; i++) {
-        index[i] = ask_for(BIT(40) + i, at + i, i % 3 == 0 ? 1 : 4000 + 100 * i);
-        send_index(w, &index[i]);
-    }
-    for (size_t i = 0; i < ROUNDS; i++) {
-        const Shuf__Reply *reply = wire_receive(w);
-        assert_int_equal(reply->id, first + i);
-        check_places(reply, &index[i]);
-    }
-    wire_close(w);
-}
-
-/* Behind a job without end few are looked up at once, and many wait; those whose client leaves
- * leave the queue. */
-static void behind_an_endless_job(void **state)
-{
-    (void)state;
-    static uint64_t at[MOST];
-    struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
-    endless.algorithm = (char *)"philox24"; /* which looks for the place of a value */
-    Shuf__Index few = ask_for(1000, at, 1024), many = ask_for(1000, at, MOST);
-    wire_start(&h, backend, "queue = 1\n");
-    struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
-    wire_send_permute(busy, &endless);
-    wire_await_queued(&h, 1);
-    send_index(waiting, &many);
-    wire_await_queued(&h, 2);
-    send_index(w, &many);
-    wire_expect(w, SHUF_BUSY, "queue 1: the most jobs that may wait; try again later");
-    send_index(w, &few);
-    expect_places(w, &few);
-    wire_close(waiting);
-    wire_await_queued(&h, 1);
-    send_index(w, &many);
-    wire_await_queued(&h, 2);
-    wire_close(busy);
-    expect_places(w, &many);
-    wire_close(w);
-    assert_true(harness_stop(&h));
-}
-
-/* Clients that leave in the middle, at whatever moment. */
-static void clients_that_leave(void **state)
-{
-    (void)state;
-    static uint64_t at[MOST];
-    Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
-    for (int i = 0; i < 100; i++) {
-        struct wire *w = wire_greet(&daemon_);
-        send_index(w, &index);
-        send_index(w, &index);
-        wire_close(w);
-    }
-    WIRE_AWAIT(&daemon_, s, s.clients == 1 && s.queued == 0);
-    struct wire *w = wire_greet(&daemon_);
-    send_index(w, &index);
-    expect_places(w, &index);
-    wire_close(w);
-}
-
 /* ---- tables of counts ---- */
 
 enum { COUNTED_N = 300001 }; /* 32 tiles */
@@ -582,86 +421,6 @@ static void no_table_is_kept(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Minutes of counting, unless the client leaves. What others want of the same permutation is right
- * then, though the table holds only what was counted by then. */
-static void counting_is_cancelled(void **state)
-{
-    (void)state;
-    uint64_t at[2] = {BIT(35), 0};
-    Shuf__Index late = ask_for(BIT(35) + 1, at, 2);
-    late.algorithm = (char *)"philox24";
-    const shuf_philox24 f = shuf_philox24_make(BIT(35) + 1, 7, 0);
-    uint64_t x = 0;
-    while (shuf_philox24_forward(&f, x) >= BIT(35) + 1)
-        x++;
-    for (int i = 0; i < 3; i++) {
-        struct wire *w = wire_greet(&daemon_), *other = wire_greet(&daemon_);
-        send_index(w, &late);
-        wire_await_queued(&daemon_, 1);
-        wire_close(w);
-        WIRE_AWAIT(&daemon_, s, s.queued == 0);
-        Shuf__Index first = late;
-        first.at = at + 1;
-        first.n_at = 1;
-        send_index(other, &first);
-        const Shuf__Reply *reply = wire_expect(other, SHUF_OK, "");
-        assert_string_equal(reply->index->algorithm, "philox24");
-        assert_int_equal(reply->index->value[0], shuf_philox24_forward(&f, x));
-        wire_close(other);
-    }
-}
-
-/* ---- the end ---- */
-
-/* Accepted requests are answered whole, however many places they have. */
-static void drained(void **state)
-{
-    (void)state;
-    static uint64_t at[MOST];
-    struct harness h;
-    Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
-    wire_start(&h, backend, "");
-    struct wire *clients[20];
-    for (int i = 0; i < 20; i++) {
-        clients[i] = wire_greet(&h);
-        send_index(clients[i], &index);
-    }
-    WIRE_AWAIT(&h, s, s.clients == 21);
-    kill(h.pid, SIGTERM);
-    for (int i = 0; i < 20; i++) {
-        expect_places(clients[i], &index);
-        wire_expect_end(clients[i]);
-        wire_close(clients[i]);
-    }
-    assert_int_equal(harness_kill(&h, 0), 0);
-    assert_true(harness_stop(&h));
-}
-
-/* What would take minutes is given up at the second signal. */
-static void cut_short(void **state)
-{
-    (void)state;
-    struct harness h;
-    static uint64_t at[MOST];
-    Shuf__Index late = ask_for(BIT(36) - 1, at, MOST);
-    late.algorithm = (char *)"lcg";
-    late.inverse = true;
-    for (size_t i = 0; i < MOST; i++)
-        at[i] = i;
-    wire_start(&h, backend, "drain_timeout_ms = 3600000\n");
-    struct wire *w = wire_greet(&h);
-    send_index(w, &late);
-    wire_await_queued(&h, 1);
-    kill(h.pid, SIGTERM);
-    wire_await_end_of_listening(&h);
-    int status = harness_kill(&h, SIGTERM);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), EX_TEMPFAIL);
-    wire_expect_end(w);
-    wire_close(w);
-    assert_true(harness_stop(&h));
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -674,17 +433,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(found_before_it_is_sent),
         cmocka_unit_test(the_next_daemon_answers),
-        cmocka_unit_test(requests_by_hand),
-        cmocka_unit_test(refused_by_hand),
-        cmocka_unit_test(pipelined),
-        cmocka_unit_test(behind_an_endless_job),
-        cmocka_unit_test(clients_that_leave),
         cmocka_unit_test(many_tables),
         cmocka_unit_test(no_room_for_a_table),
         cmocka_unit_test(no_table_is_kept),
-        cmocka_unit_test(counting_is_cancelled),
-        cmocka_unit_test(drained),
-        cmocka_unit_test(cut_short),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
