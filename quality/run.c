@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <omp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +40,14 @@ struct desk {
     struct shuf__rows rows;
 };
 
-static volatile sig_atomic_t interrupted;
+/* Atomic, as the signal may come to any thread; without a lock, as a handler must not wait. */
+static atomic_bool interrupted;
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler sets it");
 
 static void on_signal(int signal_number)
 {
     (void)signal_number;
-    interrupted = 1;
+    interrupted = true;
 }
 
 void shuf__run_catch_signals(void)
@@ -56,7 +59,7 @@ void shuf__run_catch_signals(void)
 
 bool shuf__run_interrupted(void)
 {
-    return interrupted != 0;
+    return interrupted;
 }
 
 static bool wanted(const struct work *work, int test)
