@@ -312,9 +312,10 @@ class Gauss:
         return self.blocks[number]
 
     def bits(self, i):
-        word, s, t = self.block(i // 1024 * 32 + i % 64 // 2)[i % 1024 // 64 * 2 + i % 2]
+        p, block = i % 1024 // 64 * 2 + i % 2, self.block(i // 1024 * 32 + i % 64 // 2)
+        word, s, t = block[p]
         s = -s if word >> 31 else s
-        t = -t if word >> 30 & 1 else t
+        t = -t if block[(p + 1) % 32][0] >> 31 else t
         c = 2 * (word >> 16 & 0x3FFF) - 16383
         a, b, *rest = self.factor
         y = self.mean
