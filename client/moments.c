@@ -11,7 +11,7 @@ shuf_moments shuf__moments_of(const Shuf__Sums *sums, uint64_t count)
 {
     const double n = (double)count;
     const double a = sums->z1 / n, b = sums->z2 / n, c = sums->z3 / n, d = sums->z4 / n;
-    const double m2 = fmax(b - a * a, 0); /* of equal values rounding makes it any small number */
+    const double m2 = count > 1 ? fmax(b - a * a, 0) : 0; /* rounding may make it negative */
     const double m3 = c - 3 * a * b + 2 * a * a * a;
     const double m4 = d - 4 * a * c + 6 * a * a * b - 3 * a * a * a * a;
     return (shuf_moments){
