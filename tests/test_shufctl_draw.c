@@ -59,7 +59,7 @@ static void check_golden(const struct golden_stream *row)
     json_decref(object);
 }
 
-/* Every third row: with its neighbours, each kind. */
+/* Every third row. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -172,6 +172,23 @@ static void any_part(void **state)
         free(part);
     }
     free(all);
+}
+
+/* The daemon's value and the inline C's, side by side. */
+static void example(void **state)
+{
+    (void)state;
+    struct command c;
+    char offset[32], first[64], alone[64];
+    const char *const argv[] = {NOISE_PATH, "3", NULL};
+    assert_int_equal(command_run(&c, 0, argv), 0);
+    assert_int_equal(sscanf(c.out.bytes,
+                            "values from %31[0-9]: %*[^\n] the first: %63[^,], by itself: %63s",
+                            offset, first, alone),
+                     3);
+    assert_string_equal(offset, "300000");
+    assert_string_equal(first, alone);
+    command_free(&c);
 }
 
 /* ---- summaries ---------------------------------------------------------------- */
@@ -400,17 +417,12 @@ static void help(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_reads_back),
-        cmocka_unit_test(any_part),
-        cmocka_unit_test(summaries),
-        cmocka_unit_test(first_and_last),
-        cmocka_unit_test(lines_for_people),
-        cmocka_unit_test(beside_the_values),
-        cmocka_unit_test(one_value),
-        cmocka_unit_test(every_mistake),
-        cmocka_unit_test(help),
+        cmocka_unit_test(golden_table),      cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_reads_back),   cmocka_unit_test(any_part),
+        cmocka_unit_test(example),           cmocka_unit_test(summaries),
+        cmocka_unit_test(first_and_last),    cmocka_unit_test(lines_for_people),
+        cmocka_unit_test(beside_the_values), cmocka_unit_test(one_value),
+        cmocka_unit_test(every_mistake),     cmocka_unit_test(help),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
