@@ -109,8 +109,7 @@ static void single_values(void **state)
     };
     char text[SHUF__VALUE_TEXT];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(shuf__value_text(rows[i].dtype, rows[i].bits, text),
-                         strlen(rows[i].text));
+        assert_int_equal(shuf__value_text(rows[i].dtype, rows[i].bits, text), strlen(rows[i].text));
         assert_string_equal(text, rows[i].text);
     }
 }

@@ -35,7 +35,7 @@ double shuf__value_of(shuf_dtype dtype, uint64_t bits)
     }
 }
 
-/* Whatever has 15 digits, or 6, comes out of them as it was; with 17, or 9, everything reads back. */
+/* Decimals of 15 digits, or 6, come out as they were; with 17, or 9, everything reads back. */
 static size_t write_fraction(double value, bool wide, char text[SHUF__VALUE_TEXT])
 {
     const int most = wide ? 17 : 9;
