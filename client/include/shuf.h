@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * libshuf: permutations and random numbers from a running shufd
- * ==============================================================
+ * =============================================================
  *
  * An answer is a pure function of its request: the same algorithm, n, seed and
  * epoch give the same bits on every machine, backend and release, and so do the
@@ -79,10 +79,10 @@ SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
 
-/* Types of a value. */
+/* Types of a value. SHUF_AUTO is of a permutation the smaller of u32 and u64 that holds n - 1, of
+ * numbers f64. */
 typedef enum shuf_dtype {
-    SHUF_AUTO =
-        0, /* of a permutation the smaller of u32 and u64 that holds n - 1; f64 of numbers */
+    SHUF_AUTO = 0,
     SHUF_U32 = 1,
     SHUF_U64 = 2,
     SHUF_I64 = 3, /* what torch indexes with */
@@ -125,7 +125,8 @@ typedef struct shuf_shape {
     uint64_t bytes;   /* rows * count * width */
 } shuf_shape;
 
-/* Of which distribution numbers are; of a permutation 0. */
+/* Of which distribution numbers are; of a permutation 0. Without a tag, which shuf/distribution.h
+ * has. */
 typedef enum {
     SHUF_GAUSS = 1,   /* normal, of a mean and a standard deviation: f64, f32, f16 or bf16 */
     SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32 or u64: all */
@@ -346,11 +347,11 @@ typedef struct shuf_lease_entry {
     uint64_t block, block_bytes; /* the memory's id and size */
     uint64_t seed;
     uint64_t rows, count;
-    shuf_distribution distribution; /* 0: of a permutation, as are the next three */
-    char algorithm[32];
+    char algorithm[32]; /* of a permutation, as n and epoch are; else "" */
     uint64_t n, epoch;
-    uint64_t stream, offset; /* of numbers, as are these; dtype may be one that this library does */
-    shuf_dtype dtype;        /*   not know */
+    shuf_distribution distribution; /* of numbers, as what follows is; else 0 */
+    uint64_t stream, offset;
+    shuf_dtype dtype;
     double mean, std;
 } shuf_lease_entry;
 
