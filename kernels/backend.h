@@ -64,9 +64,12 @@ struct shuf__block {
 
 struct shuf__backend {
     const struct shuf__backend_ops *ops;
-    bool counts;        /* launch makes use of a job's counts, and adds to them */
     char device[128];   /* its name for people: "NVIDIA H200", "AMD EPYC, 2 threads" */
     char device_id[64]; /* the GPU's UUID, or the CPU's instruction set */
+    /* launch makes use of a job's counts, and adds to them. They help where it can pass over
+     * `little` values or more, which it does between values that are farther apart than that. */
+    bool counts;
+    uint64_t little, apart;
 };
 
 struct shuf__backend_ops {

@@ -6,9 +6,6 @@
 
 #include "shuf/domain.h"
 
-/* Passing over fewer values takes a millisecond, which no table is worth. */
-static const uint64_t little = 16 * SHUF__COUNTS_TILE;
-
 uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n)
 {
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(n);
@@ -17,14 +14,14 @@ uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n)
     return (domain / SHUF__COUNTS_TILE + 2) * sizeof(uint64_t);
 }
 
-bool shuf__counts_help(const struct shuf__job *job)
+bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__job *job)
 {
-    if (job->rows != 1 || job->count == 0 || job->n > SHUF__COUNTS_N_MAX ||
+    if (!backend->counts || job->rows != 1 || job->count == 0 || job->n > SHUF__COUNTS_N_MAX ||
         shuf__counts_bytes(job->algorithm, job->n) == 0)
         return false;
-    if (job->stride <= SHUF__COUNTS_TILE) /* every tile from the first on has some */
-        return job->offset >= little;
-    return job->offset + (job->count - 1) * (job->stride - SHUF__COUNTS_TILE) >= little;
+    if (job->stride <= backend->apart)
+        return job->offset >= backend->little;
+    return job->offset + (job->count - 1) * (job->stride - backend->apart) >= backend->little;
 }
 
 uint64_t shuf__counts_find(const struct shuf__counts *counts, uint64_t position)

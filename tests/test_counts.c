@@ -266,33 +266,39 @@ static void cancelled_in_the_middle(void **state)
 static void whom_it_helps(void **state)
 {
     (void)state;
+    const struct shuf__backend none = {0}, any = {.counts = true, .little = BIT(20), .apart = 5000};
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.count = 1000;
-    assert_false(shuf__counts_help(&job));
-    job.offset = 900000000;
-    assert_true(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
+    job.offset = BIT(20) - 1;
+    assert_false(shuf__counts_help(&any, &job));
+    job.offset = BIT(20);
+    assert_true(shuf__counts_help(&any, &job));
+    assert_false(shuf__counts_help(&none, &job));
     job.rows = 2;
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.rows = 1;
     job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.algorithm = SHUF_ALGORITHM_LCG;
-    assert_true(shuf__counts_help(&job));
+    assert_true(shuf__counts_help(&any, &job));
     job.n = BIT(30); /* nothing is left out */
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.n = SHUF__COUNTS_N_MAX - 1;
-    assert_true(shuf__counts_help(&job));
+    assert_true(shuf__counts_help(&any, &job));
     job.n = SHUF__COUNTS_N_MAX + 1;
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.n = 1000000000;
     job.offset = 3;
-    job.stride = 8; /* wants something of every tile */
-    job.count = job.n / 8;
-    assert_false(shuf__counts_help(&job));
-    job.stride = 1000000;
-    job.count = 1000;
-    assert_true(shuf__counts_help(&job));
+    job.stride = 5000; /* wants something everywhere */
+    job.count = job.n / 5000;
+    assert_false(shuf__counts_help(&any, &job));
+    job.stride = 5000 + 1024; /* may pass over 1024 values at a time */
+    job.count = 1024;
+    assert_false(shuf__counts_help(&any, &job));
+    job.count = 1025;
+    assert_true(shuf__counts_help(&any, &job));
 }
 
 /* ---- single places ---- */
