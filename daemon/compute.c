@@ -406,13 +406,13 @@ static void done(struct shuf__task *task)
     struct shuf__work *work = work_of(task);
     struct shuf__server *server = work->server;
     struct shuf__error error = work->error;
+    shuf__table_give_back(work->table); /* for the next job, which may begin before this one ends */
+    work->table = NULL;
     if (work->has_event && error.status == SHUF_OK) {
         shuf__engine_follow_up(server->engine, task);
         tell_event(work);
         return;
     }
-    shuf__table_give_back(work->table);
-    work->table = NULL;
     if (try_again(work))
         return;
     if (error.status == SHUF_OK)
