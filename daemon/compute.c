@@ -178,8 +178,8 @@ static void take_table(struct shuf__work *work)
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
     const struct shuf__job job = job_of(result, NULL);
-    if (!job.distribution && !result->ready && !work->launched && shuf__counts_help(&job) &&
-        shuf__engine_backend(work->server->engine)->counts)
+    if (!job.distribution && !result->ready && !work->launched &&
+        shuf__counts_help(shuf__engine_backend(work->server->engine), &job))
         work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
 }
 
@@ -344,13 +344,13 @@ static void done(struct shuf__task *task)
     struct shuf__work *work = work_of(task);
     struct shuf__server *server = work->server;
     struct shuf__error error = work->error;
+    shuf__table_give_back(work->table); /* for the next job, which may begin before this one ends */
+    work->table = NULL;
     if (work->has_event && error.status == SHUF_OK) {
         shuf__engine_follow_up(server->engine, task);
         tell_event(work);
         return;
     }
-    shuf__table_give_back(work->table);
-    work->table = NULL;
     if (try_again(work))
         return;
     if (error.status == SHUF_OK)

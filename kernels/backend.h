@@ -45,7 +45,8 @@ struct shuf__job {
      * May be NULL. */
     bool (*cancelled)(void *context);
     void *cancel_context;
-    /* What is known of the only row's tiles (counts.h), and to be added to; NULL for nothing. */
+    /* What is known of the only row's tiles (counts.h), and to be added to: by `launch`, which is
+     * done with it when it returns. NULL for nothing. */
     struct shuf__counts *counts;
 };
 
@@ -82,9 +83,12 @@ struct shuf__sums {
 
 struct shuf__backend {
     const struct shuf__backend_ops *ops;
-    bool counts;        /* launch makes use of a job's counts, and adds to them */
     char device[128];   /* its name for people: "NVIDIA H200", "AMD EPYC, 2 threads" */
     char device_id[64]; /* the GPU's UUID, or the CPU's instruction set */
+    /* launch makes use of a job's counts, and adds to them. They help where it can pass over
+     * `little` values or more, which it does between values that are farther apart than that. */
+    bool counts;
+    uint64_t little, apart;
 };
 
 struct shuf__backend_ops {
@@ -114,9 +118,9 @@ struct shuf__backend_ops {
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
     /* Begins to fill the block (bytes >= rows * count * width), which may take until the end where
-     * the host computes, or where the work is too large for one go. Each launch that succeeds must
-     * be followed by waits until one says that it is done; nothing else computes in between. On
-     * failure nothing is under way. */
+     * the host computes, where the work is too large for one go, or where tiles are counted. Each
+     * launch that succeeds must be followed by waits until one says that it is done; nothing else
+     * computes in between. On failure nothing is under way. */
     shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
                           struct shuf__block *block, struct shuf__error *error);
     /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells

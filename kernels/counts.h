@@ -32,14 +32,30 @@ struct shuf__counts {
 /* Bytes of the whole table. 0: values know their places without one, or there is but one tile. */
 uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n);
 
-/* Whether the job has much to pass over, before what it wants or in between. */
-bool shuf__counts_help(const struct shuf__job *job);
+/* Whether the job has much to pass over, before what it wants or in between, for that backend. */
+bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__job *job);
 
 /* The tile that has the value at that position, which is below before[known]. */
 uint64_t shuf__counts_find(const struct shuf__counts *counts, uint64_t position);
 
 /* How many have been written. */
 uint64_t shuf__counts_written(const struct shuf__counts *counts);
+
+/* Tiles [begin, end). */
+struct shuf__span {
+    uint64_t begin, end;
+};
+
+/* For who evaluates many tiles at once: goes on from *span, all zeros at first, to the next tiles
+ * that a job with counts needs, at most `most` of them; false when it needs no more. What is
+ * unknown is handed out without gaps and must be added before the next call. Values at least
+ * `apart` from each other are fetched one by one, where what lies between is known. */
+bool shuf__counts_next(const struct shuf__job *job, uint64_t most, uint64_t apart,
+                       struct shuf__span *span);
+
+/* starts[i] = before[span->begin + i], up to and including span->end. */
+void shuf__counts_add(struct shuf__counts *counts, const struct shuf__span *span,
+                      const uint64_t *starts);
 
 #ifdef __cplusplus
 }

@@ -174,6 +174,48 @@ static void shards_wrap(void **state)
     each_subject(visit_shards);
 }
 
+/* What a table says is not counted again: with one that has everything one place further back, so
+ * have the slices. */
+static void what_is_known_is_believed(void **state)
+{
+    (void)state;
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT && backend->counts; a++) {
+        struct subject s = subject_of((enum shuf_algorithm)a, BIT(18) + 1);
+        check_slice(&s, s.job.n - 1, 1, 1);
+        check_known(&s, true);
+        for (uint64_t tile = 1; tile <= s.counts->known; tile++)
+            s.counts->before[tile]++;
+        s.job.offset = s.counts->before[5] + 10;
+        s.job.count = 3 * TILE / 2; /* of more than two tiles */
+        uint64_t *values = jobs_run(&s.job, NULL);
+        assert_memory_equal(values, s.values + s.job.offset - 1, s.job.count * sizeof *values);
+        free(values);
+        subject_free(&s);
+    }
+}
+
+/* Values with so much between them that a GPU passes over it as well, some of it unknown. */
+static void far_apart(void **state)
+{
+    (void)state;
+    static const uint64_t known[] = {255, 256, 100, 1, 0}, strides[] = {BIT(21) - 1, BIT(21) + 7};
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
+    const uint64_t n = s.job.n;
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+        for (size_t i = 0; i < 2; i++) {
+            const uint64_t stride = strides[i];
+            check_slice(&s, stride - 2, 2, stride); /* wraps */
+            check_slice(&s, 7, 2, stride);
+            check_slice(&s, n / 2, 2, stride); /* wraps, to just before where it begins */
+            if (known[k] < s.counts->known)
+                s.counts->known = known[k];
+        }
+    check_slice(&s, n - 1, 1, 1);
+    check_known(&s, true);
+    check_table(&s);
+    subject_free(&s);
+}
+
 /* Where values are wide the whole is out of reach: the same slices without a table. */
 static void beyond_32_bits(void **state)
 {
@@ -219,12 +261,13 @@ static unsigned cost_of(struct subject *s, uint64_t offset, uint64_t count, uint
     return atomic_load(&asked);
 }
 
-/* One question for the row, and one for each tile; a few threads may ask once more. */
+/* One question for the row, and one for each tile; a few threads may ask once more. A GPU is given
+ * more at once. */
 static void only_what_is_wanted(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
-    if (backend->counts) {
+    if (backend->ops == &shuf__cpu_ops) {
         assert_true(cost_of(&s, s.job.n - 1000, 1000, 1) > 100);
         assert_true(cost_of(&s, s.job.n - 1500, 1000, 1) <= 4);
         assert_true(cost_of(&s, s.job.n / 2, 1000, 1) <= 4);
@@ -266,33 +309,39 @@ static void cancelled_in_the_middle(void **state)
 static void whom_it_helps(void **state)
 {
     (void)state;
+    const struct shuf__backend none = {0}, any = {.counts = true, .little = BIT(20), .apart = 5000};
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.count = 1000;
-    assert_false(shuf__counts_help(&job));
-    job.offset = 900000000;
-    assert_true(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
+    job.offset = BIT(20) - 1;
+    assert_false(shuf__counts_help(&any, &job));
+    job.offset = BIT(20);
+    assert_true(shuf__counts_help(&any, &job));
+    assert_false(shuf__counts_help(&none, &job));
     job.rows = 2;
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.rows = 1;
     job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.algorithm = SHUF_ALGORITHM_LCG;
-    assert_true(shuf__counts_help(&job));
+    assert_true(shuf__counts_help(&any, &job));
     job.n = BIT(30); /* nothing is left out */
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.n = SHUF__COUNTS_N_MAX - 1;
-    assert_true(shuf__counts_help(&job));
+    assert_true(shuf__counts_help(&any, &job));
     job.n = SHUF__COUNTS_N_MAX + 1;
-    assert_false(shuf__counts_help(&job));
+    assert_false(shuf__counts_help(&any, &job));
     job.n = 1000000000;
     job.offset = 3;
-    job.stride = 8; /* wants something of every tile */
-    job.count = job.n / 8;
-    assert_false(shuf__counts_help(&job));
-    job.stride = 1000000;
-    job.count = 1000;
-    assert_true(shuf__counts_help(&job));
+    job.stride = 5000; /* wants something everywhere */
+    job.count = job.n / 5000;
+    assert_false(shuf__counts_help(&any, &job));
+    job.stride = 5000 + 1024; /* may pass over 1024 values at a time */
+    job.count = 1024;
+    assert_false(shuf__counts_help(&any, &job));
+    job.count = 1025;
+    assert_true(shuf__counts_help(&any, &job));
 }
 
 /* ---- single places ---- */
@@ -423,6 +472,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(slices_in_any_order),
         cmocka_unit_test(slices_at_borders),
         cmocka_unit_test(shards_wrap),
+        cmocka_unit_test(what_is_known_is_believed),
+        cmocka_unit_test(far_apart),
         cmocka_unit_test(beyond_32_bits),
         cmocka_unit_test(only_what_is_wanted),
         cmocka_unit_test(cancelled_in_the_middle),

@@ -356,6 +356,38 @@ static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
     }
 }
 
+/* So far behind that the GPU keeps counts of it as well; places use what a slice has counted. */
+static void late_slices(void **state)
+{
+    (void)state;
+    enum { SOME = 500 };
+    struct harness h;
+    shuf *handle;
+    uint64_t at[SOME], out[SOME], part[SOME];
+    const shuf_permutation what = {.algorithm = "philox24", .n = BIT(27) + BIT(20) + 1, .seed = 5};
+    shuf_permutation slice = what;
+    slice.view = SHUF_VIEW_SLICE;
+    slice.dtype = SHUF_U64;
+    slice.count = SOME;
+    slice.stride = 1;
+    wire_start(&h, backend, "");
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    for (uint64_t turn = 0; turn < 3; turn++) {
+        slice.offset = what.n - SOME - 100000 * turn;
+        expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+        if (turn == 0) /* the slice, and its table in the host's memory */
+            WIRE_AWAIT(&h, s, s.blocks == 2 && s.host_used > 0);
+        for (int i = 0; i < SOME; i++)
+            at[i] = slice.offset + (uint64_t)i;
+        look_up(handle, &what, SHUF_FORWARD, at, SOME, out);
+        assert_memory_equal(out, part, sizeof out);
+        look_up(handle, &what, SHUF_INVERSE, part, SOME, out);
+        assert_memory_equal(out, at, sizeof out);
+    }
+    shuf_close(handle);
+    assert_true(harness_stop(&h));
+}
+
 /* More tables than the budget holds: the coldest go, and come back. */
 static void many_tables(void **state)
 {
@@ -433,6 +465,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(found_before_it_is_sent),
         cmocka_unit_test(the_next_daemon_answers),
+        cmocka_unit_test(late_slices),
         cmocka_unit_test(many_tables),
         cmocka_unit_test(no_room_for_a_table),
         cmocka_unit_test(no_table_is_kept),

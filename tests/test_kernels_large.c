@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
  * A GPU against the CPU at sizes where a 32-bit index or count would go wrong:
- * the whole permutation, by fingerprint, in every kind of memory. It takes minutes and 35 GB of
- * host memory, so it is registered for the GPU alone and skipped where either is missing.
+ * the whole permutation, by fingerprint, in every kind of memory; and late slices by counts that
+ * take several launches. It takes minutes and 35 GB of host memory, so it is registered for the GPU
+ * alone and skipped where either is missing.
  */
 #include "support/cmocka_all.h"
 #include "support/jobs.h"
 
+#include "counts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SKIPPED = 77 };
+enum {
+    SKIPPED = 77,
+    LAUNCH = 131072, /* tiles of counts that the GPU evaluates in one launch */
+};
 
 static struct shuf__backend *cpu;
 
@@ -76,6 +82,102 @@ static void batch_of_wrapping_shards(void **state)
     compare(&job);
 }
 
+/* ---- late slices ---- */
+
+/* The CPU's table is whole, and the GPU's what its launches have made of it. */
+struct tables {
+    struct shuf__job job;
+    struct shuf__counts *cpus, *gpus;
+};
+
+static void check_table(const struct tables *t)
+{
+    assert_memory_equal(t->gpus->before, t->cpus->before,
+                        (t->gpus->known + 1) * sizeof *t->cpus->before);
+}
+
+/* With the first `known` tiles known, as far as they are. */
+static void check_slice(struct tables *t, uint64_t known, uint64_t offset, uint64_t count,
+                        uint64_t stride)
+{
+    if (known < t->gpus->known)
+        t->gpus->known = known;
+    t->job.offset = offset;
+    t->job.count = count;
+    t->job.stride = stride;
+    t->job.counts = t->cpus;
+    const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->job);
+    t->job.counts = t->gpus;
+    assert_int_equal(run(backend, jobs_kind, &t->job), expected);
+    check_table(t);
+}
+
+static bool is_second(void *context)
+{
+    return ++*(int *)context == 2;
+}
+
+static void check_cancelled(struct tables *t)
+{
+    int asked = 0;
+    uint64_t ns;
+    struct shuf__error error;
+    struct shuf__block block;
+    struct shuf__job job = t->job;
+    job.offset = job.n - 1;
+    job.count = job.stride = 1;
+    job.cancelled = is_second;
+    job.cancel_context = &asked;
+    t->gpus->known = 0;
+    jobs_alloc(8, &block);
+    assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    backend->ops->free(backend, &block);
+    assert_int_equal(t->gpus->known, LAUNCH); /* what was counted stays */
+    check_table(t);
+}
+
+/* The domain is four launches. */
+static void check_late_slices(struct tables *t)
+{
+    const uint64_t n = t->job.n, *before = t->cpus->before;
+    check_slice(t, 0, n - 1000, 1000, 1);
+    assert_int_equal(t->gpus->known, 4 * LAUNCH);
+    check_slice(t, 4 * LAUNCH, n / 3, 100000, 1);
+    for (uint64_t launch = 1; launch <= 3; launch++)
+        for (uint64_t i = 0; i <= 2; i++) {
+            const uint64_t tile = launch * LAUNCH + i - 1;
+            check_slice(t, tile, before[tile] - 1, 2, 1);
+            check_slice(t, tile + 1, before[tile - 1], before[tile + 2] - before[tile - 1], 1);
+            check_slice(t, 4 * LAUNCH, before[tile], 1, 1);
+        }
+    for (uint64_t known = 0; known <= 4 * LAUNCH; known += LAUNCH + 7) {
+        check_slice(t, known, n / 4 - 3, 5, n / 4 + 1); /* wraps */
+        check_slice(t, known, before[LAUNCH] - 1, 3, n / 3);
+    }
+    check_cancelled(t);
+    check_slice(t, LAUNCH, before[LAUNCH / 2], 1000, n / 4000); /* from there on */
+}
+
+static void late_slices(void **state)
+{
+    (void)state;
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+        const uint64_t n = (uint64_t)2 * LAUNCH * SHUF__COUNTS_TILE + 1;
+        struct tables t = {.job = jobs_whole((enum shuf_algorithm)a, n, 7, 3)};
+        t.job.offset = n - 1;
+        t.job.count = 1;
+        t.job.counts = t.cpus = calloc(1, shuf__counts_bytes(t.job.algorithm, n));
+        run(cpu, SHUF__MEMORY_MEMFD, &t.job);
+        assert_int_equal(t.cpus->known, 4 * LAUNCH);
+        while (jobs_next_kind()) {
+            t.gpus = calloc(1, shuf__counts_bytes(t.job.algorithm, n));
+            check_late_slices(&t);
+            free(t.gpus);
+        }
+        free(t.cpus);
+    }
+}
+
 static bool has_memory(struct shuf__backend *on, enum shuf__memory kind, uint64_t bytes)
 {
     uint64_t available, total;
@@ -91,10 +193,9 @@ static bool has_memory(struct shuf__backend *on, enum shuf__memory kind, uint64_
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(past_31_bits),
-        cmocka_unit_test(past_32_bits),
-        cmocka_unit_test(batch_of_long_rows),
-        cmocka_unit_test(batch_of_wrapping_shards),
+        cmocka_unit_test(past_31_bits),       cmocka_unit_test(past_32_bits),
+        cmocka_unit_test(batch_of_long_rows), cmocka_unit_test(batch_of_wrapping_shards),
+        cmocka_unit_test(late_slices),
     };
     const uint64_t needed = UINT64_C(36) << 30;
     backend = jobs_open(argc == 2 ? argv[1] : "");

@@ -4,6 +4,7 @@
  * results in the host's memory, in sealed memfds.
  */
 #include "backend.h"
+#include "counts.h"
 #include "draw.h"
 #include "host.h"
 #include "look_up.h"
@@ -62,6 +63,8 @@ static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__b
     read_model(model, sizeof model);
     cpu->base.ops = &shuf__cpu_ops;
     cpu->base.counts = true;
+    cpu->base.little = 16 * SHUF__COUNTS_TILE; /* a millisecond */
+    cpu->base.apart = SHUF__COUNTS_TILE;       /* in between there may be a tile without any */
     cpu->lanes = lanes;
     cpu->threads = shuf__host_threads(threads);
     snprintf(cpu->base.device, sizeof cpu->base.device, "%s, %d thread%s", model, cpu->threads,

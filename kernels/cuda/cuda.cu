@@ -135,6 +135,9 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
     if (!cuda)
         return shuf__fail(error, SHUF_NO_MEMORY, "backend cuda: out of memory");
     cuda->base.ops = &shuf__cuda_ops;
+    cuda->base.counts = true;
+    cuda->base.little = tuning::little;
+    cuda->base.apart = tuning::apart;
     cuda->device = index;
     cuda->sm_count = properties.multiProcessorCount;
     cuda->threads = shuf__host_threads(threads);

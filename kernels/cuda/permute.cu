@@ -10,9 +10,11 @@
  */
 #include "permute.cuh"
 
+#include "counts.h"
 #include "shuf/fingerprint.h"
 #include "tile.cuh"
 
+#include <cassert>
 #include <cub/agent/single_pass_scan_operators.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cuda/std/functional>
@@ -26,6 +28,10 @@ namespace
 using tuning::items;
 using tuning::tile;
 constexpr int warps = tuning::threads / 32;
+constexpr int counts_tiles = SHUF__COUNTS_TILE / tile; /* tiles of a counts tile */
+constexpr uint64_t launch_counts = tuning::launch_tiles / counts_tiles;
+static_assert(SHUF__COUNTS_TILE % tile == 0 && tuning::launch_tiles % counts_tiles == 0,
+              "a launch of a job with counts begins and ends where counts tiles do");
 
 using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
@@ -65,8 +71,10 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
         state.SetInclusive(0, kept);
     if (threadIdx.x == 0) {
         *prefix = exclusive;
+        if (launch.starts && blockIdx.x % counts_tiles == 0)
+            launch.starts[blockIdx.x / counts_tiles] = launch.base + exclusive;
         if (blockIdx.x == gridDim.x - 1 && launch.base_out)
-            *launch.base_out = (launch.base_in ? *launch.base_in : 0) + exclusive + kept;
+            *launch.base_out = launch.base + exclusive + kept;
     }
 }
 
@@ -101,7 +109,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
         look_back(state, storage, launch, kept, &prefix);
     __syncthreads();
 
-    uint64_t position = (launch.base_in ? *launch.base_in : 0) + prefix - row * launch.n;
+    uint64_t position = launch.base + prefix - row * launch.n;
     Out *row_out = out + row * launch.count;
     store<Strided>(launch, position, kept, x, rank, row_out);
     if (launch.last >= launch.n) /* a padded shard's last value stands at the front */
@@ -150,6 +158,7 @@ template <typename Bijection, typename Out> struct Run {
     cudaStream_t stream;
     Launch launch;
     bool whole;
+    uint64_t queued = 0; /* counts tiles, since it was last waited */
 
     Run(const Scratch &scratch_, const shuf__job &job_, void *out_, cudaStream_t stream_)
         : scratch(scratch_), job(job_), f(job_.n), out(static_cast<Out *>(out_)), stream(stream_),
@@ -207,17 +216,30 @@ template <typename Bijection, typename Out> struct Run {
                    : tuning::launch_tiles;
     }
 
+    bool is_cancelled() const
+    {
+        return job.cancelled && job.cancelled(job.cancel_context);
+    }
+
+    /* Waits for what is queued, and has so much of what it wrote to scratch.starts. */
+    cudaError_t fetch(uint64_t words)
+    {
+        cudaError_t e = cudaSuccess;
+        queued = 0;
+        if (words)
+            e = cudaMemcpyAsync(scratch.starts_here, scratch.starts, words * sizeof *scratch.starts,
+                                cudaMemcpyDeviceToHost, stream);
+        return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
+    }
+
     /* Between two launches: has the job been cancelled, or been given all it asked for? */
     cudaError_t between(bool *cancelled, bool *complete)
     {
-        cudaError_t e = cudaSuccess;
+        cudaError_t e = fetch(whole ? 0 : 1);
         if (!whole)
-            e = cudaMemcpyAsync(scratch.progress, launch.base_out, sizeof *scratch.progress,
-                                cudaMemcpyDeviceToHost, stream);
-        if (e == cudaSuccess)
-            e = sleep_until_done(scratch, stream);
-        *complete = !whole && job.rows == 1 && *scratch.progress > launch.last;
-        *cancelled = job.cancelled && job.cancelled(job.cancel_context);
+            launch.base = *scratch.starts_here;
+        *complete = !whole && job.rows == 1 && launch.base > launch.last;
+        *cancelled = is_cancelled();
         return e;
     }
 
@@ -225,21 +247,60 @@ template <typename Bijection, typename Out> struct Run {
     {
         bool complete = false;
         const uint64_t total = launch.tiles * job.rows;
-        for (int turn = 0;; turn ^= 1) {
+        for (;;) {
             uint64_t left = total - launch.first_tile, most = most_tiles();
             uint64_t tiles = left < most ? left : most;
             uint64_t end = launch.first_tile + tiles;
             launch.first_row = launch.first_tile / launch.tiles;
-            launch.base_out = left > most ? scratch.base + turn : nullptr;
+            launch.base_out = left > most ? scratch.starts : nullptr;
             cudaError_t e = one_launch(tiles, (end - 1) / launch.tiles - launch.first_row + 1);
             if (e != cudaSuccess || left <= most)
                 return e;
             e = between(cancelled, &complete);
             if (e != cudaSuccess || *cancelled || complete)
                 return e;
-            launch.base_in = launch.base_out;
             launch.first_tile = end;
         }
+    }
+
+    /* The counts are added to when all of the span has been counted, or not at all. */
+    cudaError_t one_span(const shuf__span &span)
+    {
+        const uint64_t tiles = span.end - span.begin;
+        const bool adds = span.end > job.counts->known;
+        launch.first_tile = span.begin * counts_tiles;
+        launch.base = job.counts->before[span.begin];
+        launch.starts = adds ? scratch.starts : nullptr;
+        launch.base_out = adds ? scratch.starts + tiles : nullptr;
+        queued += tiles;
+        cudaError_t e = one_launch(tiles * counts_tiles, 1);
+        if (e == cudaSuccess && adds)
+            e = fetch(tiles + 1);
+        if (e == cudaSuccess && adds)
+            shuf__counts_add(job.counts, &span, scratch.starts_here);
+        return e;
+    }
+
+    /* Of what is known each launch knows where it begins, and need not wait for the last; but no
+     * more is queued at once than without counts. */
+    cudaError_t by_counts(bool *cancelled)
+    {
+        shuf__span span{};
+        cudaError_t e = cudaSuccess;
+        while (e == cudaSuccess && shuf__counts_next(&job, launch_counts, tuning::apart, &span)) {
+            if (queued + span.end - span.begin > launch_counts)
+                e = fetch(0);
+            *cancelled = is_cancelled();
+            if (e != cudaSuccess || *cancelled)
+                break;
+            e = one_span(span);
+        }
+        return e;
+    }
+
+    cudaError_t go(bool *cancelled)
+    {
+        return job.counts ? by_counts(cancelled) : all(cancelled);
     }
 };
 
@@ -248,8 +309,8 @@ cudaError_t run(const Scratch &scratch, const shuf__job &job, void *out, cudaStr
                 bool *cancelled)
 {
     if (job.width == 4)
-        return Run<Bijection, uint32_t>(scratch, job, out, stream).all(cancelled);
-    return Run<Bijection, uint64_t>(scratch, job, out, stream).all(cancelled);
+        return Run<Bijection, uint32_t>(scratch, job, out, stream).go(cancelled);
+    return Run<Bijection, uint64_t>(scratch, job, out, stream).go(cancelled);
 }
 
 /* Wide words hold no u32 result: n would not fit. */
@@ -257,7 +318,7 @@ template <typename Bijection>
 cudaError_t run_wide(const Scratch &scratch, const shuf__job &job, void *out, cudaStream_t stream,
                      bool *cancelled)
 {
-    return Run<Bijection, uint64_t>(scratch, job, out, stream).all(cancelled);
+    return Run<Bijection, uint64_t>(scratch, job, out, stream).go(cancelled);
 }
 
 template <typename Value>
@@ -302,6 +363,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
 {
     const unsigned bits = shuf_domain_bits(job.n);
     const bool narrow = bits <= 32, odd = bits % 2 != 0;
+    assert(!job.counts || (job.rows == 1 && shuf__counts_bytes(job.algorithm, job.n) > 0));
     *cancelled = false;
     if (job.count == 0)
         return cudaSuccess;
@@ -352,6 +414,7 @@ cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values,
 
 cudaError_t scratch_make(Scratch *scratch)
 {
+    const size_t starts_bytes = (launch_counts + 1) * sizeof *scratch->starts;
     size_t state_bytes = 0;
     *scratch = Scratch{};
     TileState::AllocationSize(static_cast<int>(tuning::launch_tiles), state_bytes);
@@ -359,9 +422,9 @@ cudaError_t scratch_make(Scratch *scratch)
     if (e == cudaSuccess)
         e = cudaMalloc(&scratch->keys, tuning::launch_rows * key_words * sizeof *scratch->keys);
     if (e == cudaSuccess)
-        e = cudaMalloc(&scratch->base, 2 * sizeof *scratch->base);
+        e = cudaMalloc(&scratch->starts, starts_bytes);
     if (e == cudaSuccess)
-        e = cudaMallocHost(&scratch->progress, sizeof *scratch->progress);
+        e = cudaMallocHost(&scratch->starts_here, starts_bytes);
     if (e == cudaSuccess)
         e = cudaEventCreateWithFlags(&scratch->turn,
                                      cudaEventBlockingSync | cudaEventDisableTiming);
@@ -374,8 +437,8 @@ void scratch_free(Scratch *scratch)
 {
     cudaFree(scratch->tile_state);
     cudaFree(scratch->keys);
-    cudaFree(scratch->base);
-    cudaFreeHost(scratch->progress);
+    cudaFree(scratch->starts);
+    cudaFreeHost(scratch->starts_here);
     if (scratch->turn)
         cudaEventDestroy(scratch->turn);
     *scratch = Scratch{};

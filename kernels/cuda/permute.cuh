@@ -16,18 +16,18 @@ namespace shuf
 /* Device memory that every launch needs besides its output, made once; the
  * keys live here and never in a result's allocation. */
 struct Scratch {
-    void *tile_state;   /* cub::ScanTileState of a launch's tiles */
-    uint32_t *keys;     /* key words of a launch's rows */
-    uint64_t *base;     /* [2]: kept values before a launch, in turns */
-    uint64_t *progress; /* pinned host memory: base after the last launch */
-    cudaEvent_t turn;   /* between two launches; who waits for it sleeps */
+    void *tile_state;      /* cub::ScanTileState of a launch's tiles */
+    uint32_t *keys;        /* key words of a launch's rows */
+    uint64_t *starts;      /* kept values before each counts tile of a launch, and after the last */
+    uint64_t *starts_here; /* pinned host memory: the same */
+    cudaEvent_t turn;      /* between two launches; who waits for it sleeps */
 };
 
 cudaError_t scratch_make(Scratch *scratch);
 void scratch_free(Scratch *scratch);
 
 /* Queues the job's work. Waits only between the launches of a job that takes
- * several; *cancelled tells whether it was stopped there. */
+ * several, and for what is added to its counts; *cancelled tells whether it was stopped there. */
 cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
                           cudaStream_t stream, bool *cancelled);
 

@@ -21,8 +21,9 @@ struct Launch {
     uint32_t step, step_magic;               /* min(stride, tile), ceil(2^32 / step) */
     uint32_t key[key_words];                 /* of the only row; of many they are in memory */
     const uint32_t *keys;                    /* NULL: use key */
-    const uint64_t *base_in;
-    uint64_t *base_out;
+    uint64_t base;                           /* kept values before this launch; not of `direct` */
+    uint64_t *base_out;                      /* and after it; NULL: nobody asks */
+    uint64_t *starts;                        /* kept values before each of its counts tiles; NULL */
 };
 
 /* Of the job as a whole; where it starts is for the caller to add. */

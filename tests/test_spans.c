@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which tiles a device is given to evaluate by a table of counts, and what the table
+ * learns from them: everything that is wanted, nothing without need, no gaps. The device
+ * is a loop here, and its tiles keep any number of values, none and all included.
+ */
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include "counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TILE ((uint64_t)SHUF__COUNTS_TILE)
+
+/* A permutation of which nothing but its counts is looked at, and what a table knows of them. */
+struct subject {
+    struct shuf__job job;
+    uint64_t tiles, *truth;
+};
+
+/* More than half of all inputs are kept, as everywhere; which ones is as uneven as can be. */
+static struct subject subject_of(uint64_t tiles)
+{
+    struct subject s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
+    uint64_t dropped = random_size(tiles * TILE / 2 - 1);
+    s.job = (struct shuf__job){.algorithm = SHUF_ALGORITHM_LCG, .rows = 1, .width = 8};
+    s.job.n = tiles * TILE - dropped;
+    for (uint64_t t = 0; t < tiles; t++)
+        s.truth[t + 1] = TILE;
+    while (dropped > 0) {
+        uint64_t *kept = &s.truth[1 + random_below(tiles)];
+        const uint64_t some = random_size(dropped), drop = some < *kept ? some : *kept;
+        *kept -= drop;
+        dropped -= drop;
+    }
+    for (uint64_t t = 0; t < tiles; t++)
+        s.truth[t + 1] += s.truth[t];
+    assert_int_equal(s.truth[tiles], s.job.n);
+    s.job.counts = calloc(1, shuf__counts_bytes(s.job.algorithm, s.job.n));
+    return s;
+}
+
+static void subject_free(struct subject *s)
+{
+    free(s->truth);
+    free(s->job.counts);
+}
+
+static void check_table(const struct subject *s)
+{
+    assert_in_range(s->job.counts->known, 0, s->tiles);
+    assert_memory_equal(s->job.counts->before, s->truth,
+                        (s->job.counts->known + 1) * sizeof *s->truth);
+}
+
+static uint64_t position_of(const struct shuf__job *job, uint64_t index)
+{
+    return (job->offset + index * job->stride) % job->n;
+}
+
+/* ---- the device ---- */
+
+/* What became of a job. */
+struct run {
+    uint64_t most, apart;
+    bool *there;     /* of the job's values */
+    bool *evaluated; /* of the tiles */
+    uint64_t launches;
+};
+
+/* As a device does: places what the span's tiles keep, and tells where each of them begins. */
+static void evaluate(const struct subject *s, const struct shuf__span *span, struct run *run)
+{
+    const uint64_t low = s->truth[span->begin], high = s->truth[span->end];
+    for (uint64_t i = 0; i < s->job.count; i++) {
+        const uint64_t position = position_of(&s->job, i);
+        if (low <= position && position < high)
+            run->there[i] = true;
+    }
+    for (uint64_t t = span->begin; t < span->end; t++) {
+        assert_false(run->evaluated[t]); /* none twice */
+        run->evaluated[t] = true;
+    }
+}
+
+static bool wants_from(const struct shuf__job *job, uint64_t low, uint64_t high)
+{
+    for (uint64_t i = 0; i < job->count; i++)
+        if (low <= position_of(job, i) && position_of(job, i) < high)
+            return true;
+    return false;
+}
+
+/* A span begins with a tile that has something, or with the first one that is unknown. */
+static void check_span(const struct subject *s, const struct run *run,
+                       const struct shuf__span *span, uint64_t previous_end)
+{
+    const uint64_t known = s->job.counts->known, *truth = s->truth;
+    assert_in_range(span->begin, previous_end, known);
+    assert_in_range(span->end, span->begin + 1, s->tiles);
+    assert_true(span->end - span->begin <= run->most);
+    if (span->begin < known) /* it has something */
+        assert_true(wants_from(&s->job, truth[span->begin], truth[span->begin + 1]));
+    else /* something lies behind what is known */
+        assert_true(wants_from(&s->job, truth[known], s->job.n));
+    if (span->end <= known && span->end - span->begin < run->most)
+        assert_true(wants_from(&s->job, truth[span->end - 1], truth[span->end]));
+    const uint64_t any = span->begin + random_below(span->end - span->begin);
+    if (s->job.stride >= run->apart && span->end <= known)
+        assert_int_equal(span->end - span->begin, 1);
+    else if (any < known) /* known, and evaluated since there is always something close by */
+        assert_true(wants_from(&s->job, truth[any], truth[any + 1] + run->apart));
+}
+
+/* Stops after so many launches, of which the last one fails: it is not added. */
+static void launch_all(struct subject *s, struct run *run, uint64_t fails_at)
+{
+    struct shuf__span span = {0};
+    for (uint64_t previous_end = 0; shuf__counts_next(&s->job, run->most, run->apart, &span);
+         previous_end = span.end) {
+        check_span(s, run, &span, previous_end);
+        if (++run->launches == fails_at)
+            return;
+        evaluate(s, &span, run);
+        if (span.end > s->job.counts->known || random_below(2)) /* else there is nothing to add */
+            shuf__counts_add(s->job.counts, &span, s->truth + span.begin);
+        assert_true(s->job.counts->known >= span.end);
+    }
+}
+
+static void check_job(struct subject *s, uint64_t most, uint64_t apart, uint64_t fails_at)
+{
+    struct run run = {.most = most,
+                      .apart = apart,
+                      .there = calloc(s->job.count, sizeof(bool)),
+                      .evaluated = calloc(s->tiles, sizeof(bool))};
+    const uint64_t known = s->job.counts->known;
+    launch_all(s, &run, fails_at);
+    check_table(s);
+    assert_true(s->job.counts->known >= known);
+    for (uint64_t i = 0; i < s->job.count && run.launches != fails_at; i++)
+        assert_true(run.there[i]);
+    free(run.there);
+    free(run.evaluated);
+}
+
+/* ---- jobs ---- */
+
+static void draw_slice(struct shuf__job *job)
+{
+    job->offset = random_below(2) ? random_below(job->n) : job->n - random_size(job->n);
+    job->stride = random_size(job->n);
+    job->count = random_size((job->n - 1 - job->offset) / job->stride + 1);
+    if (job->count > 3000)
+        job->count = 3000;
+}
+
+/* The last value of a padded shard stands at the front, before or behind where the others begin,
+ * and here often where a tile begins. */
+static void draw_shard(struct subject *s)
+{
+    struct shuf__job *job = &s->job;
+    job->stride = job->n / 3000 + random_size(job->n / 3);
+    uint64_t wrapped = random_below(2) ? s->truth[random_below(s->tiles)] : random_size(job->n);
+    wrapped %= job->stride;
+    job->offset = (job->n + wrapped) % job->stride;
+    job->count = (job->n + wrapped) / job->stride + 1;
+}
+
+static void any_job(void **state)
+{
+    (void)state;
+    random_start("any_job");
+    for (int i = 0; i < 300; i++) {
+        struct subject s = subject_of(UINT64_C(2) << random_below(8));
+        for (int k = 0; k < 12; k++) {
+            if (random_below(3) == 0)
+                draw_shard(&s);
+            else
+                draw_slice(&s.job);
+            if (random_below(4) == 0)
+                s.job.counts->known = random_below(s.job.counts->known + 1);
+            check_job(&s, random_size(2 * s.tiles), random_size(s.job.n),
+                      random_below(3) ? UINT64_MAX : 1 + random_below(5));
+        }
+        subject_free(&s);
+    }
+}
+
+static void know(struct subject *s, uint64_t tiles)
+{
+    memcpy(s->job.counts->before, s->truth, (tiles + 1) * sizeof *s->truth);
+    s->job.counts->known = tiles;
+}
+
+/* That position, alone, with the next, and as one that a value wraps to from anywhere behind. */
+static void check_at(struct subject *s, uint64_t known, uint64_t position)
+{
+    struct shuf__job *job = &s->job;
+    job->offset = position;
+    job->stride = 1;
+    for (job->count = 1; job->count <= 2 && position + job->count <= job->n; job->count++) {
+        know(s, known);
+        check_job(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
+    }
+    if (position + 1 == job->n)
+        return;
+    know(s, known);
+    job->count = 2;
+    job->offset = job->n - random_size(job->n - 1 - position);
+    job->stride = job->n + position - job->offset;
+    check_job(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
+}
+
+/* The last value before each tile and the first of it, from any table. */
+static void borders(void **state)
+{
+    (void)state;
+    random_start("borders");
+    for (int i = 0; i < 20; i++) {
+        struct subject s = subject_of(16);
+        for (uint64_t tile = 0; tile <= s.tiles; tile++)
+            for (uint64_t known = 0; known <= s.tiles; known++) {
+                const uint64_t border = s.truth[tile];
+                if (border > 0)
+                    check_at(&s, known, border - 1);
+                if (border < s.job.n)
+                    check_at(&s, known, border);
+            }
+        subject_free(&s);
+    }
+}
+
+static struct shuf__span next(const struct shuf__job *job, struct shuf__span span)
+{
+    assert_true(shuf__counts_next(job, 100, 8 * TILE, &span));
+    return span;
+}
+
+static void expect_end(const struct shuf__job *job, struct shuf__span span)
+{
+    assert_false(shuf__counts_next(job, 100, 8 * TILE, &span));
+}
+
+#define EXPECT_SPAN(span, first, last)         \
+    do {                                       \
+        assert_int_equal((span).begin, first); \
+        assert_int_equal((span).end, last);    \
+    } while (0)
+
+/* By hand: 256 tiles that keep 15 000 values each, launches of 100 tiles. */
+static void worked_out(void **state)
+{
+    (void)state;
+    enum { EACH = 15000, TILES = 256 };
+    struct shuf__job job = {.algorithm = SHUF_ALGORITHM_PHILOX24,
+                            .n = EACH * TILES,
+                            .rows = 1,
+                            .offset = 130 * EACH,
+                            .count = 10 * EACH,
+                            .stride = 1};
+    uint64_t starts[TILES + 1];
+    for (uint64_t t = 0; t <= TILES; t++)
+        starts[t] = t * EACH;
+    job.counts = calloc(1, shuf__counts_bytes(job.algorithm, job.n));
+    struct shuf__span span = next(&job, (struct shuf__span){0, 0});
+    EXPECT_SPAN(span, 0, 100);
+    shuf__counts_add(job.counts, &span, starts);
+    span = next(&job, span);
+    EXPECT_SPAN(span, 100, 200);
+    shuf__counts_add(job.counts, &span, starts + 100);
+    expect_end(&job, span); /* the wanted last is passed */
+
+    span = next(&job, (struct shuf__span){0, 0});
+    EXPECT_SPAN(span, 130, 140); /* known now */
+    expect_end(&job, span);
+    job.offset = 190 * EACH - 1; /* begins in what is known, and ends beyond it */
+    job.count = 20 * EACH;
+    span = next(&job, (struct shuf__span){0, 0});
+    EXPECT_SPAN(span, 189, 256);
+    shuf__counts_add(job.counts, &span, starts + 189);
+    assert_int_equal(job.counts->known, TILES);
+    assert_memory_equal(job.counts->before, starts, sizeof starts);
+    expect_end(&job, span);
+
+    job.offset = 20 * EACH + 5; /* far apart, and the last one wraps to the front */
+    job.stride = 120 * EACH;
+    job.count = 3; /* it would be at 3 900 005, 60 005 past the end */
+    span = next(&job, (struct shuf__span){0, 0});
+    EXPECT_SPAN(span, 4, 5);
+    span = next(&job, span);
+    EXPECT_SPAN(span, 20, 21);
+    span = next(&job, span);
+    EXPECT_SPAN(span, 140, 141);
+    expect_end(&job, span);
+    free(job.counts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_job),
+        cmocka_unit_test(borders),
+        cmocka_unit_test(worked_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
