@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "shuf/algorithm.h"
+#include "shuf/distribution.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +22,21 @@ extern "C" {
 
 struct shuf__counts;
 
-/* One computation: `rows` rows of `count` values of `width` bytes, row-major.
+/* One computation: of a permutation, or of a stream where `distribution` is set.
+ *
+ * A permutation: `rows` rows of `count` values of `width` bytes, row-major.
  * Row r is the permutation of [0, n) for (seed, epoch + r); its value i stands
  * at position (offset + i * stride) mod n. The last value alone may wrap.
- * 1 <= n <= 2^62, offset < n, 1 <= stride <= 2^62, width 4 (n <= 2^32) or 8. */
+ * 1 <= n <= 2^62, offset < n, 1 <= stride <= 2^62, width 4 (n <= 2^32) or 8.
+ *
+ * A stream: one row, values number offset, offset + 1, ..., `count` of them, of stream `epoch`
+ * of `seed`; offset + count <= SHUF_STREAM_MAX; width is the number's. n, stride and algorithm
+ * are not looked at. A number that the distribution has, as in shuf/distribution.h. Of GAUSS:
+ * |mean| <= 2^100, 2^-100 <= std <= 2^100. */
 struct shuf__job {
+    enum shuf_distribution distribution; /* NONE: a permutation */
+    enum shuf_number number;             /* of a stream */
+    double mean, std;                    /* of GAUSS */
     enum shuf_algorithm algorithm;
     uint64_t n, seed, epoch, rows;
     uint64_t offset, count, stride;
@@ -62,6 +73,13 @@ struct shuf__block {
     uint64_t detail[2];            /* the backend's own */
 };
 
+/* Of values x, with z = (x - centre) * scale, in double precision: the order in which they are
+ * added is the backend's. Whole numbers are taken as such. */
+struct shuf__sums {
+    double power[4]; /* the sums of z, z^2, z^3 and z^4 */
+    double least, largest; /* x */
+};
+
 struct shuf__backend {
     const struct shuf__backend_ops *ops;
     bool counts;        /* launch makes use of a job's counts, and adds to them */
@@ -74,7 +92,7 @@ struct shuf__backend_ops {
     bool makes[SHUF__MEMORY_KINDS];
     enum shuf__memory own; /* the kind that it computes into when nobody asks for another */
     /* A job of at most so many evaluations is over in microseconds: sooner than another thread
-     * would be awake. They are rows times count with primefold (times n where n <=
+     * would be awake. They are rows times count with streams and primefold (times n where n <=
      * SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others. */
     uint64_t quick;
 
@@ -111,10 +129,15 @@ struct shuf__backend_ops {
      * it, valid until the block's next one. NULL in a backend without such blocks. */
     shuf_status (*event)(struct shuf__backend *backend, struct shuf__block *block,
                          uint8_t handle[SHUF__IPC_HANDLE], struct shuf__error *error);
-    /* shuf/fingerprint.h over the first `values` values of the block. */
+    /* shuf/fingerprint.h over the first `values` values of the block, by their bits; width 2, 4 or
+     * 8. */
     shuf_status (*fingerprint)(struct shuf__backend *backend, const struct shuf__block *block,
                                unsigned width, uint64_t values, uint64_t *fingerprint,
                                struct shuf__error *error);
+    /* Over the first `values` values of the block, at least 1. */
+    shuf_status (*sums)(struct shuf__backend *backend, const struct shuf__block *block,
+                        enum shuf_number number, uint64_t values, double centre, double scale,
+                        struct shuf__sums *sums, struct shuf__error *error);
     /* Copies [offset, offset + bytes) of the block to host memory. */
     shuf_status (*read)(struct shuf__backend *backend, const struct shuf__block *block,
                         uint64_t offset, uint64_t bytes, void *out, struct shuf__error *error);

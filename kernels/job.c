@@ -10,9 +10,9 @@
  * the others evaluate the domain. */
 static uint64_t evaluations_a_row(const struct shuf__job *job)
 {
-    if (job->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+    if (!job->distribution && job->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
         return UINT64_C(1) << shuf_domain_bits(job->n);
-    if (job->n <= SHUF_PRIMEFOLD_EXACT)
+    if (!job->distribution && job->n <= SHUF_PRIMEFOLD_EXACT)
         return job->n;
     return job->count ? job->count : 1;
 }

@@ -13,6 +13,7 @@ enum shuf_purpose {
     SHUF_PURPOSE_PHILOX24 = 1,
     SHUF_PURPOSE_LCG = 2,
     SHUF_PURPOSE_PRIMEFOLD = 3,
+    SHUF_PURPOSE_STREAM = 4, /* the stream stands in the place of the epoch */
 };
 
 /* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's

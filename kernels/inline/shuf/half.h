@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A float rounded to 16 bits, to nearest, ties to even: binary16 (IEEE 754) and
+ * bfloat16. By whole numbers, so that it does not depend on what the compiler has.
+ */
+#ifndef SHUF_HALF_H
+#define SHUF_HALF_H
+
+#include "inline.h"
+
+#include <stdint.h>
+#include <string.h>
+
+SHUF_FUNCTION uint32_t shuf__float_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* `bits` without its `drop` lowest, which decide the rounding. */
+SHUF_FUNCTION uint32_t shuf__rounded(uint32_t bits, unsigned drop)
+{
+    const uint32_t half = (UINT32_C(1) << (drop - 1)) - 1;
+    return (bits + half + (bits >> drop & 1)) >> drop;
+}
+
+/* x: no NaN. */
+SHUF_FUNCTION uint16_t shuf_bf16(float x)
+{
+    return (uint16_t)shuf__rounded(shuf__float_bits(x), 16);
+}
+
+/* x: no NaN. What is too large becomes infinite, what is too small a subnormal number or 0. */
+SHUF_FUNCTION uint16_t shuf_f16(float x)
+{
+    const uint32_t bits = shuf__float_bits(x), sign = bits >> 16 & 0x8000;
+    const uint32_t magnitude = bits & 0x7fffffff, exponent = magnitude >> 23;
+    if (exponent >= 127 + 16)
+        return (uint16_t)(sign | 0x7c00);
+    if (exponent >= 127 - 14) /* a carry out of the largest gives infinity */
+        return (uint16_t)(sign | shuf__rounded(magnitude - ((UINT32_C(127) - 15) << 23), 13));
+    if (exponent < 127 - 25)
+        return (uint16_t)sign;
+    return (uint16_t)(sign |
+                      shuf__rounded((magnitude & 0x7fffff) | 0x800000, 13 + 127 - 14 - exponent));
+}
+
+/* The value of a number of 16 bits; exact. */
+SHUF_FUNCTION float shuf_of_bf16(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+SHUF_FUNCTION float shuf_of_f16(uint16_t x)
+{
+    const uint32_t sign = (uint32_t)(x & 0x8000) << 16, magnitude = x & 0x7fff;
+    uint32_t bits;
+    float value;
+    if (magnitude < 0x400) { /* subnormal: a multiple of 2^-24 */
+        value = (float)magnitude * 0x1p-24f;
+        bits = shuf__float_bits(value) | sign;
+    } else {
+        const uint32_t bias = magnitude >= 0x7c00 ? 255 - 31 : 127 - 15;
+        bits = sign | ((magnitude << 13) + (bias << 23));
+    }
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#endif

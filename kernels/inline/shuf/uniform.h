@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Uniform streams: value i by itself. docs/spec.md, "Uniform streams".
+ */
+#ifndef SHUF_UNIFORM_H
+#define SHUF_UNIFORM_H
+
+#include "stream.h"
+
+enum { SHUF_UNIFORM_ROUNDS = 10 };
+
+/* What shuf_uniform_* take. */
+SHUF_FUNCTION shuf_stream shuf_uniform_make(uint64_t seed, uint64_t stream)
+{
+    return shuf_stream_make(seed, stream, SHUF_STREAM_UNIFORM);
+}
+
+SHUF_FUNCTION uint32_t shuf_uniform_u32(const shuf_stream *s, uint64_t i)
+{
+    return shuf_stream_words(s, i / 4, SHUF_UNIFORM_ROUNDS).word[i % 4];
+}
+
+SHUF_FUNCTION uint64_t shuf_uniform_u64(const shuf_stream *s, uint64_t i)
+{
+    const shuf_philox4x32 words = shuf_stream_words(s, i / 2, SHUF_UNIFORM_ROUNDS);
+    return (uint64_t)words.word[i % 2 * 2 + 1] << 32 | words.word[i % 2 * 2];
+}
+
+/* The upper 24 or 53 bits, in [0, 1): every multiple of 2^-24 or 2^-53 is as likely. */
+SHUF_FUNCTION float shuf_uniform_f32_of(uint32_t word)
+{
+    return (float)(word >> 8) * 0x1p-24f;
+}
+
+SHUF_FUNCTION double shuf_uniform_f64_of(uint64_t word)
+{
+    return (double)(word >> 11) * 0x1p-53;
+}
+
+SHUF_FUNCTION float shuf_uniform_f32(const shuf_stream *s, uint64_t i)
+{
+    return shuf_uniform_f32_of(shuf_uniform_u32(s, i));
+}
+
+SHUF_FUNCTION double shuf_uniform_f64(const shuf_stream *s, uint64_t i)
+{
+    return shuf_uniform_f64_of(shuf_uniform_u64(s, i));
+}
+
+#endif
