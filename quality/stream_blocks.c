@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * 32 values at a time, those of a block of the Gaussian stream and those that follow
+ * each other: their Walsh-Hadamard transforms are as normal as they are, and the sums of
+ * their squares chi-squared. A network of 32 weak Gaussians shows here what its single
+ * values hide.
+ */
+#include "stream_families.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WAYS = 2, CELLS = SHUF__CELLS / 4, LEAST = 1000 };
+
+static const char *const ways[WAYS] = {"block", "in order"};
+
+static const double *values_of(const struct shuf__chunk *chunk, int way)
+{
+    return way == 0 ? chunk->by_block : chunk->z;
+}
+
+/* ---- Transforms ------------------------------------------------------------------ */
+
+enum { WALSH_SUMS = SHUF__BLOCK + 1 }; /* the squares of each coefficient; all fourth powers */
+
+static void transform(double x[SHUF__BLOCK])
+{
+    for (unsigned step = SHUF__BLOCK / 2; step > 0; step /= 2)
+        for (unsigned p = 0; p < SHUF__BLOCK; p += 2 * step)
+            for (unsigned i = p; i < p + step; i++) {
+                const double sum = x[i] + x[i + step], difference = x[i] - x[i + step];
+                x[i] = sum;
+                x[i + step] = difference;
+            }
+}
+
+static void add_transforms(const struct shuf__chunk *chunk, const double *z, uint64_t *count,
+                           double *sum)
+{
+    const double scale = 1 / sqrt(SHUF__BLOCK * chunk->law->variance[0]);
+    for (size_t b = 0; b < chunk->blocks; b++) {
+        double x[SHUF__BLOCK];
+        for (unsigned p = 0; p < SHUF__BLOCK; p++)
+            x[p] = scale * z[SHUF__BLOCK * b + p];
+        transform(x);
+        for (unsigned p = 0; p < SHUF__BLOCK; p++) {
+            const double square = x[p] * x[p];
+            count[shuf__cell(&chunk->law->transformed, x[p])]++;
+            sum[p] += square;
+            sum[SHUF__BLOCK] += square * square;
+        }
+    }
+}
+
+static void add_walsh(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
+{
+    for (int way = 0; way < WAYS; way++)
+        add_transforms(chunk, values_of(chunk, way), count + CELLS * way, sum + WALSH_SUMS * way);
+    count[CELLS * WAYS] += chunk->blocks;
+}
+
+static void judge_transforms(const struct shuf__stream_law *law, double blocks,
+                             const uint64_t *count, const double *sum, const char *way,
+                             struct shuf__findings *findings)
+{
+    const struct shuf__cells *cells = &law->transformed;
+    const double excess = law->kurtosis / SHUF__BLOCK, all = blocks * SHUF__BLOCK;
+    const double fourth = sum[SHUF__BLOCK] / all;
+    struct shuf__chi_squared x = {0, SHUF__BLOCK};
+    for (unsigned p = 0; p < SHUF__BLOCK; p++) {
+        const double off = sum[p] / blocks - 1;
+        x.sum += off * off * blocks / (2 + excess);
+    }
+    shuf__find_chi_squared(findings, 0, x, "variances, %s", way);
+    shuf__find(findings, 0, fourth, 3 + excess,
+               shuf__normal_p((fourth - 3 - excess) / sqrt(96 / all)), "kurtosis, %s", way);
+    x = shuf__pearson_least(count, cells->p, cells->count, SHUF__LEAST_EXPECTED);
+    shuf__find_chi_squared(findings, 0, x, "%.0f cells, %s", x.dof + 1, way);
+}
+
+static void judge_walsh(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
+                        const double *sum, struct shuf__findings *findings)
+{
+    const uint64_t blocks = count[CELLS * WAYS];
+    (void)n;
+    for (int way = 0; way < WAYS && blocks >= LEAST; way++)
+        judge_transforms(law, (double)blocks, count + CELLS * way, sum + WALSH_SUMS * way,
+                         ways[way], findings);
+}
+
+const struct shuf__stream_test shuf__stream_walsh = {
+    .name = "walsh",
+    .what = "Walsh-Hadamard transforms of 32 values",
+    .of = SHUF__OF_NORMAL,
+    .counts = CELLS * WAYS + 1,
+    .sums = WALSH_SUMS * WAYS,
+    .add = add_walsh,
+    .judge = judge_walsh,
+};
+
+/* ---- Sums of squares ------------------------------------------------------------- */
+
+enum { POWERS = 3 };
+
+static void add_sums(const struct shuf__chunk *chunk, const double *z, uint64_t *count, double *sum)
+{
+    for (size_t b = 0; b < chunk->blocks; b++) {
+        double square = 0;
+        for (unsigned p = 0; p < SHUF__BLOCK; p++)
+            square += z[SHUF__BLOCK * b + p] * z[SHUF__BLOCK * b + p];
+        square /= chunk->law->variance[0];
+        const double off = square - SHUF__BLOCK;
+        count[shuf__cell(&chunk->law->squares, square)]++;
+        sum[0] += off;
+        sum[1] += off * off;
+        sum[2] += off * off * off;
+    }
+}
+
+static void add_squares(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
+{
+    for (int way = 0; way < WAYS; way++)
+        add_sums(chunk, values_of(chunk, way), count + CELLS * way, sum + POWERS * way);
+    count[CELLS * WAYS] += chunk->blocks;
+}
+
+/* Central moments of chi-squared with 32 degrees of freedom, from its cumulants. */
+static void judge_sums(const struct shuf__stream_law *law, double blocks, const uint64_t *count,
+                       const double *sum, const char *way, struct shuf__findings *findings)
+{
+    static const double mean[POWERS] = {0, 64, 256};
+    static const double variance[POWERS] = {64, 13824 - 64.0 * 64, 6184960 - 256.0 * 256};
+    static const double least[POWERS] = {LEAST, 10 * LEAST, 100 * LEAST};
+    const struct shuf__cells *cells = &law->squares;
+    for (int k = way == ways[0] ? 0 : 1; k < POWERS; k++) /* the mean is the same either way */
+        if (blocks >= least[k])
+            shuf__find(findings, 0, sum[k] / blocks, mean[k],
+                       shuf__normal_p((sum[k] / blocks - mean[k]) / sqrt(variance[k] / blocks)),
+                       "moment %d, %s", k + 1, way);
+    const struct shuf__chi_squared x =
+        shuf__pearson_least(count, cells->p, cells->count, SHUF__LEAST_EXPECTED);
+    shuf__find_chi_squared(findings, 0, x, "%.0f cells, %s", x.dof + 1, way);
+}
+
+static void judge_squares(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
+                          const double *sum, struct shuf__findings *findings)
+{
+    const uint64_t blocks = count[CELLS * WAYS];
+    (void)n;
+    for (int way = 0; way < WAYS && blocks >= LEAST; way++)
+        judge_sums(law, (double)blocks, count + CELLS * way, sum + POWERS * way, ways[way],
+                   findings);
+}
+
+const struct shuf__stream_test shuf__stream_squares = {
+    .name = "squares",
+    .what = "sums of 32 squares",
+    .of = SHUF__OF_NORMAL,
+    .counts = CELLS * WAYS + 1,
+    .sums = POWERS * WAYS,
+    .add = add_squares,
+    .judge = judge_squares,
+};
