@@ -238,7 +238,7 @@ void shuf__stream_law_free(struct shuf__stream_law *law)
  * splittable pseudorandom number generators", OOPSLA 2014). */
 static double scatter(uint64_t number)
 {
-    uint64_t h = number * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t h = (number + 1) * UINT64_C(0x9E3779B97F4A7C15);
     h = (h ^ h >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     h = (h ^ h >> 27) * UINT64_C(0x94D049BB133111EB);
     return ((double)((h ^ h >> 31) >> 11) + 0.5) * 0x1p-53;

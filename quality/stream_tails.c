@@ -41,7 +41,7 @@ static void judge_side(const struct shuf__stream_law *law, double n, const uint6
     }
     for (unsigned k = 0; k < PARTS; k++)
         even[k] = 1.0 / PARTS;
-    shuf__find_chi_squared(findings, 0, shuf__pearson(side + LIMITS, even, PARTS), "spread, %s 4",
+    shuf__find_chi_squared(findings, 0, shuf__pearson(side + LIMITS, even, PARTS), "spread, %s4",
                            name);
 }
 
