@@ -53,7 +53,7 @@ static void write_script(FILE *to, const void *context)
             "set terminal svg size %u,360 background 'white' font 'sans,12'\n"
             "set multiplot layout 1,%u\nset title '%s' noenhanced\n"
             "set xlabel 'z'\nset ylabel 'values in 1/32'\nset logscale y\n"
-            "set format y '10^{%%L}'\nset xrange [%g:%g]\nset yrange [0.5:*]\nset key bottom\n"
+            "set format y '10^{%%L}'\nset xrange [%g:%g]\nset yrange [0.5:*]\nset key below\n"
             "plot $h using 1:($2 > 0 ? $2 : NaN) with points pt 7 ps 0.25 title 'values', "
             "$h using 1:3 with lines lc rgb 'gray20' title 'expected'\n",
             report->law->uniform ? 560 : 1120, report->law->uniform ? 1 : 2, origin, -reach, reach);
