@@ -7,6 +7,7 @@
  */
 #include "stream_families.h"
 
+#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
@@ -100,46 +101,71 @@ const struct shuf__stream_test shuf__stream_walsh = {
 
 /* ---- Sums of squares ------------------------------------------------------------- */
 
-enum { POWERS = 3 };
+enum { DEGREES = 6, SHAPE = SHUF__BLOCK / 2 - 1 };
+
+/* Laguerre's polynomials of half a sum of squares, by degree, each divided by its deviation:
+ * they are to chi-squared what Hermite's are to the normal law. */
+static void laguerre(double square, double f[DEGREES + 1])
+{
+    const double x = square / 2;
+    double norm = 1;
+    f[0] = 1;
+    f[1] = 1 + SHAPE - x;
+    for (int k = 1; k < DEGREES; k++)
+        f[k + 1] = ((2 * k + 1 + SHAPE - x) * f[k] - (k + SHAPE) * f[k - 1]) / (k + 1);
+    for (int k = 1; k <= DEGREES; k++) {
+        norm *= (double)(k + SHAPE) / k;
+        f[k] /= sqrt(norm);
+    }
+}
 
 static void add_sums(const struct shuf__chunk *chunk, const double *z, uint64_t *count, double *sum)
 {
     for (size_t b = 0; b < chunk->blocks; b++) {
-        double square = 0;
+        double square = 0, f[DEGREES + 1];
         for (unsigned p = 0; p < SHUF__BLOCK; p++)
             square += z[SHUF__BLOCK * b + p] * z[SHUF__BLOCK * b + p];
         square /= chunk->law->variance[0];
-        const double off = square - SHUF__BLOCK;
         count[shuf__cell(&chunk->law->squares, square)]++;
-        sum[0] += off;
-        sum[1] += off * off;
-        sum[2] += off * off * off;
+        laguerre(square, f);
+        for (int k = 1; k <= DEGREES; k++)
+            sum[k - 1] += f[k];
     }
 }
 
 static void add_squares(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     for (int way = 0; way < WAYS; way++)
-        add_sums(chunk, values_of(chunk, way), count + CELLS * way, sum + POWERS * way);
+        add_sums(chunk, values_of(chunk, way), count + CELLS * way, sum + DEGREES * way);
     count[CELLS * WAYS] += chunk->blocks;
 }
 
-/* Central moments of chi-squared with 32 degrees of freedom, from its cumulants. */
-static void judge_sums(const struct shuf__stream_law *law, double blocks, const uint64_t *count,
-                       const double *sum, const char *way, struct shuf__findings *findings)
+/* Whether the mean of so many is as good as normal, which that of a high degree is not soon. */
+static bool is_normal(int degree, double blocks)
 {
-    static const double mean[POWERS] = {0, 64, 256};
-    static const double variance[POWERS] = {64, 13824 - 64.0 * 64, 6184960 - 256.0 * 256};
-    static const double least[POWERS] = {LEAST, 10 * LEAST, 100 * LEAST};
+    double third = 0, fourth = 0;
+    const double step = 1.0 / 16;
+    for (double square = step / 2; square < 300; square += step) {
+        double f[DEGREES + 1];
+        laguerre(square, f);
+        const double weight = step * gsl_ran_chisq_pdf(square, SHUF__BLOCK);
+        third += weight * f[degree] * f[degree] * f[degree];
+        fourth += weight * f[degree] * f[degree] * f[degree] * f[degree];
+    }
+    return fabs(third) <= 0.03 * sqrt(blocks) && fourth - 3 <= 0.01 * blocks;
+}
+
+static void judge_sums(const struct shuf__stream_law *law, double blocks, const uint64_t *count,
+                       const double *sum, int way, struct shuf__findings *findings)
+{
     const struct shuf__cells *cells = &law->squares;
-    for (int k = way == ways[0] ? 0 : 1; k < POWERS; k++) /* the mean is the same either way */
-        if (blocks >= least[k])
-            shuf__find(findings, 0, sum[k] / blocks, mean[k],
-                       shuf__normal_p((sum[k] / blocks - mean[k]) / sqrt(variance[k] / blocks)),
-                       "moment %d, %s", k + 1, way);
+    for (int k = 1 + way; k <= DEGREES; k++) /* the first is the same either way */
+        if (is_normal(k, blocks))
+            shuf__find(findings, 0, sum[k - 1] / blocks, 0,
+                       shuf__normal_p(sum[k - 1] / sqrt(blocks)), "Laguerre %d, %s", k, ways[way]);
     const struct shuf__chi_squared x =
         shuf__pearson_least(count, cells->p, cells->count, SHUF__LEAST_EXPECTED);
-    shuf__find_chi_squared(findings, 0, x, "%.0f cells, %s", x.dof + 1, way);
+    shuf__find_chi_squared(findings, 0, x, "%.0f cells, %s", x.dof + 1, ways[way]);
 }
 
 static void judge_squares(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
@@ -148,8 +174,7 @@ static void judge_squares(const struct shuf__stream_law *law, uint64_t n, const 
     const uint64_t blocks = count[CELLS * WAYS];
     (void)n;
     for (int way = 0; way < WAYS && blocks >= LEAST; way++)
-        judge_sums(law, (double)blocks, count + CELLS * way, sum + POWERS * way, ways[way],
-                   findings);
+        judge_sums(law, (double)blocks, count + CELLS * way, sum + DEGREES * way, way, findings);
 }
 
 const struct shuf__stream_test shuf__stream_squares = {
@@ -157,7 +182,7 @@ const struct shuf__stream_test shuf__stream_squares = {
     .what = "sums of 32 squares",
     .of = SHUF__OF_NORMAL,
     .counts = CELLS * WAYS + 1,
-    .sums = POWERS * WAYS,
+    .sums = DEGREES * WAYS,
     .add = add_squares,
     .judge = judge_squares,
 };

@@ -252,7 +252,7 @@ static void bad_ones_fail(void **state)
     expect_failure("irwin-hall", SHUF__F64, 200000, "moments", "Hermite 4");
     expect_failure("irwin-hall", SHUF__F16, 400000, "moments", "Hermite 4");
     expect_failure("irwin-hall", SHUF__BF16, 1000000, "tails", "above 4");
-    expect_failure("irwin-hall", SHUF__F64, 1000000, "squares", "moment 2, in order");
+    expect_failure("irwin-hall", SHUF__F64, 1000000, "squares", "Laguerre 2, in order");
     expect_failure("icdf-table", SHUF__F64, 200000, "low-bits", "8 bits, from 2^0");
     expect_failure("icdf-table", SHUF__F32, 200000, "repeats", "200000 values");
     expect_failure("icdf-table", SHUF__F64, 1000000, "tails", "below -4");
@@ -356,7 +356,7 @@ static void faults_are_found(void **state)
     } rows[] = {
         {spoil_lag, "lags", "lag 512, values", 1000000},
         {spoil_pair, "pairs", "496 pairs, values", 1000000},
-        {spoil_scale, "squares", "moment 2, block", 1000000},
+        {spoil_scale, "squares", "Laguerre 2, block", 1000000},
         {spoil_scale, "pairs", "31 masks, squares", 1000000},
         {spoil_stream, "streams", "stream + 1, values", 1000000},
         {spoil_sign, "tails", "above 4", 1000000},
