@@ -38,6 +38,8 @@ double shuf__coin_p(uint64_t heads, uint64_t tosses)
 /* GSL takes 32 bits; far from there already the normal law is exact enough. */
 double shuf__poisson_p(uint64_t count, double mean)
 {
+    if (mean <= 0)
+        return count == 0;
     if (mean > 1e6 || count > UINT32_MAX)
         return shuf__normal_p(((double)count - mean) / sqrt(mean));
     const unsigned k = (unsigned)count;

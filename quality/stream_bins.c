@@ -61,7 +61,7 @@ static void add_batches(const struct shuf__chunk *chunk, uint64_t *count, double
     for (size_t i = 0; i < BATCH; i++)
         u[i] = shuf__law_below_spread(chunk->law, chunk->z[i], chunk->first + i);
     qsort(u, BATCH, sizeof *u, by_value);
-    const double p = shuf__law_anderson_darling(statistic(u, BATCH));
+    const double p = fmax(shuf__law_anderson_darling(statistic(u, BATCH)), 1e-300);
     const unsigned cell = (unsigned)(p * P_CELLS);
     count[cell < P_CELLS ? cell : P_CELLS - 1]++;
     sum[0] += log(p);

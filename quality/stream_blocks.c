@@ -101,7 +101,8 @@ const struct shuf__stream_test shuf__stream_walsh = {
 
 /* ---- Sums of squares ------------------------------------------------------------- */
 
-enum { DEGREES = 6, SHAPE = SHUF__BLOCK / 2 - 1 };
+/* MOST: where no good sum comes, and bad ones must not overflow what adds up. */
+enum { DEGREES = 6, SHAPE = SHUF__BLOCK / 2 - 1, MOST = 512 };
 
 /* Laguerre's polynomials of half a sum of squares, by degree, each divided by its deviation:
  * they are to chi-squared what Hermite's are to the normal law. */
@@ -127,7 +128,7 @@ static void add_sums(const struct shuf__chunk *chunk, const double *z, uint64_t 
             square += z[SHUF__BLOCK * b + p] * z[SHUF__BLOCK * b + p];
         square /= chunk->law->variance[0];
         count[shuf__cell(&chunk->law->squares, square)]++;
-        laguerre(square, f);
+        laguerre(fmin(square, MOST), f);
         for (int k = 1; k <= DEGREES; k++)
             sum[k - 1] += f[k];
     }

@@ -197,8 +197,15 @@ static void table_and_picture(void **state)
     expect("$Q stream --generator gauss --dtype bf16 --samples 5e4 --seed 2", 0,
            "gauss, bf16, seed 2, stream 0: 50000 values against the normal law\n");
     expect("$Q stream --generator icdf-table --samples 5e4 --tests low-bits", 1, "\nFAILED: ");
+    expect("head -c 8000000 /dev/zero | tr '\\0' '\\177' | $Q stream", 1, "\nFAILED: ");
+    expect("head -c 8000000 /dev/zero | $Q stream", 1, "\nFAILED: ");
     expect("$Q list", 0, "box-muller-32");
     expect("$Q stream --help", 0, "--as-bits");
+    for (const char *const *few = (const char *const[]){"1", "2", "999", "1025", NULL}; *few;
+         few++) {
+        assert_int_equal(setenv("N", *few, 1), 0);
+        expect("$Q stream --generator polar --samples $N", 0, "\npassed: 0 of ");
+    }
     expect("PATH=/nonexistent $Q stream --generator polar --samples 5e4 --plot $D/x.svg", 73,
            "\npassed: 0 of ");
     struct command c;
