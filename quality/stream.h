@@ -27,8 +27,9 @@ struct shuf__chunk {
     size_t blocks;          /* whole ones, in whole superblocks */
     const double *value;    /* as they came */
     const double *z;        /* in order */
-    const double *by_block; /* block after block: position p of block b at 32 b + p */
-    const double *by_place; /* a superblock's 32 values of position 0, then of 1, ... */
+    const double *spread;   /* of a rounded law: by shuf__law_spread */
+    const double *by_block; /* these, block after block: position p of block b at 32 b + p */
+    const double *by_place; /* z: a superblock's 32 values of position 0, then of 1, ... */
     const double *relative; /* as many values, or NULL */
     enum shuf__stream_relation relation;
     double *scratch; /* 2 * SHUF__CHUNK of them, this thread's */

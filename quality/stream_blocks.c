@@ -17,7 +17,7 @@ static const char *const ways[WAYS] = {"block", "in order"};
 
 static const double *values_of(const struct shuf__chunk *chunk, int way)
 {
-    return way == 0 ? chunk->by_block : chunk->z;
+    return way == 0 ? chunk->by_block : chunk->spread;
 }
 
 /* ---- Transforms ------------------------------------------------------------------ */
@@ -38,7 +38,7 @@ static void transform(double x[SHUF__BLOCK])
 static void add_transforms(const struct shuf__chunk *chunk, const double *z, uint64_t *count,
                            double *sum)
 {
-    const double scale = 1 / sqrt(SHUF__BLOCK * chunk->law->variance[0]);
+    const double scale = 1 / sqrt(SHUF__BLOCK * chunk->law->spread_variance);
     for (size_t b = 0; b < chunk->blocks; b++) {
         double x[SHUF__BLOCK];
         for (unsigned p = 0; p < SHUF__BLOCK; p++)
@@ -65,7 +65,7 @@ static void judge_transforms(const struct shuf__stream_law *law, double blocks,
                              struct shuf__findings *findings)
 {
     const struct shuf__cells *cells = &law->transformed;
-    const double excess = law->kurtosis / SHUF__BLOCK, all = blocks * SHUF__BLOCK;
+    const double excess = law->spread_kurtosis / SHUF__BLOCK, all = blocks * SHUF__BLOCK;
     const double fourth = sum[SHUF__BLOCK] / all;
     struct shuf__chi_squared x = {0, SHUF__BLOCK};
     for (unsigned p = 0; p < SHUF__BLOCK; p++) {
@@ -126,7 +126,7 @@ static void add_sums(const struct shuf__chunk *chunk, const double *z, uint64_t 
         double square = 0, f[DEGREES + 1];
         for (unsigned p = 0; p < SHUF__BLOCK; p++)
             square += z[SHUF__BLOCK * b + p] * z[SHUF__BLOCK * b + p];
-        square /= chunk->law->variance[0];
+        square /= chunk->law->spread_variance;
         count[shuf__cell(&chunk->law->squares, square)]++;
         laguerre(fmin(square, MOST), f);
         for (int k = 1; k <= DEGREES; k++)

@@ -122,20 +122,41 @@ static void make_continuous(struct shuf__stream_law *law)
     gsl_integration_glfixed_table_free(rule);
 }
 
+/* Of numbers that are even between two: the mean of their k-th power. */
+static double even_power(double low, double high, int k)
+{
+    double sum = 0;
+    for (int i = 0; i <= k; i++)
+        sum += pow(low, i) * pow(high, k - i);
+    return sum / (k + 1);
+}
+
+static void take_spread(struct shuf__stream_law *law)
+{
+    double second = 0, fourth = 0;
+    for (size_t i = 0; i < law->nodes; i++) {
+        const bool inside = law->rounded && i > 0 && i + 1 < law->nodes;
+        const double low = inside ? law->upper[i - 1] : law->node[i];
+        const double high = inside ? law->upper[i] : law->node[i];
+        second += law->weight[i] * even_power(low, high, 2);
+        fourth += law->weight[i] * even_power(low, high, 4);
+    }
+    law->spread_variance = second;
+    law->spread_kurtosis = fourth / (second * second) - 3;
+}
+
 static void take_moments(struct shuf__stream_law *law)
 {
-    double second[SHUF__FUNCTIONS] = {0}, fourth = 0;
+    double second[SHUF__FUNCTIONS] = {0};
     for (size_t i = 0; i < law->nodes; i++) {
         const double z = law->node[i], w = law->weight[i], f[] = {z, z * z, fabs(z)};
         for (int k = 0; k < SHUF__FUNCTIONS; k++) {
             law->mean[k] += w * f[k];
             second[k] += w * f[k] * f[k];
         }
-        fourth += w * z * z * z * z;
     }
     for (int k = 0; k < SHUF__FUNCTIONS; k++)
         law->variance[k] = second[k] - law->mean[k] * law->mean[k];
-    law->kurtosis = fourth / (law->variance[0] * law->variance[0]) - 3;
 }
 
 /* ---- Cells ----------------------------------------------------------------------- */
@@ -218,6 +239,7 @@ shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform,
     }
     (law->rounded ? make_rounded : make_continuous)(law);
     take_moments(law);
+    take_spread(law);
     make_cells(&law->cells, SHUF__CELLS, uniform ? uniform_quantile : normal_quantile, law);
     make_cells(&law->transformed, SHUF__CELLS / 4, normal_quantile, NULL);
     make_cells(&law->squares, SHUF__CELLS / 4, squares_quantile, NULL);
@@ -256,6 +278,24 @@ double shuf__law_below_spread(const struct shuf__stream_law *law, double z, uint
 double shuf__law_above_spread(const struct shuf__stream_law *law, double z, uint64_t number)
 {
     return shuf__law_below_spread(law, -z, number);
+}
+
+void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_t count,
+                      uint64_t number, double *spread)
+{
+    const int least = law->dtype == SHUF__F16 ? -14 : -126; /* of a normalised number */
+    const int digits = (int)shuf__dtypes[law->dtype].digits;
+    if (!law->rounded) {
+        memcpy(spread, z, count * sizeof *z);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const double size = fabs(z[i]);
+        const int exponent = size < ldexp(1, least) ? least : ilogb(size);
+        const double power = ldexp(1, exponent), half = ldexp(1, exponent - digits);
+        const double low = size - (size == power && exponent > least ? half / 2 : half);
+        spread[i] = copysign(low + scatter(number + i) * (size + half - low), z[i]);
+    }
 }
 
 /* ---- Anderson and Darling -------------------------------------------------------- */

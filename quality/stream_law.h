@@ -60,10 +60,10 @@ struct shuf__stream_law {
     double *node, *weight; /* E f = sum of weight * f(node) */
     double *upper;         /* rounded: where values stop being rounded to the node; else NULL */
     double mean[SHUF__FUNCTIONS], variance[SHUF__FUNCTIONS];
-    double kurtosis;                /* the fourth cumulant of z over the square of its variance */
-    struct shuf__cells cells;       /* of z */
-    struct shuf__cells transformed; /* of a sum of 32, standardised; normal laws only */
-    struct shuf__cells squares;     /* of the sum of 32 squares; so */
+    double spread_variance, spread_kurtosis; /* of what shuf__law_spread gives; less 3 */
+    struct shuf__cells cells;                /* of z */
+    struct shuf__cells transformed;          /* of a sum of 32, standardised; normal laws only */
+    struct shuf__cells squares;              /* of the sum of 32 squares; so */
 };
 
 /* In memory of the caller's; free what is in it afterwards. */
@@ -79,6 +79,11 @@ double shuf__law_above(const struct shuf__stream_law *law, double z);
  * `number`, anything that is not random in the same way: so it is uniform, as if continuous. */
 double shuf__law_below_spread(const struct shuf__stream_law *law, double z, uint64_t number);
 double shuf__law_above_spread(const struct shuf__stream_law *law, double z, uint64_t number);
+
+/* Values of a rounded law, each moved evenly to somewhere among the numbers that are rounded to it:
+ * what is added up from them lies on no lattice. Others stay. */
+void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_t count,
+                      uint64_t number, double *spread);
 
 /* The upper side of Anderson's and Darling's statistic, in the limit of many values. */
 double shuf__law_anderson_darling(double a2);

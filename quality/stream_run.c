@@ -36,7 +36,7 @@ struct work {
 /* What a thread needs. */
 struct desk {
     unsigned char *raw;
-    double *value, *z, *by_block, *by_place, *relative, *scratch;
+    double *value, *z, *spread, *by_block, *by_place, *relative, *scratch;
     uint64_t *count;
     double *chunk_sum;
     fixed *sum;
@@ -137,7 +137,7 @@ static void arrange(struct desk *desk)
     for (size_t i = 0; i + SHUF__SUPERBLOCK <= desk->chunk.count; i += SHUF__SUPERBLOCK)
         for (unsigned r = 0; r < SHUF__SUPERBLOCK; r++) {
             const unsigned place = r / 64 * 2 + r % 2, block = r % 64 / 2;
-            desk->by_block[i + SHUF__BLOCK * block + place] = desk->z[i + r];
+            desk->by_block[i + SHUF__BLOCK * block + place] = desk->spread[i + r];
             desk->by_place[i + SHUF__BLOCK * place + block] = desk->z[i + r];
         }
     desk->chunk.blocks = desk->chunk.count / SHUF__SUPERBLOCK * SHUF__BLOCK;
@@ -159,6 +159,7 @@ static shuf_status make_values(const struct work *work, struct desk *desk,
                           chunk->law->uniform ? "number from 0 to 1" : "finite number");
     if (chunk->relation != SHUF__ALONE)
         standardise(chunk->law, desk->relative, chunk->count, desk->relative);
+    shuf__law_spread(chunk->law, desk->z, chunk->count, chunk->first, desk->spread);
     arrange(desk);
     return SHUF_OK;
 }
@@ -250,7 +251,7 @@ static void work_at(struct work *work, struct desk *desk)
 
 static bool set_up(const struct work *work, struct desk *desk)
 {
-    double **const arrays[] = {&desk->value,    &desk->z,        &desk->by_block,
+    double **const arrays[] = {&desk->value,    &desk->z,        &desk->spread, &desk->by_block,
                                &desk->by_place, &desk->relative, &desk->scratch};
     bool all = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
@@ -264,6 +265,7 @@ static bool set_up(const struct work *work, struct desk *desk)
     desk->chunk = (struct shuf__chunk){.law = work->task->law,
                                        .value = desk->value,
                                        .z = desk->z,
+                                       .spread = desk->spread,
                                        .by_block = desk->by_block,
                                        .by_place = desk->by_place,
                                        .relative = desk->relative,

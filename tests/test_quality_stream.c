@@ -63,7 +63,7 @@ static void moments_are_exact(void **state)
     law = law_of(true, SHUF__F64);
     for (int k = 0; k <= 12; k += 2)
         assert_near(moment(law, k), pow(3, k / 2) / (k + 1), 1e-11);
-    assert_near(law->kurtosis, -1.2, 1e-12);
+    assert_near(law->spread_kurtosis, -1.2, 1e-12);
     drop(law);
 }
 
@@ -146,6 +146,34 @@ static void rounded_values_are_spread(void **state)
     assert_near(most, high, (high - low) / 500);
     assert_near(sum, (low + high) / 2, (high - low) / 50);
     drop(law);
+}
+
+/* Moved, but to what is rounded to the same again; all over it, and so as its variance says. */
+static void moved_values_stay(void **state)
+{
+    (void)state;
+    for (enum shuf__dtype dtype = SHUF__F16; dtype < SHUF__DTYPES; dtype++) {
+        struct shuf__stream_law *law = law_of(false, dtype);
+        double second = 0, least = 1, most = -1;
+        for (size_t i = 1; i + 1 < law->nodes; i++) {
+            double moved[8];
+            const double same[8] = {law->node[i], law->node[i], law->node[i], law->node[i],
+                                    law->node[i], law->node[i], law->node[i], law->node[i]};
+            const double low = law->upper[i - 1], high = law->upper[i];
+            shuf__law_spread(law, same, 8, 8 * i, moved);
+            for (int k = 0; k < 8; k++) {
+                assert_true(moved[k] >= low && moved[k] <= high);
+                least = fmin(least, (moved[k] - low) / (high - low));
+                most = fmax(most, (moved[k] - low) / (high - low));
+                second += law->weight[i] * moved[k] * moved[k] / 8;
+            }
+        }
+        assert_true(least < 0.001 && most > 0.999);
+        assert_near(second, law->spread_variance, 3e-4);
+        assert_near(law->spread_variance, 1, dtype == SHUF__F16 ? 1e-6 : 1e-4);
+        assert_near(law->spread_kurtosis, 0, 1e-4);
+        drop(law);
+    }
 }
 
 /* The mean is 1, the variance 2 (pi^2 - 9) / 3; and the table of Lewis (1961). */
@@ -470,6 +498,7 @@ int main(void)
         cmocka_unit_test(rounded_moments_are_exact),
         cmocka_unit_test(cells_are_even),
         cmocka_unit_test(rounded_values_are_spread),
+        cmocka_unit_test(moved_values_stay),
         cmocka_unit_test(anderson_darling_is_theirs),
         cmocka_unit_test(poisson),
         cmocka_unit_test(good_ones_pass),
