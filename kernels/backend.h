@@ -76,7 +76,7 @@ struct shuf__block {
 /* Of values x, with z = (x - centre) * scale, in double precision: the order in which they are
  * added is the backend's. Whole numbers are taken as such. */
 struct shuf__sums {
-    double power[4]; /* the sums of z, z^2, z^3 and z^4 */
+    double power[4];       /* the sums of z, z^2, z^3 and z^4 */
     double least, largest; /* x */
 };
 
@@ -159,6 +159,9 @@ const struct shuf__backend_ops *shuf__backend_at(unsigned index);
 
 /* Whether the job is quick on such a backend: ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job);
+
+/* What the job makes, for messages: "permute", "gauss", "uniform". */
+const char *shuf__job_name(const struct shuf__job *job);
 
 /* launch, and waits until it is done. */
 shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,

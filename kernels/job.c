@@ -6,8 +6,8 @@
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 
-/* primefold evaluates what was asked for, or follows all exchanges where there are few values;
- * the others evaluate the domain. */
+/* Streams and primefold evaluate what was asked for, primefold follows all exchanges where there
+ * are few values; the others evaluate the domain. */
 static uint64_t evaluations_a_row(const struct shuf__job *job)
 {
     if (!job->distribution && job->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
@@ -15,6 +15,16 @@ static uint64_t evaluations_a_row(const struct shuf__job *job)
     if (!job->distribution && job->n <= SHUF_PRIMEFOLD_EXACT)
         return job->n;
     return job->count ? job->count : 1;
+}
+
+const char *shuf__job_name(const struct shuf__job *job)
+{
+    static const char *const names[] = {"permute",
+#define X(name, text, what) text,
+                                        SHUF_DISTRIBUTION_MAP(X)
+#undef X
+    };
+    return names[job->distribution];
 }
 
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job)

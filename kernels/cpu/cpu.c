@@ -4,11 +4,13 @@
  * results in the host's memory, in sealed memfds.
  */
 #include "backend.h"
+#include "draw.h"
 #include "host.h"
 #include "look_up.h"
 #include "memfd.h"
 #include "memory.h"
 #include "permute.h"
+#include "sums.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -103,6 +105,12 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static bool compute(const struct cpu *cpu, int threads, const struct shuf__job *job, void *out)
+{
+    return job->distribution ? shuf__cpu_draw(cpu->lanes, threads, job, out)
+                             : shuf__cpu_permute(cpu->lanes, threads, job, out);
+}
+
 /* The whole work: who would wait for it in another thread computes here. */
 static shuf_status cpu_launch(struct shuf__backend *backend, const struct shuf__job *job,
                               struct shuf__block *block, struct shuf__error *error)
@@ -110,8 +118,8 @@ static shuf_status cpu_launch(struct shuf__backend *backend, const struct shuf__
     struct cpu *cpu = cpu_of(backend);
     int threads = shuf__backend_is_quick(&shuf__cpu_ops, job) ? 1 : cpu->threads;
     uint64_t start = now_ns();
-    if (!shuf__cpu_permute(cpu->lanes, threads, job, block->memory))
-        return shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
+    if (!compute(cpu, threads, job, block->memory))
+        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__job_name(job));
     cpu->device_ns = now_ns() - start;
     return SHUF_OK;
 }
@@ -133,6 +141,15 @@ static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct s
     const struct cpu *cpu = cpu_of(backend);
     (void)error;
     *fingerprint = shuf__host_fingerprint(cpu->lanes, cpu->threads, block->host, width, values);
+    return SHUF_OK;
+}
+
+static shuf_status cpu_sums(struct shuf__backend *backend, const struct shuf__block *block,
+                            enum shuf_number number, uint64_t values, double centre, double scale,
+                            struct shuf__sums *sums, struct shuf__error *error)
+{
+    (void)error;
+    shuf__host_sums(cpu_of(backend)->threads, block->host, number, values, centre, scale, sums);
     return SHUF_OK;
 }
 
@@ -159,6 +176,7 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .launch = cpu_launch,
     .wait = cpu_wait,
     .fingerprint = cpu_fingerprint,
+    .sums = cpu_sums,
     .read = cpu_read,
 };
 

@@ -32,6 +32,8 @@ shuf_status shuf__host_alloc(uint64_t bytes, struct shuf__block *block, struct s
 static uint64_t part_of_fingerprint(const struct shuf__lanes *lanes, const void *values,
                                     unsigned width, uint64_t first, size_t count)
 {
+    if (width == 2)
+        return lanes->fingerprint_half((const uint16_t *)values + first, count, first);
     if (width == 4)
         return lanes->fingerprint_narrow((const uint32_t *)values + first, count, first);
     return lanes->fingerprint_wide((const uint64_t *)values + first, count, first);

@@ -329,6 +329,14 @@ static size_t compact_wide(uint64_t *values, size_t count, uint64_t n)
     return kept;
 }
 
+static uint64_t fingerprint_half(const uint16_t *values, size_t count, uint64_t first)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += shuf_fingerprint_term(first + i, values[i]);
+    return sum;
+}
+
 static uint64_t fingerprint_narrow(const uint32_t *values, size_t count, uint64_t first)
 {
     uint64_t sum = 0;
@@ -349,6 +357,7 @@ extern const struct shuf__lanes SHUF__LANES_NAME(shuf__lanes);
 
 const struct shuf__lanes SHUF__LANES_NAME(shuf__lanes) = {
     .name = TEXT(SHUF_LANES),
+    .stream = SHUF__LANES_NAME(shuf__stream),
     .narrow = {[SHUF_ALGORITHM_PRIMEFOLD] = SHUF__LANES_NAME(shuf__primefold_narrow),
                [SHUF_ALGORITHM_PHILOX24] = philox24_narrow,
                [SHUF_ALGORITHM_LCG] = lcg_narrow},
@@ -357,6 +366,7 @@ const struct shuf__lanes SHUF__LANES_NAME(shuf__lanes) = {
              [SHUF_ALGORITHM_LCG] = lcg_wide},
     .compact_narrow = compact_narrow,
     .compact_wide = compact_wide,
+    .fingerprint_half = fingerprint_half,
     .fingerprint_narrow = fingerprint_narrow,
     .fingerprint_wide = fingerprint_wide,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's inner loops. lanes.c and lanes_primefold.c are compiled once for each
- * instruction set, with SHUF_LANES set to its name, and lanes.c exports one of these
- * tables each time; variants.c picks the best that runs here.
+ * The CPU's inner loops. lanes.c, lanes_primefold.c and lanes_stream.c are compiled once
+ * for each instruction set, with SHUF_LANES set to its name, and lanes.c exports one of
+ * these tables each time; variants.c picks the best that runs here.
  *
  * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
  * in 64 ("wide").
@@ -12,8 +12,11 @@
 
 #include "primefold.h"
 #include "shuf/algorithm.h"
+#include "shuf/distribution.h"
+#include "shuf/gauss.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
+#include "shuf/uniform.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,8 +32,21 @@ union shuf__bijection {
     shuf_lcg lcg;
 };
 
+/* What a stream is drawn from. */
+union shuf__source {
+    shuf_gauss gauss;
+    shuf_stream uniform;
+};
+
+/* Values number SHUF__SUPER * super and following, SHUF__SUPER of them. */
+typedef void shuf__draw(const union shuf__source *source, uint64_t super, void *out);
+enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
+
 struct shuf__lanes {
     const char *name;
+
+    /* NULL for a number that the distribution does not have. */
+    shuf__draw *(*stream)(enum shuf_distribution distribution, enum shuf_number number);
 
     /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. That of primefold takes
      * positions instead, which are all below n: narrow where it counts in words of at most 32
@@ -46,12 +62,15 @@ struct shuf__lanes {
     size_t (*compact_wide)(uint64_t *values, size_t count, uint64_t n);
 
     /* The sum of shuf_fingerprint_term(first + i, values[i]). */
+    uint64_t (*fingerprint_half)(const uint16_t *values, size_t count, uint64_t first);
     uint64_t (*fingerprint_narrow)(const uint32_t *values, size_t count, uint64_t first);
     uint64_t (*fingerprint_wide)(const uint64_t *values, size_t count, uint64_t first);
 };
 
 #ifdef SHUF_LANES
-/* Of lanes_primefold.c, for the table. */
+/* Of lanes_stream.c and lanes_primefold.c, for the table. */
+shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf_distribution distribution,
+                                           enum shuf_number number);
 void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                               uint32_t stride, uint32_t *out, size_t count);
 void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

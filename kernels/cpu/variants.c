@@ -20,7 +20,7 @@ extern const struct shuf__lanes shuf__lanes_avx2, shuf__lanes_avx512;
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("fma");
+           __builtin_cpu_supports("fma"); /* F16C came before AVX2 in every processor */
 }
 
 static bool has_avx512(void)

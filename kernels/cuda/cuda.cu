@@ -5,6 +5,7 @@
  */
 #include "cuda.cuh"
 
+#include "cpu/sums.h"
 #include "tuning.cuh"
 
 #include <cstdio>
@@ -67,6 +68,8 @@ void cuda_close(shuf__backend *backend)
     cudaFree(cuda->launched.temporary);
     cudaFree(cuda->staging);
     cudaFree(cuda->sum);
+    cudaFree(cuda->sums);
+    cudaFree(cuda->gauss_table);
     cudaFreeHost(const_cast<uint64_t *>(cuda->word));
     if (cuda->start)
         cudaEventDestroy(cuda->start);
@@ -102,10 +105,15 @@ cudaError_t acquire(Cuda *cuda, shuf__error *error)
                cudaEventCreateWithFlags(&cuda->stop, cudaEventBlockingSync));
     SHUF__STEP(e, "allocating scratch memory", scratch_make(&cuda->scratch));
     SHUF__STEP(e, "allocating scratch memory", cudaMalloc(&cuda->sum, sizeof *cuda->sum));
+    SHUF__STEP(e, "allocating scratch memory",
+               cudaMalloc(&cuda->sums, sums_parts * sizeof *cuda->sums));
+    SHUF__STEP(e, "filling a table", gauss_table_make(&cuda->gauss_table));
     SHUF__STEP(e, "allocating scratch memory", cudaMalloc(&cuda->staging, staging_bytes));
     SHUF__STEP(e, "allocating pinned memory", bounce_make(&cuda->bounce));
     SHUF__STEP(e, "allocating pinned memory", make_word(cuda));
     SHUF__STEP(e, "loading the kernels", quick_load());
+    SHUF__STEP(e, "loading the kernels", gauss_load());
+    SHUF__STEP(e, "loading the kernels", uniform_load());
     return e;
 }
 
@@ -161,6 +169,43 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
     SHUF__STEP(e, "computing the fingerprint", cudaStreamSynchronize(cuda->stream));
     *fingerprint = *host;
     return e == cudaSuccess ? SHUF_OK : error->status;
+}
+
+void add_part(shuf__sums *sums, const shuf__sums &part)
+{
+    for (int k = 0; k < 4; k++)
+        sums->power[k] += part.power[k];
+    sums->least = part.least < sums->least ? part.least : sums->least;
+    sums->largest = part.largest > sums->largest ? part.largest : sums->largest;
+}
+
+shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_number number,
+                      uint64_t values, double centre, double scale, shuf__sums *sums,
+                      shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    auto *parts = reinterpret_cast<shuf__sums *>(cuda->bounce.pieces);
+    static_assert(sums_parts * sizeof *parts <= bounce_piece, "they come in one piece");
+    cudaError_t e = cudaSuccess;
+    int count = 0;
+    if (block->kind == SHUF__MEMORY_MEMFD) {
+        shuf__host_sums(cuda->threads, block->host, number, values, centre, scale, sums);
+        return SHUF_OK;
+    }
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    SHUF__STEP(
+        e, "launching the sums",
+        sums_async(block->memory, number, values, centre, scale, cuda->sums, &count, cuda->stream));
+    SHUF__STEP(e, "copying the sums",
+               cudaMemcpyAsync(parts, cuda->sums, static_cast<size_t>(count) * sizeof *parts,
+                               cudaMemcpyDeviceToHost, cuda->stream));
+    SHUF__STEP(e, "computing the sums", cudaStreamSynchronize(cuda->stream));
+    if (e != cudaSuccess)
+        return error->status;
+    *sums = parts[0];
+    for (int i = 1; i < count; i++)
+        add_part(sums, parts[i]);
+    return SHUF_OK;
 }
 
 shuf_status cuda_read(shuf__backend *backend, const shuf__block *block, uint64_t offset,
@@ -219,5 +264,6 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     shuf::cuda_wait,
     shuf::cuda_event,
     shuf::cuda_fingerprint,
+    shuf::cuda_sums,
     shuf::cuda_read,
 };

@@ -11,6 +11,7 @@
 #include "driver.cuh"
 #include "permute.cuh"
 #include "quick.cuh"
+#include "stream.cuh"
 
 namespace shuf
 {
@@ -20,6 +21,7 @@ constexpr uint64_t staging_bytes = 2 * bounce_piece;
 
 /* What was launched and not yet waited for to its end. */
 struct Launched {
+    const char *what;  /* for messages */
     bool quick;        /* told by the ticket in cuda->word, else by the event cuda->stop */
     bool recorded;     /* of a quick one: the event lies behind it all the same */
     bool computed;     /* its values are there; what may be left is to copy them */
@@ -45,6 +47,8 @@ struct Cuda {
     Bounce bounce;
     void *staging;           /* device memory for small results on their way to the host's */
     unsigned long long *sum; /* device memory */
+    shuf__sums *sums;        /* the same: of sums_parts */
+    float *gauss_table;      /* the same */
     volatile uint64_t *word; /* pinned: the ticket of the last quick job that is done */
     uint64_t *word_there;    /* the same, where the device sees it */
     uint64_t ticket;

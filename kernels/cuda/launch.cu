@@ -30,6 +30,13 @@ void end(Cuda *cuda)
     cuda->launched = Launched{};
 }
 
+cudaError_t stream_async(const Cuda *cuda, const shuf__job &job, void *out, const Signal *signal)
+{
+    return job.distribution == SHUF_DISTRIBUTION_GAUSS
+               ? gauss_async(job, cuda->gauss_table, cuda->sm_count, out, signal, cuda->stream)
+               : uniform_async(job, out, signal, cuda->stream);
+}
+
 /* Into host memory the kernel writes itself: that is little, and saves the copying. */
 shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *block,
                          shuf__error *error)
@@ -43,9 +50,10 @@ shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *bl
         now.copy = Copy{cuda->bounce.there, static_cast<char *>(block->memory),
                         job->count * job->width, 0, 0};
     const Signal signal = {cuda->word_there, ++cuda->ticket};
-    SHUF__STEP(
-        e, "launching permute",
-        quick_async(*job, to_host ? cuda->bounce.there : block->memory, signal, cuda->stream));
+    void *const out = to_host ? cuda->bounce.there : block->memory;
+    SHUF__STEP(e, "launching a kernel",
+               job->distribution ? stream_async(cuda, *job, out, &signal)
+                                 : quick_async(*job, out, signal, cuda->stream));
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
@@ -68,6 +76,15 @@ shuf_status find_target(Cuda *cuda, const shuf__job *job, const shuf__block *blo
     return SHUF_OK;
 }
 
+/* One launch of a stream is over too soon to be asked again. */
+cudaError_t compute_async(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
+{
+    if (!job.distribution)
+        return permute_async(cuda->scratch, job, out, cuda->stream, cancelled);
+    *cancelled = job.cancelled && job.cancelled(job.cancel_context);
+    return *cancelled ? cudaSuccess : stream_async(cuda, job, out, nullptr);
+}
+
 shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
                          shuf__error *error)
 {
@@ -77,13 +94,13 @@ shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *bl
         return error->status;
     cudaError_t e = cudaSuccess;
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    SHUF__STEP(e, "launching permute",
-               permute_async(cuda->scratch, *job, out, cuda->stream, &cancelled));
+    SHUF__STEP(e, "launching the kernels", compute_async(cuda, *job, out, &cancelled));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
     if (e == cudaSuccess && !cancelled)
         return SHUF_OK;
     end(cuda);
-    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "permute: cancelled") : error->status;
+    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__job_name(job))
+                     : error->status;
 }
 
 /* The ticket; or an event after all, when the GPU is at somebody else's work or has failed. */
@@ -150,6 +167,7 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__bloc
     if (e != cudaSuccess)
         return error->status;
     now = Launched{};
+    now.what = shuf__job_name(job);
     now.is_cancelled = job->cancelled;
     now.cancel_context = job->cancel_context;
     now.computed = job->count == 0;
@@ -169,12 +187,12 @@ shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, 
     *done = false;
     SHUF__STEP(e, "choosing the device", use_device(cuda));
     if (!now.computed)
-        SHUF__STEP(e, "running permute",
+        SHUF__STEP(e, "running the kernels",
                    now.quick ? await_word(cuda, until) : await_stop(cuda, until));
     if (now.computed)
         SHUF__STEP(e, "copying the result", copy_some(cuda, until));
     if (e == cudaSuccess && now.cancelled)
-        shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
+        shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", now.what);
     if (e != cudaSuccess || now.cancelled) {
         end(cuda);
         return error->status;

@@ -338,7 +338,10 @@ cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values,
     cudaError_t e = cudaMemsetAsync(sum, 0, sizeof *sum, stream);
     if (e != cudaSuccess || values == 0)
         return e;
-    if (width == 4)
+    if (width == 2)
+        sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
+            static_cast<const uint16_t *>(data), values, sum);
+    else if (width == 4)
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
             static_cast<const uint32_t *>(data), values, sum);
     else

@@ -5,6 +5,7 @@
 #include "jobs.h"
 
 #include "cmocka_all.h"
+#include "draws.h"
 #include "golden.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
@@ -84,6 +85,22 @@ struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t 
                               .width = n <= UINT64_C(1) << 32 ? 4 : 8};
 }
 
+struct shuf__job jobs_stream(enum shuf_distribution distribution, enum shuf_number number,
+                             uint64_t seed, uint64_t stream, uint64_t offset, uint64_t count)
+{
+    return (struct shuf__job){.distribution = distribution,
+                              .number = number,
+                              .mean = 0,
+                              .std = 1,
+                              .seed = seed,
+                              .epoch = stream,
+                              .rows = 1,
+                              .offset = offset,
+                              .count = count,
+                              .stride = 1,
+                              .width = draw_width(number)};
+}
+
 /* ---- The reference: one row, by the inline ciphers ----------------------- */
 
 struct reference {
@@ -120,6 +137,8 @@ static uint64_t positions_seen(const struct shuf__job *job)
 static struct reference reference_make(const struct shuf__job *job, uint64_t row)
 {
     struct reference r = {.job = job};
+    if (job->distribution)
+        return r;
     if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
         r.primefold = shuf_primefold_make(job->n, job->seed, job->epoch + row);
         return r;
@@ -139,8 +158,17 @@ static struct reference reference_make(const struct shuf__job *job, uint64_t row
     return r;
 }
 
+static uint64_t stream_at(const struct shuf__job *job, uint64_t index)
+{
+    const struct draw draw = {job->distribution,   job->number, job->seed, job->epoch,
+                              job->offset + index, job->mean,   job->std};
+    return draw_bits(&draw);
+}
+
 static uint64_t reference_at(const struct reference *r, uint64_t index)
 {
+    if (r->job->distribution)
+        return stream_at(r->job, index);
     uint64_t position = (r->job->offset + index * r->job->stride) % r->job->n;
     return r->values ? r->values[position] : reference_f(r, position);
 }
@@ -175,20 +203,20 @@ static struct shuf__job poison_job(uint64_t bytes)
 {
     struct shuf__job job =
         jobs_whole(SHUF_ALGORITHM_PHILOX24, UINT64_C(1) << 32, 0x6a09e667, 0xbb67ae85);
-    job.count = bytes / 4;
+    job.count = (bytes + 3) / 4;
     return job;
 }
 
 static void check_guard(const struct shuf__block *block, uint64_t bytes)
 {
-    uint32_t guard[GUARD / 4];
+    uint8_t guard[GUARD];
     struct shuf__error error = {0};
     struct shuf__job poison = poison_job(bytes + GUARD);
     struct reference r = reference_make(&poison, 0);
     expect_ok(backend->ops->read(backend, block, bytes, GUARD, guard, &error), &error);
-    for (uint64_t i = 0; i < GUARD / 4; i++)
-        if (guard[i] != reference_at(&r, bytes / 4 + i))
-            fail_msg("%" PRIu64 " bytes after the result's end were overwritten", 4 * i);
+    for (uint64_t i = 0; i < GUARD; i++)
+        if (guard[i] != (uint8_t)(reference_at(&r, (bytes + i) / 4) >> (bytes + i) % 4 * 8))
+            fail_msg("%" PRIu64 " bytes after the result's end were overwritten", i);
 }
 
 static uint64_t *read_values(const struct shuf__job *job, const struct shuf__block *block)
@@ -198,13 +226,10 @@ static uint64_t *read_values(const struct shuf__job *job, const struct shuf__blo
     uint64_t *values = malloc(count * sizeof *values + 1); /* never of size 0 */
     assert_non_null(values);
     expect_ok(backend->ops->read(backend, block, 0, count * job->width, values, &error), &error);
-    if (job->width == 4) {
-        const uint32_t *narrow = (const uint32_t *)values;
-        for (uint64_t i = count; i-- > 0;) {
-            uint32_t value;
-            memcpy(&value, narrow + i, sizeof value); /* widened in place, from the back */
-            values[i] = value;
-        }
+    for (uint64_t i = job->width < 8 ? count : 0; i-- > 0;) {
+        uint64_t value = 0; /* widened in place, from the back */
+        memcpy(&value, (const char *)values + i * job->width, job->width);
+        values[i] = value;
     }
     return values;
 }
@@ -237,13 +262,13 @@ void jobs_check(const struct shuf__job *job)
         struct reference r = reference_make(job, row);
         for (uint64_t i = 0; i < job->count; i++)
             if (values[row * job->count + i] != reference_at(&r, i))
-                fail_msg("algorithm %d n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64
+                fail_msg("%s number %d algorithm %d n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64
                          " offset %" PRIu64 " count %" PRIu64 " stride %" PRIu64
                          " width %u: row %" PRIu64 " value %" PRIu64 " is %" PRIu64
                          ", expected %" PRIu64,
-                         (int)job->algorithm, job->n, job->seed, job->epoch, job->offset,
-                         job->count, job->stride, job->width, row, i, values[row * job->count + i],
-                         reference_at(&r, i));
+                         shuf__job_name(job), (int)job->number, (int)job->algorithm, job->n,
+                         job->seed, job->epoch, job->offset, job->count, job->stride, job->width,
+                         row, i, values[row * job->count + i], reference_at(&r, i));
         free(r.values);
     }
     free(values);

@@ -6,8 +6,8 @@
 #define SHUF_DISTRIBUTION_H
 
 /* X(NAME, "name", what it is). A value of 0 is none of them. */
-#define SHUF_DISTRIBUTION_MAP(X)                              \
-    X(GAUSS, "gauss", "normal, of a mean and a deviation")    \
+#define SHUF_DISTRIBUTION_MAP(X)                           \
+    X(GAUSS, "gauss", "normal, of a mean and a deviation") \
     X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)")
 
 enum shuf_distribution {
@@ -19,12 +19,12 @@ enum shuf_distribution {
 };
 
 /* X(NAME, "name", bytes, gauss, uniform): the last two tell which distributions have it. */
-#define SHUF_NUMBER_MAP(X)     \
-    X(U32, "u32", 4, 0, 1)     \
-    X(U64, "u64", 8, 0, 1)     \
-    X(F64, "f64", 8, 1, 1)     \
-    X(F32, "f32", 4, 1, 1)     \
-    X(F16, "f16", 2, 1, 0)     \
+#define SHUF_NUMBER_MAP(X) \
+    X(U32, "u32", 4, 0, 1) \
+    X(U64, "u64", 8, 0, 1) \
+    X(F64, "f64", 8, 1, 1) \
+    X(F32, "f32", 4, 1, 1) \
+    X(F16, "f16", 2, 1, 0) \
     X(BF16, "bf16", 2, 1, 0)
 
 enum shuf_number {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stream on the CPU: superblocks of 1024 values over threads.
+ */
+#ifndef SHUF__CPU_DRAW_H
+#define SHUF__CPU_DRAW_H
+
+#include "backend.h"
+#include "lanes.h"
+
+/* Writes the job's values to `out`; false when it was cancelled. With one thread, that is the
+ * caller's. */
+bool shuf__cpu_draw(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+                    void *out);
+
+#endif

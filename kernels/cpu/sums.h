@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sums over numbers in host memory, whichever backend made them.
+ */
+#ifndef SHUF__CPU_SUMS_H
+#define SHUF__CPU_SUMS_H
+
+#include "backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As ops->sums wants them; the same bits whatever the number of threads. count >= 1. */
+void shuf__host_sums(int threads, const void *values, enum shuf_number number, uint64_t count,
+                     double centre, double scale, struct shuf__sums *sums);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Uniform streams (shuf/uniform.h) on the GPU: each draw of four words is 16 bytes of
+ * values, which a thread stores at once where they lie on such a boundary.
+ */
+#include "stream.cuh"
+
+#include "philox.cuh"
+#include "shuf/uniform.h"
+#include "tuning.cuh"
+
+namespace shuf
+{
+
+namespace
+{
+
+struct Uniform {
+    Words<SHUF_UNIFORM_ROUNDS> words;
+    uint64_t offset, count, first; /* of the job; the first draw */
+
+    Uniform(const shuf__job &job, uint64_t each)
+        : words(shuf_uniform_make(job.seed, job.epoch)), offset(job.offset), count(job.count),
+          first(job.offset / each)
+    {
+    }
+};
+
+/* The values of one draw: as many as make 16 bytes. */
+struct U32 {
+    using Out = uint32_t;
+    static constexpr int each = 4;
+
+    static __device__ __forceinline__ uint32_t value(const uint32_t (&word)[4], int i)
+    {
+        return word[i];
+    }
+};
+
+struct U64 {
+    using Out = uint64_t;
+    static constexpr int each = 2;
+
+    static __device__ __forceinline__ uint64_t value(const uint32_t (&word)[4], int i)
+    {
+        return uint64_t{word[2 * i + 1]} << 32 | word[2 * i];
+    }
+};
+
+struct F32 {
+    using Out = float;
+    static constexpr int each = 4;
+
+    static __device__ __forceinline__ float value(const uint32_t (&word)[4], int i)
+    {
+        return shuf_uniform_f32_of(word[i]);
+    }
+};
+
+struct F64 {
+    using Out = double;
+    static constexpr int each = 2;
+
+    static __device__ __forceinline__ double value(const uint32_t (&word)[4], int i)
+    {
+        return shuf_uniform_f64_of(U64::value(word, i));
+    }
+};
+
+template <typename Out, int Each> struct alignas(16) Group {
+    Out value[Each];
+};
+
+template <typename Number>
+__device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, bool aligned,
+                                     typename Number::Out *out)
+{
+    constexpr int each = Number::each;
+    uint32_t word[4];
+    Group<typename Number::Out, each> group;
+    const uint64_t at = draw_number * each - u.offset; /* may wrap, for the first */
+    u.words.draw(static_cast<uint32_t>(draw_number), static_cast<uint32_t>(draw_number >> 32),
+                 word);
+#pragma unroll
+    for (int i = 0; i < each; i++)
+        group.value[i] = Number::value(word, i);
+    if (aligned && at + each <= u.count && at < u.count) {
+        *reinterpret_cast<Group<typename Number::Out, each> *>(out + at) = group;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < each; i++)
+        if (at + i < u.count)
+            out[at + i] = group.value[i];
+}
+
+template <typename Number>
+__global__ void __launch_bounds__(tuning::uniform_threads)
+    uniform_all(__grid_constant__ const Uniform u, typename Number::Out *out)
+{
+    const bool aligned = u.offset % Number::each == 0;
+    const uint64_t first =
+        u.first + uint64_t{blockIdx.x} * (tuning::uniform_threads * tuning::uniform_draws) +
+        threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < tuning::uniform_draws; i++)
+        draw<Number>(u, first + i * tuning::uniform_threads, aligned, out);
+}
+
+template <typename Number>
+__global__ void __launch_bounds__(tuning::quick_threads)
+    uniform_quick(__grid_constant__ const Uniform u, __grid_constant__ const Signal signal,
+                  typename Number::Out *out)
+{
+    const bool aligned = u.offset % Number::each == 0;
+    for (uint64_t i = threadIdx.x; i * Number::each < u.count + Number::each; i += blockDim.x)
+        draw<Number>(u, u.first + i, aligned, out);
+    tell(signal);
+}
+
+template <typename Number>
+cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStream_t stream)
+{
+    constexpr uint64_t each = Number::each;
+    constexpr uint64_t block = uint64_t{tuning::uniform_threads} * tuning::uniform_draws;
+    const Uniform u(job, each);
+    auto *const to = static_cast<typename Number::Out *>(out);
+    const uint64_t draws = (job.offset + job.count - 1) / each - u.first + 1;
+    if (signal) {
+        const uint64_t threads = (draws + 31) / 32 * 32;
+        uniform_quick<Number>
+            <<<1,
+               static_cast<unsigned>(threads < tuning::quick_threads ? threads
+                                                                     : tuning::quick_threads),
+               0, stream>>>(u, *signal, to);
+    } else {
+        uniform_all<Number><<<static_cast<unsigned>((draws + block - 1) / block),
+                              tuning::uniform_threads, 0, stream>>>(u, to);
+    }
+    return cudaGetLastError();
+}
+
+} // namespace
+
+cudaError_t uniform_async(const shuf__job &job, void *out, const Signal *signal,
+                          cudaStream_t stream)
+{
+    switch (job.number) {
+    case SHUF_NUMBER_U32:
+        return start<U32>(job, out, signal, stream);
+    case SHUF_NUMBER_U64:
+        return start<U64>(job, out, signal, stream);
+    case SHUF_NUMBER_F32:
+        return start<F32>(job, out, signal, stream);
+    case SHUF_NUMBER_F64:
+        return start<F64>(job, out, signal, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}
+
+cudaError_t uniform_load()
+{
+    cudaFuncAttributes a;
+    cudaError_t e = cudaFuncGetAttributes(&a, uniform_quick<U32>);
+    if (e == cudaSuccess)
+        e = cudaFuncGetAttributes(&a, uniform_quick<U64>);
+    if (e == cudaSuccess)
+        e = cudaFuncGetAttributes(&a, uniform_quick<F32>);
+    return e == cudaSuccess ? cudaFuncGetAttributes(&a, uniform_quick<F64>) : e;
+}
+
+} // namespace shuf

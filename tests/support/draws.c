@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See draws.h.
+ */
+#include "draws.h"
+
+#include "shuf/gauss.h"
+#include "shuf/uniform.h"
+
+#include <string.h>
+
+static uint64_t bits_of_double(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static uint64_t gauss_bits(const struct draw *draw)
+{
+    const shuf_gauss g = shuf_gauss_make(draw->seed, draw->stream, draw->mean, draw->std);
+    switch (draw->number) {
+    case SHUF_NUMBER_F64:
+        return bits_of_double(shuf_gauss_f64(&g, draw->index));
+    case SHUF_NUMBER_F32:
+        return shuf__float_bits(shuf_gauss_f32(&g, draw->index));
+    case SHUF_NUMBER_F16:
+        return shuf_gauss_f16(&g, draw->index);
+    default:
+        return shuf_gauss_bf16(&g, draw->index);
+    }
+}
+
+static uint64_t uniform_bits(const struct draw *draw)
+{
+    const shuf_stream s = shuf_uniform_make(draw->seed, draw->stream);
+    switch (draw->number) {
+    case SHUF_NUMBER_U32:
+        return shuf_uniform_u32(&s, draw->index);
+    case SHUF_NUMBER_U64:
+        return shuf_uniform_u64(&s, draw->index);
+    case SHUF_NUMBER_F32:
+        return shuf__float_bits(shuf_uniform_f32(&s, draw->index));
+    default:
+        return bits_of_double(shuf_uniform_f64(&s, draw->index));
+    }
+}
+
+uint64_t draw_bits(const struct draw *draw)
+{
+    return draw->distribution == SHUF_DISTRIBUTION_GAUSS ? gauss_bits(draw) : uniform_bits(draw);
+}
+
+double draw_value(enum shuf_number number, uint64_t bits)
+{
+    const uint32_t low = (uint32_t)bits;
+    double wide;
+    float narrow;
+    memcpy(&wide, &bits, sizeof wide);
+    memcpy(&narrow, &low, sizeof narrow);
+    switch (number) {
+    case SHUF_NUMBER_F64:
+        return wide;
+    case SHUF_NUMBER_F32:
+        return narrow;
+    case SHUF_NUMBER_F16:
+        return shuf_of_f16((uint16_t)bits);
+    case SHUF_NUMBER_BF16:
+        return shuf_of_bf16((uint16_t)bits);
+    default:
+        return (double)bits;
+    }
+}
+
+unsigned draw_width(enum shuf_number number)
+{
+    static const unsigned widths[] = {
+#define X(name, text, bytes, gauss, uniform) bytes,
+        SHUF_NUMBER_MAP(X)
+#undef X
+    };
+    return widths[number];
+}
+
+enum shuf_distribution draw_distribution(const char *name)
+{
+    static const char *const names[] = {"",
+#define X(name, text, what) text,
+                                        SHUF_DISTRIBUTION_MAP(X)
+#undef X
+    };
+    for (int i = 1; i < SHUF_DISTRIBUTION_COUNT; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum shuf_distribution)i;
+    return SHUF_DISTRIBUTION_NONE;
+}
+
+enum shuf_number draw_number(const char *name)
+{
+    static const char *const names[] = {
+#define X(name, text, bytes, gauss, uniform) text,
+        SHUF_NUMBER_MAP(X)
+#undef X
+    };
+    int i = 0;
+    while (i < SHUF_NUMBER_COUNT && strcmp(name, names[i]) != 0)
+        i++;
+    return (enum shuf_number)i;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shuf/half.h: every number of 16 bits, and every float near the middle between two
+ * of them, against the definition of rounding.
+ */
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include "shuf/half.h"
+
+#include <math.h>
+
+/* Sixteen bits by their own definition: sign, exponent, fraction. */
+static double value_of(unsigned bits, int exponent_bits, int fraction_bits)
+{
+    const int exponent = (int)(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+    const int fraction = (int)bits & ((1 << fraction_bits) - 1),
+              bias = (1 << (exponent_bits - 1)) - 1;
+    const double magnitude =
+        exponent ? ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits)
+                 : ldexp(fraction, 1 - bias - fraction_bits);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
+static void every_f16_is_itself(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x10000; bits++) {
+        if ((bits & 0x7c00) == 0x7c00)
+            continue;
+        assert_true((double)shuf_of_f16((uint16_t)bits) == value_of(bits, 5, 10));
+        assert_int_equal(shuf_f16(shuf_of_f16((uint16_t)bits)), bits);
+    }
+    assert_true(shuf_of_f16(0x7c00) == INFINITY && shuf_of_f16(0xfc00) == -INFINITY);
+}
+
+static void every_bf16_is_itself(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x10000; bits++) {
+        if ((bits & 0x7f80) == 0x7f80)
+            continue;
+        assert_true((double)shuf_of_bf16((uint16_t)bits) == value_of(bits, 8, 7));
+        assert_int_equal(shuf_bf16(shuf_of_bf16((uint16_t)bits)), bits);
+    }
+}
+
+/* Between neighbours `bits` and bits + 1: the nearer one, and in the middle the even one. */
+static void check_between(unsigned bits, double below, double above, uint16_t (*round)(float))
+{
+    const double middle = (below + above) / 2; /* exact, and a float */
+    assert_int_equal(round((float)middle), bits + (bits & 1));
+    assert_int_equal(round(nextafterf((float)middle, 0)), bits);
+    assert_int_equal(round(nextafterf((float)middle, INFINITY)), bits + 1);
+    assert_int_equal(round(-(float)middle), 0x8000 | (bits + (bits & 1)));
+}
+
+static uint16_t round_f16(float x)
+{
+    return shuf_f16(x);
+}
+
+static uint16_t round_bf16(float x)
+{
+    return shuf_bf16(x);
+}
+
+static void nearest_and_even(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x7bff; bits++)
+        check_between(bits, value_of(bits, 5, 10), value_of(bits + 1, 5, 10), round_f16);
+    for (unsigned bits = 0; bits < 0x7f7f; bits++)
+        check_between(bits, value_of(bits, 8, 7), value_of(bits + 1, 8, 7), round_bf16);
+}
+
+static void too_large_and_too_small(void **state)
+{
+    (void)state;
+    assert_int_equal(shuf_f16(65519.996f), 0x7bff);
+    assert_int_equal(shuf_f16(65520.0f), 0x7c00);
+    assert_int_equal(shuf_f16(-3e38f), 0xfc00);
+    assert_int_equal(shuf_f16(0x1p-25f), 0);
+    assert_int_equal(shuf_f16(-0x1.000002p-25f), 0x8001);
+    assert_int_equal(shuf_f16(1e-30f), 0);
+    assert_int_equal(shuf_bf16(3.4e38f), 0x7f80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_f16_is_itself),
+        cmocka_unit_test(every_bf16_is_itself),
+        cmocka_unit_test(nearest_and_even),
+        cmocka_unit_test(too_large_and_too_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams on the backend that the command line names, in every kind of memory that it
+ * makes: each value against the inline C, the golden table, sums, cancelling.
+ */
+#include "support/cmocka_all.h"
+#include "support/draws.h"
+#include "support/golden.h"
+#include "support/jobs.h"
+#include "support/random.h"
+
+#include "shuf/stream.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What there is. */
+static const struct {
+    enum shuf_distribution distribution;
+    enum shuf_number number;
+} kinds[] = {
+#define X(name, text, bytes, gauss, uniform) \
+    {gauss ? SHUF_DISTRIBUTION_GAUSS : SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_##name},
+    SHUF_NUMBER_MAP(X)
+#undef X
+        {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F32},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F64},
+};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0], SUPER = 1024 };
+
+static struct shuf__job job_of(int kind, uint64_t offset, uint64_t count)
+{
+    return jobs_stream(kinds[kind].distribution, kinds[kind].number, 7 + (uint64_t)kind, 3, offset,
+                       count);
+}
+
+static void check_golden(const struct golden_stream *row)
+{
+    struct shuf__job job =
+        jobs_stream(draw_distribution(row->distribution), draw_number(row->dtype), row->seed,
+                    row->stream, row->offset, row->count);
+    uint64_t fingerprint;
+    job.mean = row->mean;
+    job.std = row->std;
+    uint64_t *values = jobs_run(&job, &fingerprint);
+    assert_memory_equal(values, row->bits, row->shown * sizeof *values);
+    assert_int_equal(fingerprint, row->fingerprint);
+    free(values);
+}
+
+static void golden_table(void **state)
+{
+    (void)state;
+    struct golden_stream row;
+    unsigned rows = 0;
+    FILE *table = golden_open("streams.txt");
+    for (; golden_next_stream(table, &row); rows++)
+        check_golden(&row);
+    fclose(table);
+    assert_in_range(rows, 200, 10000);
+}
+
+static void around_superblocks(void **state)
+{
+    (void)state;
+    static const uint64_t offsets[] = {0, 1, 31, 63, 64, 1000, 1023, 1024, 1025};
+    static const uint64_t counts[] = {1, 2, 3, 63, 65, 1023, 1024, 1025, 3000};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+            const struct shuf__job job = job_of(kind, offsets[i], counts[i]);
+            jobs_check(&job);
+        }
+}
+
+/* Where the number of a block passes 32 bits, and at the very end. */
+static void far_out(void **state)
+{
+    (void)state;
+    static const uint64_t ends[] = {UINT64_C(1) << 34, UINT64_C(1) << 33, UINT64_C(1) << 37,
+                                    (UINT64_C(1) << 40) + 12345, SHUF_STREAM_MAX};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+            struct shuf__job job = job_of(kind, ends[i] - 1500, 1500);
+            jobs_check(&job);
+            job.offset = ends[i] - 1027;
+            job.count = ends[i] < SHUF_STREAM_MAX ? 2054 : 1027;
+            jobs_check(&job);
+        }
+}
+
+static void any_slice(void **state)
+{
+    (void)state;
+    random_start("any_slice");
+    for (int i = 0; i < 60; i++) {
+        struct shuf__job job = job_of(i % KINDS, 0, random_size(20000));
+        job.offset = random_below(SHUF_STREAM_MAX - job.count) >> random_below(60);
+        job.seed = random_u64();
+        job.epoch = random_u64();
+        jobs_check(&job);
+    }
+}
+
+/* Enough for every thread and block of the backend to have its share. */
+static void many(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const struct shuf__job job = job_of(kind, 77, 150 * SUPER);
+        jobs_check(&job);
+    }
+}
+
+static void mean_and_deviation(void **state)
+{
+    (void)state;
+    static const double values[][2] = {{-0.0, 1},          {1e6, 1e-3},  {-2.5, 0x1p-100},
+                                       {0x1p100, 0x1p100}, {3, 1 / 3.0}, {0, 0x1p-100}};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+            struct shuf__job job = job_of(kind, 5, 2100);
+            job.mean = values[i][0];
+            job.std = values[i][1];
+            if (job.distribution == SHUF_DISTRIBUTION_GAUSS)
+                jobs_check(&job);
+        }
+}
+
+/* ---- Sums ---- */
+
+static struct shuf__sums plain_sums(const struct shuf__job *job, const uint64_t *values,
+                                    double centre, double scale)
+{
+    struct shuf__sums s = {.least = INFINITY, .largest = -INFINITY};
+    for (uint64_t i = 0; i < job->count; i++) {
+        const double x = draw_value(job->number, values[i]), z = (x - centre) * scale;
+        for (int k = 0; k < 4; k++)
+            s.power[k] += pow(z, k + 1);
+        s.least = fmin(s.least, x);
+        s.largest = fmax(s.largest, x);
+    }
+    return s;
+}
+
+static void check_sums(int kind, uint64_t count)
+{
+    struct shuf__job job = job_of(kind, 99, count);
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    struct shuf__sums sums;
+    job.mean = 1000;
+    job.std = 3;
+    const bool whole = job.number == SHUF_NUMBER_U32 || job.number == SHUF_NUMBER_U64;
+    const double centre = job.distribution == SHUF_DISTRIBUTION_GAUSS ? 1000
+                          : whole ? ldexp(1, (int)job.width * 8 - 1)
+                                  : 0.5;
+    const double scale = job.distribution == SHUF_DISTRIBUTION_GAUSS ? 1 / 3.0 : 2 / centre;
+    uint64_t *values = jobs_run(&job, NULL);
+    const struct shuf__sums expected = plain_sums(&job, values, centre, scale);
+    jobs_alloc(count * job.width, &block);
+    jobs_fill(&job, &block);
+    assert_int_equal(
+        backend->ops->sums(backend, &block, job.number, count, centre, scale, &sums, &error),
+        SHUF_OK);
+    for (int k = 0; k < 4; k++)
+        assert_true(fabs(sums.power[k] - expected.power[k]) < 1e-9 * (double)count);
+    assert_true(sums.least == expected.least && sums.largest == expected.largest);
+    backend->ops->free(backend, &block);
+    free(values);
+}
+
+static void sums(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {1, 2, 1000, 16384, 16385, 100001};
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+            check_sums(kind, counts[i]);
+}
+
+/* ---- Cancelling ---- */
+
+static bool at_once(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    uint64_t ns;
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct shuf__job job = job_of(kind, 0, 1 << 22);
+        job.cancelled = at_once;
+        jobs_alloc(job.count * job.width, &block);
+        assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+        assert_non_null(strstr(error.text, shuf__job_name(&job)));
+        backend->ops->free(backend, &block);
+    }
+}
+
+static void nothing_at_all(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const struct shuf__job job = job_of(kind, 12, 0);
+        free(jobs_run(&job, NULL));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_table),   cmocka_unit_test(around_superblocks),
+        cmocka_unit_test(far_out),        cmocka_unit_test(any_slice),
+        cmocka_unit_test(many),           cmocka_unit_test(mean_and_deviation),
+        cmocka_unit_test(sums),           cmocka_unit_test(cancelled),
+        cmocka_unit_test(nothing_at_all),
+    };
+    int failed = 0;
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    while (jobs_next_kind())
+        failed += cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}
