@@ -275,10 +275,9 @@ static bool set_up(const struct work *work, struct desk *desk)
 
 static void clear(struct desk *desk)
 {
-    void *const arrays[] = {
-        desk->value,   desk->z,   desk->by_block, desk->by_place,  desk->relative,
-        desk->scratch, desk->raw, desk->count,    desk->chunk_sum, desk->sum,
-        desk};
+    void *const arrays[] = {desk->value,    desk->z,         desk->spread,  desk->by_block,
+                            desk->by_place, desk->relative,  desk->scratch, desk->raw,
+                            desk->count,    desk->chunk_sum, desk->sum,     desk};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
