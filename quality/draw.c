@@ -5,17 +5,10 @@
  */
 #include "draw.h"
 
-#include "fail.h"
+#include "picture.h"
 
-#include <errno.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <sysexits.h>
-#include <unistd.h>
 
 static const char *title_of(const json_t *report)
 {
@@ -110,8 +103,15 @@ static void plot(FILE *to, const json_t *report, unsigned panel)
     (sweep ? plot_sweep : plot_sizes)(to, points, panel);
 }
 
-static void write_script(FILE *to, json_t *const *reports, unsigned count)
+struct panels {
+    json_t *const *reports;
+    unsigned count;
+};
+
+static void write_script(FILE *to, const void *context)
 {
+    const struct panels *panels = context;
+    const unsigned count = panels->count;
     const unsigned columns = count > 1 ? 2 : 1, rows = (count + columns - 1) / columns;
     fprintf(to,
             "set terminal svg size %u,%u background 'white' font 'sans,12'\n"
@@ -119,68 +119,12 @@ static void write_script(FILE *to, json_t *const *reports, unsigned count)
             "set multiplot layout %u,%u\n",
             columns * 560, rows * 360, rows, columns);
     for (unsigned i = 0; i < count; i++)
-        plot(to, reports[i], i);
+        plot(to, panels->reports[i], i);
     fprintf(to, "unset multiplot\n");
-}
-
-/* Between files: a pipe to a program that is not there, or ends early, would end this one. */
-static int run_gnuplot(FILE *script, FILE *picture, const char *path)
-{
-    static char name[] = "gnuplot";
-    char *argv[] = {name, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fileno(picture), STDOUT_FILENO);
-    const int error = posix_spawnp(&pid, name, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0)
-        return shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot: %s; expected it in PATH", path,
-                                  strerror(error));
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status == 0
-               ? EX_OK
-               : shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
-}
-
-static int draw(FILE *script, FILE *picture, const char *path, json_t *const *reports,
-                unsigned count)
-{
-    write_script(script, reports, count);
-    if (fflush(script) != 0 || fseek(script, 0, SEEK_SET) != 0)
-        return shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
-    return run_gnuplot(script, picture, path);
-}
-
-/* Only a whole picture takes the place of what was there. */
-static int keep(FILE *picture, const char *path)
-{
-    char bytes[4096];
-    size_t got;
-    FILE *to = fopen(path, "w");
-    bool kept = to != NULL;
-    rewind(picture);
-    while (kept && (got = fread(bytes, 1, sizeof bytes, picture)) > 0)
-        kept = fwrite(bytes, 1, got, to) == got;
-    if (to && fclose(to) != 0)
-        kept = false;
-    return kept ? EX_OK : shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
 }
 
 int shuf__draw(const char *path, json_t *const *reports, unsigned count)
 {
-    FILE *script = tmpfile(), *picture = tmpfile();
-    int code = script && picture
-                   ? draw(script, picture, path, reports, count)
-                   : shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
-    if (code == EX_OK)
-        code = keep(picture, path);
-    if (script)
-        fclose(script);
-    if (picture)
-        fclose(picture);
-    return code;
+    const struct panels panels = {reports, count};
+    return shuf__picture(path, write_script, &panels);
 }

@@ -3,6 +3,7 @@
  * `shuf-quality list`: the tests and the generators.
  */
 #include "generator.h"
+#include "stream.h"
 #include "test.h"
 #include "verb.h"
 
@@ -58,5 +59,12 @@ int shuf__quality_list(int argc, char **argv)
     puts("generators");
     for (const struct shuf__generator *const *g = shuf__generators; *g; g++)
         print_generator(*g);
+    puts("tests of `stream`");
+    for (const struct shuf__stream_test *const *test = shuf__stream_tests; *test; test++)
+        printf("  %-18s %s%s\n", (*test)->name, (*test)->what,
+               (*test)->relatives ? "; not of --in" : "");
+    puts("generators of `stream`");
+    for (const struct shuf__stream_generator *const *g = shuf__stream_generators; *g; g++)
+        printf("  %-18s %s\n", (*g)->name, (*g)->what);
     return EX_OK;
 }

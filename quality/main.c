@@ -23,6 +23,7 @@ static const struct verb verbs[] = {
     {"suite", "judges a generator or a daemon at many sizes", shuf__quality_suite},
     {"rounds", "the discrepancy for each number of rounds", shuf__quality_rounds},
     {"plot", "draws reports of `rounds`", shuf__quality_plot},
+    {"stream", "judges a stream of normal or uniform numbers", shuf__quality_stream},
     {"bits", "writes values as random bits, for other programs", shuf__quality_bits},
     {"list", "the tests and the generators", shuf__quality_list},
 };
@@ -32,7 +33,7 @@ enum { VERBS = sizeof verbs / sizeof *verbs };
 static void print_usage(FILE *to)
 {
     fputs("Usage: shuf-quality VERB [OPTION...]\n"
-          "Judges permutations: do they look like random ones?\n\n",
+          "Judges permutations, and streams of numbers: do they look like random ones?\n\n",
           to);
     for (int i = 0; i < VERBS; i++)
         fprintf(to, "  %-7s %s\n", verbs[i].name, verbs[i].what);
@@ -62,7 +63,8 @@ static int run(int argc, char **argv)
         return verbs[i].run(argc, argv);
     }
     return shuf__quality_fail(
-        EX_USAGE, "verb '%.64s': expected judge, suite, rounds, plot, bits or list", argv[0]);
+        EX_USAGE, "verb '%.64s': expected judge, suite, rounds, plot, stream, bits or list",
+        argv[0]);
 }
 
 int main(int argc, char **argv)

@@ -98,7 +98,7 @@ bool shuf__quality_choice(struct argp_state *state, const char *field, const cha
     return strcmp(text, yes) == 0;
 }
 
-static double read_alpha(struct argp_state *state, const char *text)
+double shuf__quality_alpha(struct argp_state *state, const char *text)
 {
     char *end;
     const double alpha = strtod(text, &end);
@@ -266,7 +266,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         o->tests = read_tests(state, text);
         return 0;
     case KEY_ALPHA:
-        o->alpha = read_alpha(state, text);
+        o->alpha = shuf__quality_alpha(state, text);
         return 0;
     case KEY_THREADS:
         o->threads = (int)shuf__quality_number(state, "--threads", text, 1, 1024);

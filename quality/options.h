@@ -34,9 +34,11 @@ void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
 /* How many rows of n there will be. */
 uint64_t shuf__quality_samples(const struct shuf__quality_options *options, uint32_t n);
 
-/* The number, or one of two words (true: `yes`), that an option was given; else as above. */
+/* The number, the probability, or one of two words (true: `yes`), that an option was given; else
+ * as above. */
 uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
                               uint64_t least, uint64_t most);
+double shuf__quality_alpha(struct argp_state *state, const char *text);
 bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
                           const char *no, const char *yes);
 

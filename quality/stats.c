@@ -35,6 +35,19 @@ double shuf__coin_p(uint64_t heads, uint64_t tosses)
                       k == 0 ? 1 : gsl_cdf_binomial_Q(k - 1, 0.5, s));
 }
 
+/* GSL takes 32 bits; far from there already the normal law is exact enough. */
+double shuf__poisson_p(uint64_t count, double mean)
+{
+    if (mean <= 0)
+        return count == 0;
+    if (mean > 1e6 || count > UINT32_MAX)
+        return shuf__normal_p(((double)count - mean) / sqrt(mean));
+    const unsigned k = (unsigned)count;
+    const double lower = gsl_cdf_poisson_P(k, mean);
+    const double upper = k == 0 ? 1 : gsl_cdf_poisson_Q(k - 1, mean);
+    return both_sides(lower, upper);
+}
+
 struct pool {
     double expected; /* of the cell that is being filled */
     uint64_t observed;
@@ -50,15 +63,22 @@ static void close_cell(struct pool *pool)
     pool->observed = 0;
 }
 
-struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells)
+static double sum_of(const uint64_t *count, size_t cells)
+{
+    double total = 0;
+    for (size_t k = 0; k < cells; k++)
+        total += (double)count[k];
+    return total;
+}
+
+struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double *p, size_t cells,
+                                             double least)
 {
     struct pool pool = {.x = {0, -1}}; /* the counts' sum is given */
-    double total = 0, left = 0;
-    for (size_t k = 0; k < cells; k++) {
-        total += (double)count[k];
+    const double total = sum_of(count, cells);
+    double left = 0;
+    for (size_t k = 0; k < cells; k++)
         left += p[k];
-    }
-    const double least = fmax(SHUF__LEAST_EXPECTED, total / 500);
     for (size_t k = 0; k < cells; k++) {
         pool.expected += total * p[k];
         pool.observed += count[k];
@@ -69,6 +89,12 @@ struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, s
     if (pool.expected > 0)
         close_cell(&pool);
     return pool.x;
+}
+
+struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells)
+{
+    return shuf__pearson_least(count, p, cells,
+                               fmax(SHUF__LEAST_EXPECTED, sum_of(count, cells) / 500));
 }
 
 void shuf__part_sizes(const struct shuf__parts *parts, uint32_t *size)

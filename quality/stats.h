@@ -29,6 +29,13 @@ double shuf__coin_p(uint64_t heads, uint64_t tosses);
 enum { SHUF__LEAST_EXPECTED = 25 };
 struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells);
 
+/* The same where only `least` counts. */
+struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double *p, size_t cells,
+                                             double least);
+
+/* Two-sided and exact, of a count that follows Poisson's law. Conservative, being discrete. */
+double shuf__poisson_p(uint64_t count, double mean);
+
 /* `cells` parts of 0 .. n - 1, as even as can be: part = v * factor >> 32. */
 struct shuf__parts {
     uint64_t factor;

@@ -12,6 +12,7 @@ int shuf__quality_judge(int argc, char **argv);
 int shuf__quality_list(int argc, char **argv);
 int shuf__quality_plot(int argc, char **argv);
 int shuf__quality_rounds(int argc, char **argv);
+int shuf__quality_stream(int argc, char **argv);
 int shuf__quality_suite(int argc, char **argv);
 
 #endif

@@ -81,6 +81,27 @@ static void input_is_what_shufctl_wrote(void **state)
                 0);
 }
 
+/* The daemon's streams are those of shuf-quality's own generators. */
+static void streams_are_what_shufctl_wrote(void **state)
+{
+    (void)state;
+    expect_same("$Q stream --generator gauss --dtype f64 --seed 7 --stream 3 --samples 50001 "
+                "--tests moments,bins,low-bits --json",
+                "$C gauss --count 50001 --seed 7 --stream 3 --format raw --out - | "
+                "$Q stream --tests moments,bins,low-bits --json",
+                0);
+    expect_same("$Q stream --generator gauss --dtype bf16 --seed 7 --samples 50001 "
+                "--tests moments,bins,tails --json",
+                "$C gauss --count 50001 --seed 7 --dtype bf16 --format raw --out - | "
+                "$Q stream --dtype bf16 --tests moments,bins,tails --json",
+                0);
+    expect_same("$Q stream --generator uniform --dtype f32 --seed 7 --samples 50001 "
+                "--tests moments,bins,low-bits --json",
+                "$C uniform --count 50001 --seed 7 --dtype f32 --format raw --out - | "
+                "$Q stream --law uniform --dtype f32 --tests moments,bins,low-bits --json",
+                0);
+}
+
 /* Nothing is passed over where n is a power of two; of n = 48 a value has 5 bits or none. */
 static void bits_are_values(void **state)
 {
@@ -397,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(daemon_is_its_algorithm),
         cmocka_unit_test(input_is_what_shufctl_wrote),
+        cmocka_unit_test(streams_are_what_shufctl_wrote),
         cmocka_unit_test(bits_are_values),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(help_is_no_mistake),

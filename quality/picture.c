@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See picture.h.
+ */
+#include "picture.h"
+
+#include "fail.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* Between files: a pipe to a program that is not there, or ends early, would end this one. */
+static int run_gnuplot(FILE *script, FILE *picture, const char *path)
+{
+    static char name[] = "gnuplot";
+    char *argv[] = {name, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(picture), STDOUT_FILENO);
+    const int error = posix_spawnp(&pid, name, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        return shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot: %s; expected it in PATH", path,
+                                  strerror(error));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0
+               ? EX_OK
+               : shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
+}
+
+/* Only a whole picture takes the place of what was there. */
+static int keep(FILE *picture, const char *path)
+{
+    char bytes[4096];
+    size_t got;
+    FILE *to = fopen(path, "w");
+    bool kept = to != NULL;
+    rewind(picture);
+    while (kept && (got = fread(bytes, 1, sizeof bytes, picture)) > 0)
+        kept = fwrite(bytes, 1, got, to) == got;
+    if (to && fclose(to) != 0)
+        kept = false;
+    return kept ? EX_OK : shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
+}
+
+int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),
+                  const void *context)
+{
+    FILE *script = tmpfile(), *picture = tmpfile();
+    bool written = script && picture;
+    if (written) {
+        write_script(script, context);
+        written = fflush(script) == 0 && fseek(script, 0, SEEK_SET) == 0;
+    }
+    int code = written ? run_gnuplot(script, picture, path)
+                       : shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
+    if (code == EX_OK)
+        code = keep(picture, path);
+    if (script)
+        fclose(script);
+    if (picture)
+        fclose(picture);
+    return code;
+}

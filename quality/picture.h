@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pictures by gnuplot, from a script that a function writes.
+ */
+#ifndef SHUF__PICTURE_H
+#define SHUF__PICTURE_H
+
+#include <stdio.h>
+
+/* Writes an SVG. 0, or the exit code after a line; then what was there is as it was. */
+int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),
+                  const void *context);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shuf-quality stream`: the tests on a stream of numbers, normal or uniform ones.
+ */
+#include "fail.h"
+#include "options.h"
+#include "stream_report.h"
+#include "verb.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum key {
+    KEY_HELP = 'h',
+    KEY_GENERATOR = 0x100,
+    KEY_IN,
+    KEY_DTYPE,
+    KEY_LAW,
+    KEY_SEED,
+    KEY_STREAM,
+    KEY_SAMPLES,
+    KEY_TESTS,
+    KEY_ALPHA,
+    KEY_THREADS,
+    KEY_JSON,
+    KEY_PLOT,
+    KEY_AS_BITS,
+};
+
+enum { SAMPLES = 10000000 }; /* of a generator, where nothing is said */
+
+struct options {
+    struct shuf__stream_origin origin;
+    uint64_t samples; /* 0: SAMPLES, or all */
+    uint32_t tests;
+    double alpha;
+    int threads;
+    bool json, as_bits, of_seed, of_law;
+    const char *plot;
+};
+
+/* ---- Options --------------------------------------------------------------------- */
+
+static const struct shuf__stream_generator *find(struct argp_state *state, const char *name)
+{
+    const struct shuf__stream_generator *g = shuf__stream_generator_find(name);
+    if (!g)
+        argp_failure(state, EX_USAGE, 0,
+                     "--generator %.64s: expected one of those of `stream` in shuf-quality list",
+                     name);
+    return g;
+}
+
+static enum shuf__dtype read_dtype(struct argp_state *state, const char *text)
+{
+    for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
+        if (strcmp(shuf__dtypes[dtype].name, text) == 0)
+            return (enum shuf__dtype)dtype;
+    argp_failure(state, EX_USAGE, 0, "--dtype %.64s: expected f64, f32, f16 or bf16", text);
+    return SHUF__F64;
+}
+
+static uint32_t read_tests(struct argp_state *state, const char *text)
+{
+    uint32_t tests = 0;
+    for (const char *p = text; *p;) {
+        const char *end = strchrnul(p, ',');
+        const size_t length = (size_t)(end - p);
+        int i = 0;
+        while (shuf__stream_tests[i] && (strlen(shuf__stream_tests[i]->name) != length ||
+                                         strncmp(shuf__stream_tests[i]->name, p, length) != 0))
+            i++;
+        if (!shuf__stream_tests[i])
+            break;
+        tests |= UINT32_C(1) << i;
+        if (!*end)
+            return tests;
+        p = end + 1;
+    }
+    argp_failure(state, EX_USAGE, 0,
+                 "--tests %.64s: expected names of `stream` in shuf-quality list", text);
+    return 0;
+}
+
+static void check_bits(struct argp_state *state, const struct options *o)
+{
+    if (!o->origin.generator || o->origin.dtype != SHUF__F64)
+        argp_failure(state, EX_USAGE, 0, "--as-bits: expected --generator NAME and --dtype f64");
+    if (isatty(STDOUT_FILENO))
+        argp_failure(state, EX_USAGE, 0,
+                     "standard output is a terminal; expected a pipe or a file, as in | dieharder "
+                     "-g 200 -a");
+}
+
+static void check(struct argp_state *state, struct options *o)
+{
+    if (o->origin.generator && o->origin.input)
+        argp_failure(state, EX_USAGE, 0, "expected one of --generator and --in");
+    if (o->origin.generator && o->of_law)
+        argp_failure(state, EX_USAGE, 0, "--law: expected --in beside it; a generator has its own");
+    if (!o->origin.generator && o->of_seed)
+        argp_failure(state, EX_USAGE, 0, "--seed, --stream: expected --generator beside them");
+    if (o->origin.generator)
+        o->origin.uniform = o->origin.generator->uniform;
+    else if (!o->origin.input)
+        o->origin.input = "-";
+    if (o->origin.uniform && o->origin.dtype > SHUF__F32)
+        argp_failure(state, EX_USAGE, 0, "--dtype %s: expected f64 or f32 for the uniform law",
+                     shuf__dtypes[o->origin.dtype].name);
+    if (o->as_bits)
+        check_bits(state, o);
+    if (o->origin.input && strcmp(o->origin.input, "-") == 0 && isatty(STDIN_FILENO))
+        argp_failure(state, EX_USAGE, 0,
+                     "standard input is a terminal; expected numbers there, --in FILE or "
+                     "--generator NAME");
+}
+
+static error_t parse_source(int key, char *text, struct argp_state *state)
+{
+    struct options *o = state->input;
+    struct shuf__stream_origin *origin = &o->origin;
+    o->of_seed |= key == KEY_SEED || key == KEY_STREAM;
+    o->of_law |= key == KEY_LAW;
+    if (key == KEY_GENERATOR)
+        origin->generator = find(state, text);
+    else if (key == KEY_IN)
+        origin->input = text;
+    else if (key == KEY_DTYPE)
+        origin->dtype = read_dtype(state, text);
+    else if (key == KEY_LAW)
+        origin->uniform = shuf__quality_choice(state, "--law", text, "normal", "uniform");
+    else if (key == KEY_SEED)
+        origin->seed = shuf__quality_number(state, "--seed", text, 0, UINT64_MAX);
+    else if (key == KEY_STREAM)
+        origin->stream = shuf__quality_number(state, "--stream", text, 0, UINT64_MAX);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct options *o = state->input;
+    switch (key) {
+    case KEY_HELP:
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
+    case KEY_SAMPLES:
+        o->samples = shuf__quality_number(state, "--samples", text, 1, UINT64_C(1) << 46);
+        return 0;
+    case KEY_TESTS:
+        o->tests = read_tests(state, text);
+        return 0;
+    case KEY_ALPHA:
+        o->alpha = shuf__quality_alpha(state, text);
+        return 0;
+    case KEY_THREADS:
+        o->threads = (int)shuf__quality_number(state, "--threads", text, 1, 1024);
+        return 0;
+    case KEY_JSON:
+        o->json = true;
+        return 0;
+    case KEY_PLOT:
+        o->plot = text;
+        return 0;
+    case KEY_AS_BITS:
+        o->as_bits = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+        return 0;
+    case ARGP_KEY_END:
+        check(state, o);
+        return 0;
+    default:
+        return parse_source(key, text, state);
+    }
+}
+
+static void parse(int argc, char **argv, struct options *o)
+{
+    static const struct argp_option option_table[] = {
+        {"generator", KEY_GENERATOR, "NAME", 0, "Numbers made here: shuf-quality list", 1},
+        {"seed", KEY_SEED, "S", 0, "of the generator (default 0)", 1},
+        {"stream", KEY_STREAM, "T", 0, "of the seed (default 0)", 1},
+        {"in", KEY_IN, "FILE", 0, "Raw numbers from FILE (default -, standard input)", 2},
+        {"law", KEY_LAW, "LAW", 0, "What these should follow: normal (default) or uniform", 2},
+        {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 3},
+        {"samples", KEY_SAMPLES, "COUNT", 0, "How many (default: 1e7, or all)", 3},
+        {"tests", KEY_TESTS, "LIST", 0, "Only these, as in moments,tails: shuf-quality list", 3},
+        {"alpha", KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 3},
+        {"threads", KEY_THREADS, "COUNT", 0, "(default: one a core)", 3},
+        {"json", KEY_JSON, NULL, 0, "One JSON object instead of a table", 4},
+        {"plot", KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 4},
+        {"as-bits", KEY_AS_BITS, NULL, 0, "Only write 32 bits of each, for dieharder -g 200", 4},
+        {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .doc = "Judges a stream of normally distributed numbers, or of uniform ones.",
+    };
+    *o = (struct options){
+        .tests = SHUF__TESTS_ALL, .alpha = 0.001, .threads = omp_get_max_threads()};
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+}
+
+/* ---- The verdict ----------------------------------------------------------------- */
+
+static int tell(struct shuf__stream_report *report, const struct options *o)
+{
+    int code = EX_OK;
+    if (report->findings.count == 0 && !report->outcome.interrupted)
+        return shuf__quality_fail(EX_DATAERR, "too few values for any of the tests: expected more");
+    shuf__findings_decide(&report->findings);
+    (o->json ? shuf__stream_json : shuf__stream_table)(report, stdout);
+    if (o->plot)
+        code = shuf__stream_draw(report, o->plot);
+    if (code != EX_OK)
+        return code;
+    if (report->outcome.interrupted)
+        return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
+    return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
+}
+
+static int judge(const struct options *o, const struct shuf__stream_law *law)
+{
+    static struct shuf__stream_report report;
+    const struct shuf__stream_task task = {
+        .origin = &o->origin,
+        .law = law,
+        .samples = o->samples != 0       ? o->samples
+                   : o->origin.generator ? SAMPLES
+                                         : UINT64_MAX,
+        .tests = o->tests,
+        .threads = o->threads,
+        .progress = isatty(STDERR_FILENO),
+    };
+    struct shuf__error error;
+    report.origin = &o->origin;
+    report.law = law;
+    report.findings.alpha = o->alpha;
+    shuf__run_catch_signals();
+    const shuf_status status = shuf__stream_run(&task, &report.findings, &report.outcome, &error);
+    const int code = status == SHUF_OK
+                         ? tell(&report, o)
+                         : shuf__quality_fail_with(&error, status, report.outcome.bad_values);
+    shuf__findings_free(&report.findings);
+    return code;
+}
+
+int shuf__quality_stream(int argc, char **argv)
+{
+    static struct shuf__stream_law law;
+    struct options options;
+    struct shuf__error error;
+    int code = EX_OK;
+    parse(argc, argv, &options);
+    const shuf_status status =
+        shuf__stream_law_make(&law, options.origin.uniform, options.origin.dtype, &error);
+    if (status != SHUF_OK)
+        return shuf__quality_fail_with(&error, status, false);
+    if (options.as_bits)
+        shuf__stream_bits(&options.origin, &law,
+                          options.samples != 0 ? options.samples : UINT64_MAX);
+    else
+        code = judge(&options, &law);
+    shuf__stream_law_free(&law);
+    return code;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tests on streams: each a row of the table in stream_tests.c, defined at the end
+ * of its part of a file.
+ */
+#ifndef SHUF__STREAM_FAMILIES_H
+#define SHUF__STREAM_FAMILIES_H
+
+#include "stream.h"
+
+extern const struct shuf__stream_test shuf__stream_moments, shuf__stream_bins,
+    shuf__stream_anderson_darling, shuf__stream_tails, shuf__stream_lags, shuf__stream_pairs,
+    shuf__stream_walsh, shuf__stream_squares, shuf__stream_streams, shuf__stream_low_bits,
+    shuf__stream_repeats;
+
+#endif

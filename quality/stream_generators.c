@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams made here besides the project's own: one that is good, by another
+ * method, and some whose faults the tests must find.
+ */
+#include "stream.h"
+
+#include "shuf/philox4x64.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <string.h>
+
+/* Words of a superblock, one after the other. */
+struct words {
+    uint64_t seed, stream, superblock, used;
+    shuf_philox4x64 made;
+};
+
+static uint64_t next(struct words *w)
+{
+    if (w->used % 4 == 0) {
+        const shuf_philox4x64 counter = {{w->used / 4, w->superblock, w->stream, 0}};
+        w->made = shuf_philox4x64_10(counter, w->seed, 0);
+    }
+    return w->made.word[w->used++ % 4];
+}
+
+/* Between 0 and 1, of 53 bits and of 32; never either end. */
+static double next_53(struct words *w)
+{
+    return ((double)(next(w) >> 11) + 0.5) * 0x1p-53;
+}
+
+static void next_two_32(struct words *w, double u[2])
+{
+    const uint64_t word = next(w);
+    u[0] = ((double)(word >> 32) + 0.5) * 0x1p-32;
+    u[1] = ((double)(uint32_t)word + 0.5) * 0x1p-32;
+}
+
+/* Marsaglia and Bray: "A convenient method for generating normal variables", SIAM Review 6, 1964.
+ */
+static void polar(struct words *w, double *value)
+{
+    for (size_t i = 0; i < SHUF__SUPERBLOCK; i += 2) {
+        double u, v, s;
+        do {
+            u = 2 * next_53(w) - 1;
+            v = 2 * next_53(w) - 1;
+            s = u * u + v * v;
+        } while (s >= 1);
+        const double factor = sqrt(-2 * log(s) / s);
+        value[i] = u * factor;
+        value[i + 1] = v * factor;
+    }
+}
+
+/* Its largest value is sqrt(66 ln 2) = 6.76, and radii are those of 2^32 uniforms. */
+static void box_muller_32(struct words *w, double *value)
+{
+    for (size_t i = 0; i < SHUF__SUPERBLOCK; i += 2) {
+        double u[2];
+        next_two_32(w, u);
+        const double radius = sqrt(-2 * log(u[0]));
+        value[i] = radius * cos(2 * M_PI * u[1]);
+        value[i + 1] = radius * sin(2 * M_PI * u[1]);
+    }
+}
+
+static void irwin_hall(struct words *w, double *value)
+{
+    for (size_t i = 0; i < SHUF__SUPERBLOCK; i++) {
+        value[i] = -6;
+        for (int k = 0; k < 12; k++)
+            value[i] += next_53(w);
+    }
+}
+
+/* 12 bits choose one of 4096 values, each in the middle (by probability) of its part. */
+static void icdf_table(struct words *w, double *value)
+{
+    for (size_t i = 0; i < SHUF__SUPERBLOCK; i += 4) {
+        const uint64_t word = next(w);
+        for (unsigned k = 0; k < 4; k++)
+            value[i + k] = gsl_cdf_ugaussian_Pinv(((double)(word >> 16 * k & 4095) + 0.5) / 4096);
+    }
+}
+
+static void fill(void (*make)(struct words *w, double *value), uint64_t seed, uint64_t stream,
+                 enum shuf__dtype dtype, uint64_t first, size_t count, double *value)
+{
+    for (size_t i = 0; i < count; i += SHUF__SUPERBLOCK) {
+        struct words w = {seed, stream, (first + i) / SHUF__SUPERBLOCK, 0, {{0}}};
+        make(&w, value + i);
+    }
+    for (size_t i = 0; i < count && dtype != SHUF__F64; i++)
+        value[i] = shuf__dtype_round(dtype, value[i]);
+}
+
+#define GENERATOR(name, text, what)                                                 \
+    static void fill_##name(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, \
+                            uint64_t first, size_t count, double *value)            \
+    {                                                                               \
+        fill(name, seed, stream, dtype, first, count, value);                       \
+    }                                                                               \
+    static const struct shuf__stream_generator generator_##name = {text, what, false, fill_##name}
+
+GENERATOR(polar, "polar", "normal: Marsaglia's polar method, 53 bits");
+GENERATOR(box_muller_32, "box-muller-32", "not normal: Box and Muller's method, 32 bits");
+GENERATOR(irwin_hall, "irwin-hall", "not normal: 12 uniforms less 6");
+GENERATOR(icdf_table, "icdf-table", "not normal: one of 4096 quantiles");
+
+const struct shuf__stream_generator *const shuf__stream_generators[] = {
+    &shuf__stream_gauss,   &shuf__stream_uniform,
+    &generator_polar,      &shuf__stream_icdf_network,
+    &generator_icdf_table, &generator_box_muller_32,
+    &generator_irwin_hall, NULL,
+};
+
+const struct shuf__stream_generator *shuf__stream_generator_find(const char *name)
+{
+    const struct shuf__stream_generator *const *row = shuf__stream_generators;
+    while (*row && strcmp((*row)->name, name) != 0)
+        row++;
+    return *row;
+}

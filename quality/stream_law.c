@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See stream_law.h. Expectations are sums over nodes: over every value of a type
+ * that is coarse, with the normal law's share of what is rounded to it, else over
+ * those of Gauss and Legendre's rule on short panels, which is exact to the last digits.
+ */
+#include "stream_law.h"
+
+#include "shuf/half.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_integration.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULE = 8, PANELS_A_UNIT = 16, REACH = 16 };
+
+const struct shuf__dtype_row shuf__dtypes[SHUF__DTYPES] = {
+    [SHUF__F64] = {"f64", 8, 53},
+    [SHUF__F32] = {"f32", 4, 24},
+    [SHUF__F16] = {"f16", 2, 11},
+    [SHUF__BF16] = {"bf16", 2, 8},
+};
+
+const char *const shuf__function_names[SHUF__FUNCTIONS] = {"values", "squares", "magnitudes"};
+
+/* ---- Types ---------------------------------------------------------------------- */
+
+double shuf__dtype_round(enum shuf__dtype dtype, double value)
+{
+    if (dtype == SHUF__F64)
+        return value;
+    const float narrow = (float)value;
+    if (dtype == SHUF__F32)
+        return narrow;
+    return dtype == SHUF__F16 ? shuf_of_f16(shuf_f16(narrow)) : shuf_of_bf16(shuf_bf16(narrow));
+}
+
+static double half_value(enum shuf__dtype dtype, uint16_t half)
+{
+    return dtype == SHUF__F16 ? shuf_of_f16(half) : shuf_of_bf16(half);
+}
+
+void shuf__dtype_decode(enum shuf__dtype dtype, const void *bytes, size_t count, double *value)
+{
+    const float *single = bytes;
+    const uint16_t *half = bytes;
+    if (dtype == SHUF__F64)
+        memcpy(value, bytes, count * sizeof *value);
+    else if (dtype == SHUF__F32)
+        for (size_t i = 0; i < count; i++)
+            value[i] = single[i];
+    else
+        for (size_t i = 0; i < count; i++)
+            value[i] = half_value(dtype, half[i]);
+}
+
+/* ---- The law without rounding ---------------------------------------------------- */
+
+double shuf__law_below(const struct shuf__stream_law *law, double z)
+{
+    if (!law->uniform)
+        return 0.5 * erfc(-z * M_SQRT1_2);
+    return fmin(fmax(0.5 + z / sqrt(12), 0), 1);
+}
+
+double shuf__law_above(const struct shuf__stream_law *law, double z)
+{
+    return shuf__law_below(law, -z); /* both are symmetric */
+}
+
+static double share(const struct shuf__stream_law *law, double low, double high)
+{
+    return low > 0 ? shuf__law_above(law, low) - shuf__law_above(law, high)
+                   : shuf__law_below(law, high) - shuf__law_below(law, low);
+}
+
+/* ---- Nodes ----------------------------------------------------------------------- */
+
+static int by_value(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static size_t list_values(enum shuf__dtype dtype, double *value)
+{
+    size_t count = 0;
+    for (uint32_t code = 0; code < 65536; code++) {
+        const double v = half_value(dtype, (uint16_t)code);
+        if (fabs(v) <= REACH && code != 0x8000) /* -0 is 0 */
+            value[count++] = v;
+    }
+    qsort(value, count, sizeof *value, by_value);
+    return count;
+}
+
+static void make_rounded(struct shuf__stream_law *law)
+{
+    law->nodes = list_values(law->dtype, law->node);
+    for (size_t i = 0; i < law->nodes; i++) {
+        law->upper[i] =
+            i + 1 < law->nodes ? (law->node[i] + law->node[i + 1]) / 2 : (double)INFINITY;
+        law->weight[i] = share(law, i > 0 ? law->upper[i - 1] : -(double)INFINITY, law->upper[i]);
+    }
+}
+
+static void make_continuous(struct shuf__stream_law *law)
+{
+    const double reach = law->uniform ? sqrt(3) : REACH;
+    const int panels = 2 * PANELS_A_UNIT * (law->uniform ? 2 : REACH);
+    const double width = 2 * reach / panels;
+    gsl_integration_glfixed_table *rule = gsl_integration_glfixed_table_alloc(RULE);
+    for (int panel = 0; panel < panels; panel++)
+        for (size_t i = 0; i < RULE; i++) {
+            double *z = &law->node[law->nodes], *weight = &law->weight[law->nodes++];
+            const double low = -reach + panel * width;
+            gsl_integration_glfixed_point(low, low + width, i, z, weight, rule);
+            *weight *= law->uniform ? 1 / sqrt(12) : exp(-*z * *z / 2) / sqrt(2 * M_PI);
+        }
+    gsl_integration_glfixed_table_free(rule);
+}
+
+/* Of numbers that are even between two: the mean of their k-th power. */
+static double even_power(double low, double high, int k)
+{
+    double sum = 0;
+    for (int i = 0; i <= k; i++)
+        sum += pow(low, i) * pow(high, k - i);
+    return sum / (k + 1);
+}
+
+static void take_spread(struct shuf__stream_law *law)
+{
+    double second = 0, fourth = 0;
+    for (size_t i = 0; i < law->nodes; i++) {
+        const bool inside = law->rounded && i > 0 && i + 1 < law->nodes;
+        const double low = inside ? law->upper[i - 1] : law->node[i];
+        const double high = inside ? law->upper[i] : law->node[i];
+        second += law->weight[i] * even_power(low, high, 2);
+        fourth += law->weight[i] * even_power(low, high, 4);
+    }
+    law->spread_variance = second;
+    law->spread_kurtosis = fourth / (second * second) - 3;
+}
+
+static void take_moments(struct shuf__stream_law *law)
+{
+    double second[SHUF__FUNCTIONS] = {0};
+    for (size_t i = 0; i < law->nodes; i++) {
+        const double z = law->node[i], w = law->weight[i], f[] = {z, z * z, fabs(z)};
+        for (int k = 0; k < SHUF__FUNCTIONS; k++) {
+            law->mean[k] += w * f[k];
+            second[k] += w * f[k] * f[k];
+        }
+    }
+    for (int k = 0; k < SHUF__FUNCTIONS; k++)
+        law->variance[k] = second[k] - law->mean[k] * law->mean[k];
+}
+
+/* ---- Cells ----------------------------------------------------------------------- */
+
+static size_t find_node(const struct shuf__stream_law *law, double z)
+{
+    size_t low = 0, high = law->nodes - 1;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (z < law->upper[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Between two values of the type, so that what is rounded to either is wholly on its side. */
+static double snap(const struct shuf__stream_law *law, double edge)
+{
+    return law->rounded ? law->upper[find_node(law, edge)] : edge;
+}
+
+static void guess(struct shuf__cells *cells)
+{
+    unsigned k = 0;
+    cells->low = cells->edge[1];
+    cells->per_z = (SHUF__GUESSES - 1) / (cells->edge[cells->count - 1] - cells->low);
+    for (unsigned g = 1; g < SHUF__GUESSES; g++) {
+        const double z = cells->low + (g - 0.01) / cells->per_z;
+        while (cells->edge[k + 1] <= z)
+            k++;
+        cells->guess[g] = (uint16_t)k;
+    }
+    cells->guess[0] = 0;
+}
+
+static double normal_quantile(double p)
+{
+    return gsl_cdf_ugaussian_Pinv(p);
+}
+
+static double uniform_quantile(double p)
+{
+    return (p - 0.5) * sqrt(12);
+}
+
+static double squares_quantile(double p)
+{
+    return gsl_cdf_chisq_Pinv(p, 32);
+}
+
+static void make_cells(struct shuf__cells *cells, unsigned count, double (*quantile)(double p),
+                       const struct shuf__stream_law *of_law)
+{
+    cells->count = count;
+    cells->edge[0] = -(double)INFINITY;
+    cells->edge[count] = (double)INFINITY;
+    for (unsigned k = 1; k < count; k++) {
+        const double edge = quantile((double)k / count);
+        cells->edge[k] = of_law ? snap(of_law, edge) : edge;
+    }
+    for (unsigned k = 0; k < count; k++)
+        cells->p[k] = of_law ? share(of_law, cells->edge[k], cells->edge[k + 1]) : 1.0 / count;
+    guess(cells);
+}
+
+shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform,
+                                  enum shuf__dtype dtype, struct shuf__error *error)
+{
+    enum { ROOM = 1 << 16 };
+    *law = (struct shuf__stream_law){.uniform = uniform, .dtype = dtype};
+    law->rounded = dtype == SHUF__F16 || dtype == SHUF__BF16;
+    law->node = calloc(ROOM, sizeof *law->node);
+    law->weight = calloc(ROOM, sizeof *law->weight);
+    law->upper = calloc(ROOM, sizeof *law->upper);
+    if (!law->node || !law->weight || !law->upper) {
+        shuf__stream_law_free(law);
+        return shuf__fail(error, SHUF_NO_MEMORY, "no memory");
+    }
+    (law->rounded ? make_rounded : make_continuous)(law);
+    take_moments(law);
+    take_spread(law);
+    make_cells(&law->cells, SHUF__CELLS, uniform ? uniform_quantile : normal_quantile, law);
+    make_cells(&law->transformed, SHUF__CELLS / 4, normal_quantile, NULL);
+    make_cells(&law->squares, SHUF__CELLS / 4, squares_quantile, NULL);
+    return SHUF_OK;
+}
+
+void shuf__stream_law_free(struct shuf__stream_law *law)
+{
+    free(law->node);
+    free(law->weight);
+    free(law->upper);
+    *law = (struct shuf__stream_law){0};
+}
+
+/* ---- Spread ---------------------------------------------------------------------- */
+
+/* From 0 to 1, another for each number: the mixing of SplitMix64 (Steele, Lea, Flood: "Fast
+ * splittable pseudorandom number generators", OOPSLA 2014). */
+static double scatter(uint64_t number)
+{
+    uint64_t h = (number + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    h = (h ^ h >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    h = (h ^ h >> 27) * UINT64_C(0x94D049BB133111EB);
+    return ((double)((h ^ h >> 31) >> 11) + 0.5) * 0x1p-53;
+}
+
+double shuf__law_below_spread(const struct shuf__stream_law *law, double z, uint64_t number)
+{
+    if (!law->rounded)
+        return shuf__law_below(law, z);
+    const size_t i = find_node(law, z);
+    const double low = i > 0 ? shuf__law_below(law, law->upper[i - 1]) : 0;
+    return low + scatter(number) * (shuf__law_below(law, law->upper[i]) - low);
+}
+
+double shuf__law_above_spread(const struct shuf__stream_law *law, double z, uint64_t number)
+{
+    return shuf__law_below_spread(law, -z, number);
+}
+
+void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_t count,
+                      uint64_t number, double *spread)
+{
+    const int least = law->dtype == SHUF__F16 ? -14 : -126; /* of a normalised number */
+    const int digits = (int)shuf__dtypes[law->dtype].digits;
+    if (!law->rounded) {
+        memcpy(spread, z, count * sizeof *z);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const double size = fabs(z[i]);
+        const int exponent = size < ldexp(1, least) ? least : ilogb(size);
+        const double power = ldexp(1, exponent), half = ldexp(1, exponent - digits);
+        const double low = size - (size == power && exponent > least ? half / 2 : half);
+        spread[i] = copysign(low + scatter(number + i) * (size + half - low), z[i]);
+    }
+}
+
+/* ---- Anderson and Darling -------------------------------------------------------- */
+
+/* Their series ("Asymptotic theory of certain goodness of fit criteria based on stochastic
+ * processes", Annals of Mathematical Statistics 23, 1952), its integrals by the trapezoid rule. */
+static double anderson_darling_below(double a2)
+{
+    const double step = 1.0 / 64;
+    double sum = 0, factor = 1;
+    for (int j = 0; j < 12; j++) {
+        const double root = (4 * j + 1) * M_PI / sqrt(8 * a2);
+        double integral = exp(a2 / 8) / 2;
+        for (int i = 1; i < 448; i++) {
+            const double t = i * step, w = t / root;
+            integral += exp(a2 / (8 * (w * w + 1)) - t * t);
+        }
+        sum += factor * (4 * j + 1) * exp(-root * root) * integral * step / root;
+        factor *= -(j + 0.5) / (j + 1);
+    }
+    return sqrt(2 * M_PI) / a2 * sum;
+}
+
+/* Its tail falls as exp(-a2), but for a slow factor that only makes it smaller. */
+double shuf__law_anderson_darling(double a2)
+{
+    const double most = 20, above = 1 - anderson_darling_below(fmin(fmax(a2, 0.01), most));
+    return fmin(fmax(above, 1e-12), 1) * (a2 > most ? exp(most - a2) : 1);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shuf-quality's tests on streams: the laws that they compare with, against exact
+ * values; good streams pass with p-values that are even, and each bad one fails by the
+ * test that should see it.
+ */
+#include "run.h"
+#include "stream.h"
+#include "support/cmocka_all.h"
+
+#include "shuf/gauss.h"
+#include "shuf/uniform.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void assert_near(double value, double expected, double error)
+{
+    if (!(fabs(value - expected) <= error))
+        fail_msg("%.17g: expected %.17g", value, expected);
+}
+
+static struct shuf__stream_law *law_of(bool uniform, enum shuf__dtype dtype)
+{
+    struct shuf__stream_law *law = malloc(sizeof *law);
+    struct shuf__error error;
+    assert_non_null(law);
+    assert_int_equal(shuf__stream_law_make(law, uniform, dtype, &error), SHUF_OK);
+    return law;
+}
+
+static void drop(struct shuf__stream_law *law)
+{
+    shuf__stream_law_free(law);
+    free(law);
+}
+
+/* ---- Laws ------------------------------------------------------------------------ */
+
+static double moment(const struct shuf__stream_law *law, int power)
+{
+    double sum = 0;
+    for (size_t i = 0; i < law->nodes; i++)
+        sum += law->weight[i] * pow(law->node[i], power);
+    return sum;
+}
+
+static void moments_are_exact(void **state)
+{
+    (void)state;
+    struct shuf__stream_law *law = law_of(false, SHUF__F64);
+    double expected = 1;
+    for (int k = 0; k <= 24; k += 2) {
+        assert_near(moment(law, k), expected, 1e-13 * expected);
+        assert_near(moment(law, k + 1), 0, 1e-13 * expected * (k + 1));
+        expected *= k + 1;
+    }
+    assert_near(law->mean[2], sqrt(2 / M_PI), 1e-14);
+    assert_near(law->variance[1], 2, 1e-12);
+    drop(law);
+    law = law_of(true, SHUF__F64);
+    for (int k = 0; k <= 12; k += 2)
+        assert_near(moment(law, k), pow(3, k / 2) / (k + 1), 1e-11);
+    assert_near(law->spread_kurtosis, -1.2, 1e-12);
+    drop(law);
+}
+
+/* Against the same by brute force: the density on a fine grid, each point rounded to the type. */
+static void rounded_moments_are_exact(void **state)
+{
+    (void)state;
+    for (enum shuf__dtype dtype = SHUF__F16; dtype < SHUF__DTYPES; dtype++) {
+        struct shuf__stream_law *law = law_of(false, dtype);
+        double sum[5] = {0};
+        const double step = 0x1p-16;
+        for (double z = -12 + step / 2; z < 12; z += step) {
+            const double y = shuf__dtype_round(dtype, z);
+            const double w = step * exp(-z * z / 2) / sqrt(2 * M_PI);
+            for (int k = 0; k < 5; k++)
+                sum[k] += w * pow(y, k);
+        }
+        for (int k = 0; k < 5; k++)
+            assert_near(moment(law, k), sum[k], 1e-8);
+        if (dtype == SHUF__BF16)
+            assert_true(fabs(law->variance[0] - 1) > 2e-6); /* what rounding does is seen */
+        drop(law);
+    }
+}
+
+static void check_cells(const struct shuf__cells *cells)
+{
+    double sum = 0;
+    for (unsigned k = 0; k < cells->count; k++) {
+        sum += cells->p[k];
+        assert_true(cells->p[k] >= 0 && cells->edge[k] <= cells->edge[k + 1]);
+        if (cells->p[k] > 0 && k > 0) {
+            assert_int_equal(shuf__cell(cells, cells->edge[k]), k);
+            assert_true(shuf__cell(cells, nextafter(cells->edge[k], -99)) < k);
+        }
+    }
+    assert_near(sum, 1, 1e-12);
+    assert_int_equal(shuf__cell(cells, -SHUF__Z_MOST), 0);
+    assert_int_equal(shuf__cell(cells, 1e6), cells->count - 1);
+}
+
+static void cells_are_even(void **state)
+{
+    (void)state;
+    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+        struct shuf__stream_law *law = law_of(false, dtype);
+        check_cells(&law->cells);
+        check_cells(&law->transformed);
+        check_cells(&law->squares);
+        for (unsigned k = 0; k < SHUF__CELLS && !law->rounded; k++)
+            assert_near(law->cells.p[k], 1.0 / SHUF__CELLS, 1e-12);
+        drop(law);
+    }
+    struct shuf__stream_law *law = law_of(true, SHUF__F32);
+    check_cells(&law->cells);
+    assert_near(law->cells.edge[256], -sqrt(3) / 2, 1e-15);
+    drop(law);
+    law = law_of(false, SHUF__F64);
+    assert_near(law->cells.edge[1023], 3.0972690781987854, 1e-9); /* as scipy has it */
+    assert_near(law->squares.edge[128], 31.33591, 1e-4);          /* any table of chi-squared */
+    drop(law);
+}
+
+/* A value's share is that of the numbers which are rounded to it, from end to end. */
+static void rounded_values_are_spread(void **state)
+{
+    (void)state;
+    struct shuf__stream_law *law = law_of(false, SHUF__BF16);
+    const double low = 0.5 * erfc(-(1 - 0x1p-9) * M_SQRT1_2); /* below 1 the steps are half */
+    const double high = 0.5 * erfc(-(1 + 0x1p-8) * M_SQRT1_2);
+    double sum = 0, least = 1, most = 0;
+    for (uint64_t i = 0; i < 10000; i++) {
+        const double u = shuf__law_below_spread(law, 1, i);
+        least = fmin(least, u);
+        most = fmax(most, u);
+        sum += u / 10000;
+    }
+    assert_true(least >= low && most <= high);
+    assert_near(least, low, (high - low) / 500);
+    assert_near(most, high, (high - low) / 500);
+    assert_near(sum, (low + high) / 2, (high - low) / 50);
+    drop(law);
+}
+
+/* Moved, but to what is rounded to the same again; all over it, and so as its variance says. */
+static void moved_values_stay(void **state)
+{
+    (void)state;
+    for (enum shuf__dtype dtype = SHUF__F16; dtype < SHUF__DTYPES; dtype++) {
+        struct shuf__stream_law *law = law_of(false, dtype);
+        double second = 0, least = 1, most = -1;
+        for (size_t i = 1; i + 1 < law->nodes; i++) {
+            double moved[8];
+            const double same[8] = {law->node[i], law->node[i], law->node[i], law->node[i],
+                                    law->node[i], law->node[i], law->node[i], law->node[i]};
+            const double low = law->upper[i - 1], high = law->upper[i];
+            shuf__law_spread(law, same, 8, 8 * i, moved);
+            for (int k = 0; k < 8; k++) {
+                assert_true(moved[k] >= low && moved[k] <= high);
+                least = fmin(least, (moved[k] - low) / (high - low));
+                most = fmax(most, (moved[k] - low) / (high - low));
+                second += law->weight[i] * moved[k] * moved[k] / 8;
+            }
+        }
+        assert_true(least < 0.001 && most > 0.999);
+        assert_near(second, law->spread_variance, 3e-4);
+        assert_near(law->spread_variance, 1, dtype == SHUF__F16 ? 1e-6 : 1e-4);
+        assert_near(law->spread_kurtosis, 0, 1e-4);
+        drop(law);
+    }
+}
+
+/* The mean is 1, the variance 2 (pi^2 - 9) / 3; and the table of Lewis (1961). */
+static void anderson_darling_is_theirs(void **state)
+{
+    (void)state;
+    double mean = 0, second = 0;
+    for (double a2 = 0.005; a2 < 30; a2 += 0.01) {
+        const double above = shuf__law_anderson_darling(a2);
+        mean += 0.01 * above;
+        second += 0.02 * a2 * above;
+    }
+    assert_near(mean, 1, 1e-4);
+    assert_near(second - mean * mean, 2 * (M_PI * M_PI - 9) / 3, 1e-3);
+    assert_near(shuf__law_anderson_darling(1.933), 0.1, 1e-5);
+    assert_near(shuf__law_anderson_darling(2.4924), 0.05, 5e-6);
+    assert_near(shuf__law_anderson_darling(3.0775), 0.025, 5e-6);
+    assert_near(shuf__law_anderson_darling(3.8781), 0.01, 1e-6);
+    const double there = shuf__law_anderson_darling(20), beyond = shuf__law_anderson_darling(20.1);
+    assert_true(there < 1e-8 && beyond < there && beyond > there / 2);
+}
+
+/* By hand. */
+static void poisson(void **state)
+{
+    (void)state;
+    assert_near(shuf__poisson_p(0, 1), 2 * exp(-1), 1e-15);
+    assert_near(shuf__poisson_p(5, 1), 2 * (1 - 65 * exp(-1) / 24), 1e-14);
+    assert_near(shuf__poisson_p(1, 1), 1, 0);
+    assert_near(shuf__poisson_p(4000000, 4e6), 1, 1e-3);
+    assert_near(shuf__poisson_p(4003920, 4e6), 0.05, 1e-4); /* 1.96 deviations */
+}
+
+/* ---- Streams --------------------------------------------------------------------- */
+
+static void add_findings(const char *name, enum shuf__dtype dtype, uint64_t samples, uint64_t seed,
+                         int threads, uint32_t tests, struct shuf__findings *findings)
+{
+    static struct shuf__stream_outcome outcome;
+    const struct shuf__stream_generator *g = shuf__stream_generator_find(name);
+    assert_non_null(g);
+    struct shuf__stream_law *law = law_of(g->uniform, dtype);
+    const struct shuf__stream_origin origin = {
+        .generator = g, .dtype = dtype, .uniform = g->uniform, .seed = seed};
+    const struct shuf__stream_task task = {
+        .origin = &origin, .law = law, .samples = samples, .tests = tests, .threads = threads};
+    struct shuf__error error;
+    if (shuf__stream_run(&task, findings, &outcome, &error) != SHUF_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(outcome.values, samples);
+    drop(law);
+}
+
+/* The bit of a test. */
+static uint32_t only(const char *test)
+{
+    int i = 0;
+    while (shuf__stream_tests[i] && strcmp(shuf__stream_tests[i]->name, test) != 0)
+        i++;
+    assert_non_null(shuf__stream_tests[i]);
+    return UINT32_C(1) << i;
+}
+
+static void expect_pass(const char *name, enum shuf__dtype dtype, size_t least_findings)
+{
+    struct shuf__findings all = {.alpha = 0.001};
+    add_findings(name, dtype, 300001, 5, 2, SHUF__TESTS_ALL, &all);
+    shuf__findings_decide(&all);
+    for (size_t i = 0; i < all.count; i++)
+        if (all.finding[i].failed)
+            fail_msg("%s, %s: %s, %s: p = %g", name, shuf__dtypes[dtype].name, all.finding[i].test,
+                     all.finding[i].detail, all.finding[i].p);
+    assert_true(all.count >= least_findings);
+    shuf__findings_free(&all);
+}
+
+static void good_ones_pass(void **state)
+{
+    (void)state;
+    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+        expect_pass("gauss", dtype, 80);
+        expect_pass("polar", dtype, 80);
+    }
+    expect_pass("uniform", SHUF__F64, 50);
+    expect_pass("uniform", SHUF__F32, 50);
+}
+
+static const struct shuf__finding *find(const struct shuf__findings *all, const char *detail)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strncmp(all->finding[i].detail, detail, strlen(detail)) == 0)
+            return &all->finding[i];
+    return NULL;
+}
+
+/* By that test alone; `detail` is how the finding's begins. */
+static void expect_failure(const char *name, enum shuf__dtype dtype, uint64_t samples,
+                           const char *test, const char *detail)
+{
+    struct shuf__findings all = {.alpha = 0.001};
+    add_findings(name, dtype, samples, 6, 2, only(test), &all);
+    shuf__findings_decide(&all);
+    const struct shuf__finding *f = find(&all, detail);
+    if (!f || !f->failed)
+        fail_msg("%s: %s, %s: p = %g", name, test, detail, f ? f->p : NAN);
+    shuf__findings_free(&all);
+}
+
+static void bad_ones_fail(void **state)
+{
+    (void)state;
+    expect_failure("irwin-hall", SHUF__F64, 200000, "moments", "Hermite 4");
+    expect_failure("irwin-hall", SHUF__F16, 400000, "moments", "Hermite 4");
+    expect_failure("irwin-hall", SHUF__BF16, 1000000, "tails", "above 4");
+    expect_failure("irwin-hall", SHUF__F64, 1000000, "squares", "Laguerre 2, in order");
+    expect_failure("icdf-table", SHUF__F64, 200000, "low-bits", "8 bits, from 2^0");
+    expect_failure("icdf-table", SHUF__F32, 200000, "repeats", "200000 values");
+    expect_failure("icdf-table", SHUF__F64, 1000000, "tails", "below -4");
+    expect_failure("icdf-table", SHUF__F64, 1000000, "repeats", "500000 radii");
+    expect_failure("box-muller-32", SHUF__F64, 2097152, "repeats", "1048576 radii");
+}
+
+/* ---- Faults that are put in ------------------------------------------------------- */
+
+/* What the run below reads: a good stream in which something is then wrong. */
+static void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
+
+static void fill_spoilt(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
+                        size_t count, double *value)
+{
+    shuf__stream_gauss.fill(seed, stream, dtype, first, count, value);
+    spoil(stream, first, count, value);
+}
+
+static const struct shuf__stream_generator spoilt = {"spoilt", "", false, fill_spoilt};
+
+/* Each superblock: value `to` takes a little of value `from`, or of its size. */
+static void mix(double *value, unsigned from, unsigned to, double part)
+{
+    value[to] = sqrt(1 - part * part) * value[to] + part * value[from];
+}
+
+static void spoil_lag(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    (void)first;
+    for (size_t i = 512; i < count; i++)
+        mix(value + i - 512, 0, 512, 0.02);
+}
+
+/* Positions 3 and 30 of block 0: 64 * (p / 2) + p % 2. */
+static void spoil_pair(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    (void)first;
+    for (size_t i = 0; i < count; i += SHUF__SUPERBLOCK)
+        for (unsigned block = 0; block < 32; block++)
+            mix(value + i + 2 * block, 65, 960, 0.1);
+}
+
+/* The sizes of a block go up and down together. */
+static void spoil_scale(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t block = (first + i) / SHUF__SUPERBLOCK * 32 + i % 64 / 2;
+        value[i] *= block * 7 % 16 < 8 ? 1.05 : 0.9474;
+    }
+}
+
+static void spoil_stream(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    static double other[SHUF__CHUNK];
+    shuf__stream_gauss.fill(5, 0, SHUF__F64, first, count, other);
+    for (size_t i = 0; i < count && stream == 1; i++)
+        value[i] = 0.9998 * value[i] + 0.02 * other[i];
+}
+
+static void spoil_sign(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    (void)first;
+    for (size_t i = 0; i < count; i++)
+        value[i] = value[i] > 4 ? -value[i] : value[i];
+}
+
+static void spoil_tail(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    (void)first;
+    for (size_t i = 0; i < count; i++)
+        if (fabs(value[i]) > 4)
+            value[i] = copysign(4.05, value[i]);
+}
+
+static void spoil_bit(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    (void)first;
+    for (size_t i = 0; i < count; i++)
+        if (fabs(value[i]) < 0.125) {
+            uint64_t bits;
+            memcpy(&bits, &value[i], sizeof bits);
+            bits &= ~UINT64_C(1);
+            memcpy(&value[i], &bits, sizeof bits);
+        }
+}
+
+static void faults_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
+        const char *test, *detail;
+        uint64_t samples;
+    } rows[] = {
+        {spoil_lag, "lags", "lag 512, values", 1000000},
+        {spoil_pair, "pairs", "496 pairs, values", 1000000},
+        {spoil_scale, "squares", "Laguerre 2, block", 1000000},
+        {spoil_scale, "pairs", "31 masks, squares", 1000000},
+        {spoil_stream, "streams", "stream + 1, values", 1000000},
+        {spoil_sign, "tails", "above 4", 1000000},
+        {spoil_tail, "tails", "spread, above 4", 2000000},
+        {spoil_bit, "low-bits", "8 bits, from 2^-4", 1000000},
+    };
+    struct shuf__stream_law *law = law_of(false, SHUF__F64);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct shuf__stream_outcome outcome;
+        const struct shuf__stream_origin origin = {.generator = &spoilt, .seed = 5};
+        const struct shuf__stream_task task = {.origin = &origin,
+                                               .law = law,
+                                               .samples = rows[i].samples,
+                                               .tests = only(rows[i].test),
+                                               .threads = 1};
+        struct shuf__findings all = {.alpha = 0.001};
+        struct shuf__error error;
+        spoil = rows[i].spoil;
+        assert_int_equal(shuf__stream_run(&task, &all, &outcome, &error), SHUF_OK);
+        shuf__findings_decide(&all);
+        const struct shuf__finding *f = find(&all, rows[i].detail);
+        if (!f || !f->failed)
+            fail_msg("%s, %s did not fail", rows[i].test, rows[i].detail);
+        shuf__findings_free(&all);
+    }
+    drop(law);
+}
+
+/* ---- p-values -------------------------------------------------------------------- */
+
+/* Of a good stream's p-values about a tenth is below 0.1, in each test. They are not independent
+ * and those of counts are conservative, so the bounds are wide; the seeds are fixed. */
+static void p_values_are_even(void **state)
+{
+    (void)state;
+    enum { RUNS = 20 };
+    struct shuf__findings all = {.alpha = 0.001};
+    for (uint64_t seed = 0; seed < RUNS; seed++)
+        add_findings("polar", SHUF__F64, 70000, seed, 2, SHUF__TESTS_ALL, &all);
+    for (int t = 0; shuf__stream_tests[t]; t++) {
+        const char *name = shuf__stream_tests[t]->name;
+        size_t count = 0, below = 0, far = 0;
+        for (size_t i = 0; i < all.count; i++)
+            if (strcmp(all.finding[i].test, name) == 0) {
+                count++;
+                below += all.finding[i].p < 0.1;
+                far += all.finding[i].p < 1e-4;
+            }
+        const double off = ((double)below - 0.1 * (double)count) / sqrt(0.09 * (double)count);
+        const bool counts = strcmp(name, "tails") == 0 || strcmp(name, "repeats") == 0;
+        if (count < RUNS || off > 5 || (off < -5 && !counts) || far > 2)
+            fail_msg("%s: %zu of %zu p-values below 0.1, %zu below 1e-4", name, below, count, far);
+    }
+    shuf__findings_free(&all);
+}
+
+static void threads_do_not_matter(void **state)
+{
+    (void)state;
+    struct shuf__findings one = {.alpha = 0.001}, three = {.alpha = 0.001};
+    add_findings("gauss", SHUF__F32, 300000, 9, 1, SHUF__TESTS_ALL, &one);
+    add_findings("gauss", SHUF__F32, 300000, 9, 3, SHUF__TESTS_ALL, &three);
+    assert_int_equal(one.count, three.count);
+    for (size_t i = 0; i < one.count; i++) {
+        assert_string_equal(one.finding[i].detail, three.finding[i].detail);
+        assert_true(one.finding[i].statistic == three.finding[i].statistic);
+        assert_true(one.finding[i].p == three.finding[i].p);
+    }
+    shuf__findings_free(&one);
+    shuf__findings_free(&three);
+}
+
+/* The generators are the streams as users have them, value by value. */
+static void generators_are_the_streams(void **state)
+{
+    (void)state;
+    static double value[2 * SHUF__SUPERBLOCK];
+    const uint64_t first = UINT64_C(5) << 40;
+    const shuf_gauss gauss = shuf_gauss_make(7, 3, 0, 1);
+    const shuf_stream uniform = shuf_uniform_make(7, 3);
+    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+        shuf__stream_gauss.fill(7, 3, dtype, first, 2 * SHUF__SUPERBLOCK, value);
+        for (uint64_t i = 0; i < 2 * SHUF__SUPERBLOCK; i += 13) {
+            const double expected[] = {shuf_gauss_f64(&gauss, first + i),
+                                       shuf_gauss_f32(&gauss, first + i),
+                                       shuf_of_f16(shuf_gauss_f16(&gauss, first + i)),
+                                       shuf_of_bf16(shuf_gauss_bf16(&gauss, first + i))};
+            assert_true(value[i] == expected[dtype]);
+        }
+    }
+    shuf__stream_uniform.fill(7, 3, SHUF__F64, first, SHUF__SUPERBLOCK, value);
+    for (uint64_t i = 0; i < SHUF__SUPERBLOCK; i++)
+        assert_true(value[i] == shuf_uniform_f64(&uniform, first + i));
+    shuf__stream_uniform.fill(7, 3, SHUF__F32, first, SHUF__SUPERBLOCK, value);
+    for (uint64_t i = 0; i < SHUF__SUPERBLOCK; i++)
+        assert_true(value[i] == shuf_uniform_f32(&uniform, first + i));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moments_are_exact),
+        cmocka_unit_test(rounded_moments_are_exact),
+        cmocka_unit_test(cells_are_even),
+        cmocka_unit_test(rounded_values_are_spread),
+        cmocka_unit_test(moved_values_stay),
+        cmocka_unit_test(anderson_darling_is_theirs),
+        cmocka_unit_test(poisson),
+        cmocka_unit_test(good_ones_pass),
+        cmocka_unit_test(bad_ones_fail),
+        cmocka_unit_test(faults_are_found),
+        cmocka_unit_test(p_values_are_even),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(generators_are_the_streams),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}

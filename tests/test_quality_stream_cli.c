@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shuf-quality stream` as people run it: raw numbers are judged as what they were
+ * made from, bad input and wrong options are named, and reports, pictures and bits are whole.
+ */
+#include "command.h"
+#include "stream.h"
+#include "support/cmocka_all.h"
+#include "support/json.h"
+
+#include "shuf/half.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/shuf-stream-XXXXXX";
+
+/* A script for sh in which $Q is shuf-quality and $D a directory. */
+static int script(struct command *command, const char *text)
+{
+    const char *const argv[] = {"sh", "-c", text, NULL};
+    return command_run(command, 0, argv);
+}
+
+static void expect(const char *text, int status, const char *out)
+{
+    struct command c;
+    const int got = script(&c, text);
+    if (got != status || !strstr(c.out.bytes, out))
+        fail_msg("%s: exit status %d\n%s%s", text, got, c.out.bytes, c.err.bytes);
+    command_free(&c);
+}
+
+static json_t *report_of(const char *text, int status)
+{
+    struct command c;
+    const int got = script(&c, text);
+    if (got != status)
+        fail_msg("%s: exit status %d\n%s", text, got, c.err.bytes);
+    free(c.err.bytes);
+    return json_parse(c.out.bytes);
+}
+
+/* ---- Input ----------------------------------------------------------------------- */
+
+enum { VALUES = 70 * SHUF__SUPERBLOCK };
+
+static void put(FILE *to, enum shuf__dtype dtype, double value)
+{
+    const float single = (float)value;
+    const uint16_t half = dtype == SHUF__F16 ? shuf_f16(single) : shuf_bf16(single);
+    const void *const as[] = {&value, &single, &half, &half};
+    assert_int_equal(fwrite(as[dtype], shuf__dtypes[dtype].bytes, 1, to), 1);
+}
+
+static void write_stream(const char *generator, enum shuf__dtype dtype)
+{
+    static double value[VALUES];
+    char path[64];
+    snprintf(path, sizeof path, "%s/raw", directory);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    shuf__stream_generator_find(generator)->fill(7, 3, dtype, 0, VALUES, value);
+    for (size_t i = 0; i < VALUES; i++)
+        put(to, dtype, value[i]);
+    assert_int_equal(fclose(to), 0);
+}
+
+/* From a file, from standard input and from the generator itself. */
+static void expect_same(const char *generator, enum shuf__dtype dtype, const char *law,
+                        const char *tests)
+{
+    static const char *const texts[] = {
+        "$Q stream --generator $G --seed 7 --stream 3 --dtype $T --samples 71680 --json --tests $O",
+        "$Q stream --in $D/raw --law $L --dtype $T --json --tests $O",
+        "cat $D/raw | $Q stream --law $L --dtype $T --samples 71680 --json --tests $O",
+    };
+    json_t *report[3];
+    write_stream(generator, dtype);
+    assert_int_equal(setenv("G", generator, 1) | setenv("L", law, 1) | setenv("O", tests, 1) |
+                         setenv("T", shuf__dtypes[dtype].name, 1),
+                     0);
+    for (int i = 0; i < 3; i++) {
+        report[i] = report_of(texts[i], 0);
+        assert_true(json_array_size(json_member(report[i], "findings")) > 20);
+        assert_int_equal(json_member_integer(report[i], "values"), VALUES);
+        if (!json_equal(json_member(report[i], "findings"), json_member(report[0], "findings")))
+            fail_msg("different findings: %s, %s", generator, texts[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        json_decref(report[i]);
+}
+
+static void input_is_what_was_generated(void **state)
+{
+    (void)state;
+    expect_same("gauss", SHUF__F64, "normal", "moments,bins,low-bits,repeats,pairs");
+    expect_same("gauss", SHUF__F32, "normal", "moments,bins,low-bits,repeats,pairs");
+    expect_same("gauss", SHUF__F16, "normal", "moments,bins,lags,tails");
+    expect_same("gauss", SHUF__BF16, "normal", "moments,bins,lags,tails");
+    expect_same("uniform", SHUF__F64, "uniform", "moments,bins,low-bits,lags");
+    expect_same("uniform", SHUF__F32, "uniform", "moments,bins,low-bits,lags");
+    expect("rm $D/raw", 0, "");
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        int status;
+        const char *words;
+    } rows[] = {
+        {"printf '\\0\\0\\200\\077\\0\\0\\0' | $Q stream --dtype f32", 65,
+         "value 1: ends after 3 bytes: expected 4 bytes of f32"},
+        {"printf '\\0\\0\\0' | $Q stream --dtype f16", 65,
+         "value 1: ends after 1 bytes: expected 2 bytes of f16"},
+        {"printf '\\0\\0\\200\\077\\0\\0\\300\\177' | $Q stream --dtype f32", 65,
+         "value 1: nan: expected a finite number"},
+        {"printf '\\0\\374' | $Q stream --dtype f16", 65, "value 0: -inf: expected a finite"},
+        {"printf '\\200\\177' | $Q stream --dtype bf16", 65, "value 0: inf: expected a finite"},
+        {"(head -c 300000 /dev/zero; printf '\\0\\0\\0\\0\\0\\0\\360\\177') | $Q stream", 65,
+         "value 37500: inf: expected a finite number"},
+        {"printf '\\0\\0\\300\\077' | $Q stream --law uniform --dtype f32", 65,
+         "value 0: 1.5: expected a number from 0 to 1"},
+        {"$Q stream </dev/null", 65, "too few values"},
+        {"$Q stream --in /nonexistent/raw", 74, "--in /nonexistent/raw: No such file"},
+        {"$Q stream --in /tmp", 74, "/tmp: Is a directory"},
+        {"$Q stream --dtype f65 </dev/null", 64, "--dtype f65: expected f64, f32, f16 or bf16"},
+        {"$Q stream --generator gaus", 64, "--generator gaus: expected one of those of `stream`"},
+        {"$Q stream --generator uniform --dtype f16", 64, "--dtype f16: expected f64 or f32"},
+        {"$Q stream --generator gauss --in x", 64, "expected one of --generator and --in"},
+        {"$Q stream --generator gauss --law normal", 64, "--law: expected --in beside it"},
+        {"$Q stream --law cauchy </dev/null", 64, "--law cauchy: expected normal or uniform"},
+        {"$Q stream --seed 3 </dev/null", 64, "--seed, --stream: expected --generator beside"},
+        {"$Q stream --generator gauss --samples 0", 64, "--samples 0: expected 1 to"},
+        {"$Q stream --generator gauss --tests bins,x", 64, "--tests bins,x: expected names"},
+        {"$Q stream --generator gauss --tests ''", 64, "--tests : expected names"},
+        {"$Q stream --generator gauss --alpha 2", 64, "--alpha 2: expected a number between"},
+        {"$Q stream --as-bits </dev/null", 64, "--as-bits: expected --generator NAME and"},
+        {"$Q stream --as-bits --generator gauss --dtype f32", 64, "and --dtype f64"},
+        {"$Q stream --as-bits --generator gauss >/dev/full", 74, "standard output"},
+        {"$Q stream now </dev/null", 64, "argument 'now'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        const int status = script(&c, rows[i].script);
+        if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
+            fail_msg("%s: %d\n%s", rows[i].script, status, c.err.bytes);
+        assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1); /* one line */
+        command_free(&c);
+    }
+}
+
+/* ---- Reports --------------------------------------------------------------------- */
+
+static void report_has_every_figure(void **state)
+{
+    (void)state;
+    json_t *r = report_of("$Q stream --generator irwin-hall --dtype f32 --samples 2e5 --seed 7 "
+                          "--alpha 0.01 --json",
+                          1);
+    const json_t *source = json_member(r, "source"), *findings = json_member(r, "findings"), *f;
+    const json_t *histogram = json_member(r, "histogram"), *count, *cell;
+    size_t i, failed = 0, total = 0;
+    double expected = 0;
+    assert_string_equal(json_member_text(source, "generator"), "irwin-hall");
+    assert_string_equal(json_member_text(source, "dtype"), "f32");
+    assert_string_equal(json_member_text(source, "seed"), "7");
+    assert_string_equal(json_member_text(r, "law"), "normal");
+    assert_true(json_real_value(json_member(r, "alpha")) == 0.01);
+    assert_true(json_is_false(json_member(r, "passed")));
+    json_array_foreach(findings, i, f)
+    {
+        const double p = json_number_value(json_member(f, "p"));
+        assert_true(p >= 0 && p <= json_number_value(json_member(f, "p_holm")));
+        failed += json_is_false(json_member(f, "passed"));
+    }
+    assert_int_equal(failed, json_member_integer(r, "failed"));
+    count = json_member(histogram, "count");
+    json_array_foreach(count, i, cell) total += (size_t)json_integer_value(cell);
+    assert_int_equal(total, 200000);
+    json_array_foreach(json_member(histogram, "expected"), i, cell) expected +=
+        json_real_value(cell);
+    assert_true(fabs(expected - 200000) < 1e-6);
+    json_decref(r);
+}
+
+static void table_and_picture(void **state)
+{
+    (void)state;
+    expect("$Q stream --generator gauss --dtype bf16 --samples 5e4 --seed 2", 0,
+           "gauss, bf16, seed 2, stream 0: 50000 values against the normal law\n");
+    expect("$Q stream --generator icdf-table --samples 5e4 --tests low-bits", 1, "\nFAILED: ");
+    expect("head -c 8000000 /dev/zero | tr '\\0' '\\177' | $Q stream", 1, "\nFAILED: ");
+    expect("head -c 8000000 /dev/zero | $Q stream", 1, "\nFAILED: ");
+    expect("$Q list", 0, "box-muller-32");
+    expect("$Q stream --help", 0, "--as-bits");
+    for (const char *const *few = (const char *const[]){"1", "2", "999", "1025", NULL}; *few;
+         few++) {
+        assert_int_equal(setenv("N", *few, 1), 0);
+        expect("$Q stream --generator polar --samples $N", 0, "\npassed: 0 of ");
+    }
+    expect("PATH=/nonexistent $Q stream --generator polar --samples 5e4 --plot $D/x.svg", 73,
+           "\npassed: 0 of ");
+    struct command c;
+    const bool can_draw = script(&c, "gnuplot --version") == 0;
+    command_free(&c);
+    if (!can_draw)
+        skip();
+    expect("$Q stream --generator gauss --samples 5e4 --plot $D/x.svg >/dev/null && "
+           "grep -q '</svg>' $D/x.svg && grep -o 'values / expected' $D/x.svg",
+           0, "values / expected");
+    expect("$Q stream --generator uniform --samples 5e4 --plot $D/x.svg >/dev/null && "
+           "grep -q '</svg>' $D/x.svg && rm $D/x.svg",
+           0, "");
+}
+
+/* 32 bits of how much lies below each value. */
+static void bits_are_values(void **state)
+{
+    (void)state;
+    static double value[SHUF__SUPERBLOCK];
+    struct command c;
+    assert_int_equal(
+        script(&c, "$Q stream --generator gauss --seed 7 --stream 3 --samples 1000 --as-bits"), 0);
+    assert_int_equal(c.out.size, 4000);
+    shuf__stream_gauss.fill(7, 3, SHUF__F64, 0, SHUF__SUPERBLOCK, value);
+    for (size_t i = 0; i < 1000; i++) {
+        uint32_t word;
+        memcpy(&word, c.out.bytes + 4 * i, sizeof word);
+        const double below = 0.5 * erfc(-value[i] / sqrt(2)) * 0x1p32;
+        assert_true(fabs((double)word + 0.5 - below) <= 0.5001);
+    }
+    command_free(&c);
+}
+
+/* Input that does not come any more. One thread: ThreadSanitizer keeps a signal from one that waits
+ * for another. */
+static void interrupt_ends_a_wait(void **state)
+{
+    (void)state;
+    const char *const argv[] = {
+        "sh", "-c",
+        "mkfifo $D/p; (head -c 1000000 /dev/zero; sleep 1; kill -INT $$) >$D/p & "
+        "exec $Q stream --in $D/p --tests bins --threads 1 <>$D/p",
+        NULL};
+    struct command c;
+    command_run(&c, 0, argv);
+    assert_int_equal(c.status, 75);
+    assert_non_null(strstr(c.err.bytes, "interrupted"));
+    command_free(&c);
+    expect("rm $D/p", 0, "");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(directory))
+        return -1;
+    return setenv("Q", QUALITY_PATH, 1) | setenv("D", directory, 1);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(input_is_what_was_generated),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(report_has_every_figure),
+        cmocka_unit_test(table_and_picture),
+        cmocka_unit_test(bits_are_values),
+        cmocka_unit_test(interrupt_ends_a_wait),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
