@@ -11,11 +11,32 @@
 #include "shuf/fingerprint.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
+#include "shuf/philox4x32.h"
 #include "shuf/primefold.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void philox32_known_answers(void **state)
+{
+    (void)state;
+    FILE *table = golden_open("philox4x32.txt");
+    unsigned rows = 0;
+    for (char *line; (line = golden_line(table)) != NULL; rows++) {
+        uint32_t w[10];
+        char *p = line;
+        const int rounds = (int)strtol(p, &p, 10);
+        for (int i = 0; i < 10; i++)
+            w[i] = (uint32_t)strtoul(p, &p, 16);
+        assert_int_equal(*p, '\0');
+        const shuf_philox4x32 counter = {{w[0], w[1], w[2], w[3]}};
+        const shuf_philox4x32 got = shuf_philox4x32_rounds(counter, w[4], w[5], rounds);
+        assert_memory_equal(got.word, w + 6, sizeof got.word);
+    }
+    fclose(table);
+    assert_in_range(rows, 6, 1000);
+}
 
 static void philox_known_answers(void **state)
 {
@@ -233,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(philox32_known_answers),
         cmocka_unit_test(key_words),
         cmocka_unit_test(domain_bits),
         cmocka_unit_test(golden_table),

@@ -37,6 +37,32 @@ static struct shuf__job job_of(int kind, uint64_t offset, uint64_t count)
                        count);
 }
 
+static void check_golden(const struct golden_stream *row)
+{
+    struct shuf__job job =
+        jobs_stream(draw_distribution(row->distribution), draw_number(row->dtype), row->seed,
+                    row->stream, row->offset, row->count);
+    uint64_t fingerprint;
+    job.mean = row->mean;
+    job.std = row->std;
+    uint64_t *values = jobs_run(&job, &fingerprint);
+    assert_memory_equal(values, row->bits, row->shown * sizeof *values);
+    assert_int_equal(fingerprint, row->fingerprint);
+    free(values);
+}
+
+static void golden_table(void **state)
+{
+    (void)state;
+    struct golden_stream row;
+    unsigned rows = 0;
+    FILE *table = golden_open("streams.txt");
+    for (; golden_next_stream(table, &row); rows++)
+        check_golden(&row);
+    fclose(table);
+    assert_in_range(rows, 200, 10000);
+}
+
 static void around_superblocks(void **state)
 {
     (void)state;
@@ -191,10 +217,11 @@ static void nothing_at_all(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(around_superblocks), cmocka_unit_test(far_out),
-        cmocka_unit_test(any_slice),          cmocka_unit_test(many),
-        cmocka_unit_test(mean_and_deviation), cmocka_unit_test(sums),
-        cmocka_unit_test(cancelled),          cmocka_unit_test(nothing_at_all),
+        cmocka_unit_test(golden_table),   cmocka_unit_test(around_superblocks),
+        cmocka_unit_test(far_out),        cmocka_unit_test(any_slice),
+        cmocka_unit_test(many),           cmocka_unit_test(mean_and_deviation),
+        cmocka_unit_test(sums),           cmocka_unit_test(cancelled),
+        cmocka_unit_test(nothing_at_all),
     };
     int failed = 0;
     backend = jobs_open(argc == 2 ? argv[1] : "");

@@ -114,7 +114,7 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
     transform(b->t);
     for (int p = 0; p < SHUF_GAUSS_BLOCK; p++) {
         b->s[p] = negated(b->s[p], b->word[p]);
-        b->t[p] = negated(b->t[p], V(slli_epi32)(b->word[p], 1));
+        b->t[p] = negated(b->t[p], b->word[(p + 1) % SHUF_GAUSS_BLOCK]);
     }
 }
 

@@ -137,7 +137,7 @@ struct F64 {
         const auto odd = static_cast<int32_t>(b.word[p] >> 15 & 0x7ffe) - 16383;
         const auto c = static_cast<double>(odd);
         const auto s = static_cast<double>(negated(b.s[p], b.word[p]));
-        const auto t = static_cast<double>(negated(b.t[p], b.word[p] << 1));
+        const auto t = static_cast<double>(negated(b.t[p], b.word[(p + 1) % block]));
         return fma(c, g.c_low, fma(s, g.a, fma(t, g.b, fma(c, g.c_high, g.mean))));
     }
     static __device__ __forceinline__ double2 pair(double a, double b)
@@ -156,7 +156,7 @@ struct OfF32 {
 
     static __device__ __forceinline__ float value(const Gauss &g, const Block &b, int p)
     {
-        const float y = fmaf(negated(b.t[p], b.word[p] << 1), g.b_f32, g.mean_f32);
+        const float y = fmaf(negated(b.t[p], b.word[(p + 1) % block]), g.b_f32, g.mean_f32);
         return fmaf(negated(b.s[p], b.word[p]), g.a_f32, y);
     }
 };

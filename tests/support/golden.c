@@ -78,6 +78,29 @@ bool golden_next_places(FILE *table, struct golden_places *row)
     exit(1);
 }
 
+bool golden_next_stream(FILE *table, struct golden_stream *row)
+{
+    int used = 0;
+    const char *line = golden_line(table);
+    if (!line)
+        return false;
+    bool good =
+        sscanf(line,
+               "%15s %15s %" SCNx64 " %" SCNx64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64 "%n",
+               row->distribution, row->dtype, &row->seed, &row->stream, &row->mean, &row->std,
+               &row->offset, &row->count, &row->fingerprint, &used) == 9;
+    const char *p = line + used;
+    for (row->shown = 0; good && *p != '\0'; row->shown++) {
+        good = row->shown < GOLDEN_SHOWN &&
+               sscanf(p, " %" SCNx64 "%n", &row->bits[row->shown], &used) == 1;
+        p += used;
+    }
+    if (good && row->shown == (row->count < GOLDEN_SHOWN ? row->count : GOLDEN_SHOWN))
+        return true;
+    fprintf(stderr, "streams.txt: not a row: %s\n", line);
+    exit(1);
+}
+
 uint64_t golden_position(const struct golden *row, unsigned index)
 {
     if (row->n <= GOLDEN_WHOLE || index < GOLDEN_HEAD)

@@ -42,6 +42,20 @@ struct golden_places {
 /* As golden_next(). */
 bool golden_next_places(FILE *table, struct golden_places *row);
 
+enum { GOLDEN_SHOWN = 8 };
+
+/* One row of streams.txt. */
+struct golden_stream {
+    char distribution[16], dtype[16];
+    uint64_t seed, stream, offset, count, fingerprint;
+    double mean, std;
+    unsigned shown; /* values: the first ones */
+    uint64_t bits[GOLDEN_SHOWN];
+};
+
+/* As golden_next(). */
+bool golden_next_stream(FILE *table, struct golden_stream *row);
+
 /* Where in the permutation value `index` of the row stands. */
 uint64_t golden_position(const struct golden *row, unsigned index);
 

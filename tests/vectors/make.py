@@ -10,9 +10,11 @@ where it is installed; without it the largest rows take minutes.
     make.py --check   compare them with what stands here, change nothing
 """
 import argparse
+import fractions
 import hashlib
 import math
 import pathlib
+import re
 import struct
 import sys
 
@@ -198,19 +200,145 @@ def permutation(algorithm, n, seed, epoch):
 # ---- Fingerprint ----------------------------------------------------------------
 
 
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def fingerprint_mix(z):
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
+    return z ^ z >> 31
+
+
+def fingerprint_term(value, i):
+    return fingerprint_mix(value + (i + 1) * GOLDEN & M64)
+
+
 def fingerprint(values):
     """The sum of mix(value[i] + (i + 1) * golden), mod 2^64."""
-
-    def mix(z):
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
-        return z ^ z >> 31
-
-    golden = 0x9E3779B97F4A7C15
     if numpy is None:
-        return sum(mix(v + i * golden & M64) for i, v in enumerate(values, 1)) & M64
+        return sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
     place = numpy.arange(1, len(values) + 1, dtype=numpy.uint64)
-    return int(mix(values + place * golden).sum(dtype=numpy.uint64))
+    return int(fingerprint_mix(values + place * GOLDEN).sum(dtype=numpy.uint64))
+
+
+# ---- Streams ---------------------------------------------------------------------
+
+
+def philox4x32(counter, key, rounds):
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(rounds):
+        left = 0xD2511F53 * c0
+        right = 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (right >> 32) ^ c1 ^ k0, right & M32, (left >> 32) ^ c3 ^ k1, left & M32
+        k0 = (k0 + 0x9E3779B9) & M32
+        k1 = (k1 + 0xBB67AE85) & M32
+    return c0, c1, c2, c3
+
+
+def stream_words(seed, stream, block, index, rounds):
+    """Four words of a stream: number 4 * index and following."""
+    k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
+    return philox4x32((index & M32, index >> 32, k2, k3), (k0, k1), rounds)
+
+
+def gauss_parameters():
+    """The table and the coefficients: numbers that a search has found, so they are read."""
+    text = (HERE / "../../kernels/inline/shuf/gauss_table.h").read_text()
+    number = {
+        name: fractions.Fraction(float.fromhex(value))
+        for name, value in re.findall(r"#define SHUF_GAUSS_(\w+) (0x[0-9a-f.]+p[+-]?\d+)f?\b", text)
+    }
+    body = text[text.index("shuf_gauss_table") :]
+    entries = [int(e) for e in re.findall(r"-?\d+", body[body.index("{") :])]
+    assert len(entries) == 4096
+    return number, entries
+
+
+# Bits of the fraction, and the exponent of the smallest normal number.
+FORMATS = {"f64": (52, -1022), "f32": (23, -126), "f16": (10, -14), "bf16": (7, -126)}
+
+
+def rounded(x, dtype):
+    """x to the nearest number of a type, ties to even; where it is not too large."""
+    fraction, smallest = FORMATS[dtype]
+    if x == 0:
+        return fractions.Fraction(0)
+    exponent = abs(x.numerator).bit_length() - x.denominator.bit_length() - 1
+    while abs(x) >= fractions.Fraction(2) ** (exponent + 1):
+        exponent += 1
+    unit = fractions.Fraction(2) ** (max(exponent, smallest) - fraction)
+    return round(x / unit) * unit  # round() goes to the even one
+
+
+def number_bits(x, dtype):
+    """The bits of a number of the type."""
+    if dtype == "bf16":
+        return struct.unpack("<I", struct.pack("<f", float(x)))[0] >> 16
+    form, word = {"f64": "dQ", "f32": "fI", "f16": "eH"}[dtype]
+    return struct.unpack("<" + word, struct.pack("<" + form, float(x)))[0]
+
+
+def hadamard(x):
+    return [
+        sum(-v if (p & q).bit_count() % 2 else v for q, v in enumerate(x)) for p in range(len(x))
+    ]
+
+
+class Gauss:
+    def __init__(self, seed, stream, mean, std, dtype):
+        number, self.table = gauss_parameters()
+        self.key, self.dtype = (seed, stream), dtype
+        self.format = "f64" if dtype == "f64" else "f32"
+        names = ("A", "B", "C_HIGH", "C_LOW") if dtype == "f64" else ("A_F32", "B_F32")
+        self.factor = [self.to_format(rounded(number[n] * std, "f64")) for n in names]
+        self.mean = self.to_format(mean)
+        self.blocks = {}
+
+    def to_format(self, x):
+        return rounded(x, self.format)
+
+    def block(self, number):
+        if number not in self.blocks:
+            words = [
+                w
+                for j in range(8)
+                for w in stream_words(*self.key, 0, 8 * number + j, 7)
+            ]
+            row = [(q + number % 32) % 16 for q in range(32)]
+            s = hadamard([self.table[(w & 255) * 16 + t] for w, t in zip(words, row)])
+            t = hadamard([self.table[(w >> 8 & 255) * 16 + t] for w, t in zip(words, row)])
+            self.blocks[number] = [*zip(words, s, t)]
+        return self.blocks[number]
+
+    def bits(self, i):
+        p, block = i % 1024 // 64 * 2 + i % 2, self.block(i // 1024 * 32 + i % 64 // 2)
+        word, s, t = block[p]
+        s = -s if word >> 31 else s
+        t = -t if block[(p + 1) % 32][0] >> 31 else t
+        c = 2 * (word >> 16 & 0x3FFF) - 16383
+        a, b, *rest = self.factor
+        y = self.mean
+        if rest:
+            y = self.to_format(c * rest[0] + y)
+        y = self.to_format(t * b + y)
+        y = self.to_format(s * a + y)
+        if rest:
+            y = self.to_format(c * rest[1] + y)
+        return number_bits(rounded(y, self.dtype), self.dtype)
+
+
+def uniform_bits(seed, stream, dtype, i):
+    if dtype in ("u32", "f32"):
+        word = stream_words(seed, stream, 1, i // 4, 10)[i % 4]
+    else:
+        words = stream_words(seed, stream, 1, i // 2, 10)
+        word = words[i % 2 * 2 + 1] << 32 | words[i % 2 * 2]
+    if dtype == "f32":
+        return number_bits(fractions.Fraction(word >> 8, 1 << 24), "f32")
+    if dtype == "f64":
+        return number_bits(fractions.Fraction(word >> 11, 1 << 53), "f64")
+    return word
 
 
 # ---- DistributedSampler ----------------------------------------------------------
@@ -287,6 +415,46 @@ def primefold_table():
                 yield f"{n} {seed:#x} {epoch:#x} " + " ".join(pairs)
 
 
+# mean and deviation as Python and C write them
+NORMALS = [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3")]
+STREAMS = [(7, 0), (0xFEDCBA9876543210, (1 << 40) + 5)]
+# Offset and count: within a superblock, across one, where numbers of blocks pass 32 bits, beyond
+# 2^40, and the last ones that there are.
+PARTS = [
+    (0, 1), (0, 100), (31, 3), (1021, 5), (1023, 1026), ((1 << 34) - 3, 7), ((1 << 40) + 12345, 70),
+    ((1 << 62) - 5, 5),
+]  # fmt: skip
+
+
+def stream_row(law, dtype, key, normal, part, bits):
+    values = [bits(i) for i in range(part[0], part[0] + part[1])]
+    plain = sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
+    head = f"{law} {dtype} {key[0]:#x} {key[1]:#x} {normal[0]} {normal[1]} {part[0]} {part[1]}"
+    return " ".join([head, f"{plain:#018x}", *(f"{v:#x}" for v in values[:8])])
+
+
+def stream_table():
+    yield NOTE + (
+        "# Streams. Columns: distribution, dtype, seed, stream, mean, std (0 1 where they have no\n"
+        "# meaning), offset, count, the fingerprint of these values' bits, and the bits of the first\n"
+        "# 8 of them."
+    )
+    for dtype in ("f64", "f32", "f16", "bf16"):
+        for key in STREAMS:
+            for mean, std in NORMALS if dtype in ("f64", "f32") else NORMALS[:2]:
+                exact = [fractions.Fraction(float(x)) for x in (mean, std)]
+                gauss = Gauss(*key, *exact, dtype)
+                for part in PARTS:
+                    yield stream_row("gauss", dtype, key, (mean, std), part, gauss.bits)
+    for dtype in ("u32", "u64", "f32", "f64"):
+        for key in STREAMS:
+            for part in PARTS:
+                yield stream_row(
+                    "uniform", dtype, key, ("0", "1"), part,
+                    lambda i: uniform_bits(*key, dtype, i),
+                )  # fmt: skip
+
+
 PHILOX = [
     ((0, 0, 0, 0), (0, 0)),
     ((M64, M64, M64, M64), (M64, M64)),
@@ -307,6 +475,26 @@ def philox_table():
     )
     for counter, key in PHILOX:
         yield " ".join(f"{w:016x}" for w in (*counter, *key, *philox4x64(counter, key)))
+
+
+PHILOX32 = [
+    (7, (0, 0, 0, 0), (0, 0)),
+    (10, (0, 0, 0, 0), (0, 0)),
+    (7, (M32,) * 4, (M32,) * 2),
+    (10, (M32,) * 4, (M32,) * 2),
+    (7, (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)),
+    (10, (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)),
+]
+
+
+def philox32_table():
+    yield NOTE + (
+        "# Philox4x32 in hexadecimal. Columns: rounds (decimal), four counter words, two key\n"
+        "# words, four output words. Those that Random123 publishes."
+    )
+    for rounds, counter, key in PHILOX32:
+        output = philox4x32(counter, key, rounds)
+        yield f"{rounds} " + " ".join(f"{w:08x}" for w in (*counter, *key, *output))
 
 
 SHARDS = [
@@ -330,8 +518,10 @@ def shard_table():
 TABLES = {
     "permute.txt": permute_table,
     "primefold.txt": primefold_table,
+    "philox4x32.txt": philox32_table,
     "philox4x64.txt": philox_table,
     "shard.txt": shard_table,
+    "streams.txt": stream_table,
 }
 
 
@@ -353,6 +543,13 @@ def check_published():
     )
     for (counter, key), want in zip(PHILOX, known):
         expect(f"Philox4x64-10 of {counter}", philox4x64(counter, key), words(want))
+    for rounds, counter, key, want in (
+        (7, (0, 0, 0, 0), (0, 0), "5f6fb709 0d893f64 4f121f81 4f730a48"),
+        (10, (0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        (10, (M32,) * 4, (M32,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ):
+        got = philox4x32(counter, key, rounds)
+        expect(f"Philox4x32-{rounds} of {counter}", got, words(want))
     for algorithm, n, epoch, want in (
         ("philox24", 10, 0, "5 9 8 0 1 6 2 4 3 7"),
         ("philox24", 17, 3, "15 14 2 7 11 3 16 0 12 10 6 9 13 1 5 4 8"),

@@ -101,7 +101,7 @@ SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64
 
 #endif
 
-/* The signs, and the small uniform part: odd, from -16383 to 16383. */
+/* The signs, one bit of each word, and the small uniform part: odd, from -16383 to 16383. */
 SHUF_FUNCTION int32_t shuf__gauss_s(const shuf_gauss_block *b, unsigned p)
 {
     return b->word[p] >> 31 ? -b->s[p] : b->s[p];
@@ -109,7 +109,7 @@ SHUF_FUNCTION int32_t shuf__gauss_s(const shuf_gauss_block *b, unsigned p)
 
 SHUF_FUNCTION int32_t shuf__gauss_t(const shuf_gauss_block *b, unsigned p)
 {
-    return b->word[p] >> 30 & 1 ? -b->t[p] : b->t[p];
+    return b->word[(p + 1) % SHUF_GAUSS_BLOCK] >> 31 ? -b->t[p] : b->t[p];
 }
 
 SHUF_FUNCTION int32_t shuf__gauss_c(const shuf_gauss_block *b, unsigned p)
