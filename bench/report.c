@@ -233,6 +233,26 @@ void report_value(struct report *report, const char *what, uint64_t n, double va
     end_row();
 }
 
+void report_kernel(struct report *report, const char *what, uint64_t n, uint64_t items,
+                   const char *unit, double *ns, size_t samples, const struct report_taken *taken)
+{
+    static const char columns[] =
+        "   median ms      best ms            G/s       registers  local shared warps";
+    sort(ns, samples);
+    double median = median_of(ns, samples);
+    add_row(report, what, n,
+            json_pack("{s:I, s:s, s:f, s:o, s:i, s:i, s:i, s:i}", "items", (json_int_t)items,
+                      "unit", unit, "median_ns", median, "samples_ns", numbers(ns, samples),
+                      "registers", taken->registers, "local_bytes", taken->local, "shared_bytes",
+                      taken->shared, "warps_per_multiprocessor", taken->warps));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%12.4f %12.4f %9.2f %-6s %9d %6d %6d %5d", median / 1e6, ns[0] / 1e6,
+           (double)items / median, unit, taken->registers, taken->local, taken->shared,
+           taken->warps);
+    end_row();
+}
+
 void report_expected(struct report *report, const char *what, uint64_t n, double value,
                      double expected, double error, double spread)
 {
