@@ -7,7 +7,6 @@
 #include "lease.h"
 
 #include "call.h"
-#include "question.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -162,7 +161,7 @@ static shuf_status accept_lease(struct shuf__call *call, const Shuf__Reply *repl
 {
     struct taking *t = call->answer;
     shuf_result *result = &t->lease->open.result;
-    if (shuf__result_read(reply, result, error) ||
+    if (shuf__result_read(&t->question, reply, result, error) ||
         shuf__offer_read(reply->permute, t->question.transports, result->shape.bytes,
                          result->shape.width, &t->offer, error))
         return error->status;
@@ -181,7 +180,7 @@ static shuf_status accept_lease(struct shuf__call *call, const Shuf__Reply *repl
 static void forget_old(struct shuf__call *call)
 {
     struct taking *t = call->answer;
-    t->question.permute.give_back = NULL;
+    shuf__question_give_back(&t->question, NULL);
 }
 
 static shuf_status open_event(struct taking *t, struct shuf__error *error)
@@ -247,10 +246,10 @@ static shuf_status take(shuf *h, struct taking *t, bool owed)
     struct shuf__call call = {
         .request = &t->question.request, .renew = forget_old, .accept = accept_lease, .answer = t};
     if (owed)
-        t->question.permute.give_back = &t->farewell.release;
+        shuf__question_give_back(&t->question, &t->farewell.release);
     t->lease->handle = h;
     t->lease->open.event = NULL;
-    t->lease->open.result = (shuf_result){.shape = shuf__question_shape(&t->question)};
+    t->lease->open.result = (shuf_result){.shape = t->question.shape};
     if (shuf__call_run(h, &call))
         return h->error.status;
     if (t->offer.transport != SHUF_INLINE && map(h, t))
@@ -261,38 +260,39 @@ static shuf_status take(shuf *h, struct taking *t, bool owed)
     return SHUF_OK;
 }
 
-static shuf_status ask_for(struct shuf__question *q, const shuf_permutation *what,
+static shuf_status ask_for(struct shuf__question *q, struct shuf__wanted wanted,
                            const shuf_lease_options *options, struct shuf__error *error)
 {
     unsigned transports = options ? options->transports : 0;
     if (transports == 0)
         transports = SHUF_MEMFD | SHUF_INLINE;
-    if (shuf__question_make(q, what, error))
+    if (shuf__question_make(q, wanted, error))
         return error->status;
-    q->permute.event = options && options->event && (transports & SHUF_CUDA_IPC);
+    if (options && options->event && (transports & SHUF_CUDA_IPC))
+        shuf__question_event(q);
     return shuf__question_accept(q, transports, error);
 }
 
 /* Whatever fails before the daemon is asked, the old lease goes back to it. */
-static shuf_status prepare(struct taking *t, const shuf_permutation *what,
+static shuf_status prepare(struct taking *t, struct shuf__wanted wanted,
                            const shuf_lease_options *options, struct shuf__error *error)
 {
-    if (ask_for(&t->question, what, options, error))
+    if (ask_for(&t->question, wanted, options, error))
         return error->status;
     if (!t->lease)
         t->lease = calloc(1, sizeof *t->lease);
     return t->lease ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "lease: no memory to note it");
 }
 
-shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *what,
-                            const shuf_lease_options *options, shuf_lease **lease)
+shuf_status shuf__lease_take(shuf *handle, struct shuf__wanted wanted,
+                             const shuf_lease_options *options, shuf_lease **lease)
 {
     struct taking t;
     struct shuf__error unwanted;
     t.lease = check_lease(handle, *lease);
     bool owed = t.lease && end(t.lease, &t.farewell);
     *lease = NULL;
-    shuf_status status = prepare(&t, what, options, &handle->error);
+    shuf_status status = prepare(&t, wanted, options, &handle->error);
     if (status == SHUF_OK)
         status = take(handle, &t, owed);
     else if (owed)
@@ -302,6 +302,12 @@ shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *what,
     else
         discard(t.lease);
     return status;
+}
+
+shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *what,
+                            const shuf_lease_options *options, shuf_lease **lease)
+{
+    return shuf__lease_take(handle, (struct shuf__wanted){.permutation = what}, options, lease);
 }
 
 /* ---- In between -------------------------------------------------------------- */
@@ -332,18 +338,23 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
 static shuf_status accept_prefetch(struct shuf__call *call, const Shuf__Reply *reply,
                                    struct shuf__error *error)
 {
-    return shuf__result_read(reply, call->answer, error);
+    shuf_result unwanted;
+    return shuf__result_read(call->answer, reply, &unwanted, error);
+}
+
+shuf_status shuf__prefetch(shuf *handle, struct shuf__wanted wanted,
+                           const shuf_lease_options *options)
+{
+    struct shuf__question q;
+    if (ask_for(&q, wanted, options, &handle->error))
+        return handle->error.status;
+    shuf__question_prefetch(&q);
+    struct shuf__call call = {.request = &q.request, .accept = accept_prefetch, .answer = &q};
+    return shuf__call_run(handle, &call);
 }
 
 shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *what,
                           const shuf_lease_options *options)
 {
-    struct shuf__question q;
-    shuf_result result;
-    if (ask_for(&q, what, options, &handle->error))
-        return handle->error.status;
-    q.permute.prefetch = true;
-    result.shape = shuf__question_shape(&q);
-    struct shuf__call call = {.request = &q.request, .accept = accept_prefetch, .answer = &result};
-    return shuf__call_run(handle, &call);
+    return shuf__prefetch(handle, (struct shuf__wanted){.permutation = what}, options);
 }

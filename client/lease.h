@@ -6,6 +6,7 @@
 #define SHUF__LEASE_H
 
 #include "mapping.h"
+#include "question.h"
 #include "shuf.h"
 
 #include <stdbool.h>
@@ -23,6 +24,12 @@ struct shuf__lease {
 };
 
 LIST_HEAD(shuf__leases, shuf__lease);
+
+/* As shuf_lease_take() and shuf_prefetch(). */
+shuf_status shuf__lease_take(shuf *handle, struct shuf__wanted wanted,
+                             const shuf_lease_options *options, shuf_lease **lease);
+shuf_status shuf__prefetch(shuf *handle, struct shuf__wanted wanted,
+                           const shuf_lease_options *options);
 
 /* Ends all that are out, without a word to the daemon. */
 void shuf__leases_end(shuf *handle);

@@ -33,11 +33,17 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .age_ms = from->age_ms,
         .block = from->block,
         .block_bytes = from->block_bytes,
-        .n = from->n,
         .seed = from->seed,
-        .epoch = from->epoch,
         .rows = from->rows,
         .count = from->count,
+        .distribution = (shuf_distribution)from->distribution,
+        .n = from->n,
+        .epoch = from->epoch,
+        .stream = from->stream,
+        .offset = from->offset,
+        .dtype = (shuf_dtype)from->dtype,
+        .mean = from->mean,
+        .std = from->std,
     };
     shuf__copy_word(entry.algorithm, sizeof entry.algorithm, from->algorithm);
     return entry;

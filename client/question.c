@@ -5,6 +5,9 @@
 #include "question.h"
 
 #include "connection.h"
+#include "moments.h"
+#include "plan.h"
+#include "stream_plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +18,13 @@ enum { ALGORITHM_MAX = 1024 };
 _Static_assert((int)SHUF_AUTO == (int)SHUF__DTYPE__DTYPE_AUTO &&
                    (int)SHUF_U32 == (int)SHUF__DTYPE__DTYPE_U32 &&
                    (int)SHUF_U64 == (int)SHUF__DTYPE__DTYPE_U64 &&
-                   (int)SHUF_I64 == (int)SHUF__DTYPE__DTYPE_I64,
+                   (int)SHUF_I64 == (int)SHUF__DTYPE__DTYPE_I64 &&
+                   (int)SHUF_F64 == (int)SHUF__DTYPE__DTYPE_F64 &&
+                   (int)SHUF_F32 == (int)SHUF__DTYPE__DTYPE_F32 &&
+                   (int)SHUF_F16 == (int)SHUF__DTYPE__DTYPE_F16 &&
+                   (int)SHUF_BF16 == (int)SHUF__DTYPE__DTYPE_BF16 &&
+                   (int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
+                   (int)SHUF_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM,
                "the public types are the wire's");
 
 /* A field whose view was forgotten would be passed over in silence. */
@@ -79,13 +88,12 @@ static shuf_status set_algorithm(struct shuf__question *q, const char *name,
     return SHUF_OK;
 }
 
-shuf_status shuf__question_make(struct shuf__question *q, const shuf_permutation *what,
+static shuf_status make_permute(struct shuf__question *q, const shuf_permutation *what,
                                 struct shuf__error *error)
 {
-    q->request = (Shuf__Request)SHUF__REQUEST__INIT;
+    struct shuf__plan plan;
     q->request.body_case = SHUF__REQUEST__BODY_PERMUTE;
     q->request.permute = &q->permute;
-    q->transports = 0;
     q->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
     q->permute.n = what->n;
     q->permute.seed = what->seed;
@@ -94,42 +102,125 @@ shuf_status shuf__question_make(struct shuf__question *q, const shuf_permutation
     q->permute.dtype = (Shuf__Dtype)what->dtype;
     q->permute.fingerprint = what->fingerprint;
     if (set_algorithm(q, what->algorithm, error) || set_view(q, what, error) ||
-        check_view(what, error))
+        check_view(what, error) || shuf__plan_make(&q->permute, &plan, error))
         return error->status;
-    return shuf__plan_make(&q->permute, &q->plan, error);
+    q->shape = (shuf_shape){
+        .rows = plan.rows,
+        .count = plan.count,
+        .dtype = (shuf_dtype)plan.dtype,
+        .width = plan.width,
+        .bytes = plan.bytes,
+    };
+    return SHUF_OK;
+}
+
+static shuf_status make_stream(struct shuf__question *q, const shuf_numbers *what,
+                               struct shuf__error *error)
+{
+    struct shuf__stream_plan plan;
+    q->request.body_case = SHUF__REQUEST__BODY_STREAM;
+    q->request.stream = &q->stream;
+    q->stream = (Shuf__Stream)SHUF__STREAM__INIT;
+    q->stream.distribution = (Shuf__Distribution)what->distribution;
+    q->stream.seed = what->seed;
+    q->stream.stream = what->stream;
+    q->stream.offset = what->offset;
+    q->stream.count = what->count;
+    q->stream.mean = what->mean;
+    q->stream.std = what->std;
+    q->stream.dtype = (Shuf__Dtype)what->dtype;
+    q->stream.fingerprint = what->fingerprint;
+    q->stream.sums = what->moments;
+    if (shuf__stream_plan_make(&q->stream, &plan, error))
+        return error->status;
+    q->shape = (shuf_shape){
+        .rows = 1,
+        .count = plan.count,
+        .dtype = (shuf_dtype)plan.dtype,
+        .width = plan.width,
+        .bytes = plan.bytes,
+    };
+    return SHUF_OK;
+}
+
+shuf_status shuf__question_make(struct shuf__question *q, struct shuf__wanted wanted,
+                                struct shuf__error *error)
+{
+    q->request = (Shuf__Request)SHUF__REQUEST__INIT;
+    q->transports = 0;
+    return wanted.permutation ? make_permute(q, wanted.permutation, error)
+                              : make_stream(q, wanted.numbers, error);
+}
+
+static bool is_stream(const struct shuf__question *q)
+{
+    return q->request.body_case == SHUF__REQUEST__BODY_STREAM;
 }
 
 shuf_status shuf__question_accept(struct shuf__question *q, unsigned transports,
                                   struct shuf__error *error)
 {
     q->transports = transports;
-    q->permute.accept = q->accept;
-    return shuf__transport_list(transports, q->accept, &q->permute.n_accept, error);
+    *(is_stream(q) ? &q->stream.accept : &q->permute.accept) = q->accept;
+    return shuf__transport_list(transports, q->accept,
+                                is_stream(q) ? &q->stream.n_accept : &q->permute.n_accept, error);
 }
 
-shuf_shape shuf__question_shape(const struct shuf__question *q)
+void shuf__question_fingerprint(struct shuf__question *q)
 {
-    const struct shuf__plan *plan = &q->plan;
-    return (shuf_shape){
-        .rows = plan->rows,
-        .count = plan->count,
-        .dtype = (shuf_dtype)plan->dtype,
-        .width = plan->width,
-        .bytes = plan->bytes,
-    };
+    *(is_stream(q) ? &q->stream.fingerprint : &q->permute.fingerprint) = true;
+}
+
+void shuf__question_prefetch(struct shuf__question *q)
+{
+    *(is_stream(q) ? &q->stream.prefetch : &q->permute.prefetch) = true;
+}
+
+void shuf__question_event(struct shuf__question *q)
+{
+    *(is_stream(q) ? &q->stream.event : &q->permute.event) = true;
+}
+
+void shuf__question_give_back(struct shuf__question *q, Shuf__Release *release)
+{
+    *(is_stream(q) ? &q->stream.give_back : &q->permute.give_back) = release;
+}
+
+static shuf_status tell_shape(struct shuf__wanted wanted, shuf_shape *shape, char *message,
+                              size_t size)
+{
+    struct shuf__question q;
+    struct shuf__error error = {0};
+    shuf_status status = shuf__question_make(&q, wanted, &error);
+    if (status == SHUF_OK)
+        *shape = q.shape;
+    if (message && size > 0)
+        snprintf(message, size, "%s", error.text);
+    return status;
 }
 
 shuf_status shuf_permutation_shape(const shuf_permutation *what, shuf_shape *shape, char *message,
                                    size_t size)
 {
-    struct shuf__question q;
-    struct shuf__error error = {0};
-    shuf_status status = shuf__question_make(&q, what, &error);
-    if (status == SHUF_OK)
-        *shape = shuf__question_shape(&q);
-    if (message && size > 0)
-        snprintf(message, size, "%s", error.text);
-    return status;
+    return tell_shape((struct shuf__wanted){.permutation = what}, shape, message, size);
+}
+
+shuf_status shuf_numbers_shape(const shuf_numbers *what, shuf_shape *shape, char *message,
+                               size_t size)
+{
+    return tell_shape((struct shuf__wanted){.numbers = what}, shape, message, size);
+}
+
+static shuf_status check_subject(const struct shuf__question *q, const Shuf__PermuteReply *reply,
+                                 struct shuf__error *error)
+{
+    const int asked = is_stream(q) ? (int)q->stream.distribution : 0;
+    if ((int)reply->distribution != asked)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply distribution %d: expected %d",
+                          (int)reply->distribution, asked);
+    if (is_stream(q) && q->stream.sums && !q->stream.prefetch && !reply->sums)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply without sums: expected them");
+    return SHUF_OK;
 }
 
 static shuf_status check_shape(const shuf_shape *shape, const Shuf__PermuteReply *reply,
@@ -154,15 +245,17 @@ static unsigned copy_edge(uint64_t edge[SHUF_EDGE], const uint64_t *values, size
     return kept;
 }
 
-shuf_status shuf__result_read(const Shuf__Reply *reply, shuf_result *result,
-                              struct shuf__error *error)
+shuf_status shuf__result_read(const struct shuf__question *q, const Shuf__Reply *reply,
+                              shuf_result *result, struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_PERMUTE)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a PermuteReply",
                           (int)reply->body_case);
     const Shuf__PermuteReply *p = reply->permute;
-    if (check_shape(&result->shape, p, error))
+    if (check_shape(&q->shape, p, error) || check_subject(q, p, error))
         return error->status;
+    *result = (shuf_result){.shape = q->shape};
+    result->distribution = (shuf_distribution)p->distribution;
     shuf__copy_word(result->algorithm, sizeof result->algorithm, p->algorithm);
     shuf__copy_word(result->backend, sizeof result->backend, p->backend);
     shuf__copy_word(result->device, sizeof result->device, p->device);
@@ -170,5 +263,7 @@ shuf_status shuf__result_read(const Shuf__Reply *reply, shuf_result *result,
     result->fingerprint = p->fingerprint;
     result->heads = copy_edge(result->head, p->head, p->n_head, false);
     result->tails = copy_edge(result->tail, p->tail, p->n_tail, true);
+    if (p->sums)
+        result->moments = shuf__moments_of(p->sums, p->count);
     return SHUF_OK;
 }

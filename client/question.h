@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request for a permutation, and what its reply says of the result. A request
+ * A request for a permutation or for numbers, and what its reply says of the result. A request
  * is checked here by the daemon's own rules (plan.h), so a wrong one fails with
  * the same words and no round trip, and a reply can be held to the shape that
  * follows from its request.
@@ -9,33 +9,46 @@
 #define SHUF__QUESTION_H
 
 #include "error.h"
-#include "plan.h"
 #include "shuf.h"
+#include "shuf.pb-c.h"
 #include "transport.h"
+
+#include <stdbool.h>
+
+/* What a caller asks for: one of them, the other is NULL. */
+struct shuf__wanted {
+    const shuf_permutation *permutation;
+    const shuf_numbers *numbers;
+};
 
 /* A request with its parts, which point at each other: not to be copied. */
 struct shuf__question {
     Shuf__Request request;
-    Shuf__Permute permute;
+    Shuf__Permute permute; /* one of these */
+    Shuf__Stream stream;
     Shuf__Slice slice;
     Shuf__Shard shard;
     Shuf__Transport accept[SHUF__TRANSPORTS];
     unsigned transports; /* the same as a set */
-    struct shuf__plan plan;
+    shuf_shape shape;
 };
 
 /* Without a transport: the values stay where they are. */
-shuf_status shuf__question_make(struct shuf__question *q, const shuf_permutation *what,
+shuf_status shuf__question_make(struct shuf__question *q, struct shuf__wanted wanted,
                                 struct shuf__error *error);
 
 /* The set of transports that will do. */
 shuf_status shuf__question_accept(struct shuf__question *q, unsigned transports,
                                   struct shuf__error *error);
 
-shuf_shape shuf__question_shape(const struct shuf__question *q);
+/* How it is to be answered. */
+void shuf__question_fingerprint(struct shuf__question *q);
+void shuf__question_prefetch(struct shuf__question *q);
+void shuf__question_event(struct shuf__question *q);
+void shuf__question_give_back(struct shuf__question *q, Shuf__Release *release); /* NULL: nothing */
 
-/* Fills *result, whose shape is set already, from a reply that must have that shape. */
-shuf_status shuf__result_read(const Shuf__Reply *reply, shuf_result *result,
-                              struct shuf__error *error);
+/* Fills *result from a reply, which must be one to this question. */
+shuf_status shuf__result_read(const struct shuf__question *q, const Shuf__Reply *reply,
+                              shuf_result *result, struct shuf__error *error);
 
 #endif

@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* How long a quick job is waited for on the spot. It takes a few microseconds, unless others use
  * the device too. */
@@ -33,12 +32,6 @@ struct shuf__work {
     struct shuf__error error;
 };
 
-static bool has_all(const struct shuf__result *result, const struct shuf__want *want)
-{
-    return result->ready && (!want->fingerprint || result->summary.has_fingerprint) &&
-           (!want->edges || result->summary.has_edges);
-}
-
 /* ---- where the backend is driven: on either thread ---- */
 
 static struct shuf__work *work_of(struct shuf__task *task)
@@ -55,20 +48,10 @@ static bool is_cancelled(void *context)
 /* `task` may cancel it; NULL for none. */
 static struct shuf__job job_of(const struct shuf__result *result, struct shuf__task *task)
 {
-    const struct shuf__key *key = &result->key;
-    return (struct shuf__job){
-        .algorithm = (enum shuf_algorithm)key->algorithm,
-        .n = key->n,
-        .seed = key->seed,
-        .epoch = key->epoch,
-        .rows = key->rows,
-        .offset = key->offset,
-        .count = key->count,
-        .stride = key->stride,
-        .width = key->width,
-        .cancelled = task ? is_cancelled : NULL,
-        .cancel_context = task,
-    };
+    struct shuf__job job = shuf__job_of(&result->key);
+    job.cancelled = task ? is_cancelled : NULL;
+    job.cancel_context = task;
+    return job;
 }
 
 static shuf_status launch(struct shuf__backend *backend, struct shuf__result *result,
@@ -87,61 +70,16 @@ static shuf_status finish(struct shuf__backend *backend, struct shuf__summary *s
     return SHUF_OK;
 }
 
-static shuf_status read_edge(struct shuf__backend *backend, const struct shuf__result *result,
-                             uint64_t first, size_t count, uint64_t *values,
-                             struct shuf__error *error)
-{
-    union {
-        uint32_t narrow[SHUF__EDGE];
-        uint64_t wide[SHUF__EDGE];
-    } edge;
-    unsigned width = result->key.width;
-    if (backend->ops->read(backend, &result->cell->block, first * width, count * width, &edge,
-                           error))
-        return error->status;
-    for (size_t i = 0; i < count; i++)
-        values[i] = width == 4 ? edge.narrow[i] : edge.wide[i];
-    return SHUF_OK;
-}
-
-static shuf_status read_edges(struct shuf__backend *backend, const struct shuf__result *result,
-                              struct shuf__summary *to, struct shuf__error *error)
-{
-    uint64_t values = result->key.rows * result->key.count;
-    to->heads = values < SHUF__EDGE ? (unsigned)values : SHUF__EDGE;
-    to->tails = values - to->heads < SHUF__EDGE ? (unsigned)(values - to->heads) : SHUF__EDGE;
-    if (read_edge(backend, result, 0, to->heads, to->head, error) ||
-        read_edge(backend, result, values - to->tails, to->tails, to->tail, error))
-        return error->status;
-    to->has_edges = true;
-    return SHUF_OK;
-}
-
-static shuf_status describe(struct shuf__backend *backend, const struct shuf__result *result,
-                            const struct shuf__want *want, struct shuf__summary *to,
-                            struct shuf__error *error)
-{
-    const struct shuf__key *key = &result->key;
-    if (want->fingerprint && !to->has_fingerprint) {
-        if (backend->ops->fingerprint(backend, &result->cell->block, key->width,
-                                      key->rows * key->count, &to->fingerprint, error))
-            return error->status;
-        to->has_fingerprint = true;
-    }
-    if (want->edges && !to->has_edges)
-        return read_edges(backend, result, to, error);
-    return SHUF_OK;
-}
-
 /* ---- the loop's thread, where it is sooner done than another would wake ---- */
 
-/* Fingerprints use all cores, and edges in device memory cost as much as a job. */
+/* Fingerprints and sums use all cores, and edges in device memory cost as much as a job. */
 static bool is_small(const struct shuf__backend *backend, const struct shuf__result *result,
                      const struct shuf__want *want)
 {
     const struct shuf__job job = job_of(result, NULL);
     enum shuf__memory kind = (enum shuf__memory)result->key.kind;
     if ((want->fingerprint && !result->summary.has_fingerprint) ||
+        (want->sums && !result->summary.has_sums) ||
         (want->edges && !result->summary.has_edges && kind != SHUF__MEMORY_MEMFD))
         return false;
     return result->ready || (shuf__pool_of(kind) == shuf__pool_of(backend->ops->own) &&
@@ -158,7 +96,7 @@ static shuf_status do_here(struct shuf__backend *backend, struct shuf__result *r
     if (!*over && (launch(backend, result, error) ||
                    backend->ops->wait(backend, patience_ns, over, &summary->device_ns, error)))
         return error->status;
-    return *over ? describe(backend, result, want, summary, error) : SHUF_OK;
+    return *over ? shuf__describe(backend, result, want, summary, error) : SHUF_OK;
 }
 
 static bool run_here(struct shuf__task *task, struct shuf__backend *backend)
@@ -198,7 +136,7 @@ static shuf_status begin_values(struct shuf__work *work, struct shuf__backend *b
     struct shuf__error *error = &work->error;
     struct shuf__cell *cell = work->result->cell;
     if (is_cancelled(&work->task))
-        return shuf__fail(error, SHUF_CANCELLED, "permute: cancelled");
+        return shuf__fail(error, SHUF_CANCELLED, "result: cancelled");
     if (allocate(backend, cell, error) || launch_work(work, backend))
         return error->status;
     work->launched = true;
@@ -230,7 +168,7 @@ static void run(struct shuf__task *task, struct shuf__backend *backend)
         *status = finish(backend, &work->summary, &work->error);
     work->launched = false;
     if (*status == SHUF_OK)
-        *status = describe(backend, result, &work->want, &work->summary, &work->error);
+        *status = shuf__describe(backend, result, &work->want, &work->summary, &work->error);
 }
 
 /* ---- the loop's thread ---- */
@@ -240,7 +178,7 @@ static void take_table(struct shuf__work *work)
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
     const struct shuf__job job = job_of(result, NULL);
-    if (!result->ready && !work->launched && shuf__counts_help(&job) &&
+    if (!job.distribution && !result->ready && !work->launched && shuf__counts_help(&job) &&
         shuf__engine_backend(work->server->engine)->counts)
         work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
 }
@@ -268,7 +206,7 @@ static struct shuf__work *make_work(struct shuf__server *server, struct shuf__re
     work->server = server;
     work->result = shuf__result_ref(result);
     work->summary = result->summary;
-    shuf__fail(&work->error, SHUF_CANCELLED, "permute: cancelled"); /* until it has run */
+    shuf__fail(&work->error, SHUF_CANCELLED, "result: cancelled"); /* until it has run */
     TAILQ_INIT(&work->waiters);
     result->work = work;
     return work;
@@ -367,7 +305,7 @@ static void tell_all(struct shuf__work *work)
     while ((waiter = TAILQ_FIRST(&work->waiters)) != NULL) {
         struct shuf__error error = work->error;
         TAILQ_REMOVE(&work->waiters, waiter, link);
-        if (error.status == SHUF_OK && !has_all(result, &waiter->want) &&
+        if (error.status == SHUF_OK && !shuf__described(result, &waiter->want) &&
             shuf__compute_for(work->server, waiter, &error) == SHUF_OK)
             continue;
         waiter->told(waiter, error.status ? &error : NULL, NULL);
@@ -452,7 +390,7 @@ shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *
 {
     bool over, was_ready = result->ready;
     struct shuf__backend *backend;
-    *there = has_all(result, want);
+    *there = shuf__described(result, want);
     if (*there || result->work || !(backend = shuf__engine_borrow(server->engine)) ||
         !is_small(backend, result, want))
         return SHUF_OK;

@@ -7,18 +7,13 @@
 #ifndef SHUFD_COMPUTE_H
 #define SHUFD_COMPUTE_H
 
+#include "describe.h"
 #include "results.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>
 
 struct shuf__server;
-
-/* What is wanted of a result. */
-struct shuf__want {
-    bool fingerprint, edges;
-    bool event; /* tell when it is launched, with an IPC event, rather than when it is there */
-};
 
 /* One that waits for a result. `told` is called once, from the loop, unless it leaves before; what
  * it wanted is there then, or *error says why not. `event`: of a computation that is launched and

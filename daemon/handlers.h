@@ -12,12 +12,13 @@
 
 void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_stream(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_status(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_release(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_index(struct shuf__session *session, const Shuf__Request *request);
 
-/* The client of a Permute that waits has left. */
+/* The client of a Permute or a Stream that waits has left. */
 void shuf__ask_drop(struct shuf__ask *ask);
 
 /* The same of an Index. */

@@ -5,6 +5,7 @@
  */
 #include "handlers.h"
 #include "server.h"
+#include "stream_plan.h"
 
 #include <unistd.h>
 
@@ -14,6 +15,23 @@ static bool may_see(const struct shuf__session *session, const struct shuf__leas
 {
     uid_t uid = session->peer.uid;
     return uid == 0 || uid == geteuid() || uid == lease->session->peer.uid;
+}
+
+static void fill_permutation(const struct shuf__key *key, Shuf__LeaseEntry *entry)
+{
+    entry->algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
+    entry->n = key->n;
+    entry->epoch = key->epoch;
+}
+
+static void fill_stream(const struct shuf__key *key, Shuf__LeaseEntry *entry)
+{
+    entry->distribution = (Shuf__Distribution)key->distribution;
+    entry->stream = key->epoch;
+    entry->offset = key->offset;
+    entry->dtype = shuf__dtype_of((enum shuf_number)key->number);
+    entry->mean = key->mean;
+    entry->std = key->std;
 }
 
 static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry *entry)
@@ -30,12 +48,13 @@ static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry
     entry->age_ms = now - lease->since_ms;
     entry->block = result->cell ? result->cell->id : 0; /* none before its turn */
     entry->block_bytes = result->cell ? result->cell->bytes : 0;
-    entry->algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
-    entry->n = key->n;
     entry->seed = key->seed;
-    entry->epoch = key->epoch;
     entry->rows = key->rows;
     entry->count = key->count;
+    if (key->distribution)
+        fill_stream(key, entry);
+    else
+        fill_permutation(key, entry);
 }
 
 void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request)

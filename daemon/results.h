@@ -11,6 +11,7 @@
 #ifndef SHUFD_RESULTS_H
 #define SHUFD_RESULTS_H
 
+#include "backend.h"
 #include "cells.h"
 
 #include <stdbool.h>
@@ -18,11 +19,13 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-/* Everything that decides a result's bytes, and whose it is. Compared as memory: it has no
- * padding. */
+/* Everything that decides a result's bytes, and whose it is: of a permutation, or of a stream where
+ * `distribution` is set. Compared as memory: it has no padding. */
 struct shuf__key {
-    uint64_t n, seed, epoch, rows, offset, count, stride;
+    uint64_t n, seed, epoch, rows, offset, count, stride; /* a stream's epoch is its number */
+    double mean, std;                                     /* of GAUSS; no -0 and no NaN */
     uint32_t uid, algorithm, kind, width;
+    uint32_t distribution, number;
 };
 
 enum { SHUF__EDGE = 4 }; /* values of head and of tail */
@@ -30,9 +33,10 @@ enum { SHUF__EDGE = 4 }; /* values of head and of tail */
 /* What is known of a result beside its values. */
 struct shuf__summary {
     uint64_t device_ns, fingerprint;
-    bool has_fingerprint, has_edges;
+    bool has_fingerprint, has_sums, has_edges;
+    struct shuf__sums sums; /* of a stream */
     unsigned heads, tails;
-    uint64_t head[SHUF__EDGE], tail[SHUF__EDGE];
+    uint64_t head[SHUF__EDGE], tail[SHUF__EDGE]; /* bits */
 };
 
 struct shuf__work; /* compute.h */

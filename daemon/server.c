@@ -403,8 +403,8 @@ static void close_every_handle(uv_handle_t *handle, void *context)
 static void log_end(const struct shuf__server *server)
 {
     if (server->exit_code == EX_OK)
-        shuf__log(server->log, SHUF__LOG_INFO, "ended, %" PRIu64 " permutation%s served",
-                  server->served, shuf__plural(server->served));
+        shuf__log(server->log, SHUF__LOG_INFO, "ended, %" PRIu64 " result%s served", server->served,
+                  shuf__plural(server->served));
     else
         shuf__log(server->log, SHUF__LOG_ERROR, "ended before its time: %s", server->cause);
 }

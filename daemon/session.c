@@ -503,6 +503,7 @@ static handler *const handlers[] = {
     [SHUF__REQUEST__BODY_RELEASE] = shuf__handle_release,
     [SHUF__REQUEST__BODY_LEASES] = shuf__handle_leases,
     [SHUF__REQUEST__BODY_INDEX] = shuf__handle_index,
+    [SHUF__REQUEST__BODY_STREAM] = shuf__handle_stream,
 };
 
 static handler *find_handler(const Shuf__Request *request)
@@ -518,7 +519,7 @@ static void dispatch(struct shuf__session *session, const Shuf__Request *request
     if (!handle)
         refuse_frame(session, request->id, SHUF_PROTOCOL,
                      "request: no body that is known, expected hello, permute, status, release, "
-                     "leases or index");
+                     "leases, index or stream");
     else if (!session->greeted && !hello)
         refuse_frame(session, request->id, SHUF_PROTOCOL, "first request: expected hello");
     else if (session->greeted && hello)

@@ -87,28 +87,28 @@ static shuf_status check_same_user(struct shuf__session *session, struct shuf__e
                       "the daemon's own (cuda-fd crosses namespaces)");
 }
 
-static bool accepts(const Shuf__Permute *request, Shuf__Transport transport)
+static bool accepts(const struct shuf__accepted *accepted, Shuf__Transport transport)
 {
-    for (size_t i = 0; i < request->n_accept; i++)
-        if (request->accept[i] == transport)
+    for (size_t i = 0; i < accepted->count; i++)
+        if (accepted->list[i] == transport)
             return true;
     return false;
 }
 
-static bool wants_values(const Shuf__Permute *request)
+static bool wants_values(const struct shuf__accepted *accepted)
 {
-    for (size_t i = 0; i < request->n_accept; i++)
-        if (request->accept[i] != SHUF__TRANSPORT__TRANSPORT_NONE)
+    for (size_t i = 0; i < accepted->count; i++)
+        if (accepted->list[i] != SHUF__TRANSPORT__TRANSPORT_NONE)
             return true;
     return false;
 }
 
-static shuf_status none_of_them(const struct shuf__backend *backend, const Shuf__Permute *request,
-                                struct shuf__error *error)
+static shuf_status none_of_them(const struct shuf__backend *backend,
+                                const struct shuf__accepted *accepted, struct shuf__error *error)
 {
     char asked[64] = "", has[64] = "";
     for (int i = 0; i < TRANSPORTS; i++) {
-        char *list = accepts(request, table[i].transport) ? asked : NULL;
+        char *list = accepts(accepted, table[i].transport) ? asked : NULL;
         if (table[i].kind == SHUF__MEMORY_KINDS || backend->ops->makes[table[i].kind])
             list = has;
         if (list)
@@ -120,17 +120,17 @@ static shuf_status none_of_them(const struct shuf__backend *backend, const Shuf_
 }
 
 shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
-                                 const Shuf__Permute *request, Shuf__Transport *transport,
+                                 const struct shuf__accepted *accepted, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error)
 {
     bool refused = false;
     *transport = SHUF__TRANSPORT__TRANSPORT_NONE;
     *kind = backend->ops->own;
-    if (!wants_values(request))
+    if (!wants_values(accepted))
         return SHUF_OK;
     for (int i = 0; i < TRANSPORTS; i++) {
         bool any = table[i].kind == SHUF__MEMORY_KINDS;
-        if (!accepts(request, table[i].transport) || (!any && !backend->ops->makes[table[i].kind]))
+        if (!accepts(accepted, table[i].transport) || (!any && !backend->ops->makes[table[i].kind]))
             continue;
         if (table[i].may && table[i].may(session, error)) {
             refused = true;
@@ -140,5 +140,5 @@ shuf_status shuf__transport_pick(struct shuf__session *session, const struct shu
         *kind = any ? backend->ops->own : table[i].kind;
         return SHUF_OK;
     }
-    return refused ? error->status : none_of_them(backend, request, error);
+    return refused ? error->status : none_of_them(backend, accepted, error);
 }

@@ -11,11 +11,17 @@
 
 struct shuf__session;
 
-/* Picks from what the request accepts the transport with the least copying that the backend has and
- * this client may use; NONE where it accepts nothing. *kind is the memory that it needs. Fails with
+/* What a request says of them. */
+struct shuf__accepted {
+    const Shuf__Transport *list;
+    size_t count;
+};
+
+/* Picks from what is accepted the transport with the least copying that the backend has and
+ * this client may use; NONE where nothing is. *kind is the memory that it needs. Fails with
  * SHUF_INVALID, or with SHUF_DENIED where only what is refused to this client would do. */
 shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
-                                 const Shuf__Permute *request, Shuf__Transport *transport,
+                                 const struct shuf__accepted *accepted, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
 /* "memfd"; for messages. */

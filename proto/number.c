@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct digits {
@@ -77,6 +78,19 @@ static int suffix_power(const char *p)
     static const char prefixes[] = "KMGTPE";
     const char *found = *p ? strchr(prefixes, *p) : NULL;
     return found && p[1] == 'i' && p[2] == '\0' ? (int)(found - prefixes) + 1 : 0;
+}
+
+/* strtod() also passes over blanks and takes hexadecimal. */
+shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
+                                struct shuf__error *error)
+{
+    char *end;
+    *value = strtod(text, &end);
+    if (end > text && *end == '\0' && !isspace((unsigned char)*text) && !strpbrk(text, "xX"))
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "%s %.64s: expected a decimal number such as 0.5 or 1e-3", field,
+                      *text ? text : "''");
 }
 
 shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,

@@ -9,6 +9,11 @@
 
 #include <stdint.h>
 
+/* Reads a decimal number, as in -3, 0.25 or 1e-3, to the nearest double; "inf" and "nan" too, for
+ * the caller to refuse by its range. Fails as the next. */
+shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
+                                struct shuf__error *error);
+
 /* Reads a whole number below 2^64: decimal (`1_000_000`), hexadecimal (`0x7`),
  * with a decimal exponent (`1e9`; `2.5e3` is whole, so it is one) or a binary
  * suffix Ki, Mi, Gi, Ti, Pi, Ei (`64Ki`). Fails with SHUF_INVALID and a line

@@ -8,6 +8,7 @@
 #include "support/random.h"
 #include "text.h"
 #include "units.h"
+#include "value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,26 +17,24 @@
 
 enum { ROWS = 3, COUNT = 20001, VALUES = ROWS * COUNT };
 
-static void fill(void *values, unsigned width)
+static void fill(uint8_t *values, unsigned width)
 {
     for (int i = 0; i < VALUES; i++) {
         uint64_t value = random_u64() >> random_below(64);
-        if (width == 4)
-            ((uint32_t *)values)[i] = (uint32_t)value;
-        else
-            ((uint64_t *)values)[i] = value;
+        memcpy(values + (size_t)i * width, &value, width);
     }
 }
 
 /* By printf, in another way than text.c. */
-static size_t expect_text(const void *values, unsigned width, bool batch, char *out)
+static size_t expect_text(const uint8_t *values, unsigned width, bool batch, char *out)
 {
     size_t size = 0;
-    for (int i = 0; i < VALUES; i++)
-        size += (size_t)sprintf(out + size, "%" PRIu64 "%c",
-                                width == 4 ? ((const uint32_t *)values)[i]
-                                           : ((const uint64_t *)values)[i],
+    for (int i = 0; i < VALUES; i++) {
+        uint64_t value = 0;
+        memcpy(&value, values + (size_t)i * width, width);
+        size += (size_t)sprintf(out + size, "%" PRIu64 "%c", value,
                                 batch && i % COUNT != COUNT - 1 ? ' ' : '\n');
+    }
     return size;
 }
 
@@ -56,7 +55,7 @@ static void check_cuts(unsigned width, bool batch)
 {
     static struct shuf__text text;
     static char expected[VALUES * 21 + 1], got[VALUES * 21 + 1];
-    static uint64_t values[VALUES];
+    static uint8_t values[VALUES * sizeof(uint64_t)];
     shuf_shape shape = {.rows = ROWS, .count = COUNT, .width = width};
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -64,7 +63,7 @@ static void check_cuts(unsigned width, bool batch)
     fill(values, width);
     size_t size = expect_text(values, width, batch, expected);
     shuf__text_start(&text, &output, &shape, batch);
-    write_in_pieces(&text, (const uint8_t *)values, (size_t)VALUES * width);
+    write_in_pieces(&text, values, (size_t)VALUES * width);
     rewind(file);
     assert_int_equal(fread(got, 1, sizeof got, file), size);
     assert_memory_equal(got, expected, size);
@@ -75,10 +74,44 @@ static void values_cut_anywhere(void **state)
 {
     (void)state;
     random_start("values_cut_anywhere");
+    check_cuts(2, false);
     check_cuts(4, false);
     check_cuts(4, true);
     check_cuts(8, false);
     check_cuts(8, true);
+}
+
+/* As few digits as read back, and no more. */
+static void single_values(void **state)
+{
+    (void)state;
+    static const struct {
+        shuf_dtype dtype;
+        uint64_t bits;
+        const char *text;
+    } rows[] = {
+        {SHUF_U32, 0, "0"},
+        {SHUF_U64, UINT64_MAX, "18446744073709551615"},
+        {SHUF_F64, 0, "0"},
+        {SHUF_F64, 0x8000000000000000, "-0"},
+        {SHUF_F64, 0x3fb999999999999a, "0.1"},
+        {SHUF_F64, 0x3fb999999999999b, "0.10000000000000002"},
+        {SHUF_F64, 0xbfd5555555555555, "-0.3333333333333333"},
+        {SHUF_F64, 0x4630000000000000, "1.2676506002282294e+30"},
+        {SHUF_F32, 0x3dcccccd, "0.1"},
+        {SHUF_F32, 0x3dccccce, "0.10000001"},
+        {SHUF_F32, 0xc2280000, "-42"},
+        {SHUF_F16, 0x2e66, "0.099975586"},
+        {SHUF_F16, 0x7bff, "65504"},
+        {SHUF_F16, 0x8001, "-5.9604645e-08"},
+        {SHUF_BF16, 0x3dcd, "0.100097656"},
+        {SHUF_BF16, 0xbfc0, "-1.5"},
+    };
+    char text[SHUF__VALUE_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(shuf__value_text(rows[i].dtype, rows[i].bits, text), strlen(rows[i].text));
+        assert_string_equal(text, rows[i].text);
+    }
 }
 
 static void times(void **state)
@@ -132,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_cut_anywhere),
+        cmocka_unit_test(single_values),
         cmocka_unit_test(times),
         cmocka_unit_test(sizes),
         cmocka_unit_test(rates),

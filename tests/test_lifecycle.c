@@ -606,6 +606,23 @@ static void test_memory_limit(void **state)
     assert_true(harness_stop(&h));
 }
 
+static void send_gauss(struct wire *w)
+{
+    Shuf__Stream stream = SHUF__STREAM__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    stream.seed = 7;
+    stream.stream = 3;
+    stream.offset = 5;
+    stream.count = 10;
+    stream.mean = -0.5;
+    stream.std = 2;
+    stream.dtype = SHUF__DTYPE__DTYPE_F32;
+    request.body_case = SHUF__REQUEST__BODY_STREAM;
+    request.stream = &stream;
+    wire_send(w, &request);
+}
+
 static void test_debug_log(void **state)
 {
     (void)state;
@@ -620,6 +637,12 @@ static void test_debug_log(void **state)
     assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
                                 "values, 40 bytes, inline\n"));
     assert_non_null(strstr(log, ": request 2: n 10, primefold, 40 bytes, "));
+    send_gauss(w);
+    wire_expect(w, SHUF_OK, "");
+    read_file(h.log, log, sizeof log);
+    assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, seed 7, 10 values from 5, mean "
+                                "-0.5, std 2, 40 bytes, none\n"));
+    assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, 40 bytes, "));
     wire_close(w);
     assert_true(harness_stop(&h));
 }

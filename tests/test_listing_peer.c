@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAGE = 600 }; /* leases that nearly fill the arena that a reply is unpacked into */
+enum { PAGE = 440 }; /* leases that nearly fill the arena that a reply is unpacked into */
 
 static struct {
     uint64_t total, page; /* leases there are, and how many a reply names */

@@ -26,7 +26,8 @@ static void every_mistake(void **state)
         const char *words;
     } rows[] = {
         {"", 64, "Usage: shufctl VERB"},
-        {"shuffle", 64, "verb 'shuffle': expected permute, index, status, leases, version, help"},
+        {"shuffle", 64,
+         "verb 'shuffle': expected permute, index, gauss, uniform, status, leases, version, help"},
         {"help shuffle", 64, "verb 'shuffle'"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
         {"permute 10", 64, "argument '10'"},

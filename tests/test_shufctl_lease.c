@@ -210,6 +210,46 @@ static void listed(void **state)
     shuf_close(handle);
 }
 
+/* Numbers are told of as such. */
+static void listed_numbers(void **state)
+{
+    (void)state;
+    const shuf_numbers what = {.distribution = SHUF_GAUSS,
+                               .seed = UINT64_MAX,
+                               .stream = 5,
+                               .offset = 77,
+                               .count = 1001,
+                               .mean = -0.5,
+                               .std = 2,
+                               .dtype = SHUF_BF16};
+    const shuf_numbers other = {.distribution = SHUF_UNIFORM, .count = 1, .dtype = SHUF_U32};
+    shuf_lease *lease = NULL;
+    shuf *handle;
+    assert_int_equal(shuf_connect(&handle, NULL), SHUF_OK);
+    assert_int_equal(shuf_draw_lease(handle, &what, NULL, &lease), SHUF_OK);
+    json_t *o = json_parse(shufctl_succeed(NULL, "leases --json"));
+    const json_t *e = only_lease(o);
+    assert_null(json_object_get(e, "algorithm"));
+    assert_string_equal(json_member_text(e, "distribution"), "gauss");
+    assert_string_equal(json_member_text(e, "dtype"), "bf16");
+    assert_string_equal(json_member_text(e, "seed"), "18446744073709551615");
+    assert_string_equal(json_member_text(e, "stream"), "5");
+    assert_int_equal(json_member_integer(e, "offset"), 77);
+    assert_int_equal(json_member_integer(e, "count"), 1001);
+    assert_true(json_real_value(json_member(e, "mean")) == -0.5);
+    assert_true(json_real_value(json_member(e, "std")) == 2);
+    json_decref(o);
+    char *text = shufctl_succeed(NULL, "leases");
+    assert_non_null(strstr(text, " leased     gauss bf16, seed 18446744073709551615, stream 5, "
+                                 "1001 values from 77, mean -0.5, std 2\n"));
+    free(text);
+    assert_int_equal(shuf_draw_lease(handle, &other, NULL, &lease), SHUF_OK);
+    text = shufctl_succeed(NULL, "leases");
+    assert_non_null(strstr(text, " leased     uniform u32, seed 0, stream 0, 1 value from 0\n"));
+    free(text);
+    shuf_close(handle);
+}
+
 /* Who shares a copy has the same block, whose bytes count once. */
 static void listed_together(void **state)
 {
@@ -290,6 +330,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(transport_that_there_is_not),
         cmocka_unit_test(prefetched),
         cmocka_unit_test(listed),
+        cmocka_unit_test(listed_numbers),
         cmocka_unit_test(listed_together),
         cmocka_unit_test(status_of_sharing),
         cmocka_unit_test(training_loop),

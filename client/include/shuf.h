@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf: permutations from a running shufd
- * ==========================================
+ * libshuf: permutations and random numbers from a running shufd
+ * =============================================================
  *
  * An answer is a pure function of its request: the same algorithm, n, seed and
- * epoch give the same bits on every machine, backend and release. So a call that
+ * epoch give the same bits on every machine, backend and release, and so do the
+ * same distribution, seed, stream, mean, std and number of a value. So a call that
  * loses its daemon in the middle simply asks again, and nothing is ever half true.
  *
  * The short way, an epoch's permutation in the caller's memory:
@@ -78,12 +79,17 @@ SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
 
-/* Types of a value. SHUF_AUTO is the smaller of u32 and u64 that holds n - 1. */
+/* Types of a value. SHUF_AUTO is of a permutation the smaller of u32 and u64 that holds n - 1, of
+ * numbers f64. */
 typedef enum shuf_dtype {
     SHUF_AUTO = 0,
     SHUF_U32 = 1,
     SHUF_U64 = 2,
     SHUF_I64 = 3, /* what torch indexes with */
+    SHUF_F64 = 4,
+    SHUF_F32 = 5,
+    SHUF_F16 = 6,  /* IEEE 754's binary16: shuf/half.h reads both of these */
+    SHUF_BF16 = 7, /* the upper half of an f32 */
 } shuf_dtype;
 
 /* Which positions of the permutation are wanted. */
@@ -112,25 +118,45 @@ typedef struct shuf_permutation {
 
 /* The result's form, which follows from the request alone. */
 typedef struct shuf_shape {
-    uint64_t rows;    /* epochs */
+    uint64_t rows;    /* epochs; 1 of numbers */
     uint64_t count;   /* values in a row */
     shuf_dtype dtype; /* never SHUF_AUTO */
-    unsigned width;   /* bytes of a value: 4 or 8 */
+    unsigned width;   /* bytes of a value: 2, 4 or 8 */
     uint64_t bytes;   /* rows * count * width */
 } shuf_shape;
+
+/* Of which distribution numbers are; of a permutation 0. Without a tag, which shuf/distribution.h
+ * has. */
+typedef enum {
+    SHUF_GAUSS = 1,   /* normal, of a mean and a standard deviation: f64, f32, f16 or bf16 */
+    SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32 or u64: all */
+} shuf_distribution;
+
+/* Of N numbers x, in double precision: mean = sum(x) / N, variance = m2, skewness = m3 / m2^(3/2),
+ * kurtosis = m4 / m2^2 (3 of a normal distribution), where mk = sum((x - mean)^k) / N. The last two
+ * are NaN where m2 is 0. Taken where the values are, from sums of the powers of (x - c) / d for
+ * the distribution's own mean c and deviation d, in an order that is the backend's: the last
+ * digits differ between backends. */
+typedef struct shuf_moments {
+    double mean, variance, skewness, kurtosis;
+    double least, largest; /* x */
+} shuf_moments;
 
 enum { SHUF_EDGE = 4 };
 
 /* What the daemon tells of a result. */
 typedef struct shuf_result {
     shuf_shape shape;
-    char algorithm[32];
-    char backend[16];      /* "cpu", "cuda" */
-    char device[128];      /* its name for people */
-    uint64_t device_ns;    /* computing the values, on the device; nanoseconds */
-    uint64_t fingerprint;  /* shuf/fingerprint.h; 0 unless asked for */
-    unsigned heads, tails; /* how many of head and tail are set */
-    uint64_t head[SHUF_EDGE], tail[SHUF_EDGE]; /* first and last values of the whole result */
+    char algorithm[32];             /* of a permutation; else "" */
+    shuf_distribution distribution; /* of numbers; else 0 */
+    char backend[16];               /* "cpu", "cuda" */
+    char device[128];               /* its name for people */
+    uint64_t device_ns;             /* computing the values, on the device; nanoseconds */
+    uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless asked for */
+    unsigned heads, tails;          /* how many of head and tail are set */
+    /* First and last values of the whole result; those of F64 to BF16 by their bits. */
+    uint64_t head[SHUF_EDGE], tail[SHUF_EDGE];
+    shuf_moments moments; /* of numbers; 0 unless asked for */
 } shuf_result;
 
 /* The shape of what `what` asks for; asks no daemon, and sets no message in a
@@ -161,6 +187,45 @@ SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *w
  * summary, with the fingerprint. */
 SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
                                     shuf_result *result);
+
+/* ---- Numbers ------------------------------------------------------------ */
+
+/* Values number offset to offset + count - 1 of a stream. Value i of a stream is a function of
+ * distribution, seed, stream, mean, std, dtype and i alone: any part of it may be had by itself.
+ * Streams of one seed, and seeds, are independent. There are 2^62 values in each. */
+typedef struct shuf_numbers {
+    shuf_distribution distribution; /* has no default */
+    uint64_t seed, stream;          /* any */
+    uint64_t offset, count;         /* count has no default: at least 1; offset + count <= 2^62 */
+    double mean;                    /* of GAUSS: |mean| <= 2^100; else 0 */
+    double std; /* of GAUSS, and has no default: 2^-100 <= std <= 2^100, with SHUF_F16 also
+                 * |mean| + 16 std <= 65504; else 0 */
+    shuf_dtype dtype;
+    bool fingerprint; /* also compute it, and tell head and tail; shuf_draw_summary() always does */
+    bool moments;     /* also compute them, and tell head and tail */
+} shuf_numbers;
+
+/* What these do with numbers is what shuf_permutation_shape(), shuf_permute(),
+ * shuf_permute_stream(), shuf_summarize(), shuf_lease_take() and shuf_prefetch() do with
+ * permutations, and they fail as those do:
+ *
+ *     double noise[1000];
+ *     shuf_numbers what = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
+ *     shuf_draw(daemon, &what, noise, sizeof noise, NULL);
+ *
+ * Without a daemon, shuf/gauss.h and shuf/uniform.h do the same as inline C, in any thread:
+ *
+ *     shuf_gauss g = shuf_gauss_make(seed, stream, mean, std);
+ *     double x = shuf_gauss_f64(&g, i);
+ */
+SHUF_API shuf_status shuf_numbers_shape(const shuf_numbers *what, shuf_shape *shape, char *message,
+                                        size_t size);
+SHUF_API shuf_status shuf_draw(shuf *handle, const shuf_numbers *what, void *out, size_t bytes,
+                               shuf_result *result);
+SHUF_API shuf_status shuf_draw_stream(shuf *handle, const shuf_numbers *what, shuf_sink sink,
+                                      void *context, shuf_result *result);
+SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *what, shuf_result *result);
+/* shuf_draw_lease() and shuf_draw_prefetch() stand below, with the leases. */
 
 /* ---- Single places ------------------------------------------------------ */
 
@@ -220,7 +285,7 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
  * not there for it. Releasing in the child ends the child's view alone. */
 typedef struct shuf_lease {
     const void *data;
-    shuf_result result; /* head and tail are set only with shuf_permutation.fingerprint */
+    shuf_result result; /* head and tail are set only beside a fingerprint or moments */
     shuf_transport transport;
     char device_id[64]; /* "GPU-<uuid>", or "" for host memory */
     bool shared;        /* nothing was computed for this call alone */
@@ -265,6 +330,12 @@ enum { SHUF_PREFETCHES = 4 };
 SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *what,
                                    const shuf_lease_options *options);
 
+/* The same two of numbers. A lease of the one may be given for *lease of the other. */
+SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *what,
+                                     const shuf_lease_options *options, shuf_lease **lease);
+SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *what,
+                                        const shuf_lease_options *options);
+
 /* One lease, as the daemon tells of it. */
 typedef struct shuf_lease_entry {
     uint64_t id, pid;
@@ -274,9 +345,14 @@ typedef struct shuf_lease_entry {
     bool ready;               /* its values are there */
     uint64_t age_ms;
     uint64_t block, block_bytes; /* the memory's id and size */
-    char algorithm[32];
-    uint64_t n, seed, epoch;
+    uint64_t seed;
     uint64_t rows, count;
+    char algorithm[32]; /* of a permutation, as n and epoch are; else "" */
+    uint64_t n, epoch;
+    shuf_distribution distribution; /* of numbers, as what follows is; else 0 */
+    uint64_t stream, offset;
+    shuf_dtype dtype;
+    double mean, std;
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease by id: those of this user, or everybody's for root and for the
@@ -304,7 +380,7 @@ typedef struct shuf_daemon {
     uint64_t uptime_ms;
     uint64_t clients;                   /* connections, this one included */
     uint64_t queued, queue_limit;       /* jobs waiting or running */
-    uint64_t served;                    /* permutations answered since the start */
+    uint64_t served;                    /* permutations and streams answered since the start */
     uint64_t memory_used, memory_limit; /* bytes of blocks, where the backend computes */
     uint64_t host_used, host_limit;     /* of host memory; on the CPU backend the same */
     uint64_t blocks;                    /* allocations */

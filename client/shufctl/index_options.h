@@ -7,7 +7,7 @@
 #define SHUF__INDEX_OPTIONS_H
 
 #include "daemon_options.h"
-#include "permute_options.h"
+#include "order.h"
 #include "shuf.h"
 
 #include <stdbool.h>

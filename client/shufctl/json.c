@@ -53,9 +53,19 @@ void shuf__json_user(json_t *object, uint32_t uid)
         json_object_set_new(object, "user", json_null());
 }
 
-void shuf__json_print(json_t *object, FILE *to)
+static void print(json_t *object, FILE *to, size_t precision)
 {
-    json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    json_dumpf(object, to, JSON_INDENT(2) | JSON_REAL_PRECISION(precision));
     fputc('\n', to);
     json_decref(object);
+}
+
+void shuf__json_print(json_t *object, FILE *to)
+{
+    print(object, to, 12);
+}
+
+void shuf__json_print_exact(json_t *object, FILE *to)
+{
+    print(object, to, 17);
 }

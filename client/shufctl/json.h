@@ -20,7 +20,9 @@ json_t *shuf__json_decimal_string(uint64_t value);
 void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
 void shuf__json_user(json_t *object, uint32_t uid); /* "uid", and "user": its name or null */
 
-/* Prints and frees the object. */
+/* Prints and frees the object: fractions with the 12 digits that anybody wants, or with the 17 that
+ * tell them exactly. */
 void shuf__json_print(json_t *object, FILE *to);
+void shuf__json_print_exact(json_t *object, FILE *to);
 
 #endif

@@ -5,6 +5,8 @@
 #include "daemon_options.h"
 #include "exit.h"
 #include "json.h"
+#include "order.h"
+#include "subject.h"
 #include "units.h"
 #include "user.h"
 #include "verb.h"
@@ -69,7 +71,17 @@ static const char *state_of(const shuf_lease_entry *e)
     return !e->ready ? "computing" : e->prefetch ? "prefetched" : "leased";
 }
 
-static void print_what(const shuf_lease_entry *e)
+static void print_numbers(const shuf_lease_entry *e)
+{
+    printf("%s %s, seed %" PRIu64 ", stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
+           shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype), e->seed, e->stream,
+           e->count, e->count == 1 ? "" : "s", e->offset);
+    if (e->distribution == SHUF_GAUSS)
+        printf(", mean %g, std %g", e->mean, e->std);
+    fputc('\n', stdout);
+}
+
+static void print_permutation(const shuf_lease_entry *e)
 {
     printf("%s, n %" PRIu64 ", seed %" PRIu64, e->algorithm, e->n, e->seed);
     if (e->rows == 1)
@@ -89,8 +101,25 @@ static bool print(void *context, const shuf_lease_entry *e)
            shuf__user_text(user, e->uid), shuf_transport_name(e->transport), e->block,
            shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
            state_of(e));
-    print_what(e);
+    (e->distribution ? print_numbers : print_permutation)(e);
     return true;
+}
+
+static void add_permutation(json_t *object, const shuf_lease_entry *e)
+{
+    shuf__json_text(object, "algorithm", e->algorithm);
+    shuf__json_integer(object, "n", e->n);
+    shuf__json_decimal(object, "epoch", e->epoch);
+}
+
+static void add_numbers(json_t *object, const shuf_lease_entry *e)
+{
+    shuf__json_text(object, "distribution", shuf__distribution_text(e->distribution));
+    shuf__json_text(object, "dtype", shuf__dtype_text(e->dtype));
+    shuf__json_decimal(object, "stream", e->stream);
+    shuf__json_integer(object, "offset", e->offset);
+    json_object_set_new(object, "mean", json_real(e->mean));
+    json_object_set_new(object, "std", json_real(e->std));
 }
 
 static bool add(void *context, const shuf_lease_entry *e)
@@ -105,10 +134,8 @@ static bool add(void *context, const shuf_lease_entry *e)
     shuf__json_seconds(object, "age_seconds", e->age_ms * 1000000);
     shuf__json_integer(object, "block", e->block);
     shuf__json_integer(object, "block_bytes", e->block_bytes);
-    shuf__json_text(object, "algorithm", e->algorithm);
-    shuf__json_integer(object, "n", e->n);
     shuf__json_decimal(object, "seed", e->seed);
-    shuf__json_decimal(object, "epoch", e->epoch);
+    (e->distribution ? add_numbers : add_permutation)(object, e);
     shuf__json_integer(object, "rows", e->rows);
     shuf__json_integer(object, "count", e->count);
     json_array_append_new(context, object);
@@ -121,7 +148,7 @@ static shuf_status list_json(shuf *handle)
     shuf_status status = shuf_leases(handle, add, list);
     json_object_set_new(object, "leases", list);
     if (status == SHUF_OK)
-        shuf__json_print(object, stdout);
+        shuf__json_print_exact(object, stdout);
     else
         json_decref(object);
     return status;

@@ -25,6 +25,8 @@ static int help(int argc, char **argv);
 static const struct verb verbs[] = {
     {"permute", "a pseudo-random permutation, or a part of one", shuf__verb_permute},
     {"index", "values at single positions, or positions of values", shuf__verb_index},
+    {"gauss", "normally distributed numbers of a stream", shuf__verb_gauss},
+    {"uniform", "uniformly distributed numbers of a stream", shuf__verb_uniform},
     {"status", "what the daemon runs on and how busy it is", shuf__verb_status},
     {"leases", "who holds which results", shuf__verb_leases},
     {"version", "the version of shufctl, and of the daemon", shuf__verb_version},
@@ -36,7 +38,7 @@ enum { VERBS = sizeof verbs / sizeof *verbs };
 static void print_usage(FILE *to)
 {
     fputs("Usage: shufctl VERB [OPTION...]\n"
-          "Asks a running shufd for permutations.\n\n",
+          "Asks a running shufd for permutations and random numbers.\n\n",
           to);
     for (int i = 0; i < VERBS; i++)
         fprintf(to, "  %-9s %s\n", verbs[i].name, verbs[i].what);

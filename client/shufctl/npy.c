@@ -14,9 +14,19 @@ enum { PREFIX = 10, ALIGNMENT = 64 };
 
 static const char *description(const shuf_shape *shape)
 {
-    if (shape->width == 4)
-        return "<u4";
-    return shape->dtype == SHUF_I64 ? "<i8" : "<u8";
+    switch (shape->dtype) {
+    case SHUF_F64:
+        return "<f8";
+    case SHUF_F32:
+        return "<f4";
+    case SHUF_F16:
+        return "<f2";
+    case SHUF_I64:
+        return "<i8";
+    default:
+        assert(shape->dtype != SHUF_BF16);
+        return shape->width == 4 ? "<u4" : "<u8";
+    }
 }
 
 size_t shuf__npy_header(const shuf_shape *shape, bool batch, char out[SHUF__NPY_HEADER_MAX])

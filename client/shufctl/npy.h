@@ -9,8 +9,8 @@
 
 enum { SHUF__NPY_HEADER_MAX = 192 };
 
-/* Writes it to `out` and returns its size, a multiple of 64. With `batch` the
- * array is (rows, count), else (count,). */
+/* Of any dtype but BF16, for which the format has none. Writes it to `out` and returns its size, a
+ * multiple of 64. With `batch` the array is (rows, count), else (count,). */
 size_t shuf__npy_header(const shuf_shape *shape, bool batch, char out[SHUF__NPY_HEADER_MAX]);
 
 #endif

@@ -6,11 +6,9 @@
 
 #include "exit.h"
 #include "number.h"
-#include "target.h"
 
 #include <argp.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 
 enum key {
@@ -26,10 +24,6 @@ enum key {
     KEY_WORLD,
     KEY_DROP_LAST,
     KEY_DTYPE,
-    KEY_OUT,
-    KEY_FORMAT,
-    KEY_TRANSPORT,
-    KEY_PREFETCH,
     KEYS_END,
     KEY_INDEX, /* what only `index` has */
 };
@@ -51,21 +45,14 @@ static const struct argp_option option_table[] = {
     {"world", KEY_WORLD, "W", 0, "How many ranks share the permutation", 3},
     {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut what does not divide, instead of padding", 3},
     {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
-    {"out", KEY_OUT, "FILE", 0, "Write the values to FILE, or to standard output for -", 5},
-    {"format", KEY_FORMAT, "FORMAT", 0,
-     "npy, raw (the host's byte order) or text; by default npy for *.npy, text for *.txt and for a "
-     "terminal, else raw",
-     5},
-    {"transport", KEY_TRANSPORT, "HOW", 0,
-     "Lease the result and read it by inline, memfd, cuda-fd or cuda-ipc", 6},
-    {"prefetch", KEY_PREFETCH, NULL, 0, "Only have it ready in the daemon, for who asks next", 6},
-    {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 6},
-    {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 6},
+    {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
+    {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 5},
     {0},
 };
 
 struct parse {
-    struct shuf__permute_options *options;
+    shuf_permutation *what;
+    struct shuf__order *order;
     unsigned given; /* BIT(key) of each option seen */
 };
 
@@ -96,37 +83,6 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
     what->epochs = end - what->epoch;
 }
 
-/* The index of `text` in a list that ends with NULL. */
-static int read_name(struct argp_state *state, const char *field, const char *text,
-                     const char *const names[], const char *expected)
-{
-    for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], text) == 0)
-            return i;
-    argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s", field, *text ? text : "''", expected);
-    return 0;
-}
-
-static const char *const dtype_names[] = {"auto", "u32", "u64", "i64", NULL};
-static const char *const format_names[] = {"raw", "npy", "text", NULL};
-static const char *const transport_names[] = {"inline", "memfd", "cuda-fd", "cuda-ipc", NULL};
-static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
-
-const char *shuf__shape_dtype(const shuf_shape *shape)
-{
-    return dtype_names[shape->dtype];
-}
-
-const char *shuf__format_name(enum shuf__format format)
-{
-    return format_names[format];
-}
-
-static void refuse_both(struct argp_state *state, const char *one, const char *other)
-{
-    argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected one of them", one, other);
-}
-
 static void check_given(struct argp_state *state, unsigned given)
 {
     if (!(given & BIT(KEY_N)))
@@ -134,19 +90,16 @@ static void check_given(struct argp_state *state, unsigned given)
     if (!(given & BIT(KEY_SEED)))
         argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
-        refuse_both(state, "--epochs", "--epoch");
+        shuf__order_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
-        refuse_both(state, "--rank, --world, --drop-last", "--offset, --count, --stride");
+        shuf__order_refuse_both(state, "--rank, --world, --drop-last",
+                                "--offset, --count, --stride");
     if ((given & SHARD_OPTIONS) == BIT(KEY_DROP_LAST))
         argp_failure(state, EX_USAGE, 0, "--drop-last: expected --rank and --world beside it");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
         argp_failure(state, EX_USAGE, 0, "--rank: missing; expected it beside --world");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
         argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
-    if ((given & BIT(KEY_FORMAT)) && !(given & BIT(KEY_OUT)))
-        argp_failure(state, EX_USAGE, 0, "--format: nothing is written; expected --out FILE too");
-    if ((given & BIT(KEY_PREFETCH)) && (given & BIT(KEY_OUT)))
-        refuse_both(state, "--prefetch", "--out");
 }
 
 /* What the options not given stand for; wrong ones are left for the plan to name. */
@@ -165,33 +118,22 @@ static void complete_view(shuf_permutation *what, unsigned given)
     what->count = inside ? (what->n - 1 - what->offset) / what->stride + 1 : 1;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcasecmp(text + length - tail, end) == 0;
-}
-
-static enum shuf__format default_format(const char *out)
-{
-    if (ends_with(out, ".npy"))
-        return SHUF__FORMAT_NPY;
-    return ends_with(out, ".txt") || shuf__target_is_terminal(out) ? SHUF__FORMAT_TEXT
-                                                                   : SHUF__FORMAT_RAW;
-}
-
 static void finish(struct argp_state *state, struct parse *parse)
 {
-    struct shuf__permute_options *options = parse->options;
+    struct shuf__order *order = parse->order;
     char message[256];
     check_given(state, parse->given);
-    complete_view(&options->what, parse->given);
+    complete_view(parse->what, parse->given);
     shuf_status status =
-        shuf_permutation_shape(&options->what, &options->shape, message, sizeof message);
+        shuf_permutation_shape(parse->what, &order->shape, message, sizeof message);
     if (status != SHUF_OK)
         argp_failure(state, shuf__exit_code(status), 0, "%s", message);
-    options->batch = parse->given & BIT(KEY_EPOCHS);
-    if (options->out && !(parse->given & BIT(KEY_FORMAT)))
-        options->format = default_format(options->out);
+    order->permutation = parse->what;
+    order->batch = parse->given & BIT(KEY_EPOCHS);
+    shuf__order_complete(state, order);
+    parse->what->fingerprint =
+        !order->prefetch &&
+        (order->daemon.json || !shuf__order_to_stdout(order)); /* where it is told */
 }
 
 /* The options that are one number. */
@@ -219,38 +161,26 @@ static uint64_t *number_of(shuf_permutation *what, int key)
     }
 }
 
-static error_t parse_word(int key, char *text, struct argp_state *state,
-                          struct shuf__permute_options *options)
+static const char *const dtype_names[] = {"u32", "u64", "i64", NULL}; /* not auto */
+
+static error_t parse_word(int key, char *text, struct argp_state *state, shuf_permutation *what)
 {
     switch (key) {
     case KEY_EPOCHS:
-        read_epochs(state, text, &options->what);
+        read_epochs(state, text, what);
         return 0;
     case KEY_ALGORITHM:
         if (!*text) /* the default is said by leaving the option out, also below */
             argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        options->what.algorithm = text;
+        what->algorithm = text;
         return 0;
     case KEY_DROP_LAST:
-        options->what.drop_last = true;
+        what->drop_last = true;
         return 0;
     case KEY_DTYPE:
-        options->what.dtype = /* not auto */
-            (shuf_dtype)(read_name(state, "--dtype", text, dtype_names + 1, "u32, u64 or i64") + 1);
-        return 0;
-    case KEY_OUT:
-        options->out = text;
-        return 0;
-    case KEY_FORMAT:
-        options->format =
-            (enum shuf__format)read_name(state, "--format", text, format_names, "npy, raw or text");
-        return 0;
-    case KEY_TRANSPORT:
-        options->transport = transports[read_name(state, "--transport", text, transport_names,
-                                                  "inline, memfd, cuda-fd or cuda-ipc")];
-        return 0;
-    case KEY_PREFETCH:
-        options->prefetch = true;
+        what->dtype =
+            (shuf_dtype)(shuf__order_name(state, "--dtype", text, dtype_names, "u32, u64 or i64") +
+                         1);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -270,7 +200,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
     if (key == ARGP_KEY_INIT)
-        state->child_inputs[0] = &parse->options->daemon;
+        state->child_inputs[0] = parse->order;
     if (key == ARGP_KEY_END)
         finish(state, parse);
     if (key == KEY_INDEX)
@@ -280,16 +210,16 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
-    uint64_t *number = number_of(&parse->options->what, key);
+    uint64_t *number = number_of(parse->what, key);
     if (!number)
-        return parse_word(key, text, state, parse->options);
+        return parse_word(key, text, state, parse->what);
     read_number(state, option_name(key), text, number);
     return 0;
 }
 
-void shuf__permute_options(int argc, char **argv, struct shuf__permute_options *options)
+void shuf__permute_options(int argc, char **argv, shuf_permutation *what, struct shuf__order *order)
 {
-    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 7}, {0}};
+    static const struct argp_child children[] = {{&shuf__order_argp, 0, NULL, 6}, {0}};
     static const struct argp argp = {
         .children = children,
         .options = option_table,
@@ -301,7 +231,8 @@ void shuf__permute_options(int argc, char **argv, struct shuf__permute_options *
                "With values on "
                "standard output the summary is told only with --json, on standard error.\n",
     };
-    struct parse parse = {.options = options};
-    *options = (struct shuf__permute_options){0};
+    struct parse parse = {.what = what, .order = order};
+    *what = (shuf_permutation){0};
+    *order = (struct shuf__order){0};
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
 }

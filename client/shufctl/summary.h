@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What `shufctl permute` tells of a result.
+ * What shufctl tells of a result.
  */
 #ifndef SHUF__SUMMARY_H
 #define SHUF__SUMMARY_H
 
-#include "permute_options.h"
+#include "order.h"
 
 #include <stdio.h>
 
 struct shuf__summary {
-    const struct shuf__permute_options *options;
+    const struct shuf__order *order;
     const shuf_result *result;
     const shuf_lease *lease; /* NULL: none was taken. What it tells is read, never its data */
     uint64_t seen_ns;        /* the whole call, by the clock of this process */

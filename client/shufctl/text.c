@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * See text.h. Digits are made here: printf() would be the slowest part of the
- * way from the device to the file.
+ * See text.h.
  */
 #include "text.h"
 
-#include <string.h>
+#include "value.h"
 
-enum { VALUE_MAX = 21 }; /* 20 digits and a separator */
+#include <string.h>
 
 void shuf__text_start(struct shuf__text *text, struct shuf__output *output, const shuf_shape *shape,
                       bool batch)
 {
     text->output = output;
+    text->dtype = shape->dtype;
     text->width = shape->width;
     text->per_line = batch ? shape->count : 1;
     text->column = 0;
@@ -27,21 +27,15 @@ bool shuf__text_flush(struct shuf__text *text)
     return shuf__output_write(text->output, text->buffer, used);
 }
 
-static bool write_value(struct shuf__text *text, uint64_t value)
+static bool write_value(struct shuf__text *text, uint64_t bits)
 {
-    char digits[VALUE_MAX];
-    size_t at = sizeof digits;
-    if (sizeof text->buffer - text->used < VALUE_MAX && !shuf__text_flush(text))
+    if (sizeof text->buffer - text->used < SHUF__VALUE_TEXT && !shuf__text_flush(text))
         return false;
+    text->used += shuf__value_text(text->dtype, bits, text->buffer + text->used);
     text->column++;
-    digits[--at] = text->column == text->per_line ? '\n' : ' ';
+    text->buffer[text->used++] = text->column == text->per_line ? '\n' : ' ';
     if (text->column == text->per_line)
         text->column = 0;
-    do
-        digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    memcpy(text->buffer + text->used, digits + at, sizeof digits - at);
-    text->used += sizeof digits - at;
     return true;
 }
 
@@ -49,12 +43,18 @@ static bool write_bytes(struct shuf__text *text, const uint8_t *bytes)
 {
     uint64_t wide;
     uint32_t narrow;
-    if (text->width == sizeof narrow) {
+    uint16_t half;
+    switch (text->width) {
+    case sizeof half:
+        memcpy(&half, bytes, sizeof half);
+        return write_value(text, half);
+    case sizeof narrow:
         memcpy(&narrow, bytes, sizeof narrow);
         return write_value(text, narrow);
+    default:
+        memcpy(&wide, bytes, sizeof wide);
+        return write_value(text, wide);
     }
-    memcpy(&wide, bytes, sizeof wide);
-    return write_value(text, wide);
 }
 
 /* Adds to a value that was cut; how many bytes it took. */

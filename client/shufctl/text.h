@@ -12,6 +12,7 @@ enum { SHUF__TEXT_BUFFER = 64 * 1024 };
 
 struct shuf__text {
     struct shuf__output *output;
+    shuf_dtype dtype;
     unsigned width;    /* bytes of a value */
     uint64_t per_line; /* values */
     uint64_t column;   /* of the next value in its line */

@@ -7,10 +7,12 @@
 
 /* argv[0] is "shufctl VERB"; the exit code. Wrong options end the process with
  * 64 (argp's way), --help with 0. */
+int shuf__verb_gauss(int argc, char **argv);
 int shuf__verb_index(int argc, char **argv);
 int shuf__verb_leases(int argc, char **argv);
 int shuf__verb_permute(int argc, char **argv);
 int shuf__verb_status(int argc, char **argv);
+int shuf__verb_uniform(int argc, char **argv);
 int shuf__verb_version(int argc, char **argv);
 
 #endif

@@ -28,7 +28,7 @@ static shuf_status compare(shuf *daemon, const shuf_lease *lease, uint64_t first
 {
     unsigned width = lease->result.shape.width;
     for (unsigned i = 0; i < count; i++) {
-        uint64_t value = 0; /* little-endian: 4 bytes fill its low half */
+        uint64_t value = 0; /* little-endian: fewer bytes fill its low end */
         shuf_status status = shuf_lease_read(daemon, lease, (first + i) * width, width, &value);
         if (status != SHUF_OK)
             return status;
@@ -48,12 +48,13 @@ static shuf_status compare_ends(shuf *daemon, const shuf_lease *lease, bool *rig
     return status;
 }
 
-shuf_status shuf__view_read(shuf *daemon, const struct shuf__permute_options *options,
-                            shuf_sink sink, void *context, struct shuf__view *view)
+shuf_status shuf__view_read(shuf *daemon, const struct shuf__order *order, shuf_sink sink,
+                            void *context, struct shuf__view *view)
 {
-    const shuf_lease_options how = {.transports = options->transport};
+    const shuf_lease_options how = {.transports = order->transport};
     shuf_lease *lease = NULL;
-    shuf_status status = shuf_lease_take(daemon, &options->what, &how, &lease);
+    shuf_status status = order->numbers ? shuf_draw_lease(daemon, order->numbers, &how, &lease)
+                                        : shuf_lease_take(daemon, order->permutation, &how, &lease);
     if (status != SHUF_OK)
         return status;
     status = compare_ends(daemon, lease, &view->right);

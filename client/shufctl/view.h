@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A result by way of a lease, for `shufctl permute --transport`.
+ * A result by way of a lease, for --transport.
  */
 #ifndef SHUF__VIEW_H
 #define SHUF__VIEW_H
 
-#include "permute_options.h"
+#include "order.h"
 
 struct shuf__view {
     shuf_lease lease; /* as it was: its data is no longer there. transport 0: none was taken */
@@ -14,7 +14,7 @@ struct shuf__view {
 
 /* Leases the result, hands its values to `sink` (may be NULL), and gives it back. As
  * shuf_permute_stream(): SHUF_CANCELLED is the sink's doing. */
-shuf_status shuf__view_read(shuf *daemon, const struct shuf__permute_options *options,
-                            shuf_sink sink, void *context, struct shuf__view *view);
+shuf_status shuf__view_read(shuf *daemon, const struct shuf__order *order, shuf_sink sink,
+                            void *context, struct shuf__view *view);
 
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of a stream of noise that belongs to one of several workers, and what it
+ * is like; then the first value again, worked out here:
+ *
+ *     cc noise.c $(pkg-config --cflags --libs libshuf) -lm -o noise && ./noise 3
+ */
+#include <shuf.h>
+#include <shuf/gauss.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EACH = 100000 };
+
+int main(int argc, char **argv)
+{
+    static double noise[EACH];
+    uint64_t worker = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
+    shuf_numbers what = {
+        .distribution = SHUF_GAUSS,
+        .seed = 7,
+        .offset = worker * EACH,
+        .count = EACH,
+        .std = 0.5,
+        .moments = true,
+    };
+    shuf *daemon;
+    shuf_result result;
+    shuf_status status = shuf_connect(&daemon, NULL);
+    if (status == SHUF_OK)
+        status = shuf_draw(daemon, &what, noise, sizeof noise, &result);
+    if (status == SHUF_OK) {
+        shuf_gauss g = shuf_gauss_make(what.seed, what.stream, what.mean, what.std);
+        printf("values from %" PRIu64 ": mean %.4f, variance %.4f, kurtosis %.4f\n", what.offset,
+               result.moments.mean, result.moments.variance, result.moments.kurtosis);
+        printf("the first: %.17g, by itself: %.17g\n", noise[0], shuf_gauss_f64(&g, what.offset));
+    } else {
+        fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
+    }
+    shuf_close(daemon);
+    return status == SHUF_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

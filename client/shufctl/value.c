@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See value.h. Digits of whole numbers are made here: printf() would be the slowest
+ * part of the way from the device to the file.
+ */
+#include "value.h"
+
+#include "shuf/half.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool shuf__value_is_fraction(shuf_dtype dtype)
+{
+    return dtype >= SHUF_F64;
+}
+
+double shuf__value_of(shuf_dtype dtype, uint64_t bits)
+{
+    const uint32_t low = (uint32_t)bits;
+    double wide;
+    float narrow;
+    switch (dtype) {
+    case SHUF_F64:
+        memcpy(&wide, &bits, sizeof wide);
+        return wide;
+    case SHUF_F32:
+        memcpy(&narrow, &low, sizeof narrow);
+        return narrow;
+    case SHUF_F16:
+        return shuf_of_f16((uint16_t)bits);
+    default:
+        return shuf_of_bf16((uint16_t)bits);
+    }
+}
+
+/* Decimals of 15 digits, or 6, come out as they were; with 17, or 9, everything reads back. */
+static size_t write_fraction(double value, bool wide, char text[SHUF__VALUE_TEXT])
+{
+    const int most = wide ? 17 : 9;
+    int digits = wide ? 15 : 6, length;
+    do {
+        length = snprintf(text, SHUF__VALUE_TEXT, "%.*g", digits, value);
+    } while (digits++ < most &&
+             (wide ? strtod(text, NULL) != value : (double)strtof(text, NULL) != value));
+    return (size_t)length;
+}
+
+static size_t write_whole(uint64_t value, char text[SHUF__VALUE_TEXT])
+{
+    char digits[SHUF__VALUE_TEXT];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    const size_t length = sizeof digits - at;
+    memcpy(text, digits + at, length);
+    text[length] = '\0';
+    return length;
+}
+
+size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_TEXT])
+{
+    if (!shuf__value_is_fraction(dtype))
+        return write_whole(bits, text);
+    return write_fraction(shuf__value_of(dtype, bits), dtype == SHUF_F64, text);
+}

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers by libshuf from a real daemon on the backend that the command line names:
+ * every kind value by value and by every transport, moments against a plain
+ * computation, and daemons that are killed while their bytes are on the way.
+ */
+#include "harness.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "support/draws.h"
+#include "support/golden.h"
+#include "support/random.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *backend;
+static struct harness daemon_;
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
+}
+
+static int stop_daemon(void **state)
+{
+    (void)state;
+    return harness_stop(&daemon_) ? 0 : -1;
+}
+
+static shuf *open_handle(void)
+{
+    shuf *handle;
+    if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    return handle;
+}
+
+static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+{
+    if (got != wanted || !strstr(shuf_message(handle), words))
+        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
+}
+
+/* ---- what there is ------------------------------------------------------------ */
+
+static const struct kind {
+    shuf_distribution distribution;
+    shuf_dtype dtype;
+    enum shuf_number number;
+} kinds[] = {
+    {SHUF_GAUSS, SHUF_F64, SHUF_NUMBER_F64},   {SHUF_GAUSS, SHUF_F32, SHUF_NUMBER_F32},
+    {SHUF_GAUSS, SHUF_F16, SHUF_NUMBER_F16},   {SHUF_GAUSS, SHUF_BF16, SHUF_NUMBER_BF16},
+    {SHUF_UNIFORM, SHUF_F64, SHUF_NUMBER_F64}, {SHUF_UNIFORM, SHUF_F32, SHUF_NUMBER_F32},
+    {SHUF_UNIFORM, SHUF_U32, SHUF_NUMBER_U32}, {SHUF_UNIFORM, SHUF_U64, SHUF_NUMBER_U64},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static enum shuf_number number_of(shuf_dtype dtype)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].dtype == dtype)
+            return kinds[i].number;
+    return SHUF_NUMBER_COUNT;
+}
+
+static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
+{
+    return draw_bits(&(struct draw){.distribution = (enum shuf_distribution)what->distribution,
+                                    .number = number_of(what->dtype),
+                                    .seed = what->seed,
+                                    .stream = what->stream,
+                                    .index = what->offset + i,
+                                    .mean = what->mean,
+                                    .std = what->std});
+}
+
+static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
+{
+    uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+    memcpy(&bits, (const char *)values + i * width, width);
+    return bits;
+}
+
+static bool is_right(const shuf_numbers *what, const void *values)
+{
+    const unsigned width = draw_width(number_of(what->dtype));
+    for (uint64_t i = 0; i < what->count; i++)
+        if (bits_at(values, width, i) != bits_of(what, i)) {
+            fprintf(stderr, "value %" PRIu64 " from %" PRIu64 " of kind %d, %d\n", i, what->offset,
+                    (int)what->distribution, (int)what->dtype);
+            return false;
+        }
+    return true;
+}
+
+/* Anywhere in a stream, far out as often as near its front. */
+static shuf_numbers random_numbers(int kind, uint64_t limit)
+{
+    const bool gauss = kinds[kind].distribution == SHUF_GAUSS;
+    return (shuf_numbers){
+        .distribution = kinds[kind].distribution,
+        .seed = random_u64(),
+        .stream = random_u64(),
+        .offset = random_below(UINT64_C(1) << 61) >> random_below(61),
+        .count = random_size(limit),
+        .mean = gauss ? (double)random_below(2000) / 7 - 100 : 0,
+        .std = gauss ? ldexp(1.1, (int)random_below(20) - 10) : 0,
+        .dtype = kinds[kind].dtype,
+    };
+}
+
+static bool ask_and_check(shuf *handle, const shuf_numbers *what)
+{
+    shuf_shape shape;
+    shuf_result result;
+    assert_int_equal(shuf_numbers_shape(what, &shape, NULL, 0), SHUF_OK);
+    assert_true(shape.rows == 1 && shape.count == what->count && shape.dtype == what->dtype);
+    assert_int_equal(shape.bytes, what->count * shape.width);
+    void *out = malloc(shape.bytes);
+    bool right = shuf_draw(handle, what, out, shape.bytes, &result) == SHUF_OK &&
+                 is_right(what, out) && result.distribution == what->distribution &&
+                 result.algorithm[0] == '\0';
+    if (!right)
+        fprintf(stderr, "%s\n", shuf_message(handle));
+    free(out);
+    return right;
+}
+
+/* ---- values ------------------------------------------------------------------- */
+
+static void every_kind(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    random_start("every_kind");
+    for (int i = 0; i < 20 * KINDS; i++) {
+        const shuf_numbers what = random_numbers(i % KINDS, 5000);
+        assert_true(ask_and_check(handle, &what));
+    }
+    shuf_close(handle);
+}
+
+/* No multiple of 32 or 1024, beyond 2^40, and the last that there are. */
+static void far_out(void **state)
+{
+    (void)state;
+    static const uint64_t offsets[] = {1, 33, 1025, (UINT64_C(1) << 40) + 3 * 1024 + 37,
+                                       (UINT64_C(1) << 62) - 2000};
+    shuf *handle = open_handle();
+    for (int i = 0; i < KINDS; i++)
+        for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
+            const bool gauss = kinds[i].distribution == SHUF_GAUSS;
+            const shuf_numbers what = {.distribution = kinds[i].distribution,
+                                       .seed = 7,
+                                       .stream = 3,
+                                       .offset = offsets[k],
+                                       .count = 2000,
+                                       .std = gauss ? 1 : 0,
+                                       .dtype = kinds[i].dtype};
+            assert_true(ask_and_check(handle, &what));
+        }
+    shuf_close(handle);
+}
+
+static shuf_dtype dtype_of(const char *name)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].number == draw_number(name))
+            return kinds[i].dtype;
+    return SHUF_AUTO;
+}
+
+static shuf_numbers numbers_of(const struct golden_stream *row)
+{
+    const bool gauss = strcmp(row->distribution, "gauss") == 0;
+    return (shuf_numbers){
+        .distribution = gauss ? SHUF_GAUSS : SHUF_UNIFORM,
+        .seed = row->seed,
+        .stream = row->stream,
+        .offset = row->offset,
+        .count = row->count,
+        .mean = gauss ? row->mean : 0,
+        .std = gauss ? row->std : 0,
+        .dtype = dtype_of(row->dtype),
+        .fingerprint = true,
+    };
+}
+
+/* Those that the backend has come first. */
+static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
+
+static int transport_count(void)
+{
+    return strncmp(backend, "cuda", 4) == 0 ? 4 : 2;
+}
+
+static void take(shuf *handle, const shuf_numbers *what, shuf_transport transport,
+                 shuf_lease **lease)
+{
+    const shuf_lease_options options = {.transports = transport};
+    if (shuf_draw_lease(handle, what, &options, lease) != SHUF_OK)
+        fail_msg("%s: %s", shuf_transport_name(transport), shuf_message(handle));
+    assert_int_equal((*lease)->transport, transport);
+}
+
+static void check_row(shuf *handle, const struct golden_stream *row, const shuf_lease *lease)
+{
+    const unsigned width = lease->result.shape.width;
+    assert_int_equal(lease->result.fingerprint, row->fingerprint);
+    for (unsigned i = 0; i < row->shown; i++) {
+        uint64_t bits = 0;
+        assert_int_equal(shuf_lease_read(handle, lease, i * width, width, &bits), SHUF_OK);
+        assert_int_equal(bits, row->bits[i]);
+        if (i < lease->result.heads)
+            assert_int_equal(lease->result.head[i], row->bits[i]);
+    }
+}
+
+/* The reference's own values, by every transport that the backend has. */
+static void golden_table(void **state)
+{
+    (void)state;
+    int rows = 0;
+    struct golden_stream row;
+    shuf_lease *leases[4] = {NULL};
+    shuf *handle = open_handle();
+    FILE *table = golden_open("streams.txt");
+    for (; golden_next_stream(table, &row); rows++) {
+        const shuf_numbers what = numbers_of(&row);
+        for (int i = 0; i < transport_count(); i++) {
+            take(handle, &what, transports[i], &leases[i]);
+            check_row(handle, &row, leases[i]);
+        }
+    }
+    assert_true(rows > 20);
+    fclose(table);
+    shuf_close(handle);
+}
+
+/* ---- moments ------------------------------------------------------------------ */
+
+static double value_at(const shuf_numbers *what, const void *values, uint64_t i)
+{
+    const enum shuf_number number = number_of(what->dtype);
+    return draw_value(number, bits_at(values, draw_width(number), i));
+}
+
+static double central(const shuf_numbers *what, const void *values, double mean, int power)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < what->count; i++)
+        sum += pow(value_at(what, values, i) - mean, power);
+    return sum / (double)what->count;
+}
+
+static void expect_near(double got, double wanted, double scale)
+{
+    if (!(fabs(got - wanted) <= 1e-9 * scale))
+        fail_msg("%.17g, expected %.17g", got, wanted);
+}
+
+static void check_moments(const shuf_numbers *what, const void *values, const shuf_moments *m)
+{
+    const double mean = central(what, values, 0, 1), m2 = central(what, values, mean, 2);
+    double least = value_at(what, values, 0), largest = least;
+    for (uint64_t i = 1; i < what->count; i++) {
+        least = fmin(least, value_at(what, values, i));
+        largest = fmax(largest, value_at(what, values, i));
+    }
+    expect_near(m->mean, mean, fabs(mean) + sqrt(m2));
+    expect_near(m->variance, m2, m2);
+    expect_near(m->skewness, central(what, values, mean, 3) / (m2 * sqrt(m2)), 1);
+    expect_near(m->kurtosis, central(what, values, mean, 4) / (m2 * m2), 1);
+    assert_true(m->least == least && m->largest == largest);
+}
+
+static void moments(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    random_start("moments");
+    for (int i = 0; i < 2 * KINDS; i++) {
+        shuf_numbers what = random_numbers(i % KINDS, 30000);
+        shuf_result result, summary;
+        shuf_shape shape;
+        what.count += 100; /* enough for them to differ */
+        what.mean = what.std != 0 ? 3 * what.std : 0;
+        what.moments = true;
+        assert_int_equal(shuf_numbers_shape(&what, &shape, NULL, 0), SHUF_OK);
+        void *values = malloc(shape.bytes);
+        assert_int_equal(shuf_draw(handle, &what, values, shape.bytes, &result), SHUF_OK);
+        check_moments(&what, values, &result.moments);
+        assert_int_equal(result.fingerprint, 0);
+        assert_int_equal(shuf_draw_summary(handle, &what, &summary), SHUF_OK);
+        assert_memory_equal(&summary.moments, &result.moments, sizeof result.moments);
+        assert_true(summary.fingerprint != 0 && summary.heads == SHUF_EDGE);
+        assert_memory_equal(summary.head, result.head, sizeof summary.head);
+        free(values);
+    }
+    shuf_close(handle);
+}
+
+/* One value has no spread. */
+static void moments_of_one(void **state)
+{
+    (void)state;
+    shuf_numbers what = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true};
+    shuf_result result;
+    double value;
+    shuf *handle = open_handle();
+    assert_int_equal(shuf_draw(handle, &what, &value, sizeof value, &result), SHUF_OK);
+    assert_true(result.moments.least == value && result.moments.largest == value);
+    assert_true(fabs(result.moments.mean - value) < 1e-12 && result.moments.variance == 0);
+    assert_true(isnan(result.moments.skewness) && isnan(result.moments.kurtosis));
+    what.moments = false;
+    assert_int_equal(shuf_draw(handle, &what, &value, sizeof value, &result), SHUF_OK);
+    assert_true(result.moments.mean == 0 && result.moments.least == 0);
+    shuf_close(handle);
+}
+
+/* ---- sinks, and daemons that are lost ------------------------------------------ */
+
+struct collector {
+    uint8_t *bytes;
+    size_t size, stop_at; /* 0: never */
+    size_t kill_at[3];    /* ascending; 0: no more */
+    unsigned kills;
+};
+
+static bool collect(void *context, const void *bytes, size_t size)
+{
+    struct collector *c = context;
+    memcpy(c->bytes + c->size, bytes, size);
+    c->size += size;
+    if (c->kill_at[c->kills] != 0 && c->size >= c->kill_at[c->kills]) {
+        c->kills++;
+        harness_kill(&daemon_, SIGKILL);
+        return harness_restart(&daemon_);
+    }
+    return c->stop_at == 0 || c->size < c->stop_at;
+}
+
+static const shuf_numbers streamed = {.distribution = SHUF_GAUSS,
+                                      .seed = 7,
+                                      .offset = 12345,
+                                      .count = 500003,
+                                      .mean = 1,
+                                      .std = 0.5,
+                                      .dtype = SHUF_F64};
+enum { STREAMED_BYTES = 500003 * 8 };
+
+/* Each byte once and in order, though three daemons had a part in it. */
+static void stream_across_killed_daemons(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 2000001}};
+    shuf_result result;
+    assert_int_equal(shuf_draw_stream(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(c.kills, 2);
+    assert_int_equal(c.size, STREAMED_BYTES);
+    assert_true(is_right(&streamed, c.bytes));
+    assert_string_equal(result.backend, backend);
+    free(c.bytes);
+    shuf_close(handle);
+}
+
+static void stream_that_the_sink_stops(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
+    expect(handle, shuf_draw_stream(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+           "of 4000024 bytes");
+    assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
+    assert_int_equal(shuf_draw_stream(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
+    free(c.bytes);
+    shuf_close(handle);
+}
+
+static void memory_across_killed_daemons(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    random_start("memory_across_killed_daemons");
+    for (int i = 0; i < KINDS; i++) {
+        const shuf_numbers what = random_numbers(i, 5000);
+        harness_kill(&daemon_, SIGKILL);
+        assert_true(harness_restart(&daemon_));
+        assert_true(ask_and_check(handle, &what));
+    }
+    shuf_close(handle);
+}
+
+/* ---- leases ------------------------------------------------------------------- */
+
+static void check_lease(shuf *handle, const shuf_numbers *what, const shuf_lease *lease)
+{
+    const uint64_t bytes = lease->result.shape.bytes;
+    void *copy = malloc(bytes);
+    assert_int_equal(shuf_lease_read(handle, lease, 0, bytes, copy), SHUF_OK);
+    assert_true(is_right(what, copy));
+    if (lease->device_id[0] == '\0')
+        assert_memory_equal(lease->data, copy, bytes);
+    free(copy);
+}
+
+/* From one kind to the next, and between numbers and permutations, in one round trip each. */
+static void leases_of_every_kind(void **state)
+{
+    (void)state;
+    random_start("leases_of_every_kind");
+    for (int t = 0; t < transport_count(); t++) {
+        const shuf_lease_options options = {.transports = transports[t]};
+        const shuf_permutation order = {.n = 1000, .seed = 1};
+        shuf *handle = open_handle();
+        shuf_lease *lease = NULL;
+        for (int i = 0; i < 3 * KINDS; i++) {
+            const shuf_numbers what = random_numbers(i % KINDS, 100000);
+            take(handle, &what, transports[t], &lease);
+            check_lease(handle, &what, lease);
+            if (i % 3 == 0)
+                assert_int_equal(shuf_lease_take(handle, &order, &options, &lease), SHUF_OK);
+        }
+        assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+        shuf_close(handle);
+    }
+}
+
+static void lease_outlives_the_daemon(void **state)
+{
+    (void)state;
+    const shuf_numbers what = {
+        .distribution = SHUF_GAUSS, .seed = 9, .count = 30000, .std = 1, .dtype = SHUF_F32};
+    shuf *handle = open_handle();
+    for (int t = 0; t < transport_count(); t++) {
+        shuf_lease *lease = NULL;
+        take(handle, &what, transports[t], &lease);
+        harness_kill(&daemon_, SIGKILL);
+        check_lease(handle, &what, lease);
+        assert_true(harness_restart(&daemon_));
+        take(handle, &what, transports[t], &lease);
+        check_lease(handle, &what, lease);
+        assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    }
+    shuf_close(handle);
+}
+
+static void prefetched(void **state)
+{
+    (void)state;
+    const shuf_numbers what = {.distribution = SHUF_UNIFORM,
+                               .seed = 11,
+                               .count = 30000,
+                               .dtype = SHUF_U32,
+                               .moments = true};
+    for (int t = 1; t < transport_count(); t++) {
+        const shuf_lease_options options = {.transports = transports[t]};
+        shuf *handle = open_handle();
+        shuf_lease *lease = NULL;
+        assert_int_equal(shuf_draw_prefetch(handle, &what, &options), SHUF_OK);
+        take(handle, &what, transports[t], &lease);
+        assert_true(lease->shared);
+        check_lease(handle, &what, lease);
+        assert_true(lease->result.moments.kurtosis > 1.5 && lease->result.heads == SHUF_EDGE);
+        shuf_close(handle);
+    }
+}
+
+static bool look(void *context, const shuf_lease_entry *e)
+{
+    *(shuf_lease_entry *)context = *e;
+    return true;
+}
+
+static void listed(void **state)
+{
+    (void)state;
+    const shuf_numbers what = {.distribution = SHUF_GAUSS,
+                               .seed = 1,
+                               .stream = 2,
+                               .offset = 3,
+                               .count = 4,
+                               .mean = 5.5,
+                               .std = 6.5,
+                               .dtype = SHUF_F16};
+    shuf_lease_entry e = {.id = 0};
+    shuf_lease *lease = NULL;
+    shuf *handle = open_handle();
+    take(handle, &what, SHUF_MEMFD, &lease);
+    assert_int_equal(shuf_leases(handle, look, &e), SHUF_OK);
+    assert_int_equal(e.id, lease->id);
+    assert_int_equal(e.distribution, SHUF_GAUSS);
+    assert_true(e.seed == 1 && e.stream == 2 && e.offset == 3 && e.count == 4 && e.rows == 1);
+    assert_true(e.mean == 5.5 && e.std == 6.5 && e.dtype == SHUF_F16);
+    assert_string_equal(e.algorithm, "");
+    shuf_close(handle);
+}
+
+/* ---- mistakes ----------------------------------------------------------------- */
+
+/* Refused here, with the words that the daemon would use; the handle stays good. */
+static void wrong_parameters(void **state)
+{
+    (void)state;
+    const shuf_numbers good = {
+        .distribution = SHUF_GAUSS, .count = 10, .std = 1, .dtype = SHUF_F64};
+    shuf_numbers none = {0}, no_std = good, odd = good, empty = good, far = good, half = good;
+    shuf_numbers set = good;
+    double out[10];
+    char message[256];
+    shuf_shape shape;
+    shuf *handle = open_handle();
+    no_std.std = 0;
+    odd.dtype = SHUF_I64;
+    empty.count = 0;
+    far.offset = UINT64_C(1) << 62;
+    half.dtype = SHUF_F16;
+    half.mean = 1e5;
+    set.distribution = SHUF_UNIFORM;
+    expect(handle, shuf_draw(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "distribution 0");
+    expect(handle, shuf_draw(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
+    expect(handle, shuf_draw(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "dtype i64");
+    expect(handle, shuf_draw(handle, &empty, out, sizeof out, NULL), SHUF_INVALID, "count 0");
+    expect(handle, shuf_draw_summary(handle, &far, &(shuf_result){0}), SHUF_INVALID, "offset 4611");
+    expect(handle, shuf_draw_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
+    expect(handle, shuf_draw(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
+           "std 1: expected 0 with uniform");
+    expect(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID, "bytes 79");
+    expect(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
+    assert_int_equal(shuf_numbers_shape(&empty, &shape, message, sizeof message), SHUF_INVALID);
+    assert_string_equal(message, "count 0: expected at least 1");
+    assert_true(ask_and_check(handle, &good));
+    shuf_close(handle);
+}
+
+static void too_large_for_the_daemon(void **state)
+{
+    (void)state;
+    shuf_numbers what = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45};
+    shuf_lease *lease = NULL;
+    shuf *handle = open_handle();
+    expect(handle, shuf_draw_summary(handle, &what, &(shuf_result){0}), SHUF_NO_MEMORY, "bytes");
+    expect(handle, shuf_draw_lease(handle, &what, NULL, &lease), SHUF_NO_MEMORY, "bytes");
+    assert_null(lease);
+    what.count = UINT64_C(1) << 60;
+    expect(handle, shuf_draw_summary(handle, &what, &(shuf_result){0}), SHUF_NO_MEMORY,
+           "pass 2^63");
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind),
+        cmocka_unit_test(far_out),
+        cmocka_unit_test(golden_table),
+        cmocka_unit_test(moments),
+        cmocka_unit_test(moments_of_one),
+        cmocka_unit_test(stream_across_killed_daemons),
+        cmocka_unit_test(stream_that_the_sink_stops),
+        cmocka_unit_test(memory_across_killed_daemons),
+        cmocka_unit_test(leases_of_every_kind),
+        cmocka_unit_test(lease_outlives_the_daemon),
+        cmocka_unit_test(prefetched),
+        cmocka_unit_test(listed),
+        cmocka_unit_test(wrong_parameters),
+        cmocka_unit_test(too_large_for_the_daemon),
+    };
+    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers from a peer that answers wrongly: of something else than what was asked
+ * for, or without what was asked for beside it.
+ */
+#include "peer.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 10, BYTES = COUNT * 8 };
+
+/* What the peer says of them. */
+static struct {
+    Shuf__Distribution distribution;
+    Shuf__Dtype dtype;
+    uint64_t rows, count;
+    bool sums;
+} part;
+
+static Shuf__Stream heard; /* the last request; its pointers are gone */
+
+static void answer(int fd, uint64_t id)
+{
+    static const double values[COUNT];
+    static uint64_t head[6] = {1, 2, 3, 4, 5, 6}; /* more than there is room for */
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    Shuf__PermuteReply body = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__Sums sums = SHUF__SUMS__INIT;
+    body.distribution = part.distribution;
+    body.dtype = part.dtype;
+    body.rows = part.rows;
+    body.count = part.count;
+    body.bytes = BYTES;
+    body.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    body.n_head = body.n_tail = 6;
+    body.head = body.tail = head;
+    sums.centre = 100;
+    sums.scale = 2;
+    sums.z1 = 10; /* of z = 3 twice, 1 four times and 0 */
+    sums.z2 = 22;
+    sums.z3 = 58;
+    sums.z4 = 166;
+    body.sums = part.sums ? &sums : NULL;
+    reply.id = id;
+    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
+    reply.permute = &body;
+    reply.bulk_bytes = BYTES;
+    peer_put_reply(fd, &reply, NULL, 0);
+    peer_put(fd, values, BYTES);
+}
+
+static void answers(int fd, int connection)
+{
+    const Shuf__Request *request;
+    (void)connection;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    while ((request = peer_get(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
+        heard = *request->stream;
+        answer(fd, request->id);
+    }
+}
+
+static const shuf_numbers what = {.distribution = SHUF_GAUSS,
+                                  .seed = 1,
+                                  .stream = 2,
+                                  .offset = 3,
+                                  .count = COUNT,
+                                  .mean = -4.5,
+                                  .std = 5.5,
+                                  .moments = true};
+
+static int start(void **state)
+{
+    shuf *handle;
+    part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    part.dtype = SHUF__DTYPE__DTYPE_F64;
+    part.rows = 1;
+    part.count = COUNT;
+    part.sums = true;
+    peer_start(answers);
+    *state = shuf_connect(&handle, peer_path()) == SHUF_OK ? handle : NULL;
+    return *state ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    shuf_close(*state);
+    peer_stop();
+    return 0;
+}
+
+static void expect(shuf *handle, const char *words)
+{
+    double out[COUNT];
+    assert_int_equal(shuf_draw(handle, &what, out, sizeof out, NULL), SHUF_PROTOCOL);
+    if (!strstr(shuf_message(handle), words))
+        fail_msg("%s", shuf_message(handle));
+}
+
+/* Mean 1, m2 = 1.2: central moments of small whole numbers, worked out by hand. */
+static void right(void **state)
+{
+    double out[COUNT];
+    shuf_result r;
+    assert_int_equal(shuf_draw(*state, &what, out, sizeof out, &r), SHUF_OK);
+    assert_true(heard.distribution == SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS && heard.seed == 1);
+    assert_true(heard.stream == 2 && heard.offset == 3 && heard.count == COUNT);
+    assert_true(heard.mean == -4.5 && heard.std == 5.5 && heard.sums && !heard.fingerprint);
+    assert_int_equal(r.distribution, SHUF_GAUSS);
+    assert_true(r.heads == 4 && r.head[3] == 4 && r.tails == 4 && r.tail[0] == 3);
+    assert_true(fabs(r.moments.mean - 100.5) < 1e-14);
+    assert_true(fabs(r.moments.variance - 1.2 / 4) < 1e-14);
+    assert_true(fabs(r.moments.skewness - 1.2 / pow(1.2, 1.5)) < 1e-14);
+    assert_true(fabs(r.moments.kurtosis - 3.6 / 1.44) < 1e-14);
+}
+
+static void other_distribution(void **state)
+{
+    part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    expect(*state, "reply distribution 2: expected 1");
+}
+
+static void a_permutation(void **state)
+{
+    part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
+    expect(*state, "reply distribution 0: expected 1");
+}
+
+static void other_shape(void **state)
+{
+    part.dtype = SHUF__DTYPE__DTYPE_U64;
+    expect(*state, "reply of 1 rows of 10 values in 80 bytes");
+    part.dtype = SHUF__DTYPE__DTYPE_F64;
+    part.rows = 2;
+    part.count = 5;
+    expect(*state, "reply of 2 rows of 5 values in 80 bytes");
+}
+
+static void without_sums(void **state)
+{
+    part.sums = false;
+    expect(*state, "reply without sums");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(right),       TEST(other_distribution), TEST(a_permutation),
+        TEST(other_shape), TEST(without_sums),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

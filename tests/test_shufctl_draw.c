@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shufctl gauss and shufctl uniform, on the backend that the command line names: the
+ * golden table, every format read back, every summary, and every mistake.
+ */
+#include "shufctl.h"
+#include "support/cmocka_all.h"
+#include "support/draws.h"
+#include "support/golden.h"
+#include "support/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t bits_at(const char *values, unsigned width, uint64_t i)
+{
+    uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+    memcpy(&bits, values + i * width, width);
+    return bits;
+}
+
+/* ---- values ------------------------------------------------------------------- */
+
+static void arguments_of(const struct golden_stream *row, char *text, size_t size)
+{
+    const bool gauss = strcmp(row->distribution, "gauss") == 0;
+    char moments[96] = "";
+    if (gauss)
+        snprintf(moments, sizeof moments, " --mean %.17g --std %.17g", row->mean, row->std);
+    snprintf(text, size,
+             "%s --count %" PRIu64 " --seed 0x%" PRIx64 " --stream %" PRIu64 " --offset %" PRIu64
+             " --dtype %s%s",
+             row->distribution, row->count, row->seed, row->stream, row->offset, row->dtype,
+             moments);
+}
+
+static void check_golden(const struct golden_stream *row)
+{
+    size_t size;
+    char arguments[256];
+    const unsigned width = draw_width(draw_number(row->dtype));
+    arguments_of(row, arguments, sizeof arguments);
+    char *bytes = shufctl_succeed(&size, "%s --format raw --out -", arguments);
+    assert_int_equal(size, row->count * width);
+    uint64_t *values = malloc(row->count * sizeof *values);
+    for (uint64_t i = 0; i < row->count; i++)
+        values[i] = bits_at(bytes, width, i);
+    for (unsigned i = 0; i < row->shown; i++)
+        assert_int_equal(values[i], row->bits[i]);
+    assert_int_equal(golden_fingerprint(values, row->count), row->fingerprint);
+    free(values);
+    free(bytes);
+    json_t *object = json_parse(shufctl_succeed(NULL, "%s --json", arguments));
+    assert_int_equal(json_member_hex(object, "fingerprint"), row->fingerprint);
+    assert_string_equal(json_member_text(object, "dtype"), row->dtype);
+    json_decref(object);
+}
+
+/* Every third row. */
+static void golden_table(void **state)
+{
+    (void)state;
+    int rows = 0;
+    struct golden_stream row;
+    FILE *table = golden_open("streams.txt");
+    for (; golden_next_stream(table, &row); rows++)
+        if (rows % 3 == 0)
+            check_golden(&row);
+    assert_true(rows > 20);
+    fclose(table);
+}
+
+/* ---- formats ------------------------------------------------------------------ */
+
+static const struct {
+    const char *verb, *dtype, *descr; /* numpy's; NULL: it has none */
+} kinds[] = {
+    {"gauss", "f64", "<f8"},   {"gauss", "f32", "<f4"},   {"gauss", "f16", "<f2"},
+    {"gauss", "bf16", NULL},   {"uniform", "f64", "<f8"}, {"uniform", "f32", "<f4"},
+    {"uniform", "u32", "<u4"}, {"uniform", "u64", "<u8"},
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds, COUNT = 3000 };
+
+static char *raw_values(int kind)
+{
+    size_t size;
+    char *bytes = shufctl_succeed(&size, "%s --count 3000 --seed 5 --dtype %s --format raw --out -",
+                                  kinds[kind].verb, kinds[kind].dtype);
+    assert_int_equal(size, COUNT * draw_width(draw_number(kinds[kind].dtype)));
+    return bytes;
+}
+
+/* Byte for byte: what numpy.load() reads. */
+static void npy_files(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        size_t size;
+        char header[128];
+        if (!kinds[i].descr)
+            continue;
+        free(shufctl_succeed(NULL, "%s --count 3e3 --seed 5 --dtype %s --out %s", kinds[i].verb,
+                             kinds[i].dtype, shufctl_path("a.npy")));
+        char *file = shufctl_read(shufctl_path("a.npy"), &size), *values = raw_values(i);
+        snprintf(header, sizeof header,
+                 "{'descr': '%s', 'fortran_order': False, 'shape': (3000,), }", kinds[i].descr);
+        assert_memory_equal(file, "\x93NUMPY\x01\x00\x76\x00", 10);
+        assert_memory_equal(file + 10, header, strlen(header));
+        assert_int_equal(file[127], '\n');
+        const size_t bytes = COUNT * draw_width(draw_number(kinds[i].dtype));
+        assert_int_equal(size, 128 + bytes);
+        assert_memory_equal(file + 128, values, bytes);
+        free(values);
+        free(file);
+        shufctl_remove("a.npy");
+    }
+}
+
+/* Each line reads back as just that value. */
+static void check_line(const char *line, char **end, enum shuf_number number, uint64_t bits)
+{
+    const double value = draw_value(number, bits);
+    switch (number) {
+    case SHUF_NUMBER_U32:
+    case SHUF_NUMBER_U64:
+        assert_true(strtoull(line, end, 10) == bits);
+        break;
+    case SHUF_NUMBER_F64:
+        assert_true(strtod(line, end) == value);
+        break;
+    default:
+        assert_true((double)strtof(line, end) == value);
+    }
+    assert_int_equal(**end, '\n');
+    (*end)++;
+}
+
+static void text_reads_back(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        const enum shuf_number number = draw_number(kinds[i].dtype);
+        char *values = raw_values(i);
+        char *text =
+            shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --out - --format text",
+                            kinds[i].verb, kinds[i].dtype);
+        char *line = text;
+        for (uint64_t k = 0; k < COUNT; k++)
+            check_line(line, &line, number, bits_at(values, draw_width(number), k));
+        assert_int_equal(*line, '\0');
+        free(text);
+        free(values);
+    }
+}
+
+/* Parts of a stream are parts of it, by whatever way they come. */
+static void any_part(void **state)
+{
+    (void)state;
+    char *all = raw_values(0);
+    static const char *const ways[] = {"", "--transport inline", "--transport memfd"};
+    for (int i = 0; i < 3; i++) {
+        size_t size;
+        char *part =
+            shufctl_succeed(&size, "gauss --count 77 --offset 1001 --seed 5 --out - %s", ways[i]);
+        assert_int_equal(size, 77 * 8);
+        assert_memory_equal(part, all + 1001 * 8, size);
+        free(part);
+    }
+    free(all);
+}
+
+/* The daemon's value and the inline C's, side by side. */
+static void example(void **state)
+{
+    (void)state;
+    struct command c;
+    char offset[32], first[64], alone[64];
+    const char *const argv[] = {NOISE_PATH, "3", NULL};
+    assert_int_equal(command_run(&c, 0, argv), 0);
+    assert_int_equal(sscanf(c.out.bytes,
+                            "values from %31[0-9]: %*[^\n] the first: %63[^,], by itself: %63s",
+                            offset, first, alone),
+                     3);
+    assert_string_equal(offset, "300000");
+    assert_string_equal(first, alone);
+    command_free(&c);
+}
+
+/* ---- summaries ---------------------------------------------------------------- */
+
+static double member_real(const json_t *object, const char *key)
+{
+    return json_number_value(json_member(object, key));
+}
+
+/* The power mean about `centre`. */
+static double power_mean(const char *values, enum shuf_number number, double centre, int power)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < COUNT; i++)
+        sum += pow(draw_value(number, bits_at(values, draw_width(number), i)) - centre, power);
+    return sum / COUNT;
+}
+
+static void expect_near(double got, double wanted, double scale)
+{
+    if (!(fabs(got - wanted) <= 1e-9 * scale))
+        fail_msg("%.17g, expected %.17g", got, wanted);
+}
+
+static void check_moments(int kind, const json_t *moments)
+{
+    const enum shuf_number number = draw_number(kinds[kind].dtype);
+    char *values = raw_values(kind);
+    const double mean = power_mean(values, number, 0, 1);
+    const double m2 = power_mean(values, number, mean, 2);
+    double least = (double)INFINITY, largest = -(double)INFINITY;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const double x = draw_value(number, bits_at(values, draw_width(number), i));
+        least = fmin(least, x);
+        largest = fmax(largest, x);
+    }
+    expect_near(member_real(moments, "mean"), mean, sqrt(m2));
+    expect_near(member_real(moments, "variance"), m2, m2);
+    expect_near(member_real(moments, "skewness"),
+                power_mean(values, number, mean, 3) / (m2 * sqrt(m2)), 1);
+    expect_near(member_real(moments, "kurtosis"), power_mean(values, number, mean, 4) / (m2 * m2),
+                1);
+    assert_true(member_real(moments, "least") == least);
+    assert_true(member_real(moments, "largest") == largest);
+    free(values);
+}
+
+/* Against a plain computation from the values. */
+static void summaries(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        json_t *object =
+            json_parse(shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --summary --json",
+                                       kinds[i].verb, kinds[i].dtype));
+        assert_string_equal(json_member_text(object, "distribution"), kinds[i].verb);
+        assert_string_equal(json_member_text(object, "dtype"), kinds[i].dtype);
+        assert_string_equal(json_member_text(object, "seed"), "5");
+        assert_string_equal(json_member_text(object, "stream"), "0");
+        assert_int_equal(json_member_integer(object, "count"), COUNT);
+        check_moments(i, json_member(object, "moments"));
+        json_decref(object);
+    }
+}
+
+static void first_and_last(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        const enum shuf_number number = draw_number(kinds[i].dtype);
+        char *values = raw_values(i);
+        json_t *object = json_parse(shufctl_succeed(
+            NULL, "%s --count 3000 --seed 5 --dtype %s --json", kinds[i].verb, kinds[i].dtype));
+        assert_null(json_object_get(object, "moments"));
+        for (size_t k = 0; k < 8; k++) {
+            const json_t *edge = json_member(object, k < 4 ? "first" : "last");
+            const json_t *got = json_array_get(edge, k % 4);
+            const uint64_t bits = bits_at(values, draw_width(number), k < 4 ? k : COUNT - 8 + k);
+            if (number == SHUF_NUMBER_U64)
+                assert_true(strtoull(json_string_value(got), NULL, 10) == bits);
+            else
+                assert_true(json_number_value(got) == draw_value(number, bits));
+        }
+        json_decref(object);
+        free(values);
+    }
+}
+
+/* What a line of the summary says behind its key. */
+static void expect_line(const char *text, const char *key, const char *words)
+{
+    char start[32];
+    snprintf(start, sizeof start, "\n%-12s", key);
+    const char *line = strstr(text, start);
+    if (!line || strncmp(line + 13, words, strlen(words)) != 0)
+        fail_msg("no line \"%s %s\" in\n%s", key, words, text);
+}
+
+static void lines_for_people(void **state)
+{
+    (void)state;
+    char *text = shufctl_succeed(NULL, "gauss --count 64Ki --seed 1 --stream 2 --offset 1e9 --mean "
+                                       "-1e-3 --std 2.5 --dtype bf16 --summary");
+    expect_line(text, "numbers", "gauss, mean -0.001, std 2.5\n");
+    expect_line(text, "seed", "1\n");
+    expect_line(text, "stream", "2\n");
+    expect_line(text, "slice", "offset 1000000000, count 65536\n");
+    expect_line(text, "shape", "65536 bf16 (131 kB)\n");
+    static const char *const keys[] = {"first",    "last",     "mean",    "variance",
+                                       "skewness", "kurtosis", "largest", "fingerprint"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        expect_line(text, keys[i], "");
+    free(text);
+    text = shufctl_succeed(NULL, "uniform --count 1 --seed 1 --prefetch");
+    assert_memory_equal(text, "ready in shufd: uniform, seed 1, stream 0, offset 0: 8 B, ", 58);
+    free(text);
+}
+
+/* Values leave no room for a summary on the same stream. */
+static void beside_the_values(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_run(&c, 0, "gauss --count 100 --seed 1 --out - --summary"), 0);
+    assert_int_equal(c.out.size, 800);
+    expect_line(c.err.bytes, "kurtosis", "");
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, 0, "gauss --count 100 --seed 1 --out -"), 0);
+    assert_int_equal(c.out.size, 800);
+    assert_int_equal(c.err.size, 0);
+    command_free(&c);
+    free(shufctl_succeed(NULL, "gauss --count 1 --seed 1 --summary --out %s", shufctl_path("x")));
+    shufctl_remove("x");
+}
+
+/* One value: what is no number is null. */
+static void one_value(void **state)
+{
+    (void)state;
+    json_t *object =
+        json_parse(shufctl_succeed(NULL, "uniform --count 1 --seed 1 --summary --json"));
+    const json_t *moments = json_member(object, "moments");
+    assert_true(member_real(moments, "variance") == 0);
+    assert_true(json_is_null(json_member(moments, "skewness")));
+    assert_true(json_is_null(json_member(moments, "kurtosis")));
+    json_decref(object);
+}
+
+/* ---- mistakes ----------------------------------------------------------------- */
+
+static void every_mistake(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *words;
+    } rows[] = {
+        {"gauss --seed 7", 64, "--count: missing"},
+        {"gauss --count 7", 64, "--seed: missing"},
+        {"gauss --count 0 --seed 7", 64, "count 0: expected at least 1"},
+        {"gauss --count 1.5 --seed 7", 64, "--count 1.5: is not whole"},
+        {"gauss --count 10 --seed 7 --std 0", 64, "std 0: expected 2^-100"},
+        {"gauss --count 10 --seed 7 --std -1", 64, "std -1: expected 2^-100"},
+        {"gauss --count 10 --seed 7 --std nan", 64, "std nan: expected 2^-100"},
+        {"gauss --count 10 --seed 7 --std inf", 64, "std inf: expected 2^-100"},
+        {"gauss --count 10 --seed 7 --std 1e999", 64, "std inf: expected 2^-100"},
+        {"gauss --count 10 --seed 7 --std 1x", 64, "--std 1x: expected a decimal number"},
+        {"gauss --count 10 --seed 7 --std 0x1p3", 64, "--std 0x1p3: expected a decimal number"},
+        {"gauss --count 10 --seed 7 --std=", 64, "--std '': expected a decimal number"},
+        {"gauss --count 10 --seed 7 --mean nan", 64, "mean nan: expected -2^100"},
+        {"gauss --count 10 --seed 7 --mean 1e31", 64, "mean 1e+31: expected -2^100 to 2^100"},
+        {"gauss --count 10 --seed 7 --dtype i64", 64,
+         "dtype i64: expected f64, f32, f16 or bf16 with gauss"},
+        {"gauss --count 10 --seed 7 --dtype u32", 64, "dtype u32: expected f64, f32, f16 or bf16"},
+        {"gauss --count 10 --seed 7 --dtype f8", 64, "--dtype f8: expected f64, f32, f16 or bf16"},
+        {"gauss --count 10 --seed 7 --dtype auto", 64, "--dtype auto: expected f64, f32"},
+        {"gauss --count 10 --seed 7 --dtype f16 --std 5e3", 64, "of at most 65504, not 80000"},
+        {"gauss --count 2 --seed 7 --offset 4611686018427387903", 64,
+         "count 2: expected at most 1"},
+        {"gauss --count 1 --seed 7 --offset 4Ei", 64, "offset 4611686018427387904: expected less"},
+        {"gauss --count 10 --seed 7 --dtype bf16 --out x.npy", 64,
+         "--format npy: numpy has no bf16; expected raw or text, or --dtype f32"},
+        {"gauss --count 10 --seed 7 --dtype bf16 --out x --format npy", 64, "no bf16"},
+        {"gauss --count 10 --seed 7 --format raw", 64, "--format: nothing is written"},
+        {"gauss --count 10 --seed 7 --prefetch --out x", 64, "--prefetch: excludes --out"},
+        {"gauss --count 10 --seed 7 --prefetch --summary", 64, "--prefetch: excludes --summary"},
+        {"gauss --count 10 --seed 7 --transport tcp", 64, "--transport tcp: expected inline"},
+        {"gauss --n 10 --seed 7", 64, "unrecognized option '--n'"},
+        {"gauss --count 35184372088832 --seed 7", 71, "expected at most"},
+        {"gauss --count 35184372088832 --seed 7 --transport memfd", 71, "expected at most"},
+        {"gauss --count 1152921504606846976 --seed 7", 71, "pass 2^63"},
+        {"gauss --count 10 --seed 7 --socket /tmp/shuf-none", 69, "start one: shufd"},
+        {"uniform --count 10 --seed 7 --std 1", 64,
+         "--std: uniform has none; expected shufctl gauss"},
+        {"uniform --count 10 --seed 7 --mean 0", 64, "--mean: uniform has none"},
+        {"uniform --count 10 --seed 7 --dtype bf16", 64,
+         "dtype bf16: expected u32, u64, f64 or f32 with uniform"},
+        {"uniform --count 10 --seed 7 --dtype i64", 64, "dtype i64: expected u32, u64, f64 or f32"},
+        {"uniform 10", 64, "argument '10'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+}
+
+static void help(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"gauss --help", "--std=D"},
+        {"gauss --help", "--summary"},
+        {"help gauss", "--transport=HOW"},
+        {"uniform --help", "u32 or u64"},
+        {"help", "uniform   "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text = shufctl_succeed(NULL, "%s", rows[i][0]);
+        assert_non_null(strstr(text, rows[i][1]));
+        free(text);
+    }
+    char *text = shufctl_succeed(NULL, "uniform --help");
+    assert_null(strstr(text, "--std"));
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_table),      cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_reads_back),   cmocka_unit_test(any_part),
+        cmocka_unit_test(example),           cmocka_unit_test(summaries),
+        cmocka_unit_test(first_and_last),    cmocka_unit_test(lines_for_people),
+        cmocka_unit_test(beside_the_values), cmocka_unit_test(one_value),
+        cmocka_unit_test(every_mistake),     cmocka_unit_test(help),
+    };
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a request for a stream means: the default, the ranges of each field at both
+ * of their ends, and the words of every error.
+ */
+#include "support/cmocka_all.h"
+
+#include "stream_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BIT(k) (UINT64_C(1) << (k))
+
+static Shuf__Stream gauss(uint64_t count)
+{
+    Shuf__Stream request = SHUF__STREAM__INIT;
+    request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    request.count = count;
+    request.std = 1;
+    return request;
+}
+
+static Shuf__Stream uniform(uint64_t count)
+{
+    Shuf__Stream request = SHUF__STREAM__INIT;
+    request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    request.count = count;
+    return request;
+}
+
+static struct shuf__stream_plan good(const Shuf__Stream *request)
+{
+    struct shuf__stream_plan plan;
+    struct shuf__error error = {0};
+    if (shuf__stream_plan_make(request, &plan, &error) != SHUF_OK)
+        fail_msg("%s", error.text);
+    return plan;
+}
+
+static void bad(const Shuf__Stream *request, shuf_status status, const char *text)
+{
+    struct shuf__stream_plan plan;
+    struct shuf__error error = {0};
+    assert_int_equal(shuf__stream_plan_make(request, &plan, &error), status);
+    assert_int_equal(error.status, status);
+    assert_string_equal(error.text, text);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(10);
+    request.seed = UINT64_MAX;
+    request.stream = UINT64_MAX - 1;
+    request.offset = 3;
+    request.mean = -0.5;
+    struct shuf__stream_plan plan = good(&request);
+    assert_int_equal(plan.distribution, SHUF_DISTRIBUTION_GAUSS);
+    assert_int_equal(plan.number, SHUF_NUMBER_F64);
+    assert_int_equal(plan.dtype, SHUF__DTYPE__DTYPE_F64);
+    assert_true(plan.seed == UINT64_MAX && plan.stream == UINT64_MAX - 1);
+    assert_true(plan.offset == 3 && plan.count == 10);
+    assert_true(plan.mean == -0.5 && plan.std == 1);
+    assert_true(plan.width == 8 && plan.bytes == 80);
+    request = uniform(10);
+    plan = good(&request);
+    assert_int_equal(plan.distribution, SHUF_DISTRIBUTION_UNIFORM);
+    assert_int_equal(plan.dtype, SHUF__DTYPE__DTYPE_F64);
+    assert_true(plan.mean == 0 && plan.std == 0);
+}
+
+static void distributions(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(10);
+    request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
+    bad(&request, SHUF_INVALID, "distribution 0: expected 1 (gauss) or 2 (uniform)");
+    request.distribution = (Shuf__Distribution)3;
+    bad(&request, SHUF_INVALID, "distribution 3: expected 1 (gauss) or 2 (uniform)");
+    request.distribution = (Shuf__Distribution)-1;
+    bad(&request, SHUF_INVALID, "distribution -1: expected 1 (gauss) or 2 (uniform)");
+}
+
+/* For each distribution the width of each type, 0 where it has none. */
+static void types(void **state)
+{
+    (void)state;
+    static const struct {
+        Shuf__Dtype dtype;
+        unsigned gauss, uniform;
+        const char *name;
+    } rows[] = {
+        {SHUF__DTYPE__DTYPE_U32, 0, 4, "u32"},   {SHUF__DTYPE__DTYPE_U64, 0, 8, "u64"},
+        {SHUF__DTYPE__DTYPE_I64, 0, 0, "i64"},   {SHUF__DTYPE__DTYPE_F64, 8, 8, "f64"},
+        {SHUF__DTYPE__DTYPE_F32, 4, 4, "f32"},   {SHUF__DTYPE__DTYPE_F16, 2, 0, "f16"},
+        {SHUF__DTYPE__DTYPE_BF16, 2, 0, "bf16"}, {(Shuf__Dtype)8, 0, 0, "8"},
+        {(Shuf__Dtype)-5, 0, 0, "-5"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[96];
+        Shuf__Stream g = gauss(7), u = uniform(7);
+        g.dtype = u.dtype = rows[i].dtype;
+        snprintf(text, sizeof text, "dtype %s: expected f64, f32, f16 or bf16 with gauss",
+                 rows[i].name);
+        if (rows[i].gauss == 0)
+            bad(&g, SHUF_INVALID, text);
+        else
+            assert_true(good(&g).width == rows[i].gauss && good(&g).bytes == 7 * rows[i].gauss);
+        snprintf(text, sizeof text, "dtype %s: expected u32, u64, f64 or f32 with uniform",
+                 rows[i].name);
+        if (rows[i].uniform == 0)
+            bad(&u, SHUF_INVALID, text);
+        else
+            assert_true(good(&u).width == rows[i].uniform && good(&u).dtype == rows[i].dtype);
+    }
+}
+
+static void parts(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(0);
+    bad(&request, SHUF_INVALID, "count 0: expected at least 1");
+    request.offset = BIT(62);
+    bad(&request, SHUF_INVALID, "offset 4611686018427387904: expected less than 2^62");
+    request = uniform(1);
+    request.offset = BIT(62) - 1;
+    assert_true(good(&request).offset == BIT(62) - 1);
+    request.count = 2;
+    bad(&request, SHUF_INVALID,
+        "count 2: expected at most 1 from offset 4611686018427387903, as a stream has 2^62 values");
+    request.offset = 1;
+    request.count = UINT64_MAX;
+    bad(&request, SHUF_INVALID,
+        "count 18446744073709551615: expected at most 4611686018427387903 from offset 1, as a "
+        "stream has 2^62 values");
+}
+
+static void sizes(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(BIT(60));
+    bad(&request, SHUF_NO_MEMORY,
+        "count 1152921504606846976: so many f64 pass 2^63 bytes, expected fewer");
+    request.count--;
+    assert_true(good(&request).bytes == BIT(63) - 8);
+    request.count = BIT(62);
+    request.dtype = SHUF__DTYPE__DTYPE_BF16;
+    bad(&request, SHUF_NO_MEMORY,
+        "count 4611686018427387904: so many bf16 pass 2^63 bytes, expected fewer");
+}
+
+static void check_mean(double mean, const char *words)
+{
+    char text[96];
+    Shuf__Stream request = gauss(1);
+    request.mean = mean;
+    snprintf(text, sizeof text, "mean %s: expected -2^100 to 2^100 (1.26765e+30)", words);
+    bad(&request, SHUF_INVALID, text);
+}
+
+static void means(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(1);
+    request.mean = 0x1p100;
+    assert_true(good(&request).mean == 0x1p100);
+    request.mean = -0x1p100;
+    assert_true(good(&request).mean == -0x1p100);
+    request.mean = -0.0; /* the same numbers as of 0, and so the same request */
+    assert_false(signbit(good(&request).mean));
+    check_mean(nextafter(0x1p100, INFINITY), "1.26765e+30");
+    check_mean(-1e31, "-1e+31");
+    check_mean((double)INFINITY, "inf");
+    check_mean((double)NAN, "nan");
+}
+
+static void check_std(double std, const char *words)
+{
+    char text[96];
+    Shuf__Stream request = gauss(1);
+    request.std = std;
+    snprintf(text, sizeof text, "std %s: expected 2^-100 (7.88861e-31) to 2^100 (1.26765e+30)",
+             words);
+    bad(&request, SHUF_INVALID, text);
+}
+
+static void deviations(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(1);
+    request.std = 0x1p-100;
+    assert_true(good(&request).std == 0x1p-100);
+    request.std = 0x1p100;
+    assert_true(good(&request).std == 0x1p100);
+    check_std(0, "0"); /* there is no default */
+    check_std(-1, "-1");
+    check_std(nextafter(0x1p-100, 0), "7.88861e-31");
+    check_std(1e31, "1e+31");
+    check_std((double)INFINITY, "inf");
+    check_std((double)NAN, "nan");
+}
+
+/* No f16 is ever infinite. */
+static void small_numbers(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(1);
+    request.dtype = SHUF__DTYPE__DTYPE_F16;
+    request.std = 4094;
+    assert_true(good(&request).std == 4094);
+    request.mean = 1;
+    bad(&request, SHUF_INVALID,
+        "dtype f16: expected |mean| + 16 std of at most 65504, not 65505 (mean 1, std 4094)");
+    request.mean = -70000;
+    request.std = 1;
+    bad(&request, SHUF_INVALID,
+        "dtype f16: expected |mean| + 16 std of at most 65504, not 70016 (mean -70000, std 1)");
+    request.dtype = SHUF__DTYPE__DTYPE_BF16;
+    assert_int_equal(good(&request).width, 2);
+}
+
+static void nothing_is_passed_over(void **state)
+{
+    (void)state;
+    Shuf__Stream request = uniform(1);
+    request.std = 1;
+    bad(&request, SHUF_INVALID, "std 1: expected 0 with uniform");
+    request.mean = (double)NAN;
+    bad(&request, SHUF_INVALID, "mean nan: expected 0 with uniform");
+}
+
+static void names(void **state)
+{
+    (void)state;
+    assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_GAUSS), "gauss");
+    assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_UNIFORM), "uniform");
+    assert_string_equal(shuf__distribution_name(0), "none");
+    assert_string_equal(shuf__distribution_name(77), "none");
+    assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_AUTO), "auto");
+    assert_null(shuf__dtype_name((Shuf__Dtype)99));
+    for (int i = 0; i < SHUF_NUMBER_COUNT; i++)
+        assert_true(shuf__dtype_of((enum shuf_number)i) >= SHUF__DTYPE__DTYPE_U32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(distributions),
+        cmocka_unit_test(types),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(means),
+        cmocka_unit_test(deviations),
+        cmocka_unit_test(small_numbers),
+        cmocka_unit_test(nothing_is_passed_over),
+        cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stream requests by hand: what travels, every field refused by name, equal requests
+ * that share, prefetched ones, transports, and how the daemon tells of them.
+ */
+#include "support/cmocka_all.h"
+#include "support/draws.h"
+#include "wire.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 5000 };
+
+static const char *backend;
+static struct harness daemon_;
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
+}
+
+static int stop_daemon(void **state)
+{
+    (void)state;
+    return harness_stop(&daemon_) ? 0 : -1;
+}
+
+/* By the bytes, or whatever else is accepted. */
+static Shuf__Stream gauss(uint64_t count, Shuf__Transport transport)
+{
+    static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1];
+    Shuf__Stream stream = SHUF__STREAM__INIT;
+    accept[transport] = transport;
+    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    stream.seed = 7;
+    stream.count = count;
+    stream.std = 1;
+    stream.accept = &accept[transport];
+    stream.n_accept = transport != SHUF__TRANSPORT__TRANSPORT_NONE;
+    return stream;
+}
+
+static void send_stream(struct wire *w, Shuf__Stream *stream)
+{
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.body_case = SHUF__REQUEST__BODY_STREAM;
+    request.stream = stream;
+    wire_send(w, &request);
+}
+
+static const Shuf__PermuteReply *ask(struct wire *w, Shuf__Stream *stream)
+{
+    send_stream(w, stream);
+    const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_PERMUTE);
+    assert_int_equal(reply->permute->distribution, stream->distribution);
+    assert_string_equal(reply->permute->algorithm, "");
+    assert_int_equal(reply->permute->rows, 1);
+    assert_int_equal(reply->permute->count, stream->count);
+    return reply->permute;
+}
+
+static struct draw draw_of(const Shuf__Stream *stream, enum shuf_number number, uint64_t i)
+{
+    return (struct draw){.distribution = (enum shuf_distribution)stream->distribution,
+                         .number = number,
+                         .seed = stream->seed,
+                         .stream = stream->stream,
+                         .index = stream->offset + i,
+                         .mean = stream->mean,
+                         .std = stream->std};
+}
+
+static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
+{
+    uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+    memcpy(&bits, (const char *)values + i * width, width);
+    return bits;
+}
+
+static void check_values(const Shuf__Stream *stream, enum shuf_number number, const void *values)
+{
+    for (uint64_t i = 0; i < stream->count; i++) {
+        const struct draw draw = draw_of(stream, number, i);
+        assert_int_equal(bits_at(values, draw_width(number), i), draw_bits(&draw));
+    }
+}
+
+static void ask_inline(struct wire *w, Shuf__Stream *stream, enum shuf_number number)
+{
+    const uint64_t bytes = stream->count * draw_width(number);
+    const Shuf__PermuteReply *reply = ask(w, stream);
+    assert_int_equal(reply->bytes, bytes);
+    assert_int_equal(reply->dtype, stream->dtype);
+    assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_null(reply->sums);
+    const uint64_t head = reply->head[0], tail = reply->tail[reply->n_tail - 1];
+    void *values = malloc(bytes);
+    wire_read_bulk(w, values, bytes);
+    check_values(stream, number, values);
+    assert_int_equal(head, bits_at(values, draw_width(number), 0));
+    assert_int_equal(tail, bits_at(values, draw_width(number), stream->count - 1));
+    free(values);
+}
+
+static void every_type(void **state)
+{
+    (void)state;
+    static const Shuf__Dtype dtypes[] = {
+#define X(name, text, bytes, gauss, uniform) [SHUF_NUMBER_##name] = SHUF__DTYPE__DTYPE_##name,
+        SHUF_NUMBER_MAP(X)
+#undef X
+    };
+    static const bool has[][2] = {
+#define X(name, text, bytes, gauss, uniform) [SHUF_NUMBER_##name] = {gauss, uniform},
+        SHUF_NUMBER_MAP(X)
+#undef X
+    };
+    struct wire *w = wire_greet(&daemon_);
+    for (int number = 0; number < SHUF_NUMBER_COUNT; number++)
+        for (int uniform = 0; uniform < 2; uniform++) {
+            Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+            if (!has[number][uniform])
+                continue;
+            stream.distribution = (Shuf__Distribution)(1 + uniform);
+            stream.std = uniform ? 0 : 3;
+            stream.mean = uniform ? 0 : -2;
+            stream.stream = UINT64_MAX;
+            stream.offset = (UINT64_C(1) << 40) + 1037;
+            stream.dtype = dtypes[number];
+            ask_inline(w, &stream, (enum shuf_number)number);
+        }
+    wire_close(w);
+}
+
+/* The connection goes on after each. */
+static void refused_by_name(void **state)
+{
+    (void)state;
+    Shuf__Stream rows[10];
+    static const char *const words[10] = {
+        "distribution 0: expected",
+        "count 0: expected at least 1",
+        "offset 4611686018427387904",
+        "count 2: expected at most 1",
+        "mean nan: expected",
+        "std 0: expected 2^-100",
+        "std -1: expected 2^-100",
+        "std inf: expected 2^-100",
+        "dtype i64: expected f64, f32, ",
+        "std 1: expected 0 with uniform",
+    };
+    struct wire *w = wire_greet(&daemon_);
+    for (int i = 0; i < 10; i++)
+        rows[i] = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    rows[0].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
+    rows[1].count = 0;
+    rows[2].offset = UINT64_C(1) << 62;
+    rows[3].offset = (UINT64_C(1) << 62) - 1;
+    rows[3].count = 2;
+    rows[4].mean = (double)NAN;
+    rows[5].std = 0;
+    rows[6].std = -1;
+    rows[7].std = (double)INFINITY;
+    rows[8].dtype = SHUF__DTYPE__DTYPE_I64;
+    rows[9].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    for (int i = 0; i < 10; i++) {
+        send_stream(w, &rows[i]);
+        wire_expect(w, SHUF_INVALID, words[i]);
+    }
+    Shuf__Stream large = gauss(UINT64_C(1) << 45, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    send_stream(w, &large);
+    wire_expect(w, SHUF_NO_MEMORY, "");
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+/* What is asked for in another way is the same result, and what differs in anything is not. */
+static void equal_requests_share(void **state)
+{
+    (void)state;
+    const Shuf__Transport own = wire_own_transport(backend);
+    struct wire *w = wire_greet(&daemon_);
+    Shuf__Stream stream = gauss(N, own);
+    stream.seed = 1001;
+    const Shuf__PermuteReply *reply = ask(w, &stream);
+    const uint64_t block = reply->block;
+    assert_false(reply->shared);
+    stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default, by name */
+    stream.mean = -0.0;
+    reply = ask(w, &stream);
+    assert_true(reply->shared && reply->block == block);
+    Shuf__Stream others[8];
+    for (int i = 0; i < 8; i++)
+        others[i] = stream;
+    others[0].seed++;
+    others[1].stream++;
+    others[2].offset++;
+    others[3].count--;
+    others[4].mean = 0x1p-100;
+    others[5].std = 1 + 0x1p-52;
+    others[6].dtype = SHUF__DTYPE__DTYPE_F32;
+    others[7].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    others[7].mean = others[7].std = 0;
+    for (int i = 0; i < 8; i++) {
+        reply = ask(w, &others[i]);
+        assert_true(!reply->shared && reply->block != block);
+    }
+    others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* as wide */
+    assert_false(ask(w, &others[7])->shared);
+    wire_send_goodbye(w);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static double plain_sum(const Shuf__Stream *stream, const Shuf__Sums *sums, int power)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < stream->count; i++) {
+        const struct draw draw = draw_of(stream, SHUF_NUMBER_F64, i);
+        const double x = draw_value(SHUF_NUMBER_F64, draw_bits(&draw));
+        sum += pow((x - sums->centre) * sums->scale, power);
+    }
+    return sum;
+}
+
+static void check_sums(const Shuf__Stream *stream, const Shuf__PermuteReply *reply)
+{
+    const Shuf__Sums *s = reply->sums;
+    assert_non_null(s);
+    const double got[] = {s->z1, s->z2, s->z3, s->z4};
+    for (int power = 1; power <= 4; power++) {
+        const double wanted = plain_sum(stream, s, power);
+        assert_true(fabs(got[power - 1] - wanted) < 1e-6);
+    }
+    assert_true(s->least < s->centre && s->centre < s->largest);
+    assert_true(reply->n_head == 4 && reply->n_tail == 4);
+}
+
+/* In the law's own measure, also where the values were there before. */
+static void sums_where_asked_for(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&daemon_);
+    Shuf__Stream stream = gauss(N, wire_own_transport(backend));
+    stream.seed = 2001;
+    stream.mean = -3;
+    stream.std = 0.25;
+    const Shuf__PermuteReply *reply = ask(w, &stream);
+    assert_null(reply->sums);
+    assert_int_equal(reply->n_head, 0);
+    stream.sums = true;
+    reply = ask(w, &stream);
+    check_sums(&stream, reply);
+    assert_true(reply->shared && reply->fingerprint == 0);
+    assert_true(reply->sums->centre == -3 && reply->sums->scale == 4);
+    stream.n_accept = 0;
+    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    stream.mean = stream.std = 0;
+    stream.fingerprint = true;
+    reply = ask(w, &stream);
+    check_sums(&stream, reply);
+    assert_true(reply->fingerprint != 0 && reply->transport == SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_true(fabs(reply->sums->centre - 0.5) < 1e-15 &&
+                fabs(reply->sums->scale - sqrt(12)) < 1e-14);
+    wire_send_goodbye(w);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static void prefetched(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&daemon_);
+    Shuf__Stream stream = gauss(N, wire_own_transport(backend));
+    stream.seed = 3001;
+    stream.prefetch = true;
+    const Shuf__PermuteReply *reply = ask(w, &stream);
+    assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_int_equal(reply->lease + reply->block, 0);
+    stream.prefetch = false;
+    reply = ask(w, &stream);
+    assert_true(reply->shared && reply->lease != 0);
+    wire_release(w, reply->lease, 0);
+    wire_close(w);
+}
+
+/* Beside a permutation, from one to the other in one round trip. */
+static void listed_and_given_back(void **state)
+{
+    (void)state;
+    const Shuf__Transport own = wire_own_transport(backend);
+    struct wire *w = wire_greet(&daemon_);
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    const Shuf__PermuteReply *reply = wire_lease(w, 1000, 5, own);
+    uint64_t first = reply->lease;
+    Shuf__Stream stream = gauss(N, own);
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    release.lease = &first;
+    release.n_lease = 1;
+    stream.stream = 77;
+    stream.offset = 88;
+    stream.mean = 0.1;
+    stream.std = 0.3;
+    stream.dtype = SHUF__DTYPE__DTYPE_BF16;
+    stream.give_back = &release;
+    ask(w, &stream);
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    wire_send(w, &request);
+    const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
+    assert_int_equal(page->n_lease, 1);
+    const Shuf__LeaseEntry *entry = page->lease[0];
+    assert_int_equal(entry->distribution, SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS);
+    assert_string_equal(entry->algorithm, "");
+    assert_int_equal(entry->n + entry->epoch, 0);
+    assert_true(entry->seed == 7 && entry->stream == 77 && entry->offset == 88);
+    assert_true(entry->rows == 1 && entry->count == N);
+    assert_int_equal(entry->dtype, SHUF__DTYPE__DTYPE_BF16);
+    assert_true(entry->mean == 0.1 && entry->std == 0.3);
+    send_stream(w, &stream); /* what it gives back is no longer there */
+    wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
+    wire_send_goodbye(w);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static void counted(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&daemon_);
+    const Shuf__StatusReply before = wire_status(&daemon_);
+    Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    stream.seed = 4001;
+    ask(w, &stream);
+    ask(w, &stream);
+    const Shuf__StatusReply after = wire_status(&daemon_);
+    assert_int_equal(after.served, before.served + 2);
+    assert_int_equal(after.computed, before.computed + 1);
+    assert_int_equal(after.hits, before.hits + 1);
+    wire_close(w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(refused_by_name),
+        cmocka_unit_test(equal_requests_share),
+        cmocka_unit_test(sums_where_asked_for),
+        cmocka_unit_test(prefetched),
+        cmocka_unit_test(listed_and_given_back),
+        cmocka_unit_test(counted),
+    };
+    backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+}
