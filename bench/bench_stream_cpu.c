@@ -39,10 +39,10 @@ static const struct loops {
     const char *name, *spec;
     unsigned threads;
 } loops[] = {
+    {"best, all threads", "cpu", 0},
     {"AVX-512, one thread", "cpu:avx512", 1},
     {"AVX2, one thread", "cpu:avx2", 1},
     {"scalar, one thread", "cpu:scalar", 1},
-    {"best, all threads", "cpu", 0},
 };
 
 /* ---- Rows ---- */
