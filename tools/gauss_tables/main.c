@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gauss-tables: makes the tables of Gaussian streams from a seed, or proves those that the library
+ * has.
+ */
+#include "header.h"
+#include "number.h"
+#include "optimise.h"
+#include "search.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <nlopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum { KEY_HELP = 'h', KEY_SEED = 0x100, KEY_OUT, KEY_CHECK, EXIT_FAULTS = 1 };
+
+static const double width = 0x1p-6; /* of c's part of the output */
+
+struct options {
+    uint64_t seed;
+    const char *out;
+    bool check, seeded;
+};
+
+static int fail(int code, const char *what, const char *why)
+{
+    fprintf(stderr, "gauss-tables: %s: %s\n", what, why);
+    return code;
+}
+
+/* ---- Making ------------------------------------------------------------------ */
+
+static bool make_tables(uint64_t seed, shuf__tables *tables)
+{
+    static struct shuf__conditions conditions;
+    static shuf__reals x;
+    struct shuf__random random = {seed, 0};
+    shuf__conditions_start(&conditions, width);
+    if (!shuf__optimise(&random, &conditions, &x))
+        return fail(0, "optimisation", "NLopt failed");
+    const double left = shuf__conditions_largest(&conditions);
+    if (!shuf__polish(&conditions, &x))
+        return fail(0, "optimisation", "no tables near its minimum meet the conditions");
+    fprintf(stderr, "gauss-tables: conditions unmet by %.1e, then by %.1e\n", left,
+            shuf__conditions_largest(&conditions));
+    if (!shuf__round(&x, tables))
+        return fail(0, "optimisation", "a magnitude above 4 deviations");
+    if (!shuf__search(&random, conditions.kurtosis, tables))
+        return fail(0, "search", "no memory, or sums that leave no kurtosis for c");
+    return true;
+}
+
+static bool write_header(const struct options *o, const shuf__tables *tables,
+                         const struct shuf__rounded *rounded, FILE *to)
+{
+    struct utsname machine;
+    int version[3];
+    char made_by[256], made_with[256];
+    uname(&machine);
+    nlopt_version(&version[0], &version[1], &version[2]);
+    snprintf(made_by, sizeof made_by,
+             "gauss-tables --seed %" PRIu64 " --out kernels/inline/shuf/gauss_table.h", o->seed);
+#ifdef __clang__
+    const char *compiler = __VERSION__;
+#else
+    const char *compiler = "gcc " __VERSION__;
+#endif
+    snprintf(made_with, sizeof made_with, "%s, NLopt %d.%d.%d, on %s", compiler, version[0],
+             version[1], version[2], machine.machine);
+    return shuf__header_write(tables, rounded, made_by, made_with, to);
+}
+
+static int make(const struct options *o)
+{
+    static shuf__tables tables;
+    /* before the work, since what cannot be written need not be made; emptied after it */
+    FILE *to = fopen(o->out, "a");
+    if (!to)
+        return fail(EX_CANTCREAT, o->out, strerror(errno));
+    if (!make_tables(o->seed, &tables)) {
+        fclose(to);
+        return EX_SOFTWARE;
+    }
+    const shuf__series sum = shuf__cumulants_of_tables(&tables);
+    const struct shuf__coefficients by = shuf__law_solve(&sum);
+    const struct shuf__rounded rounded = shuf__law_round(&sum, &by);
+    if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* which a pipe says */
+        return fail(EX_IOERR, o->out, strerror(errno));
+    const bool written = write_header(o, &tables, &rounded, to);
+    if ((fclose(to) != 0) | !written)
+        return fail(EX_IOERR, o->out, "cannot be written");
+    const struct shuf__proof proof = shuf__prove(&tables, &rounded);
+    shuf__proof_write(&proof, "", stdout);
+    return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
+}
+
+static int check(void)
+{
+    static shuf__tables tables;
+    struct shuf__rounded rounded;
+    if (!shuf__header_read(&tables, &rounded))
+        return EXIT_FAULTS;
+    const struct shuf__proof proof = shuf__prove(&tables, &rounded);
+    shuf__proof_write(&proof, "", stdout);
+    return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
+}
+
+/* ---- Options ----------------------------------------------------------------- */
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct options *o = state->input;
+    struct shuf__error error;
+    switch (key) {
+    case KEY_HELP:
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
+    case KEY_SEED:
+        o->seeded = true;
+        if (shuf__number_parse("--seed", text, &o->seed, &error) != SHUF_OK)
+            argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        return 0;
+    case KEY_OUT:
+        o->out = text;
+        return 0;
+    case KEY_CHECK:
+        o->check = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected none", text);
+        return 0;
+    case ARGP_KEY_END:
+        if (o->check == (o->out != NULL) || (o->check && o->seeded))
+            argp_failure(state, EX_USAGE, 0, "expected --out, with --seed or not, or --check");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp_option option_table[] = {
+        {"out", KEY_OUT, "FILE", 0, "Make the tables and write this C header", 1},
+        {"seed", KEY_SEED, "S", 0, "of what is drawn on the way (default 1)", 1},
+        {"check", KEY_CHECK, NULL, 0, "Prove the tables that this was compiled with", 2},
+        {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+        {0},
+    };
+    static const struct argp argp = {
+        .options = option_table,
+        .parser = parse_option,
+        .doc = "Makes the tables of Gaussian streams, and proves how near to the normal law the "
+               "streams' values are.",
+    };
+    struct options o = {.seed = 1};
+    argp_err_exit_status = EX_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    const int code = o.check ? check() : make(&o);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return fail(EX_IOERR, "standard output", "cannot be written");
+    return code;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The seed's numbers, from the project's own Philox4x64.
+ */
+#ifndef SHUF__GAUSS_RANDOM_H
+#define SHUF__GAUSS_RANDOM_H
+
+#include "shuf/philox4x64.h"
+
+struct shuf__random {
+    uint64_t seed, drawn;
+};
+
+static inline uint64_t shuf__random_word(struct shuf__random *random)
+{
+    const shuf_philox4x64 counter = {{random->drawn++, 0, 0, 0}};
+    return shuf_philox4x64_10(counter, random->seed, 0).word[0];
+}
+
+/* One of 0 .. bound - 1. */
+static inline int shuf__random_below(struct shuf__random *random, int bound)
+{
+    return (int)((unsigned __int128)shuf__random_word(random) * (unsigned)bound >> 64);
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See search.h. First a lattice finds how often to take each of many single changes, which leaves
+ * what comes of their not adding up exactly. Then changes of four different tables, which do add
+ * up: of all ways to take one of each table's list, the best.
+ */
+#include "search.h"
+
+#include "candidate.h"
+#include "lattice.h"
+#include "neighbours.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    LATTICES = 8,
+    FINENESS = 16, /* a lattice's integers are so many to what is aimed at */
+    COST = 16,
+    LIST = 1024,
+    PAIRS = LIST * LIST,
+    PATIENCE = 100,
+};
+
+/* What a lattice aims at, order by order from 6: what the next step can still take back. */
+static const double aim[SHUF__EFFECTS] = {0, 0, 0, 3e-15, 1e-16, 3e-18, 1e-19, 3e-20, 3e-20};
+static const double kurtosis_aim = 0.05; /* of the kurtosis for c */
+
+struct search {
+    struct shuf__state state;
+    struct shuf__random *random;
+    double kurtosis;
+    double weight[SHUF__EFFECTS], defect[SHUF__EFFECTS]; /* i: of order 2i, from 4 */
+    struct shuf__candidate list[4][LIST];                /* [0] of each: no change */
+    struct shuf__point *right;                           /* all pairs of the last two lists */
+    uint8_t *axis;
+};
+
+/* The weighted squares of the defects. That of order 4, which c removes, is how far the sums are
+ * from what makes c as wide as it should be. */
+static double measure(struct search *s)
+{
+    double squares = 0;
+    shuf__state_update(&s->state);
+    for (int i = 2; i < SHUF__EFFECTS; i++) {
+        s->defect[i] =
+            i == 2 ? shuf__state_kurtosis(&s->state) - s->kurtosis : (double)s->state.defects.of[i];
+        squares += s->weight[i] * s->defect[i] * s->weight[i] * s->defect[i];
+    }
+    return squares;
+}
+
+static void tell(const struct search *s, const char *what, int round)
+{
+    fprintf(stderr, "gauss-tables: %s %d: delta %.2e\n", what, round,
+            shuf__law_delta(&s->state.defects));
+}
+
+/* ---- Lattices ---------------------------------------------------------------- */
+
+/* Different magnitudes, from all tables in turn. */
+static void draw_singles(struct search *s, struct shuf__candidate *single)
+{
+    for (int k = 0; k < SHUF__VECTORS; k++) {
+        bool known;
+        do {
+            single[k] = shuf__candidate_draw(&s->state, SHUF__SINGLE, k % SHUF__TABLES, s->random);
+            known = false;
+            for (int other = k % SHUF__TABLES; other < k; other += SHUF__TABLES)
+                known = known || single[other].at[0] == single[k].at[0];
+        } while (known);
+    }
+}
+
+/* How often to take each, so that the defects are taken back as far as effects add up. */
+static void cancel(const struct search *s, const struct shuf__candidate *single, int *times)
+{
+    double vector[SHUF__VECTORS][SHUF__COORDINATES], target[SHUF__COORDINATES];
+    for (int i = 2; i < SHUF__EFFECTS; i++) {
+        target[i - 2] = FINENESS * s->weight[i] * s->defect[i];
+        for (int k = 0; k < SHUF__VECTORS; k++)
+            vector[k][i - 2] = FINENESS * s->weight[i] * single[k].effect[i];
+    }
+    shuf__lattice_cancel(vector, target, COST, times);
+}
+
+static void run_lattices(struct search *s)
+{
+    for (int i = 2; i < SHUF__EFFECTS; i++)
+        s->weight[i] = 1 / (i == 2 ? kurtosis_aim * s->kurtosis : aim[i]);
+    double found = measure(s);
+    for (int round = 1; round <= LATTICES; round++) {
+        struct shuf__candidate single[SHUF__VECTORS];
+        int times[SHUF__VECTORS];
+        const struct shuf__state before = s->state;
+        draw_singles(s, single);
+        cancel(s, single, times);
+        bool fits = true;
+        for (int k = 0; k < SHUF__VECTORS; k++)
+            fits = fits && shuf__candidate_apply(&s->state, &single[k], times[k]);
+        const double now = measure(s);
+        if (fits && now < found)
+            found = now;
+        else
+            s->state = before;
+        tell(s, "lattice", round);
+    }
+}
+
+/* ---- Pairs of pairs ---------------------------------------------------------- */
+
+static void draw_lists(struct search *s, enum shuf__kind kind)
+{
+    int table[SHUF__TABLES];
+    for (int t = 0; t < SHUF__TABLES; t++)
+        table[t] = t;
+    for (int l = 0; l < 4; l++) {
+        const int other = l + shuf__random_below(s->random, SHUF__TABLES - l), t = table[other];
+        table[other] = table[l];
+        s->list[l][0] = (struct shuf__candidate){.table = t};
+        for (int n = 1; n < LIST; n++)
+            s->list[l][n] = shuf__candidate_draw(&s->state, kind, t, s->random);
+    }
+}
+
+/* The weighted effects of a change of this list together with one of the next. */
+static struct shuf__point pair_of(const struct search *s, int list, int n)
+{
+    const int first = n / LIST, second = n % LIST;
+    struct shuf__point pair = {.first = (uint16_t)first, .second = (uint16_t)second};
+    const double *one = s->list[list][first].effect, *other = s->list[list + 1][second].effect;
+    for (int i = 2; i < SHUF__EFFECTS; i++)
+        pair.at[i - 2] = (float)(s->weight[i] * (one[i] + other[i]));
+    return pair;
+}
+
+struct match {
+    float squares;
+    struct shuf__point left, right;
+};
+
+/* Each pair of the first two lists asks for the pair of the other two that comes nearest to taking
+ * back what it and the defects are. */
+static struct match find_match(struct search *s, double squares_now)
+{
+    struct match best = {.squares = (float)squares_now};
+    for (int n = 0; n < PAIRS; n++)
+        s->right[n] = pair_of(s, 2, n);
+    shuf__neighbours_build(s->right, s->axis, PAIRS);
+    for (int n = 0; n < PAIRS; n++) {
+        const struct shuf__point left = pair_of(s, 0, n);
+        float wanted[SHUF__DIMENSIONS];
+        for (int d = 0; d < SHUF__DIMENSIONS; d++)
+            wanted[d] = -left.at[d] - (float)(s->weight[d + 2] * s->defect[d + 2]);
+        const struct shuf__point *right =
+            shuf__neighbours_find(s->right, s->axis, PAIRS, wanted, &best.squares, PATIENCE);
+        if (right) {
+            best.left = left;
+            best.right = *right;
+        }
+    }
+    return best;
+}
+
+static bool apply_match(struct search *s, const struct match *match)
+{
+    const int chosen[] = {match->left.first, match->left.second, match->right.first,
+                          match->right.second};
+    bool fits = true;
+    for (int l = 0; l < 4; l++)
+        fits = fits && shuf__candidate_apply(&s->state, &s->list[l][chosen[l]], 1);
+    return fits;
+}
+
+/* By now c has its width: what counts is delta, in units that floats have room for. */
+static void run_pairs(struct search *s, enum shuf__kind kind, int rounds, const char *what)
+{
+    for (int i = 2; i < SHUF__EFFECTS; i++)
+        s->weight[i] = i == 2 ? 0 : 1e18;
+    double found = measure(s);
+    for (int round = 1; round <= rounds; round++) {
+        const struct shuf__state before = s->state;
+        draw_lists(s, kind);
+        const struct match match = find_match(s, found);
+        const bool fits = apply_match(s, &match);
+        const double now = measure(s);
+        if (fits && now < found)
+            found = now;
+        else
+            s->state = before;
+        measure(s);
+        tell(s, what, round);
+    }
+}
+
+/* ---- All --------------------------------------------------------------------- */
+
+bool shuf__search(struct shuf__random *random, double kurtosis, shuf__tables *tables)
+{
+    static struct search s;
+    s.random = random;
+    s.kurtosis = kurtosis;
+    s.right = malloc(PAIRS * sizeof *s.right);
+    s.axis = malloc(PAIRS);
+    const bool room = s.right && s.axis;
+    if (room) {
+        shuf__state_start(&s.state, tables);
+        run_lattices(&s);
+        run_pairs(&s, SHUF__DIFFERENCE, 2, "differences");
+        run_pairs(&s, SHUF__CURVATURE, 4, "curvatures");
+        *tables = s.state.tables;
+    }
+    free(s.right);
+    free(s.axis);
+    return room && shuf__state_kurtosis(&s.state) > 0;
+}
