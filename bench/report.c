@@ -233,11 +233,45 @@ void report_value(struct report *report, const char *what, uint64_t n, double va
     end_row();
 }
 
+void report_kernel(struct report *report, const char *what, uint64_t n, uint64_t items,
+                   const char *unit, double *ns, size_t samples, const struct report_taken *taken)
+{
+    static const char columns[] =
+        "   median ms      best ms            G/s       registers  local shared warps";
+    sort(ns, samples);
+    double median = median_of(ns, samples);
+    add_row(report, what, n,
+            json_pack("{s:I, s:s, s:f, s:o, s:i, s:i, s:i, s:i}", "items", (json_int_t)items,
+                      "unit", unit, "median_ns", median, "samples_ns", numbers(ns, samples),
+                      "registers", taken->registers, "local_bytes", taken->local, "shared_bytes",
+                      taken->shared, "warps_per_multiprocessor", taken->warps));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%12.4f %12.4f %9.2f %-6s %9d %6d %6d %5d", median / 1e6, ns[0] / 1e6,
+           (double)items / median, unit, taken->registers, taken->local, taken->shared,
+           taken->warps);
+    end_row();
+}
+
+void report_expected(struct report *report, const char *what, uint64_t n, double value,
+                     double expected, double error, double spread)
+{
+    static const char columns[] = "            value         expected  st. error   off  spread";
+    const double off = (value - expected) / error;
+    add_row(report, what, n,
+            json_pack("{s:f, s:f, s:f, s:f, s:f}", "value", value, "expected", expected,
+                      "standard_error", error, "off", off, "spread", spread));
+    print_heading(columns);
+    print_name(what, n);
+    printf("%17.12g %16.12g %10.2e %5.2f %7.4f", value, expected, error, off, spread);
+    end_row();
+}
+
 int report_end(struct report *report)
 {
     int failed = 0;
     if (report->path &&
-        json_dump_file(report->root, report->path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0) {
+        json_dump_file(report->root, report->path, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) != 0) {
         fprintf(stderr, "%s: cannot be written\n", report->path);
         failed = 1;
     }

@@ -50,6 +50,21 @@ void report_rate(struct report *report, const char *what, uint64_t n, const char
 void report_value(struct report *report, const char *what, uint64_t n, double value,
                   const char *unit);
 
+/* What a kernel takes: registers of a thread, bytes of local and of shared memory, and the warps
+ * that a multiprocessor has at once. */
+struct report_taken {
+    int registers, local, shared, warps;
+};
+
+/* As report_add(), of a kernel. */
+void report_kernel(struct report *report, const char *what, uint64_t n, uint64_t items,
+                   const char *unit, double *ns, size_t samples, const struct report_taken *taken);
+
+/* A figure next to what it should be and the standard error of that; `spread`: how far parts of
+ * what it was made of differ, as a ratio to what that error says. */
+void report_expected(struct report *report, const char *what, uint64_t n, double value,
+                     double expected, double error, double spread);
+
 /* Writes the JSON file; returns the exit code. Frees. */
 int report_end(struct report *report);
 

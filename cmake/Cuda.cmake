@@ -21,3 +21,9 @@ if(SHUF_CUDA)
     message(STATUS "No nvcc: building without the CUDA backend")
   endif()
 endif()
+
+# A kernel that spills, or keeps anything in local memory, does not build; nor does one that draws a
+# warning.
+set(SHUF_KERNEL_OPTIONS
+    -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror
+    -Xptxas=--warn-on-spills,--warn-on-local-memory-usage,--warning-as-error)

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What it costs to transpose a matrix that lies in the registers of a warp, a row a
+ * lane, in each of the ways that are known: through shared memory, and by exchanges
+ * between lanes with the register chosen at run time, by branches or by selects. People
+ * ask for it again and again:
+ *
+ *   forums.developer.nvidia.com/t/38652, /t/164045, /t/208418
+ *
+ * First by itself, from 4 x 4 to 32 x 32 words; then as part of a Fourier transform of 256
+ * points by 16 lanes, in registers alone and through memory. Results are checked before
+ * they are timed.
+ */
+#include "device.cuh"
+#include "exchange/exchange.cuh"
+
+#include <cmath>
+#include <complex>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+using bench::check;
+using bench::die;
+using bench::exchange_threads;
+using bench::fft_points;
+using bench::samples;
+using bench::time_device;
+
+constexpr int times = 2000;        /* of a transposition; even, so that they do nothing */
+constexpr int fft_times = 400;     /* of a transform; its fourth power does nothing */
+constexpr int fft_batch = 1 << 19; /* through memory */
+constexpr int fft_checked = 64;    /* transforms that are looked at */
+constexpr double fft_fault = 1e-5; /* where values are about 1 */
+constexpr uint64_t room = uint64_t{fft_batch} * fft_points * sizeof(float2);
+
+__host__ __device__ uint32_t word_at(uint64_t i)
+{
+    return static_cast<uint32_t>(i * 0x9E3779B97F4A7C15 >> 29);
+}
+
+__global__ void fill_words(uint32_t *out, uint64_t count)
+{
+    for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+         i += uint64_t{gridDim.x} * blockDim.x)
+        out[i] = word_at(i);
+}
+
+/* In [-1, 1). */
+__global__ void fill_numbers(float *out, uint64_t count)
+{
+    for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+         i += uint64_t{gridDim.x} * blockDim.x)
+        out[i] = static_cast<float>(static_cast<int32_t>(word_at(i))) * 0x1p-31f;
+}
+
+struct Bench {
+    report *out;
+    void *from, *to;
+    int sm_count;
+
+    /* What a kernel takes, and how many of its blocks the device has at once. */
+    unsigned take(const char *what, const void *kernel, report_taken *taken)
+    {
+        cudaFuncAttributes a;
+        int blocks;
+        check(cudaFuncGetAttributes(&a, kernel), what);
+        check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, exchange_threads, 0),
+              what);
+        *taken = {a.numRegs, static_cast<int>(a.localSizeBytes),
+                  static_cast<int>(a.sharedSizeBytes), blocks * exchange_threads / 32};
+        return static_cast<unsigned>(blocks * sm_count);
+    }
+
+    void launch(const char *what, const void *kernel, unsigned blocks, void **arguments)
+    {
+        check(cudaLaunchKernel(kernel, blocks, exchange_threads, arguments, 0, nullptr), what);
+    }
+
+    /* ---- Transpositions ---- */
+
+    void transpose(const bench::Transposes &t, unsigned blocks, int count)
+    {
+        void *arguments[] = {&from, &to, &count};
+        launch(t.way, t.kernel, blocks, arguments);
+    }
+
+    /* After an odd number each matrix is the transpose of what it was. */
+    void check_words(const bench::Transposes &t, unsigned blocks, bool odd)
+    {
+        const uint64_t n = static_cast<uint64_t>(t.size);
+        std::vector<uint32_t> words(uint64_t{blocks} * exchange_threads * n);
+        check(cudaMemcpy(words.data(), to, words.size() * sizeof words[0], cudaMemcpyDeviceToHost),
+              t.way);
+        for (uint64_t i = 0; i < words.size(); i++) {
+            const uint64_t first = i / (n * n) * (n * n), row = i % (n * n) / n, column = i % n;
+            if (words[i] != word_at(odd ? first + column * n + row : i))
+                die(t.way, "a transposition is wrong");
+        }
+    }
+
+    void transposes(const bench::Transposes &t)
+    {
+        report_taken taken;
+        double ns[samples];
+        const unsigned blocks = take(t.way, t.kernel, &taken);
+        const uint64_t words = uint64_t{blocks} * exchange_threads * static_cast<uint64_t>(t.size);
+        if (words * sizeof(uint32_t) > room)
+            die(t.way, "no memory for so many threads");
+        transpose(t, blocks, 1);
+        check_words(t, blocks, true);
+        time_device(t.way, ns, [&] { transpose(t, blocks, times); });
+        check_words(t, blocks, false);
+        const std::string what = "transpose, " + std::string(t.way);
+        report_kernel(out, what.c_str(), static_cast<uint64_t>(t.size), words * times, "words", ns,
+                      samples, &taken);
+    }
+
+    /* ---- Fourier transforms ---- */
+
+    void transform(const bench::Transforms &t, unsigned blocks, int batch, int count)
+    {
+        void *arguments[] = {&from, &to, &batch, &count};
+        launch(t.way, t.kernel, blocks, arguments);
+    }
+
+    static std::complex<double> point_of(const std::vector<float2> &in, int k)
+    {
+        std::complex<double> sum = 0;
+        for (int i = 0; i < fft_points; i++)
+            sum += std::complex<double>(in[i].x, in[i].y) *
+                   std::polar(1.0, -2 * M_PI * (i * k % fft_points) / fft_points);
+        return sum / 16.0;
+    }
+
+    void check_points(const bench::Transforms &t)
+    {
+        std::vector<float2> in(fft_points), found(fft_points);
+        const size_t bytes = fft_points * sizeof in[0];
+        for (int i = 0; i < fft_checked; i++) {
+            const uint64_t at =
+                static_cast<uint64_t>(i) * (fft_batch - 1) / (fft_checked - 1) * fft_points;
+            check(cudaMemcpy(in.data(), static_cast<float2 *>(from) + at, bytes,
+                             cudaMemcpyDeviceToHost),
+                  t.way);
+            check(cudaMemcpy(found.data(), static_cast<float2 *>(to) + at, bytes,
+                             cudaMemcpyDeviceToHost),
+                  t.way);
+            for (int k = 0; k < fft_points; k++)
+                if (!(std::abs(point_of(in, k) - std::complex<double>(found[k].x, found[k].y)) <
+                      fft_fault))
+                    die(t.way, "a Fourier transform is wrong");
+        }
+    }
+
+    void transforms(const bench::Transforms &t)
+    {
+        const std::string way = t.way;
+        report_taken taken;
+        double ns[samples];
+        const unsigned blocks = take(t.way, t.kernel, &taken);
+        const int resident = static_cast<int>(blocks) * bench::fft_block;
+        transform(t, blocks, fft_batch, 1);
+        check_points(t);
+        time_device(t.way, ns, [&] { transform(t, blocks, resident, fft_times); });
+        report_kernel(out, ("FFT in registers, " + way).c_str(), fft_points,
+                      uint64_t{fft_points} * static_cast<unsigned>(resident) * fft_times, "points",
+                      ns, samples, &taken);
+        time_device(t.way, ns, [&] { transform(t, blocks, fft_batch, 1); });
+        report_kernel(out, ("FFT through memory, " + way).c_str(), fft_points,
+                      uint64_t{fft_points} * fft_batch, "points", ns, samples, &taken);
+    }
+
+    void fill(bool words)
+    {
+        if (words)
+            fill_words<<<1024, 256>>>(static_cast<uint32_t *>(from), room / sizeof(uint32_t));
+        else
+            fill_numbers<<<1024, 256>>>(static_cast<float *>(from), room / sizeof(float));
+        check(cudaGetLastError(), "filling");
+    }
+
+    void all()
+    {
+        fill(true);
+        for (const bench::Transposes &t : bench::indexed_transposes)
+            transposes(t);
+        for (const bench::Transposes &t : bench::register_transposes)
+            transposes(t);
+        fill(false);
+        for (const bench::Transforms &t : bench::indexed_transforms)
+            transforms(t);
+        for (const bench::Transforms &t : bench::register_transforms)
+            transforms(t);
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Bench b{};
+    b.out = report_begin("matrices in the registers of a warp, transposed", argc, argv);
+    b.sm_count = bench::say_device(b.out);
+    check(cudaMalloc(&b.from, room), "memory");
+    check(cudaMalloc(&b.to, room), "memory");
+    b.all();
+    check(cudaFree(b.to), "memory");
+    check(cudaFree(b.from), "memory");
+    return report_end(b.out);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams on the CPU: values a second of each distribution and type, every instruction
+ * set on one thread and the best on all, next to plain loops and numpy. Values are written
+ * to memory that was touched before, and checked before the clock runs. One thread is timed
+ * by its own clock, so that a core's rate is told though others have work for it; all of
+ * them by the wall's.
+ */
+#include "backend.h"
+#include "clock.h"
+#include "drawn.h"
+#include "process.h"
+#include "stream_cpu.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct kind {
+    enum shuf_distribution distribution;
+    enum shuf_number number;
+    const char *name;
+    unsigned width;
+} kinds[] = {
+#define KIND(distribution, number, name, width)                             \
+    {                                                                       \
+        SHUF_DISTRIBUTION_##distribution, SHUF_NUMBER_##number, name, width \
+    }
+    KIND(GAUSS, F64, "gauss f64", 8),     KIND(GAUSS, F32, "gauss f32", 4),
+    KIND(GAUSS, F16, "gauss f16", 2),     KIND(GAUSS, BF16, "gauss bf16", 2),
+    KIND(UNIFORM, U32, "uniform u32", 4), KIND(UNIFORM, U64, "uniform u64", 8),
+    KIND(UNIFORM, F32, "uniform f32", 4), KIND(UNIFORM, F64, "uniform f64", 8),
+#undef KIND
+};
+
+static const struct loops {
+    const char *name, *spec;
+    unsigned threads;
+} loops[] = {
+    {"best, all threads", "cpu", 0},
+    {"AVX-512, one thread", "cpu:avx512", 1},
+    {"AVX2, one thread", "cpu:avx2", 1},
+    {"scalar, one thread", "cpu:scalar", 1},
+};
+
+/* ---- Rows ---- */
+
+double thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+void rate_row(struct report *report, const char *what, uint64_t n, double *ns, unsigned samples)
+{
+    for (unsigned i = 0; i < samples; i++)
+        ns[i] = (double)n * 1e9 / ns[i];
+    report_rate(report, what, n, "values", ns, samples);
+}
+
+static struct shuf__job job_of(const struct kind *kind, uint64_t n)
+{
+    return (struct shuf__job){.distribution = kind->distribution,
+                              .number = kind->number,
+                              .width = kind->width,
+                              .std = 1,
+                              .seed = 7,
+                              .rows = 1,
+                              .count = n};
+}
+
+static void compute(struct shuf__backend *backend, const struct shuf__job *job,
+                    struct shuf__block *block)
+{
+    struct shuf__error error;
+    uint64_t took;
+    if (shuf__backend_permute(backend, job, block, &took, &error))
+        die("%s", error.text);
+}
+
+static void measure(struct report *report, const struct kind *kind, const struct loops *with,
+                    struct shuf__backend *backend, struct shuf__block *block, uint64_t n,
+                    unsigned samples)
+{
+    char what[64];
+    struct shuf__error error;
+    double ns[SAMPLES_MOST];
+    double (*const clock_ns)(void) = with->threads == 1 ? thread_ns : now_ns;
+    const struct shuf__job job = job_of(kind, n);
+    snprintf(what, sizeof what, "%s, %s", kind->name, with->name);
+    compute(backend, &job, block);
+    if (drawn_check(backend, block, &job, &error))
+        die("%s: %s", what, error.text);
+    for (unsigned i = 0; i < samples; i++) {
+        const double start = clock_ns();
+        compute(backend, &job, block);
+        ns[i] = clock_ns() - start;
+    }
+    rate_row(report, what, n, ns, samples);
+}
+
+static void rows_of(struct report *report, const struct loops *with, uint64_t n, unsigned samples)
+{
+    struct shuf__backend *backend;
+    struct shuf__block block;
+    struct shuf__error error;
+    const uint64_t unit = SHUF__BLOCK_UNIT;
+    if (shuf__backend_open(with->spec, with->threads, &backend, &error)) {
+        report_fact(report, with->name, error.text);
+        return;
+    }
+    const struct shuf__backend_ops *ops = backend->ops;
+    if (ops->alloc(backend, ops->own, (8 * n + unit - 1) / unit * unit, &block, &error))
+        die("%s", error.text);
+    memset(block.memory, 1, block.bytes);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        measure(report, &kinds[i], with, backend, &block, n, samples);
+    ops->free(backend, &block);
+    ops->close(backend);
+}
+
+/* ---- The program ---- */
+
+static uint64_t number(const char *option, const char *text, double most)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= 1 && value <= most) || value != floor(value))
+        die("%s: %s: expected a whole number from 1 to %.0f, as in 1e6", option, text, most);
+    return (uint64_t)value;
+}
+
+static void say_processor(struct report *report)
+{
+    struct shuf__backend *backend;
+    struct shuf__error error;
+    if (shuf__backend_open("cpu", 0, &backend, &error))
+        die("%s", error.text);
+    report_fact(report, "device", backend->device);
+    report_fact(report, "instruction set", backend->device_id);
+    backend->ops->close(backend);
+}
+
+int main(int argc, char **argv)
+{
+    const char *n_text = "2e7", *samples_text = "7", *no_peers = NULL;
+    const struct report_option options[] = {{"--n", "N", &n_text},
+                                            {"--samples", "N", &samples_text},
+                                            {"--no-peers", NULL, &no_peers},
+                                            {0}};
+    struct report *report = report_begin_with("streams on the CPU", options, argc, argv);
+    const uint64_t n = number("--n", n_text, 1e11);
+    const unsigned samples = (unsigned)number("--samples", samples_text, SAMPLES_MOST);
+    say_processor(report);
+    report_fact(report, "clock", "one thread: its own; all threads: the wall's");
+    if (!no_peers)
+        numpy_rows(report, n, samples);
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)
+        rows_of(report, &loops[i], n, samples);
+    if (!no_peers)
+        plain_rows(report, n, samples);
+    return report_end(report);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What benchmarks of kernels share: failures end the program, device time is taken by
+ * events.
+ */
+#ifndef SHUF__BENCH_DEVICE_CUH
+#define SHUF__BENCH_DEVICE_CUH
+
+#include "report.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace bench
+{
+
+[[noreturn]] inline void die(const char *what, const char *text)
+{
+    fprintf(stderr, "%s: %s\n", what, text);
+    exit(1);
+}
+
+inline void check(cudaError_t e, const char *what)
+{
+    if (e != cudaSuccess)
+        die(what, cudaGetErrorString(e));
+}
+
+constexpr int samples = 9;
+
+/* Work that is queued on the default stream, in nanoseconds, after one that warms up. */
+template <typename Work> void time_device(const char *what, double (&ns)[samples], Work work)
+{
+    cudaEvent_t start, stop;
+    check(cudaEventCreate(&start), what);
+    check(cudaEventCreate(&stop), what);
+    for (int i = -1; i < samples; i++) {
+        float ms;
+        check(cudaEventRecord(start), what);
+        work();
+        check(cudaGetLastError(), what);
+        check(cudaEventRecord(stop), what);
+        check(cudaEventSynchronize(stop), what);
+        check(cudaEventElapsedTime(&ms, start, stop), what);
+        if (i >= 0)
+            ns[i] = static_cast<double>(ms) * 1e6;
+    }
+    check(cudaEventDestroy(start), what);
+    check(cudaEventDestroy(stop), what);
+}
+
+/* Device and driver; returns the number of multiprocessors. */
+inline int say_device(report *out)
+{
+    cudaDeviceProp properties;
+    int version = 0;
+    char driver[32];
+    check(cudaGetDeviceProperties(&properties, 0), "device 0");
+    check(cudaDriverGetVersion(&version), "driver");
+    snprintf(driver, sizeof driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+    report_fact(out, "device", properties.name);
+    report_fact(out, "driver", driver);
+    return properties.multiProcessorCount;
+}
+
+} // namespace bench
+
+#endif

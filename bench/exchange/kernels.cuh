@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of exchange.cuh, for a Way: a struct with
+ *
+ *     template <int N, typename Word> static void transpose(Word (&x)[N], unsigned lane);
+ *
+ * in which lane `lane` of N neighbours has row `lane` and gets column `lane`.
+ */
+#ifndef SHUF__BENCH_EXCHANGE_KERNELS_CUH
+#define SHUF__BENCH_EXCHANGE_KERNELS_CUH
+
+#include "exchange.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace bench
+{
+
+namespace
+{
+
+constexpr unsigned all_lanes = 0xffffffff;
+
+template <int N, typename Way>
+__global__ void __launch_bounds__(exchange_threads)
+    transposes(const uint32_t *in, uint32_t *out, int times)
+{
+    const uint64_t at = (uint64_t{blockIdx.x} * exchange_threads + threadIdx.x) * N;
+    uint32_t x[N];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        x[i] = in[at + i];
+#pragma unroll 1
+    for (int i = 0; i < times; i++)
+        Way::template transpose<N>(x, threadIdx.x % N);
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        out[at + i] = x[i];
+}
+
+/* ---- Fourier transform ---- */
+
+/* By e^(-2 pi i turn / 16), turn < 8. */
+__device__ __forceinline__ void rotate(float &re, float &im, int turn)
+{
+    constexpr float cosine[8] = {
+        1, 0.923879532511286756f,  0.707106781186547524f,  0.382683432365089772f,
+        0, -0.382683432365089772f, -0.707106781186547524f, -0.923879532511286756f};
+    const float old = re;
+    if (turn == 0)
+        return;
+    if (turn == 4) {
+        re = im;
+        im = -old;
+        return;
+    }
+    const float c = cosine[turn], s = turn < 4 ? cosine[4 - turn] : cosine[turn - 4];
+    re = old * c + im * s;
+    im = im * c - old * s;
+}
+
+/* What is at p after halving by halving belongs to p's bits in reverse. */
+__device__ __forceinline__ constexpr int reversed(int p)
+{
+    return (p & 1) << 3 | (p & 2) << 1 | (p & 4) >> 1 | (p & 8) >> 3;
+}
+
+/* Of 16 points of a thread. */
+__device__ __forceinline__ void transform(float (&re)[16], float (&im)[16])
+{
+    float re_out[16], im_out[16];
+#pragma unroll
+    for (int half = 8; half >= 1; half /= 2)
+#pragma unroll
+        for (int p = 0; p < 16; p++)
+            if (!(p & half)) {
+                const float a = re[p], b = im[p];
+                re[p] = a + re[p + half];
+                im[p] = b + im[p + half];
+                re[p + half] = a - re[p + half];
+                im[p + half] = b - im[p + half];
+                rotate(re[p + half], im[p + half], p % half * (8 / half));
+            }
+#pragma unroll
+    for (int p = 0; p < 16; p++) {
+        re_out[p] = re[reversed(p)];
+        im_out[p] = im[reversed(p)];
+    }
+#pragma unroll
+    for (int p = 0; p < 16; p++) {
+        re[p] = re_out[p];
+        im[p] = im_out[p];
+    }
+}
+
+/* Point 16 p + lane is at p, before and after: 16 points of each lane, the twiddle factors, the
+ * transposition, and 16 points again. */
+template <typename Way>
+__global__ void __launch_bounds__(exchange_threads)
+    transforms(const float2 *in, float2 *out, int batch, int times)
+{
+    const int lane = threadIdx.x % fft_lanes;
+    float cosine[16], sine[16];
+#pragma unroll
+    for (int p = 0; p < 16; p++) {
+        sincospif(static_cast<float>(lane * p) / 128, &sine[p], &cosine[p]);
+        sine[p] /= 16;
+        cosine[p] /= 16;
+    }
+    for (int i = blockIdx.x * fft_block; i < batch; i += gridDim.x * fft_block) {
+        const uint64_t at = uint64_t{fft_points} * (i + threadIdx.x / fft_lanes) + lane;
+        float re[16], im[16];
+#pragma unroll
+        for (int p = 0; p < 16; p++) {
+            const float2 z = in[at + 16 * p];
+            re[p] = z.x;
+            im[p] = z.y;
+        }
+#pragma unroll 1
+        for (int t = 0; t < times; t++) {
+            transform(re, im);
+#pragma unroll
+            for (int p = 0; p < 16; p++) {
+                const float old = re[p];
+                re[p] = old * cosine[p] + im[p] * sine[p];
+                im[p] = im[p] * cosine[p] - old * sine[p];
+            }
+            Way::template transpose<16>(re, lane);
+            Way::template transpose<16>(im, lane);
+            transform(re, im);
+        }
+#pragma unroll
+        for (int p = 0; p < 16; p++)
+            out[at + 16 * p] = make_float2(re[p], im[p]);
+    }
+}
+
+template <int N, typename Way> Transposes transposes_of(const char *way)
+{
+    return {way, N, reinterpret_cast<const void *>(transposes<N, Way>)};
+}
+
+template <typename Way> Transforms transforms_of(const char *way)
+{
+    return {way, reinterpret_cast<const void *>(transforms<Way>)};
+}
+
+} // namespace
+
+} // namespace bench
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See stream_kernels.cuh.
+ */
+#include "stream_kernels.cuh"
+
+#include "cuda/gauss.cuh"
+
+#include <cub/block/block_reduce.cuh>
+
+namespace bench
+{
+
+namespace
+{
+
+using namespace shuf::gauss;
+namespace tuning = shuf::tuning;
+
+/* ---- Not stored ---- */
+
+/* gauss_whole, with a sum instead of its stores. */
+template <typename Number>
+__global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
+    gauss_not_stored(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
+                     typename Number::Out *sums)
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
+    typename Number::Out sum = 0;
+    fill_rows(g.table);
+    for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
+         i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
+        const Block b(g, first + i, lane, table);
+#pragma unroll
+        for (int p = 0; p < block; p++)
+            sum += Number::value(g, b, p);
+    }
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+template <typename Kernel> cudaError_t allow_shared(Kernel kernel)
+{
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(shared_bytes));
+}
+
+Gauss gauss_of(const shuf__job &job, const float *table)
+{
+    return Gauss(shuf_gauss_make(job.seed, job.epoch, job.mean, job.std), job, table);
+}
+
+template <typename Number>
+cudaError_t not_stored(const shuf__job &job, const float *table, int sm_count, void *sums)
+{
+    const auto kernel = gauss_not_stored<Number>;
+    const unsigned blocks = Number::blocks_per_sm * static_cast<unsigned>(sm_count);
+    const cudaError_t e = allow_shared(kernel);
+    if (e != cudaSuccess)
+        return e;
+    kernel<<<blocks, Number::threads, shared_bytes>>>(
+        gauss_of(job, table), job.offset / SHUF_GAUSS_SUPER, job.count / SHUF_GAUSS_SUPER,
+        static_cast<typename Number::Out *>(sums));
+    return cudaGetLastError();
+}
+
+/* ---- Moments ---- */
+
+constexpr int moment_threads = 256; /* a block an SM: as many registers as there are */
+constexpr int part_turns = part_values / (moment_threads * block);
+
+__device__ __forceinline__ double rounded(F64, double x)
+{
+    return x;
+}
+
+__device__ __forceinline__ double rounded(F32, float x)
+{
+    return static_cast<double>(x);
+}
+
+__device__ __forceinline__ double rounded(F16, float x)
+{
+    return static_cast<double>(__half2float(F16::one(x)));
+}
+
+__device__ __forceinline__ double rounded(Bf16, float x)
+{
+    return static_cast<double>(__bfloat162float(Bf16::one(x)));
+}
+
+__device__ __forceinline__ void add_powers(double z, double (&sum)[powers])
+{
+    const double z2 = z * z, z4 = z2 * z2, z6 = z4 * z2;
+    sum[0] += z;
+    sum[1] += z2;
+    sum[2] = fma(z2, z, sum[2]);
+    sum[3] += z4;
+    sum[4] = fma(z4, z, sum[4]);
+    sum[5] += z6;
+    sum[6] = fma(z6, z, sum[6]);
+    sum[7] = fma(z4, z4, sum[7]);
+}
+
+/* Sums of 32 are added to a thread's, and these, once, to the block's: no sum has so many terms
+ * that its roundings could be seen. */
+template <typename Number>
+__global__ void __launch_bounds__(moment_threads, 1)
+    gauss_moments(__grid_constant__ const Gauss g, uint64_t first, Part *parts)
+{
+    using Reduce = cub::BlockReduce<double, moment_threads>;
+    __shared__ typename Reduce::TempStorage storage;
+    constexpr int warps = moment_threads / 32;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
+    double sum[powers] = {};
+    fill_rows(g.table);
+#pragma unroll 1
+    for (int turn = 0; turn < part_turns; turn++) {
+        const uint64_t super = (uint64_t{blockIdx.x} * part_turns + turn) * warps + warp;
+        const Block b(g, first + super, lane, table);
+        double group[powers] = {};
+#pragma unroll
+        for (int p = 0; p < block; p++)
+            add_powers(rounded(Number{}, Number::value(g, b, p)), group);
+#pragma unroll
+        for (int k = 0; k < powers; k++)
+            sum[k] += group[k];
+    }
+#pragma unroll
+    for (int k = 0; k < powers; k++) {
+        const double whole = Reduce(storage).Sum(sum[k]);
+        if (threadIdx.x == 0)
+            parts[blockIdx.x].power[k] = whole;
+        __syncthreads();
+    }
+}
+
+template <typename Number>
+cudaError_t moments(const shuf__job &job, const float *table, Part *parts)
+{
+    const auto kernel = gauss_moments<Number>;
+    const cudaError_t e = allow_shared(kernel);
+    if (e != cudaSuccess)
+        return e;
+    kernel<<<static_cast<unsigned>(job.count / part_values), moment_threads, shared_bytes>>>(
+        gauss_of(job, table), job.offset / SHUF_GAUSS_SUPER, parts);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+uint64_t not_stored_sums(int sm_count)
+{
+    constexpr int wide = F64::threads * F64::blocks_per_sm,
+                  narrow = F32::threads * F32::blocks_per_sm;
+    return sizeof(double) * static_cast<uint64_t>(sm_count) * (wide > narrow ? wide : narrow);
+}
+
+cudaError_t not_stored_async(const shuf__job &job, const float *table, int sm_count, void *sums)
+{
+    return job.number == SHUF_NUMBER_F64 ? not_stored<F64>(job, table, sm_count, sums)
+                                         : not_stored<F32>(job, table, sm_count, sums);
+}
+
+cudaError_t moments_async(const shuf__job &job, const float *table, Part *parts)
+{
+    switch (job.number) {
+    case SHUF_NUMBER_F64:
+        return moments<F64>(job, table, parts);
+    case SHUF_NUMBER_F32:
+        return moments<F32>(job, table, parts);
+    case SHUF_NUMBER_F16:
+        return moments<F16>(job, table, parts);
+    case SHUF_NUMBER_BF16:
+        return moments<Bf16>(job, table, parts);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}
+
+} // namespace bench

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See stream_moments.cuh. What is found is told next to what independent normal values
+ * of that type have: the expected moment, its standard error, and how far off it is in
+ * standard errors. Values of a block share their table entries, so the spread of the
+ * parts' means is told too, as a ratio to what independent values would show.
+ */
+#include "stream_moments.cuh"
+
+#include "device.cuh"
+#include "moments.h"
+#include "stream_kernels.cuh"
+
+#include <cmath>
+#include <vector>
+
+namespace bench
+{
+
+namespace
+{
+
+constexpr uint64_t launch_parts = 1 << 14;
+constexpr uint64_t launch_values = launch_parts * part_values;
+
+/* Of one power: the sum over all parts, and the sums of the parts' distances from what is
+ * expected. */
+struct Sums {
+    exact_sum whole, distance, square;
+};
+
+void add_parts(const std::vector<Part> &parts, const double *expected, Sums (&sums)[powers])
+{
+    for (const Part &part : parts)
+        for (int k = 0; k < powers; k++) {
+            const double away = part.power[k] / double{part_values} - expected[k + 1];
+            exact_add(&sums[k].whole, part.power[k]);
+            exact_add(&sums[k].distance, away);
+            exact_add(&sums[k].square, away * away);
+        }
+}
+
+double value_of(const exact_sum &s)
+{
+    return s.sum + s.lost;
+}
+
+void row_of(report *out, const char *number, int k, const Sums &sums, const double *expected,
+            uint64_t count)
+{
+    char what[64];
+    const auto values = static_cast<double>(count), parts = values / double{part_values};
+    const double error = std::sqrt(expected[2 * k] - expected[k] * expected[k]);
+    const double away = value_of(sums.distance) / parts;
+    const double variance = (value_of(sums.square) - parts * away * away) / (parts - 1);
+    snprintf(what, sizeof what, "gauss %s, mean of z^%d", number, k);
+    report_expected(out, what, count, value_of(sums.whole) / values, expected[k],
+                    error / std::sqrt(values),
+                    std::sqrt(variance) / (error / std::sqrt(double{part_values})));
+}
+
+void rows_of(report *out, const float *table, shuf_number number, const char *name, uint64_t count)
+{
+    double expected[MOMENTS_MOST + 1];
+    Sums sums[powers] = {};
+    std::vector<Part> parts(launch_parts);
+    Part *memory;
+    shuf__job job{};
+    job.distribution = SHUF_DISTRIBUTION_GAUSS;
+    job.number = number;
+    job.seed = 7;
+    job.epoch = number; /* streams of their own */
+    job.std = 1;
+    job.count = launch_values;
+    moments_expected(number, expected);
+    check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
+    for (; job.offset < count; job.offset += launch_values) {
+        check(moments_async(job, table, memory), "moments");
+        check(
+            cudaMemcpy(parts.data(), memory, launch_parts * sizeof *memory, cudaMemcpyDeviceToHost),
+            "moments");
+        add_parts(parts, expected, sums);
+    }
+    check(cudaFree(memory), "memory for sums");
+    for (int k = 1; k <= powers; k++)
+        row_of(out, name, k, sums[k - 1], expected, job.offset);
+}
+
+} // namespace
+
+void moment_rows(report *out, const float *table, uint64_t count)
+{
+    rows_of(out, table, SHUF_NUMBER_F64, "f64", count);
+    rows_of(out, table, SHUF_NUMBER_F32, "f32", count);
+    rows_of(out, table, SHUF_NUMBER_F16, "f16", count);
+    rows_of(out, table, SHUF_NUMBER_BF16, "bf16", count);
+}
+
+} // namespace bench

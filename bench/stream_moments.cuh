@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Moments 1 to 8 of Gaussian streams over more values than any memory has.
+ */
+#ifndef SHUF__BENCH_STREAM_MOMENTS_CUH
+#define SHUF__BENCH_STREAM_MOMENTS_CUH
+
+#include "report.h"
+
+#include <cstdint>
+
+namespace bench
+{
+
+/* Of each type, over `count` values, rounded up to a whole launch. table: as in stream_kernels.cuh.
+ */
+void moment_rows(report *out, const float *table, uint64_t count);
+
+} // namespace bench
+
+#endif

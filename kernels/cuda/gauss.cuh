@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A Gaussian stream's block of 32 values in a thread's registers, and the types of a
+ * value: what kernels that make them are built of.
+ *
+ * Sums are whole numbers below 2^24, so floats add them exactly, at twice the rate of
+ * integers. The table lies in shared memory so that the 32 lanes of a warp read 32
+ * different banks, whatever their indices: row `index` has the 16 tables over and
+ * over, and lane l reads its table number (p + l) mod 16 at column p % 16 + l.
+ */
+#ifndef SHUF__CUDA_GAUSS_CUH
+#define SHUF__CUDA_GAUSS_CUH
+
+#include "backend.h"
+#include "philox.cuh"
+#include "shuf/gauss.h"
+#include "tuning.cuh"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace shuf::gauss
+{
+
+constexpr int block = SHUF_GAUSS_BLOCK, tables = 16, indices = 256;
+constexpr int columns = 64; /* of a row: a power of two above 15 + 31 */
+constexpr unsigned shared_bytes = indices * columns * sizeof(float);
+constexpr uint32_t sign = 0x80000000;
+
+struct Gauss {
+    Words<SHUF_GAUSS_ROUNDS> words;
+    double a, b, c_high, c_low, mean;
+    float a_f32, b_f32, mean_f32;
+    const float *table;
+    uint64_t offset, count; /* of the job */
+
+    Gauss(const shuf_gauss &g, const shuf__job &job, const float *there)
+        : words(g.words), a(g.a), b(g.b), c_high(g.c_high), c_low(g.c_low), mean(g.mean),
+          a_f32(g.a_f32), b_f32(g.b_f32), mean_f32(g.mean_f32), table(there), offset(job.offset),
+          count(job.count)
+    {
+    }
+};
+
+/* ---- Tables ---- */
+
+extern __shared__ float rows[];
+
+__device__ __forceinline__ void fill_rows(const float *table)
+{
+    for (int i = threadIdx.x; i < indices * columns; i += blockDim.x)
+        rows[i] = table[i / columns * tables + i % tables];
+    __syncthreads();
+}
+
+/* The entry that byte number `Byte` of the word chooses, for position p. */
+struct InShared {
+    uint32_t lane_bytes;
+
+    template <int Byte> __device__ __forceinline__ float at(uint32_t word, int p) const
+    {
+        static_assert(columns * sizeof(float) == 256, "the index is the address's second byte");
+        const uint32_t row = __byte_perm(word, lane_bytes, 0x7704 | Byte << 4);
+        return *reinterpret_cast<const float *>(reinterpret_cast<const char *>(rows) + row +
+                                                p % tables * sizeof(float));
+    }
+};
+
+/* For few values: no filling. */
+struct InGlobal {
+    const float *table;
+    uint32_t lane;
+
+    template <int Byte> __device__ __forceinline__ float at(uint32_t word, int p) const
+    {
+        return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane) % tables);
+    }
+};
+
+/* ---- A block of values ---- */
+
+__device__ __forceinline__ void transform(float (&x)[block])
+{
+#pragma unroll
+    for (int step = 1; step < block; step *= 2)
+#pragma unroll
+        for (int p = 0; p < block; p++)
+            if (!(p & step)) {
+                const float sum = x[p] + x[p + step], difference = x[p] - x[p + step];
+                x[p] = sum;
+                x[p + step] = difference;
+            }
+}
+
+__device__ __forceinline__ float negated(float x, uint32_t by)
+{
+    return __uint_as_float(__float_as_uint(x) ^ (by & sign));
+}
+
+struct Block {
+    uint32_t word[block];
+    float s[block], t[block];
+
+    template <typename Table>
+    __device__ __forceinline__ Block(const Gauss &g, uint64_t super, uint32_t lane,
+                                     const Table &table)
+    {
+        const uint64_t index = super * (SHUF_GAUSS_SUPER / 4);
+        const uint32_t low = static_cast<uint32_t>(index) + lane * (block / 4);
+#pragma unroll
+        for (int j = 0; j < block / 4; j++)
+            g.words.draw(low + j, static_cast<uint32_t>(index >> 32), word + 4 * j);
+#pragma unroll
+        for (int p = 0; p < block; p++)
+            t[p] = table.template at<1>(word[p], p);
+        transform(t);
+#pragma unroll
+        for (int p = 0; p < block; p++)
+            s[p] = table.template at<0>(word[p], p);
+        transform(s);
+    }
+};
+
+/* ---- Types: a value, two of them side by side, one alone ---- */
+
+struct F64 {
+    static constexpr int threads = tuning::gauss_f64_threads;
+    static constexpr int blocks_per_sm = tuning::gauss_f64_blocks_per_sm;
+    using Out = double;
+    using Pair = double2;
+
+    static __device__ __forceinline__ double value(const Gauss &g, const Block &b, int p)
+    {
+        const auto odd = static_cast<int32_t>(b.word[p] >> 15 & 0x7ffe) - 16383;
+        const auto c = static_cast<double>(odd);
+        const auto s = static_cast<double>(negated(b.s[p], b.word[p]));
+        const auto t = static_cast<double>(negated(b.t[p], b.word[(p + 1) % block]));
+        return fma(c, g.c_low, fma(s, g.a, fma(t, g.b, fma(c, g.c_high, g.mean))));
+    }
+    static __device__ __forceinline__ double2 pair(double a, double b)
+    {
+        return make_double2(a, b);
+    }
+    static __device__ __forceinline__ double one(double a)
+    {
+        return a;
+    }
+};
+
+struct OfF32 {
+    static constexpr int threads = tuning::gauss_threads;
+    static constexpr int blocks_per_sm = tuning::gauss_blocks_per_sm;
+
+    static __device__ __forceinline__ float value(const Gauss &g, const Block &b, int p)
+    {
+        const float y = fmaf(negated(b.t[p], b.word[(p + 1) % block]), g.b_f32, g.mean_f32);
+        return fmaf(negated(b.s[p], b.word[p]), g.a_f32, y);
+    }
+};
+
+struct F32 : OfF32 {
+    using Out = float;
+    using Pair = float2;
+
+    static __device__ __forceinline__ float2 pair(float a, float b)
+    {
+        return make_float2(a, b);
+    }
+    static __device__ __forceinline__ float one(float a)
+    {
+        return a;
+    }
+};
+
+struct F16 : OfF32 {
+    using Out = __half;
+    using Pair = __half2;
+
+    static __device__ __forceinline__ __half2 pair(float a, float b)
+    {
+        return __floats2half2_rn(a, b);
+    }
+    static __device__ __forceinline__ __half one(float a)
+    {
+        return __float2half_rn(a);
+    }
+};
+
+struct Bf16 : OfF32 {
+    using Out = __nv_bfloat16;
+    using Pair = __nv_bfloat162;
+
+    static __device__ __forceinline__ __nv_bfloat162 pair(float a, float b)
+    {
+        return __floats2bfloat162_rn(a, b);
+    }
+    static __device__ __forceinline__ __nv_bfloat16 one(float a)
+    {
+        return __float2bfloat16_rn(a);
+    }
+};
+
+/* Position p of this lane in its superblock, p even. */
+__device__ __forceinline__ uint32_t place(int p, uint32_t lane)
+{
+    return p / 2 * 64 + 2 * lane;
+}
+
+} // namespace shuf::gauss
+
+#endif
