@@ -12,7 +12,7 @@ enum { M = SHUF__MAGNITUDES, N = SHUF__CONDITIONS, STEPS = 60 };
 
 static const double good = 1e-12, longest = 0.02; /* of what is left; of one magnitude's step */
 
-/* The derivative of condition k by variable v, without zeros: rows of variances are one table. */
+/* The derivative of condition k by variable v; a variance depends on its own table only. */
 static double slope(const struct shuf__conditions *c, int k, int v)
 {
     const struct shuf__table_state *table = &c->table[v / M];

@@ -15,7 +15,7 @@ typedef long double shuf__real;
 typedef __float128 shuf__real;
 #endif
 
-/* x >= 0; as exact as the type, by two of Newton's steps from a double. */
+/* x >= 0; as exact as the type, by Newton's steps from a double. */
 static inline shuf__real shuf__real_sqrt(shuf__real x)
 {
     if (x == 0)

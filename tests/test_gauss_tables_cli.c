@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gauss-tables as people run it: it proves what the library has, makes the very same again (with
+ * the argument "again", for it takes a while), and names mistakes.
+ */
+#include "command.h"
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/shuf-gauss-XXXXXX";
+
+/* A script for sh in which $G is gauss-tables, $H the committed header and $D a directory. */
+static int script(struct command *command, const char *text)
+{
+    const char *const argv[] = {"sh", "-c", text, NULL};
+    return command_run(command, 0, argv);
+}
+
+static void refuse(int status, const char *arguments, const char *words)
+{
+    struct command c;
+    char text[256];
+    snprintf(text, sizeof text, "$G %s", arguments);
+    assert_int_equal(script(&c, text), status);
+    assert_int_equal(c.out.size, 0);
+    if (!strstr(c.err.bytes, words))
+        fail_msg("%s: %s: expected '%s'", arguments, c.err.bytes, words);
+    assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);
+    command_free(&c);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    const char *const both = "expected --out, with --seed or not, or --check";
+    refuse(64, "", both);
+    refuse(64, "--seed 1", both);
+    refuse(64, "--check --out $D/x", both);
+    refuse(64, "--check --seed 1", both);
+    refuse(64, "--check x", "argument 'x': expected none");
+    refuse(64, "--out $D/x --seed -1", "--seed -1: ");
+    refuse(73, "--out $D/none/x", "/none/x: No such file or directory");
+    refuse(74, "--check >/dev/full", "standard output: cannot be written");
+}
+
+static void check_proves(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(script(&c, "$G --check"), 0);
+    assert_int_equal(c.err.size, 0);
+    assert_non_null(strstr(c.out.bytes, "\n  k = 16 "));
+    assert_non_null(strstr(c.out.bytes, "\ndelta, k to 16  "));
+    assert_non_null(strstr(c.out.bytes, "\nN = (4 / delta)^2  "));
+    command_free(&c);
+}
+
+/* What the header says of itself is what the proof says. */
+static void header_has_its_proof(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(script(&c, "$G --check >$D/proof && sed -n 's/^ \\*     //p' $H | "
+                                "sed -n '/^E He_k/,$p' | diff - $D/proof && rm $D/proof"),
+                     0);
+    assert_int_equal(c.out.size, 0);
+    command_free(&c);
+}
+
+/* But for the line that names the compiler. */
+static void made_again_it_is_the_same(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(script(&c, "echo old >$D/h && $G --out $D/h >$D/proof && "
+                                "sed 's/^ \\*     (.*, NLopt.*/(/' $D/h >$D/new && "
+                                "sed 's/^ \\*     (.*, NLopt.*/(/' $H >$D/old && "
+                                "cmp $D/new $D/old && $G --check | cmp - $D/proof && "
+                                "rm $D/h $D/new $D/old $D/proof"),
+                     0);
+    assert_int_equal(c.out.size, 0);
+    command_free(&c);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(directory))
+        return -1;
+    return setenv("G", GAUSS_TABLES_PATH, 1) | setenv("H", GAUSS_TABLE_H, 1) |
+           setenv("D", directory, 1);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(directory);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest quick[] = {
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(check_proves),
+        cmocka_unit_test(header_has_its_proof),
+    };
+    const struct CMUnitTest again[] = {cmocka_unit_test(made_again_it_is_the_same)};
+    if (argc > 1 && strcmp(argv[1], "again") == 0)
+        return cmocka_run_group_tests(again, set_up, tear_down);
+    return cmocka_run_group_tests(quick, set_up, tear_down);
+}
