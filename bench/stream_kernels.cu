@@ -21,7 +21,7 @@ namespace tuning = shuf::tuning;
 
 /* gauss_whole, with a sum instead of its stores. */
 template <typename Number>
-__global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
+__global__ void __launch_bounds__(tuning::gauss_threads, tuning::gauss_blocks_per_sm)
     gauss_not_stored(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                      typename Number::Out *sums)
 {
@@ -33,8 +33,11 @@ __global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
         const Block b(g, first + i, lane, table);
 #pragma unroll
-        for (int p = 0; p < block; p++)
-            sum += Number::value(g, b, p);
+        for (int p = 0; p < block; p += 4) {
+            typename Number::Value y[4];
+            Number::values(g, b, p, y);
+            sum += (y[0] + y[1]) + (y[2] + y[3]);
+        }
     }
     sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
@@ -54,11 +57,11 @@ template <typename Number>
 cudaError_t not_stored(const shuf__job &job, const float *table, int sm_count, void *sums)
 {
     const auto kernel = gauss_not_stored<Number>;
-    const unsigned blocks = Number::blocks_per_sm * static_cast<unsigned>(sm_count);
+    const unsigned blocks = tuning::gauss_blocks_per_sm * static_cast<unsigned>(sm_count);
     const cudaError_t e = allow_shared(kernel);
     if (e != cudaSuccess)
         return e;
-    kernel<<<blocks, Number::threads, shared_bytes>>>(
+    kernel<<<blocks, tuning::gauss_threads, shared_bytes>>>(
         gauss_of(job, table), job.offset / SHUF_GAUSS_SUPER, job.count / SHUF_GAUSS_SUPER,
         static_cast<typename Number::Out *>(sums));
     return cudaGetLastError();
@@ -121,8 +124,13 @@ __global__ void __launch_bounds__(moment_threads, 1)
         const Block b(g, first + super, lane, table);
         double group[powers] = {};
 #pragma unroll
-        for (int p = 0; p < block; p++)
-            add_powers(rounded(Number{}, Number::value(g, b, p)), group);
+        for (int p = 0; p < block; p += 4) {
+            typename Number::Value y[4];
+            Number::values(g, b, p, y);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                add_powers(rounded(Number{}, y[i]), group);
+        }
 #pragma unroll
         for (int k = 0; k < powers; k++)
             sum[k] += group[k];
@@ -152,9 +160,8 @@ cudaError_t moments(const shuf__job &job, const float *table, Part *parts)
 
 uint64_t not_stored_sums(int sm_count)
 {
-    constexpr int wide = F64::threads * F64::blocks_per_sm,
-                  narrow = F32::threads * F32::blocks_per_sm;
-    return sizeof(double) * static_cast<uint64_t>(sm_count) * (wide > narrow ? wide : narrow);
+    return sizeof(double) * static_cast<uint64_t>(sm_count) * tuning::gauss_threads *
+           tuning::gauss_blocks_per_sm;
 }
 
 cudaError_t not_stored_async(const shuf__job &job, const float *table, int sm_count, void *sums)

@@ -25,8 +25,8 @@ static void fill_gauss(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, u
     const shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
     for (size_t i = 0; i < count; i += SHUF_GAUSS_SUPER)
         for (unsigned lane = 0; lane < SHUF_GAUSS_LANES; lane++) {
-            const shuf_gauss_block block =
-                shuf_gauss_block_make(&g, shuf_gauss_block_of(first + i) + lane);
+            const shuf_gauss_block block = shuf_gauss_block_make(
+                &g, shuf_gauss_block_of(first + i) + lane, dtype == SHUF__F64);
             for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)
                 value[i + 64 * (p / 2) + 2 * lane + p % 2] = value_of(&g, &block, p, dtype);
         }
@@ -69,11 +69,10 @@ static void make_quantiles(void)
 static void look_up(shuf_gauss_block *block, unsigned lane)
 {
     for (unsigned q = 0; q < SHUF_GAUSS_BLOCK; q++) {
-        block->s[q] = quantile[block->word[q] & 255][(q + lane) % 16];
-        block->t[q] = quantile[block->word[q] >> 8 & 255][(q + lane) % 16];
+        block->s[q] = quantile[block->word[q] & 255][(q + lane) % 16] +
+                      quantile[block->word[q] >> 8 & 255][(q + lane + 8) % 16];
     }
     shuf__gauss_transform(block->s);
-    shuf__gauss_transform(block->t);
 }
 
 static void fill_quantiles(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
@@ -85,8 +84,8 @@ static void fill_quantiles(uint64_t seed, uint64_t stream, enum shuf__dtype dtyp
         make_quantiles();
     for (size_t i = 0; i < count; i += SHUF_GAUSS_SUPER)
         for (unsigned lane = 0; lane < SHUF_GAUSS_LANES; lane++) {
-            shuf_gauss_block block =
-                shuf_gauss_block_make(&g, shuf_gauss_block_of(first + i) + lane);
+            shuf_gauss_block block = shuf_gauss_block_make(
+                &g, shuf_gauss_block_of(first + i) + lane, dtype == SHUF__F64);
             look_up(&block, lane);
             for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)
                 value[i + 64 * (p / 2) + 2 * lane + p % 2] = value_of(&g, &block, p, dtype);

@@ -5,6 +5,9 @@
  */
 #include "lanes.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #ifdef __AVX2__
 #include "stream_vector.h"
 #endif
@@ -41,7 +44,7 @@ static inline void draw_words(const shuf_stream *s, vector low, uint32_t high, i
 
 /* The blocks of LANES neighbouring lanes. */
 struct blocks {
-    vector word[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK], t[SHUF_GAUSS_BLOCK];
+    vector word[SHUF_GAUSS_BLOCK], more[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK];
 };
 
 static inline void butterfly(vector *a, vector *b)
@@ -94,45 +97,50 @@ static inline void look_up(struct blocks *b, vector lane)
     for (int p = 0; p < SHUF_GAUSS_BLOCK; p++) {
         const vector w = b->word[p], bits = all(0xff0);
         const vector which = VI(and)(V(add_epi32)(lane, all((uint32_t)p)), all(15));
-        b->s[p] = gathered(table, VI(or)(VI(and)(V(slli_epi32)(w, 4), bits), which));
-        b->t[p] = gathered(table, VI(or)(VI(and)(V(srli_epi32)(w, 4), bits), which));
+        const vector other = VI(xor)(which, all(8));
+        b->s[p] = V(add_epi32)(gathered(table, VI(or)(VI(and)(V(slli_epi32)(w, 4), bits), which)),
+                               gathered(table, VI(or)(VI(and)(V(srli_epi32)(w, 4), bits), other)));
     }
 }
 
+/* Words 4 * index to 4 * index + 31 of each lane; neighbouring lanes are 16 indices apart. */
+static inline void draw_block(const shuf_gauss *g, vector lane, uint64_t index,
+                              vector word[SHUF_GAUSS_BLOCK])
+{
+    const vector low = V(add_epi32)(V(slli_epi32)(lane, 4), all((uint32_t)index));
+    for (uint32_t j = 0; j < SHUF_GAUSS_BLOCK / 4; j++)
+        draw_words(&g->words, V(add_epi32)(low, all(j)), (uint32_t)(index >> 32), SHUF_GAUSS_ROUNDS,
+                   word + 4 * j);
+}
+
 /* Signs included. */
-static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned first,
+static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned first, bool more,
                                struct blocks *b)
 {
     const vector lane = V(add_epi32)(lane_numbers(), all(first));
-    const uint64_t index = super * (SHUF_GAUSS_LANES * SHUF_GAUSS_BLOCK / 4);
-    const vector low = V(add_epi32)(V(slli_epi32)(lane, 3), all((uint32_t)index));
-    for (uint32_t j = 0; j < SHUF_GAUSS_BLOCK / 4; j++)
-        draw_words(&g->words, V(add_epi32)(low, all(j)), (uint32_t)(index >> 32), SHUF_GAUSS_ROUNDS,
-                   b->word + 4 * j);
+    const uint64_t index = super * (SHUF_GAUSS_LANES * SHUF_GAUSS_BLOCK / 2);
+    draw_block(g, lane, index, b->word);
+    if (more)
+        draw_block(g, lane, index + SHUF_GAUSS_BLOCK / 4, b->more);
     look_up(b, lane);
     transform(b->s);
-    transform(b->t);
-    for (int p = 0; p < SHUF_GAUSS_BLOCK; p++) {
+    for (int p = 0; p < SHUF_GAUSS_BLOCK; p++)
         b->s[p] = negated(b->s[p], b->word[p]);
-        b->t[p] = negated(b->t[p], b->word[(p + 1) % SHUF_GAUSS_BLOCK]);
-    }
 }
 
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
-    const vector bits = VI(and)(V(srli_epi32)(b->word[p], 15), all(0x7ffe));
-    const doubles c = doubles_of(V(sub_epi32)(bits, all(16383)), half);
-    const doubles y = V(fmadd_pd)(c, V(set1_pd)(g->c_high), V(set1_pd)(g->mean));
-    const doubles t = V(fmadd_pd)(doubles_of(b->t[p], half), V(set1_pd)(g->b), y);
-    const doubles s = V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(g->a), t);
-    return V(fmadd_pd)(c, V(set1_pd)(g->c_low), s);
+    const doubles h = V(add_pd)(doubles_of(b->more[p], half), V(set1_pd)(0.5));
+    const doubles y = V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(g->a), V(set1_pd)(g->mean));
+    return V(fmadd_pd)(h, V(set1_pd)(g->c), y);
 }
 
 static inline floats value_32(const shuf_gauss *g, const struct blocks *b, int p)
 {
-    const floats t =
-        V(fmadd_ps)(V(cvtepi32_ps)(b->t[p]), V(set1_ps)(g->b_f32), V(set1_ps)(g->mean_f32));
-    return V(fmadd_ps)(V(cvtepi32_ps)(b->s[p]), V(set1_ps)(g->a_f32), t);
+    const vector h = VI(or)(VI(and)(b->word[p], all(0xffff0000)), all(0x8000));
+    const floats y =
+        V(fmadd_ps)(V(cvtepi32_ps)(b->s[p]), V(set1_ps)(g->a_f32), V(set1_ps)(g->mean_f32));
+    return V(fmadd_ps)(V(cvtepi32_ps)(h), V(set1_ps)(g->c_f32), y);
 }
 
 static inline void put_f64(const shuf_gauss *g, const struct blocks *b, int p, double *out)
@@ -173,7 +181,7 @@ static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, 
     {                                                                                     \
         struct blocks b;                                                                  \
         for (unsigned first = 0; first < SHUF_GAUSS_LANES; first += LANES) {              \
-            make_blocks(&source->gauss, super, first, &b);                                \
+            make_blocks(&source->gauss, super, first, sizeof(type) == 8, &b);             \
             for (int p = 0; p < SHUF_GAUSS_BLOCK; p += 2)                                 \
                 put_##name(&source->gauss, &b, p, (type *)out + p * 32 + 2 * first);      \
         }                                                                                 \
@@ -198,8 +206,8 @@ static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, siz
     static void gauss_##name(const union shuf__source *source, uint64_t super, void *out)   \
     {                                                                                       \
         for (unsigned lane = 0; lane < SHUF_GAUSS_LANES; lane++) {                          \
-            const shuf_gauss_block b =                                                      \
-                shuf_gauss_block_make(&source->gauss, super * SHUF_GAUSS_LANES + lane);     \
+            const shuf_gauss_block b = shuf_gauss_block_make(                               \
+                &source->gauss, super * SHUF_GAUSS_LANES + lane, sizeof(type) == 8);        \
             for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)                                 \
                 ((type *)out)[p / 2 * 64 + 2 * lane + p % 2] = value_##name(source, &b, p); \
         }                                                                                   \

@@ -20,13 +20,29 @@ using namespace gauss;
 
 /* ---- Kernels ---- */
 
+template <typename Number, bool Paired>
+__device__ __forceinline__ void put_pair(typename Number::Out *to, typename Number::Value x,
+                                         typename Number::Value y)
+{
+    if (Paired) {
+        *reinterpret_cast<typename Number::Pair *>(to) = Number::pair(x, y);
+    } else {
+        to[0] = Number::one(x);
+        to[1] = Number::one(y);
+    }
+}
+
+/* Single stores take a few registers more than two blocks an SM leave. */
+template <bool Paired>
+constexpr int blocks_per_sm = Paired ? tuning::gauss_blocks_per_sm
+                                     : (tuning::gauss_blocks_per_sm + 1) / 2;
+
 /* Superblocks that lie in the job as a whole. Paired: values come to lie at even places. */
 template <typename Number, bool Paired>
-__global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
+__global__ void __launch_bounds__(tuning::gauss_threads, blocks_per_sm<Paired>)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                 typename Number::Out *out)
 {
-    using Pair = typename Number::Pair;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
     fill_rows(g.table);
@@ -36,14 +52,11 @@ __global__ void __launch_bounds__(Number::threads, Number::blocks_per_sm)
         typename Number::Out *const to =
             out + ((first + i) * SHUF_GAUSS_SUPER - g.offset + place(0, lane));
 #pragma unroll
-        for (int p = 0; p < block; p += 2) {
-            const auto x = Number::value(g, b, p), y = Number::value(g, b, p + 1);
-            if (Paired) {
-                *reinterpret_cast<Pair *>(to + p * 32) = Number::pair(x, y);
-            } else {
-                to[p * 32] = Number::one(x);
-                to[p * 32 + 1] = Number::one(y);
-            }
+        for (int p = 0; p < block; p += 4) {
+            typename Number::Value y[4];
+            Number::values(g, b, p, y);
+            put_pair<Number, Paired>(to + p * 32, y[0], y[1]);
+            put_pair<Number, Paired>(to + (p + 2) * 32, y[2], y[3]);
         }
     }
 }
@@ -56,10 +69,15 @@ __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32
     const Block b(g, super, lane, InGlobal{g.table, lane});
     const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap */
 #pragma unroll
-    for (int p = 0; p < block; p++) {
-        const uint64_t i = at + place(p & ~1, lane) + p % 2;
-        if (i < g.count)
-            out[i] = Number::one(Number::value(g, b, p));
+    for (int p = 0; p < block; p += 4) {
+        typename Number::Value y[4];
+        Number::values(g, b, p, y);
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const uint64_t i = at + place(p + k - k % 2, lane) + k % 2;
+            if (i < g.count)
+                out[i] = Number::one(y[k]);
+        }
     }
 }
 
@@ -85,16 +103,16 @@ template <typename Number, bool Paired>
 cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_count,
                        typename Number::Out *out, cudaStream_t stream)
 {
-    constexpr uint64_t warps = Number::threads / 32;
+    constexpr uint64_t warps = tuning::gauss_threads / 32;
     const auto kernel = gauss_whole<Number, Paired>;
-    const uint64_t most = uint64_t{Number::blocks_per_sm} * static_cast<unsigned>(sm_count);
+    const uint64_t most = uint64_t{blocks_per_sm<Paired>} * static_cast<unsigned>(sm_count);
     const uint64_t wanted = (supers + warps - 1) / warps;
     cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(shared_bytes));
     if (e != cudaSuccess)
         return e;
-    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), Number::threads, shared_bytes,
-             stream>>>(g, first, supers, out);
+    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), tuning::gauss_threads,
+             shared_bytes, stream>>>(g, first, supers, out);
     return cudaGetLastError();
 }
 

@@ -6,7 +6,8 @@
  * Sums are whole numbers below 2^24, so floats add them exactly, at twice the rate of
  * integers. The table lies in shared memory so that the 32 lanes of a warp read 32
  * different banks, whatever their indices: row `index` has the 16 tables over and
- * over, and lane l reads its table number (p + l) mod 16 at column p % 16 + l.
+ * over, and lane l reads its tables number (p + l) and (p + l + 8) mod 16 at columns
+ * p % 16 + l and 8 further on.
  */
 #ifndef SHUF__CUDA_GAUSS_CUH
 #define SHUF__CUDA_GAUSS_CUH
@@ -23,21 +24,20 @@ namespace shuf::gauss
 {
 
 constexpr int block = SHUF_GAUSS_BLOCK, tables = 16, indices = 256;
-constexpr int columns = 64; /* of a row: a power of two above 15 + 31 */
+constexpr int columns = 64; /* of a row: a power of two above 15 + 31 + 8 */
 constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
 struct Gauss {
     Words<SHUF_GAUSS_ROUNDS> words;
-    double a, b, c_high, c_low, mean;
-    float a_f32, b_f32, mean_f32;
+    double a, c, mean;
+    float a_f32, c_f32, mean_f32;
     const float *table;
     uint64_t offset, count; /* of the job */
 
     Gauss(const shuf_gauss &g, const shuf__job &job, const float *there)
-        : words(g.words), a(g.a), b(g.b), c_high(g.c_high), c_low(g.c_low), mean(g.mean),
-          a_f32(g.a_f32), b_f32(g.b_f32), mean_f32(g.mean_f32), table(there), offset(job.offset),
-          count(job.count)
+        : words(g.words), a(g.a), c(g.c), mean(g.mean), a_f32(g.a_f32), c_f32(g.c_f32),
+          mean_f32(g.mean_f32), table(there), offset(job.offset), count(job.count)
     {
     }
 };
@@ -53,7 +53,8 @@ __device__ __forceinline__ void fill_rows(const float *table)
     __syncthreads();
 }
 
-/* The entry that byte number `Byte` of the word chooses, for position p. */
+/* The entry that byte number `Byte` of the word chooses, for position p: of the second byte in the
+ * table that goes with the first one's. */
 struct InShared {
     uint32_t lane_bytes;
 
@@ -62,7 +63,7 @@ struct InShared {
         static_assert(columns * sizeof(float) == 256, "the index is the address's second byte");
         const uint32_t row = __byte_perm(word, lane_bytes, 0x7704 | Byte << 4);
         return *reinterpret_cast<const float *>(reinterpret_cast<const char *>(rows) + row +
-                                                p % tables * sizeof(float));
+                                                (p % tables + 8 * Byte) * sizeof(float));
     }
 };
 
@@ -73,7 +74,7 @@ struct InGlobal {
 
     template <int Byte> __device__ __forceinline__ float at(uint32_t word, int p) const
     {
-        return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane) % tables);
+        return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane + 8 * Byte) % tables);
     }
 };
 
@@ -98,44 +99,53 @@ __device__ __forceinline__ float negated(float x, uint32_t by)
 }
 
 struct Block {
+    uint32_t low, high; /* the index of its words' first four, in halves */
     uint32_t word[block];
-    float s[block], t[block];
+    float s[block]; /* signs included */
 
     template <typename Table>
     __device__ __forceinline__ Block(const Gauss &g, uint64_t super, uint32_t lane,
                                      const Table &table)
     {
-        const uint64_t index = super * (SHUF_GAUSS_SUPER / 4);
-        const uint32_t low = static_cast<uint32_t>(index) + lane * (block / 4);
+        const uint64_t index = super * (SHUF_GAUSS_SUPER / 2);
+        low = static_cast<uint32_t>(index) + lane * (block / 2);
+        high = static_cast<uint32_t>(index >> 32);
 #pragma unroll
         for (int j = 0; j < block / 4; j++)
-            g.words.draw(low + j, static_cast<uint32_t>(index >> 32), word + 4 * j);
+            g.words.draw(low + j, high, word + 4 * j);
 #pragma unroll
         for (int p = 0; p < block; p++)
-            t[p] = table.template at<1>(word[p], p);
-        transform(t);
-#pragma unroll
-        for (int p = 0; p < block; p++)
-            s[p] = table.template at<0>(word[p], p);
+            s[p] = table.template at<0>(word[p], p) + table.template at<1>(word[p], p);
         transform(s);
+#pragma unroll
+        for (int p = 0; p < block; p++)
+            s[p] = negated(s[p], word[p]);
+    }
+
+    /* The further words of values p to p + 3, p a multiple of 4. */
+    __device__ __forceinline__ void more(const Gauss &g, int p, uint32_t (&four)[4]) const
+    {
+        g.words.draw(low + (block + p) / 4, high, four);
     }
 };
 
-/* ---- Types: a value, two of them side by side, one alone ---- */
+/* ---- Types: four values, two of them side by side, one alone ---- */
 
 struct F64 {
-    static constexpr int threads = tuning::gauss_f64_threads;
-    static constexpr int blocks_per_sm = tuning::gauss_f64_blocks_per_sm;
+    using Value = double;
     using Out = double;
     using Pair = double2;
 
-    static __device__ __forceinline__ double value(const Gauss &g, const Block &b, int p)
+    static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
+                                                  double (&y)[4])
     {
-        const auto odd = static_cast<int32_t>(b.word[p] >> 15 & 0x7ffe) - 16383;
-        const auto c = static_cast<double>(odd);
-        const auto s = static_cast<double>(negated(b.s[p], b.word[p]));
-        const auto t = static_cast<double>(negated(b.t[p], b.word[(p + 1) % block]));
-        return fma(c, g.c_low, fma(s, g.a, fma(t, g.b, fma(c, g.c_high, g.mean))));
+        uint32_t more[4];
+        b.more(g, p, more);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const double h = static_cast<double>(static_cast<int32_t>(more[i])) + 0.5;
+            y[i] = fma(h, g.c, fma(static_cast<double>(b.s[p + i]), g.a, g.mean));
+        }
     }
     static __device__ __forceinline__ double2 pair(double a, double b)
     {
@@ -148,13 +158,16 @@ struct F64 {
 };
 
 struct OfF32 {
-    static constexpr int threads = tuning::gauss_threads;
-    static constexpr int blocks_per_sm = tuning::gauss_blocks_per_sm;
+    using Value = float;
 
-    static __device__ __forceinline__ float value(const Gauss &g, const Block &b, int p)
+    static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
+                                                  float (&y)[4])
     {
-        const float y = fmaf(negated(b.t[p], b.word[(p + 1) % block]), g.b_f32, g.mean_f32);
-        return fmaf(negated(b.s[p], b.word[p]), g.a_f32, y);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const auto h = static_cast<int32_t>((b.word[p + i] & 0xffff0000) | 0x8000);
+            y[i] = fmaf(static_cast<float>(h), g.c_f32, fmaf(b.s[p + i], g.a_f32, g.mean_f32));
+        }
     }
 };
 

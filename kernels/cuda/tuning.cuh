@@ -47,8 +47,7 @@ constexpr int exchange_rows = 128;           /* rows of few values in a block */
 /* Streams: a warp takes a superblock of 1024 values at a time, a thread of uniform ones several
  * draws. */
 constexpr int gauss_threads = 256, gauss_blocks_per_sm = 2;
-constexpr int gauss_f64_threads = 384, gauss_f64_blocks_per_sm = 1; /* at 128 registers it spills */
-constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1);         /* a superblock a warp */
+constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a superblock a warp */
 constexpr int uniform_threads = 256, uniform_draws = 4;
 
 constexpr int reduce_threads = 256;

@@ -290,41 +290,36 @@ class Gauss:
         number, self.table = gauss_parameters()
         self.key, self.dtype = (seed, stream), dtype
         self.format = "f64" if dtype == "f64" else "f32"
-        names = ("A", "B", "C_HIGH", "C_LOW") if dtype == "f64" else ("A_F32", "B_F32")
-        self.factor = [self.to_format(rounded(number[n] * std, "f64")) for n in names]
-        self.mean = self.to_format(mean)
+        a, c = (rounded(x * std, "f64") for x in (fractions.Fraction(1, 1 << 19), number["C"]))
+        self.a, self.c, self.mean = map(self.to_format, (a, c, mean))
         self.blocks = {}
 
     def to_format(self, x):
         return rounded(x, self.format)
 
+    def words(self, index):
+        return [w for j in range(8) for w in stream_words(*self.key, 0, index + j, 7)]
+
     def block(self, number):
         if number not in self.blocks:
-            words = [
-                w
-                for j in range(8)
-                for w in stream_words(*self.key, 0, 8 * number + j, 7)
+            words = self.words(16 * number)
+            first = [(q + number % 32) % 16 for q in range(32)]
+            x = [
+                self.table[(w & 255) * 16 + t] + self.table[(w >> 8 & 255) * 16 + (t + 8) % 16]
+                for w, t in zip(words, first)
             ]
-            row = [(q + number % 32) % 16 for q in range(32)]
-            s = hadamard([self.table[(w & 255) * 16 + t] for w, t in zip(words, row)])
-            t = hadamard([self.table[(w >> 8 & 255) * 16 + t] for w, t in zip(words, row)])
-            self.blocks[number] = [*zip(words, s, t)]
+            self.blocks[number] = [*zip(words, self.words(16 * number + 8), hadamard(x))]
         return self.blocks[number]
 
     def bits(self, i):
-        p, block = i % 1024 // 64 * 2 + i % 2, self.block(i // 1024 * 32 + i % 64 // 2)
-        word, s, t = block[p]
+        word, more, s = self.block(i // 1024 * 32 + i % 64 // 2)[i % 1024 // 64 * 2 + i % 2]
         s = -s if word >> 31 else s
-        t = -t if block[(p + 1) % 32][0] >> 31 else t
-        c = 2 * (word >> 16 & 0x3FFF) - 16383
-        a, b, *rest = self.factor
-        y = self.mean
-        if rest:
-            y = self.to_format(c * rest[0] + y)
-        y = self.to_format(t * b + y)
-        y = self.to_format(s * a + y)
-        if rest:
-            y = self.to_format(c * rest[1] + y)
+        if self.format == "f64":
+            h = (more - (more >> 31 << 32)) + fractions.Fraction(1, 2)
+        else:
+            h = (word | 0xFFFF) - 0x7FFF - (word >> 31 << 32)
+        y = self.to_format(s * self.a + self.mean)
+        y = self.to_format(h * self.c + y)
         return number_bits(rounded(y, self.dtype), self.dtype)
 
 

@@ -18,6 +18,7 @@
 #include "stream.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 enum {
     SHUF_GAUSS_ROUNDS = 7,
@@ -29,14 +30,15 @@ enum {
 /* A stream with its coefficients, which only std and mean decide. */
 typedef struct shuf_gauss {
     shuf_stream words;
-    double a, b, c_high, c_low, mean;
-    float a_f32, b_f32, mean_f32;
+    double a, c, mean;
+    float a_f32, c_f32, mean_f32;
 } shuf_gauss;
 
 /* The sums of one block, and the words that they came from. */
 typedef struct shuf_gauss_block {
-    int32_t s[SHUF_GAUSS_BLOCK], t[SHUF_GAUSS_BLOCK];
+    int32_t s[SHUF_GAUSS_BLOCK];
     uint32_t word[SHUF_GAUSS_BLOCK];
+    uint32_t more[SHUF_GAUSS_BLOCK]; /* of doubles alone */
 } shuf_gauss_block;
 
 /* mean: at most 2^100 in magnitude; std: 2^-100 to 2^100. */
@@ -44,14 +46,12 @@ SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double 
 {
     shuf_gauss g;
     g.words = shuf_stream_make(seed, stream, SHUF_STREAM_GAUSS);
-    g.a = SHUF_GAUSS_A * std;
-    g.b = SHUF_GAUSS_B * std;
-    g.c_high = SHUF_GAUSS_C_HIGH * std;
-    g.c_low = SHUF_GAUSS_C_LOW * std;
+    g.a = 0x1p-19 * std;
+    g.c = SHUF_GAUSS_C * std;
     g.mean = mean;
-    g.a_f32 = (float)(SHUF_GAUSS_A_F32 * std);
-    g.b_f32 = (float)(SHUF_GAUSS_B_F32 * std);
-    g.mean_f32 = (float)mean + 0.0f; /* no -0, which signs of zero sums would show in */
+    g.a_f32 = (float)g.a;
+    g.c_f32 = (float)g.c;
+    g.mean_f32 = (float)mean + 0.0f; /* no -0, which the sign of a sum of 0 would show in */
     return g;
 }
 
@@ -80,55 +80,52 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 
 #ifndef __CUDA_ARCH__ /* the tables are the host's */
 
-SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64_t block)
+/* Words 4 * index to 4 * index + 31. */
+SHUF_FUNCTION void shuf__gauss_words(const shuf_gauss *g, uint64_t index,
+                                     uint32_t word[SHUF_GAUSS_BLOCK])
+{
+    for (unsigned j = 0; j < SHUF_GAUSS_BLOCK / 4; j++) {
+        const shuf_philox4x32 four = shuf_stream_words(&g->words, index + j, SHUF_GAUSS_ROUNDS);
+        for (unsigned k = 0; k < 4; k++)
+            word[4 * j + k] = four.word[k];
+    }
+}
+
+/* wide: doubles are wanted of it, which cost more words. */
+SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64_t block, bool wide)
 {
     shuf_gauss_block b;
     const unsigned lane = (unsigned)(block % SHUF_GAUSS_LANES);
-    for (unsigned j = 0; j < SHUF_GAUSS_BLOCK / 4; j++) {
-        const shuf_philox4x32 words =
-            shuf_stream_words(&g->words, SHUF_GAUSS_BLOCK / 4 * block + j, SHUF_GAUSS_ROUNDS);
-        for (unsigned k = 0; k < 4; k++)
-            b.word[4 * j + k] = words.word[k];
-    }
-    for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++) {
-        b.s[p] = shuf_gauss_table[b.word[p] & 255][(p + lane) % 16];
-        b.t[p] = shuf_gauss_table[b.word[p] >> 8 & 255][(p + lane) % 16];
-    }
+    shuf__gauss_words(g, SHUF_GAUSS_BLOCK / 2 * block, b.word);
+    if (wide)
+        shuf__gauss_words(g, SHUF_GAUSS_BLOCK / 2 * block + SHUF_GAUSS_BLOCK / 4, b.more);
+    for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)
+        b.s[p] = shuf_gauss_table[b.word[p] & 255][(p + lane) % 16] +
+                 shuf_gauss_table[b.word[p] >> 8 & 255][(p + lane + 8) % 16];
     shuf__gauss_transform(b.s);
-    shuf__gauss_transform(b.t);
     return b;
 }
 
 #endif
 
-/* The signs, one bit of each word, and the small uniform part: odd, from -16383 to 16383. */
 SHUF_FUNCTION int32_t shuf__gauss_s(const shuf_gauss_block *b, unsigned p)
 {
     return b->word[p] >> 31 ? -b->s[p] : b->s[p];
-}
-
-SHUF_FUNCTION int32_t shuf__gauss_t(const shuf_gauss_block *b, unsigned p)
-{
-    return b->word[(p + 1) % SHUF_GAUSS_BLOCK] >> 31 ? -b->t[p] : b->t[p];
-}
-
-SHUF_FUNCTION int32_t shuf__gauss_c(const shuf_gauss_block *b, unsigned p)
-{
-    return (int32_t)(b->word[p] >> 15 & 0x7ffe) - 16383;
 }
 
 /* Value number p of a block. */
 SHUF_FUNCTION double shuf_gauss_block_f64(const shuf_gauss *g, const shuf_gauss_block *b,
                                           unsigned p)
 {
-    const double c = shuf__gauss_c(b, p), s = shuf__gauss_s(b, p), t = shuf__gauss_t(b, p);
-    return fma(c, g->c_low, fma(s, g->a, fma(t, g->b, fma(c, g->c_high, g->mean))));
+    const double s = shuf__gauss_s(b, p), h = (int32_t)b->more[p];
+    return fma(h + 0.5, g->c, fma(s, g->a, g->mean));
 }
 
+/* A float has no more words: the upper half of its own takes their place. */
 SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    return fmaf((float)shuf__gauss_s(b, p), g->a_f32,
-                fmaf((float)shuf__gauss_t(b, p), g->b_f32, g->mean_f32));
+    const int32_t h = (int32_t)((b->word[p] & 0xffff0000) | 0x8000);
+    return fmaf((float)h, g->c_f32, fmaf((float)shuf__gauss_s(b, p), g->a_f32, g->mean_f32));
 }
 
 #ifndef __CUDA_ARCH__
@@ -136,13 +133,13 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
 /* Value i of the stream, i < SHUF_STREAM_MAX. */
 SHUF_FUNCTION double shuf_gauss_f64(const shuf_gauss *g, uint64_t i)
 {
-    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
+    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i), true);
     return shuf_gauss_block_f64(g, &b, shuf_gauss_position_of(i));
 }
 
 SHUF_FUNCTION float shuf_gauss_f32(const shuf_gauss *g, uint64_t i)
 {
-    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
+    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i), false);
     return shuf_gauss_block_f32(g, &b, shuf_gauss_position_of(i));
 }
 
