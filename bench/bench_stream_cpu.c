@@ -19,7 +19,7 @@
 #include <time.h>
 
 static const struct kind {
-    enum shuf_distribution distribution;
+    enum shuf__distribution distribution;
     enum shuf_number number;
     const char *name;
     unsigned width;

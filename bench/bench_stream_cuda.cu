@@ -31,7 +31,7 @@ constexpr uint64_t sizes[] = {uint64_t{1} << 20, uint64_t{1} << 30};
 constexpr uint64_t most = uint64_t{1} << 33; /* bytes of values */
 
 struct Kind {
-    shuf_distribution distribution;
+    shuf__distribution distribution;
     shuf_number number;
     const char *name;
     unsigned width;

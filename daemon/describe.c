@@ -10,7 +10,7 @@
 struct shuf__job shuf__job_of(const struct shuf__key *key)
 {
     return (struct shuf__job){
-        .distribution = (enum shuf_distribution)key->distribution,
+        .distribution = (enum shuf__distribution)key->distribution,
         .number = (enum shuf_number)key->number,
         .mean = key->mean,
         .std = key->std,

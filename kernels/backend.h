@@ -34,9 +34,9 @@ struct shuf__counts;
  * are not looked at. A number that the distribution has, as in shuf/distribution.h. Of GAUSS:
  * |mean| <= 2^100, 2^-100 <= std <= 2^100. */
 struct shuf__job {
-    enum shuf_distribution distribution; /* NONE: a permutation */
-    enum shuf_number number;             /* of a stream */
-    double mean, std;                    /* of GAUSS */
+    enum shuf__distribution distribution; /* NONE: a permutation */
+    enum shuf_number number;              /* of a stream */
+    double mean, std;                     /* of GAUSS */
     enum shuf_algorithm algorithm;
     uint64_t n, seed, epoch, rows;
     uint64_t offset, count, stride;

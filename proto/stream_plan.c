@@ -66,7 +66,7 @@ static shuf_status plan_distribution(Shuf__Distribution distribution,
         return shuf__fail(error, SHUF_INVALID,
                           "distribution %d: expected %d (gauss) or %d (uniform)", (int)distribution,
                           SHUF_DISTRIBUTION_GAUSS, SHUF_DISTRIBUTION_UNIFORM);
-    plan->distribution = (enum shuf_distribution)distribution;
+    plan->distribution = (enum shuf__distribution)distribution;
     return SHUF_OK;
 }
 
@@ -112,7 +112,7 @@ static shuf_status plan_moments(const Shuf__Stream *request, struct shuf__stream
     return SHUF_OK;
 }
 
-static shuf_status refuse_dtype(Shuf__Dtype dtype, enum shuf_distribution distribution,
+static shuf_status refuse_dtype(Shuf__Dtype dtype, enum shuf__distribution distribution,
                                 struct shuf__error *error)
 {
     char number[16], expected[64] = "";

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct shuf__stream_plan {
-    enum shuf_distribution distribution; /* never NONE */
+    enum shuf__distribution distribution; /* never NONE */
     enum shuf_number number;
     uint64_t seed, stream;
     uint64_t offset, count; /* count >= 1, offset + count <= 2^62 */

@@ -72,7 +72,7 @@ static enum shuf_number number_of(shuf_dtype dtype)
 
 static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
 {
-    return draw_bits(&(struct draw){.distribution = (enum shuf_distribution)what->distribution,
+    return draw_bits(&(struct draw){.distribution = (enum shuf__distribution)what->distribution,
                                     .number = number_of(what->dtype),
                                     .seed = what->seed,
                                     .stream = what->stream,

@@ -65,7 +65,7 @@ static const Shuf__PermuteReply *ask(struct wire *w, Shuf__Stream *stream)
 
 static struct draw draw_of(const Shuf__Stream *stream, enum shuf_number number, uint64_t i)
 {
-    return (struct draw){.distribution = (enum shuf_distribution)stream->distribution,
+    return (struct draw){.distribution = (enum shuf__distribution)stream->distribution,
                          .number = number,
                          .seed = stream->seed,
                          .stream = stream->stream,

@@ -18,7 +18,7 @@
 
 /* What there is. */
 static const struct {
-    enum shuf_distribution distribution;
+    enum shuf__distribution distribution;
     enum shuf_number number;
 } kinds[] = {
 #define X(name, text, bytes, gauss, uniform) \

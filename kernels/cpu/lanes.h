@@ -46,7 +46,7 @@ struct shuf__lanes {
     const char *name;
 
     /* NULL for a number that the distribution does not have. */
-    shuf__draw *(*stream)(enum shuf_distribution distribution, enum shuf_number number);
+    shuf__draw *(*stream)(enum shuf__distribution distribution, enum shuf_number number);
 
     /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. That of primefold takes
      * positions instead, which are all below n: narrow where it counts in words of at most 32
@@ -69,7 +69,7 @@ struct shuf__lanes {
 
 #ifdef SHUF_LANES
 /* Of lanes_stream.c and lanes_primefold.c, for the table. */
-shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf_distribution distribution,
+shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution,
                                            enum shuf_number number);
 void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                               uint32_t stride, uint32_t *out, size_t count);

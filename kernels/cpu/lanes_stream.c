@@ -137,7 +137,8 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
 
 static inline floats value_32(const shuf_gauss *g, const struct blocks *b, int p)
 {
-    const vector h = VI(or)(VI(and)(b->word[p], all(0xffff0000)), all(0x8000));
+    const vector h =
+        VI(or)(VI(and)(b->word[p], all(0xffff0000)), V(srli_epi32)(b->word[p ^ 1], 16));
     const floats y =
         V(fmadd_ps)(V(cvtepi32_ps)(b->s[p]), V(set1_ps)(g->a_f32), V(set1_ps)(g->mean_f32));
     return V(fmadd_ps)(V(cvtepi32_ps)(h), V(set1_ps)(g->c_f32), y);
@@ -280,7 +281,7 @@ static void uniform_f64(const union shuf__source *source, uint64_t super, void *
         ((double *)out)[i] = shuf_uniform_f64_of(word[i]);
 }
 
-shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf_distribution distribution,
+shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution,
                                            enum shuf_number number)
 {
     static shuf__draw *const table[SHUF_DISTRIBUTION_COUNT][SHUF_NUMBER_COUNT] = {

@@ -165,7 +165,8 @@ struct OfF32 {
     {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const auto h = static_cast<int32_t>((b.word[p + i] & 0xffff0000) | 0x8000);
+            const auto h =
+                static_cast<int32_t>(__byte_perm(b.word[(p + i) ^ 1], b.word[p + i], 0x7632));
             y[i] = fmaf(static_cast<float>(h), g.c_f32, fmaf(b.s[p + i], g.a_f32, g.mean_f32));
         }
     }

@@ -82,7 +82,7 @@ unsigned draw_width(enum shuf_number number)
     return widths[number];
 }
 
-enum shuf_distribution draw_distribution(const char *name)
+enum shuf__distribution draw_distribution(const char *name)
 {
     static const char *const names[] = {"",
 #define X(name, text, what) text,
@@ -91,7 +91,7 @@ enum shuf_distribution draw_distribution(const char *name)
     };
     for (int i = 1; i < SHUF_DISTRIBUTION_COUNT; i++)
         if (strcmp(name, names[i]) == 0)
-            return (enum shuf_distribution)i;
+            return (enum shuf__distribution)i;
     return SHUF_DISTRIBUTION_NONE;
 }
 

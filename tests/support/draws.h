@@ -11,7 +11,7 @@
 
 /* One value: everything that decides its bits. */
 struct draw {
-    enum shuf_distribution distribution;
+    enum shuf__distribution distribution;
     enum shuf_number number;
     uint64_t seed, stream, index;
     double mean, std;
@@ -26,7 +26,7 @@ double draw_value(enum shuf_number number, uint64_t bits);
 unsigned draw_width(enum shuf_number number);
 
 /* 0 where there is none of that name. */
-enum shuf_distribution draw_distribution(const char *name);
+enum shuf__distribution draw_distribution(const char *name);
 
 /* SHUF_NUMBER_COUNT where there is none of that name. */
 enum shuf_number draw_number(const char *name);

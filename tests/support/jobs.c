@@ -85,7 +85,7 @@ struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t 
                               .width = n <= UINT64_C(1) << 32 ? 4 : 8};
 }
 
-struct shuf__job jobs_stream(enum shuf_distribution distribution, enum shuf_number number,
+struct shuf__job jobs_stream(enum shuf__distribution distribution, enum shuf_number number,
                              uint64_t seed, uint64_t stream, uint64_t offset, uint64_t count)
 {
     return (struct shuf__job){.distribution = distribution,

@@ -290,7 +290,7 @@ class Gauss:
         number, self.table = gauss_parameters()
         self.key, self.dtype = (seed, stream), dtype
         self.format = "f64" if dtype == "f64" else "f32"
-        a, c = (rounded(x * std, "f64") for x in (fractions.Fraction(1, 1 << 19), number["C"]))
+        a, c = (rounded(x * std, "f64") for x in (number["A"], number["C"]))
         self.a, self.c, self.mean = map(self.to_format, (a, c, mean))
         self.blocks = {}
 
@@ -312,12 +312,13 @@ class Gauss:
         return self.blocks[number]
 
     def bits(self, i):
-        word, more, s = self.block(i // 1024 * 32 + i % 64 // 2)[i % 1024 // 64 * 2 + i % 2]
+        p, block = i % 1024 // 64 * 2 + i % 2, self.block(i // 1024 * 32 + i % 64 // 2)
+        (word, more, s), neighbour = block[p], block[p ^ 1][0]
         s = -s if word >> 31 else s
         if self.format == "f64":
             h = (more - (more >> 31 << 32)) + fractions.Fraction(1, 2)
         else:
-            h = (word | 0xFFFF) - 0x7FFF - (word >> 31 << 32)
+            h = (word & 0xFFFF0000 | neighbour >> 16) - (word >> 31 << 32)
         y = self.to_format(s * self.a + self.mean)
         y = self.to_format(h * self.c + y)
         return number_bits(rounded(y, self.dtype), self.dtype)

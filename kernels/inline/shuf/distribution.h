@@ -10,7 +10,7 @@
     X(GAUSS, "gauss", "normal, of a mean and a deviation") \
     X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)")
 
-enum shuf_distribution {
+enum shuf__distribution {
     SHUF_DISTRIBUTION_NONE,
 #define X(name, text, what) SHUF_DISTRIBUTION_##name,
     SHUF_DISTRIBUTION_MAP(X)

@@ -46,7 +46,7 @@ SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double 
 {
     shuf_gauss g;
     g.words = shuf_stream_make(seed, stream, SHUF_STREAM_GAUSS);
-    g.a = 0x1p-19 * std;
+    g.a = SHUF_GAUSS_A * std;
     g.c = SHUF_GAUSS_C * std;
     g.mean = mean;
     g.a_f32 = (float)g.a;
@@ -121,10 +121,10 @@ SHUF_FUNCTION double shuf_gauss_block_f64(const shuf_gauss *g, const shuf_gauss_
     return fma(h + 0.5, g->c, fma(s, g->a, g->mean));
 }
 
-/* A float has no more words: the upper half of its own takes their place. */
+/* A float draws no more words: the upper halves of its own and a neighbour's take their place. */
 SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    const int32_t h = (int32_t)((b->word[p] & 0xffff0000) | 0x8000);
+    const int32_t h = (int32_t)((b->word[p] & 0xffff0000) | b->word[p ^ 1] >> 16);
     return fmaf((float)h, g->c_f32, fmaf((float)shuf__gauss_s(b, p), g->a_f32, g->mean_f32));
 }
 
