@@ -8,19 +8,15 @@ enum { M = SHUF__MAGNITUDES, NEAR = 8 };
 
 /* ---- The state --------------------------------------------------------------- */
 
-/* With unit variance and kurtosis 3 a defect is, but for squares of defects, one cumulant of the
- * output: of the sums, and of c, which follows their kurtosis. */
+/* With unit variance a defect is, but for squares of defects, one cumulant of the output: that of
+ * the sums, as the uniform part has next to none. */
 static void find_slopes(struct shuf__state *state)
 {
-    const shuf__series steps = shuf__cumulants_of_steps();
-    for (int i = 2; i < SHUF__EFFECTS; i++) {
-        const int n = 2 * i;
-        const shuf__real length = shuf__hermite_length(n);
-        const shuf__real sums = shuf__real_power(state->by.a, n) + shuf__real_power(state->by.b, n);
-        const shuf__real part = shuf__real_power(state->by.c, n) * steps.of[i];
-        state->per_cumulant[i] = (double)(2 * sums / length);
-        state->per_kurtosis[i] = i == 2 ? 0 : (double)(part * i / state->total.of[2] / length);
-    }
+    const shuf__real square =
+        shuf__real_power((shuf__real)SHUF__UNIT, 2) / shuf__real_power(2, 2 * SHUF__FRACTION);
+    for (int i = 2; i < SHUF__EFFECTS; i++)
+        state->per_cumulant[i] =
+            (double)(SHUF__DRAWS * shuf__real_power(square, i) / shuf__hermite_length(2 * i));
 }
 
 void shuf__state_update(struct shuf__state *state)
@@ -28,10 +24,9 @@ void shuf__state_update(struct shuf__state *state)
     state->total = (shuf__series){{0}};
     for (int t = 0; t < SHUF__TABLES; t++)
         for (int i = 0; i < SHUF__ORDERS; i++)
-            state->total.of[i] += 2 * state->cumulants[t].of[i];
-    state->by = shuf__law_solve(&state->total);
-    state->defects = shuf__law_defects(&state->total, &state->by);
-    find_slopes(state);
+            state->total.of[i] += SHUF__DRAWS * state->cumulants[t].of[i];
+    state->room = shuf__law_room(&state->tables);
+    state->defects = shuf__law_defects(&state->total, shuf__law_solve(&state->total));
 }
 
 void shuf__state_start(struct shuf__state *state, const shuf__tables *tables)
@@ -46,12 +41,8 @@ void shuf__state_start(struct shuf__state *state, const shuf__tables *tables)
         }
         state->cumulants[t] = shuf__cumulants_of_sums(&state->sums[t], M);
     }
+    find_slopes(state);
     shuf__state_update(state);
-}
-
-double shuf__state_kurtosis(const struct shuf__state *state)
-{
-    return (double)(state->total.of[2] / 2) * state->per_cumulant[2];
 }
 
 /* ---- Candidates -------------------------------------------------------------- */
@@ -76,14 +67,15 @@ static bool in_range(const struct shuf__state *state, const struct shuf__candida
 static void find_effect(const struct shuf__state *state, struct shuf__candidate *c)
 {
     shuf__series sums = state->sums[c->table];
-    for (int m = 0; m < c->moves; m++)
-        move_sums(&sums, state->tables.of[c->table][c->at[m]], c->by[m]);
+    for (int m = 0; m < c->moves; m++) {
+        const int32_t from = state->tables.of[c->table][c->at[m]];
+        move_sums(&sums, from, c->by[m]);
+        c->effect[1] += (double)c->by[m] * (2 * from + c->by[m]);
+    }
     const shuf__series cumulants = shuf__cumulants_of_sums(&sums, M);
-    double change[SHUF__EFFECTS];
     for (int i = 2; i < SHUF__EFFECTS; i++)
-        change[i] = (double)(cumulants.of[i] - state->cumulants[c->table].of[i]);
-    for (int i = 2; i < SHUF__EFFECTS; i++)
-        c->effect[i] = state->per_cumulant[i] * change[i] + state->per_kurtosis[i] * change[2];
+        c->effect[i] =
+            state->per_cumulant[i] * (double)(cumulants.of[i] - state->cumulants[c->table].of[i]);
 }
 
 static void add_move(struct shuf__candidate *c, int at, int by)
@@ -97,19 +89,23 @@ static void add_move(struct shuf__candidate *c, int at, int by)
     c->by[c->moves++] = by;
 }
 
+/* Each difference of an order doubles the moves: again, so far away, the other way round. */
 static struct shuf__candidate draw(enum shuf__kind kind, struct shuf__random *random)
 {
     struct shuf__candidate c = {.moves = 0};
     const int by = shuf__random_below(random, 2) ? 1 : -1;
-    const int near = kind >= SHUF__DIFFERENCE ? 1 + shuf__random_below(random, NEAR) : 0;
-    const int far = kind >= SHUF__CURVATURE ? 1 + shuf__random_below(random, NEAR) : 0;
-    const int at = shuf__random_below(random, M - near - far);
-    add_move(&c, at, by);
-    if (kind >= SHUF__DIFFERENCE)
-        add_move(&c, at + near, -by);
-    if (kind >= SHUF__CURVATURE) {
-        add_move(&c, at + far, -by);
-        add_move(&c, at + far + near, by);
+    int apart[SHUF__THIRD], span = 0;
+    for (int k = 0; k < (int)kind; k++)
+        span += apart[k] = 1 + shuf__random_below(random, NEAR);
+    const int at = shuf__random_below(random, M - span);
+    for (int move = 0; move < 1 << kind; move++) {
+        int place = at, sign = by;
+        for (int k = 0; k < (int)kind; k++)
+            if (move >> k & 1) {
+                place += apart[k];
+                sign = -sign;
+            }
+        add_move(&c, place, sign);
     }
     return c;
 }

@@ -16,29 +16,27 @@ enum shuf__kind {
     SHUF__SINGLE,     /* a magnitude by one */
     SHUF__DIFFERENCE, /* two that are near each other by one, in opposite directions */
     SHUF__CURVATURE,  /* two such differences, near each other and opposite */
+    SHUF__THIRD,      /* two such curvatures */
 };
 
-enum { SHUF__MOVES = 4, SHUF__EFFECTS = SHUF__MATCHED + 1 };
+enum { SHUF__MOVES = 8, SHUF__EFFECTS = SHUF__MATCHED + 1 };
 
 struct shuf__candidate {
     int table, moves;
     int at[SHUF__MOVES], by[SHUF__MOVES];
-    double effect[SHUF__EFFECTS]; /* on the defect of order 2i, for i >= 2 */
+    double effect[SHUF__EFFECTS]; /* [1]: on the sum of squares; [i]: on the defect of order 2i */
 };
 
 /* Tables with what belongs to them, kept up to date. */
 struct shuf__state {
     shuf__tables tables;
     shuf__series sums[SHUF__TABLES], cumulants[SHUF__TABLES], total; /* total: of S */
-    struct shuf__coefficients by;
     shuf__series defects;
-    double per_cumulant[SHUF__EFFECTS], per_kurtosis[SHUF__EFFECTS];
+    int64_t room;
+    double per_cumulant[SHUF__EFFECTS];
 };
 
 void shuf__state_start(struct shuf__state *state, const shuf__tables *tables);
-
-/* The defect of order 4 that the sums have without c. */
-double shuf__state_kurtosis(const struct shuf__state *state);
 
 /* A change of the table that leaves all magnitudes in range. */
 struct shuf__candidate shuf__candidate_draw(const struct shuf__state *state, enum shuf__kind kind,

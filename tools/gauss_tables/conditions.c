@@ -6,24 +6,12 @@
 
 enum { M = SHUF__MAGNITUDES, TOP = SHUF__MATCHED };
 
-void shuf__conditions_start(struct shuf__conditions *c, double width)
+void shuf__conditions_start(struct shuf__conditions *c)
 {
-    const shuf__series steps = shuf__cumulants_of_steps();
-    const double ratio = (1 + sqrt(5)) / 2, step = width / (2 * (SHUF__STEPS + 1));
     for (int i = 1; i <= TOP; i++) {
         c->length[i] = (double)shuf__hermite_length(2 * i);
         for (int k = 1; k < i; k++)
             c->ways[i][k] = (double)shuf__choose(2 * i - 1, 2 * k - 1);
-    }
-    c->target[1] = 1 / c->length[1];
-    for (int i = 2; i <= TOP; i++) {
-        const shuf__real part = shuf__real_power(step, 2 * i) * steps.of[i];
-        const shuf__real sums = (shuf__real_power(ratio, 2 * i) + 1) /
-                                shuf__real_power(1 + (shuf__real)ratio * ratio, i) /
-                                shuf__real_power(2 * SHUF__TABLES, i - 1);
-        if (i == 2)
-            c->kurtosis = (double)-part / c->length[i];
-        c->target[i] = (double)(-part / sums) / c->length[i];
     }
 }
 
@@ -80,16 +68,16 @@ static void divide(const struct shuf__conditions *c, struct shuf__table_state *s
 
 void shuf__conditions_look(struct shuf__conditions *c, const shuf__reals *x)
 {
-    double mean[TOP + 1] = {0};
     for (int t = 0; t < SHUF__TABLES; t++) {
         look_at_table(c, x->of + t * M, &c->table[t]);
         divide(c, &c->table[t]);
-        c->left[t] = c->table[t].cumulant[1] - c->target[1];
-        for (int i = 2; i <= TOP; i++)
-            mean[i] += c->table[t].cumulant[i] / SHUF__TABLES;
     }
-    for (int k = SHUF__TABLES; k < SHUF__CONDITIONS; k++)
-        c->left[k] = mean[shuf__condition_order(k)] - c->target[shuf__condition_order(k)];
+    for (int k = 0; k < SHUF__CONDITIONS; k++) {
+        const int order = shuf__condition_order(k);
+        c->left[k] = order == 1 ? -1 / c->length[1] : 0;
+        for (int t = 0; t < SHUF__TABLES; t++)
+            c->left[k] += shuf__condition_share(k, t) * c->table[t].cumulant[order];
+    }
 }
 
 double shuf__conditions_largest(const struct shuf__conditions *c)

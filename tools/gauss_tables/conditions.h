@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tables of real numbers have to fulfil, with derivatives: each one's variance is 1, and the
- * mean of their cumulants of order 4 to 16 is what the output needs. In doubles: rounding to
- * integers disturbs all this a thousand million times more.
+ * What tables of real numbers have to fulfil, with derivatives: the mean variance of each pair is
+ * 1, its mean cumulants of orders 4, 6 and 8 vanish, and those of orders 10 to 16 of all tables do.
+ * In doubles: rounding to integers disturbs all this a thousand million times more.
  */
 #ifndef SHUF__GAUSS_CONDITIONS_H
 #define SHUF__GAUSS_CONDITIONS_H
@@ -10,7 +10,9 @@
 #include "law.h"
 
 enum {
-    SHUF__CONDITIONS = SHUF__TABLES + SHUF__MATCHED - 1,
+    SHUF__OF_PAIR = 4, /* orders 2 to 8 */
+    SHUF__OF_PAIRS = SHUF__OF_PAIR * SHUF__PAIRS,
+    SHUF__CONDITIONS = SHUF__OF_PAIRS + SHUF__MATCHED - SHUF__OF_PAIR,
     SHUF__VARIABLES = SHUF__TABLES * SHUF__MAGNITUDES,
 };
 
@@ -26,23 +28,28 @@ struct shuf__table_state {
 };
 
 struct shuf__conditions {
-    double kurtosis;                  /* what c takes from the output's defect of order 4 (law.h) */
-    double target[SHUF__MATCHED + 1]; /* of the mean, divided likewise */
-    double length[SHUF__MATCHED + 1]; /* sqrt((2i)!) */
+    double length[SHUF__MATCHED + 1];                  /* sqrt((2i)!) */
     double ways[SHUF__MATCHED + 1][SHUF__MATCHED + 1]; /* C(2i - 1, 2k - 1) */
     struct shuf__table_state table[SHUF__TABLES];
-    double left[SHUF__CONDITIONS]; /* what is minus what should be: variances, then means */
+    double left[SHUF__CONDITIONS]; /* what is minus what should be: pairs, then all */
 };
 
-/* Targets for which c, of this total width, brings the output's kurtosis to 3. */
-void shuf__conditions_start(struct shuf__conditions *c, double width);
+void shuf__conditions_start(struct shuf__conditions *c);
 
 void shuf__conditions_look(struct shuf__conditions *c, const shuf__reals *x);
 
-/* The order, halved, of the mean that condition `k` >= SHUF__TABLES is about. */
+/* The order, halved, of the mean that condition `k` is about. */
 static inline int shuf__condition_order(int k)
 {
-    return k - SHUF__TABLES + 2;
+    return 1 + (k < SHUF__OF_PAIRS ? k % SHUF__OF_PAIR : k - SHUF__OF_PAIRS + SHUF__OF_PAIR);
+}
+
+/* A table's part in that mean. */
+static inline double shuf__condition_share(int k, int table)
+{
+    if (k >= SHUF__OF_PAIRS)
+        return 1.0 / SHUF__TABLES;
+    return k / SHUF__OF_PAIR == table % SHUF__PAIRS ? 0.5 : 0;
 }
 
 double shuf__conditions_largest(const struct shuf__conditions *c);

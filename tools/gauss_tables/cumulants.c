@@ -58,12 +58,12 @@ shuf__series shuf__cumulants_of_tables(const shuf__tables *tables)
     for (int t = 0; t < SHUF__TABLES; t++) {
         const shuf__series table = shuf__cumulants(tables->of[t], SHUF__MAGNITUDES);
         for (int i = 0; i < SHUF__ORDERS; i++)
-            total.of[i] += 2 * table.of[i];
+            total.of[i] += SHUF__DRAWS * table.of[i];
     }
     return total;
 }
 
-/* The cumulants of m equally likely points at distance 2 are B_n (m^n - 1) 2^n / n, by Bernoulli's
+/* The cumulants of m equally likely points at distance 1 are B_n (m^n - 1) / n, by Bernoulli's
  * numbers. */
 shuf__series shuf__cumulants_of_steps(void)
 {
@@ -85,8 +85,8 @@ shuf__series shuf__cumulants_of_steps(void)
     shuf__series cumulants = {{0}};
     for (int i = 1; i < SHUF__ORDERS; i++) {
         const shuf__real b = (shuf__real)bernoulli[i][0] / bernoulli[i][1];
-        const shuf__real points = shuf__real_power(SHUF__STEPS + 1, 2 * i) - 1;
-        cumulants.of[i] = b * points * shuf__real_power(2, 2 * i) / (2 * i);
+        const shuf__real points = shuf__real_power(2, SHUF__STEPS * 2 * i) - 1;
+        cumulants.of[i] = b * points / (2 * i);
     }
     return cumulants;
 }

@@ -15,9 +15,12 @@ enum {
     SHUF__ORDERS = 13, /* 0, 2 .. 24 */
     SHUF__TABLES = 16,
     SHUF__MAGNITUDES = 128,
-    SHUF__UNIT = 1 << 17,    /* SHUF_GAUSS_UNIT, integers to a standard deviation */
-    SHUF__LARGEST = 1 << 19, /* so that 32 of them sum to at most 2^24 */
-    SHUF__STEPS = 16383,     /* c is one of the odd numbers from -STEPS to STEPS */
+    SHUF__PAIRS = SHUF__TABLES / 2, /* table t and t + 8 */
+    SHUF__DRAWS = 4,                /* from every table in S: a pair serves four of 32 positions */
+    SHUF__UNIT = 1 << 16,           /* SHUF_GAUSS_UNIT, integers to a deviation of one table */
+    SHUF__LARGEST = (1 << 18) - 1,  /* so that 64 of them sum to less than 2^24 */
+    SHUF__FRACTION = 19,            /* z = S 2^-19 + (h + 1/2) C, S an integer */
+    SHUF__STEPS = 32,               /* bits of h */
 };
 
 typedef struct shuf__series {
@@ -44,10 +47,10 @@ shuf__series shuf__cumulants_of_sums(const shuf__series *sums, int count);
 /* Of the law that is each of +-magnitude[j] equally often. */
 shuf__series shuf__cumulants(const int32_t *magnitude, int count);
 
-/* Of S, two independent draws from every table. */
+/* Of S, four independent draws from every table. */
 shuf__series shuf__cumulants_of_tables(const shuf__tables *tables);
 
-/* Of c. */
+/* Of h + 1/2. */
 shuf__series shuf__cumulants_of_steps(void);
 
 /* E He_n, n = 2i, of a law with unit variance or nearly so. */

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 enum {
-    SHUF__VECTORS = 48,
-    SHUF__COORDINATES = 7,
+    SHUF__VECTORS = 160,
+    SHUF__COORDINATES = 8,
 };
 
 /* Small `times` for which target + sum of times[i] * vector[i] is small, a multiple of one counting
- * as much as `cost` in a coordinate. Coordinates are rounded to integers, and below 2^22. */
+ * as much as `cost` in a coordinate. Coordinates are rounded to integers, and below 2^23. */
 void shuf__lattice_cancel(const double vector[SHUF__VECTORS][SHUF__COORDINATES],
                           const double target[SHUF__COORDINATES], int cost,
                           int times[SHUF__VECTORS]);

@@ -5,13 +5,12 @@
  */
 #include "header.h"
 #include "number.h"
-#include "optimise.h"
 #include "search.h"
+#include "start.h"
 
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <nlopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -19,8 +18,6 @@
 #include <unistd.h>
 
 enum { KEY_HELP = 'h', KEY_SEED = 0x100, KEY_OUT, KEY_CHECK, EXIT_FAULTS = 1 };
-
-static const double width = 0x1p-6; /* of c's part of the output */
 
 struct options {
     uint64_t seed;
@@ -41,29 +38,22 @@ static bool make_tables(uint64_t seed, shuf__tables *tables)
     static struct shuf__conditions conditions;
     static shuf__reals x;
     struct shuf__random random = {seed, 0};
-    shuf__conditions_start(&conditions, width);
-    if (!shuf__optimise(&random, &conditions, &x))
-        return fail(0, "optimisation", "NLopt failed");
-    const double left = shuf__conditions_largest(&conditions);
+    shuf__conditions_start(&conditions);
+    shuf__start(&random, &x);
     if (!shuf__polish(&conditions, &x))
-        return fail(0, "optimisation", "no tables near its minimum meet the conditions");
-    fprintf(stderr, "gauss-tables: conditions unmet by %.1e, then by %.1e\n", left,
-            shuf__conditions_largest(&conditions));
+        return fail(0, "start", "no tables nearby meet the conditions");
     if (!shuf__round(&x, tables))
-        return fail(0, "optimisation", "a magnitude above 4 deviations");
-    if (!shuf__search(&random, conditions.kurtosis, tables))
-        return fail(0, "search", "no memory, or sums that leave no kurtosis for c");
+        return fail(0, "start", "a magnitude of 4 deviations");
+    if (!shuf__search(&random, tables))
+        return fail(0, "search", "no memory");
     return true;
 }
 
-static bool write_header(const struct options *o, const shuf__tables *tables,
-                         const struct shuf__rounded *rounded, FILE *to)
+static bool write_header(const struct options *o, const shuf__tables *tables, double c, FILE *to)
 {
     struct utsname machine;
-    int version[3];
     char made_by[256], made_with[256];
     uname(&machine);
-    nlopt_version(&version[0], &version[1], &version[2]);
     snprintf(made_by, sizeof made_by,
              "gauss-tables --seed %" PRIu64 " --out kernels/inline/shuf/gauss_table.h", o->seed);
 #ifdef __clang__
@@ -71,9 +61,8 @@ static bool write_header(const struct options *o, const shuf__tables *tables,
 #else
     const char *compiler = "gcc " __VERSION__;
 #endif
-    snprintf(made_with, sizeof made_with, "%s, NLopt %d.%d.%d, on %s", compiler, version[0],
-             version[1], version[2], machine.machine);
-    return shuf__header_write(tables, rounded, made_by, made_with, to);
+    snprintf(made_with, sizeof made_with, "%s, on %s", compiler, machine.machine);
+    return shuf__header_write(tables, c, made_by, made_with, to);
 }
 
 static int make(const struct options *o)
@@ -88,14 +77,13 @@ static int make(const struct options *o)
         return EX_SOFTWARE;
     }
     const shuf__series sum = shuf__cumulants_of_tables(&tables);
-    const struct shuf__coefficients by = shuf__law_solve(&sum);
-    const struct shuf__rounded rounded = shuf__law_round(&sum, &by);
+    const double c = shuf__law_solve(&sum);
     if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* which a pipe says */
         return fail(EX_IOERR, o->out, strerror(errno));
-    const bool written = write_header(o, &tables, &rounded, to);
+    const bool written = write_header(o, &tables, c, to);
     if ((fclose(to) != 0) | !written)
         return fail(EX_IOERR, o->out, "cannot be written");
-    const struct shuf__proof proof = shuf__prove(&tables, &rounded);
+    const struct shuf__proof proof = shuf__prove(&tables, c);
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
@@ -103,10 +91,10 @@ static int make(const struct options *o)
 static int check(void)
 {
     static shuf__tables tables;
-    struct shuf__rounded rounded;
-    if (!shuf__header_read(&tables, &rounded))
+    double c;
+    if (!shuf__header_read(&tables, &c))
         return EXIT_FAULTS;
-    const struct shuf__proof proof = shuf__prove(&tables, &rounded);
+    const struct shuf__proof proof = shuf__prove(&tables, c);
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }

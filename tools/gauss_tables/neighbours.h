@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The nearest of a million points in seven dimensions: a k-d tree, whose nodes are the middles of
+ * The nearest of a million points in eight dimensions: a k-d tree, whose nodes are the middles of
  * ranges of the array itself.
  */
 #ifndef SHUF__GAUSS_NEIGHBOURS_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { SHUF__DIMENSIONS = 7 };
+enum { SHUF__DIMENSIONS = 8 };
 
 struct shuf__point {
     float at[SHUF__DIMENSIONS];

@@ -3,22 +3,20 @@
  * From tables that nearly meet the conditions to some that do, and to integers. Nothing but the
  * four operations and roots, so every machine arrives at the same.
  */
-#include "optimise.h"
+#include "start.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { M = SHUF__MAGNITUDES, N = SHUF__CONDITIONS, STEPS = 60 };
+enum { M = SHUF__MAGNITUDES, N = SHUF__CONDITIONS, STEPS = 400 };
 
 static const double good = 1e-12, longest = 0.02; /* of what is left; of one magnitude's step */
 
-/* The derivative of condition k by variable v; a variance depends on its own table only. */
+/* The derivative of condition k by variable v. */
 static double slope(const struct shuf__conditions *c, int k, int v)
 {
-    const struct shuf__table_state *table = &c->table[v / M];
-    if (k >= SHUF__TABLES)
-        return table->slope[shuf__condition_order(k)][v % M] / SHUF__TABLES;
-    return k == v / M ? table->slope[1][v % M] : 0;
+    const double share = shuf__condition_share(k, v / M);
+    return share * c->table[v / M].slope[shuf__condition_order(k)][v % M];
 }
 
 static void make_normal(const struct shuf__conditions *c, double matrix[N][N])

@@ -4,68 +4,56 @@
  */
 #include "proof.h"
 
+#include <inttypes.h>
+
+enum { PAIRED = 4 }; /* orders to twice this one are right in every pair */
+
 /* ---- Figures ----------------------------------------------------------------- */
 
-static void look_at_tables(const shuf__tables *tables, struct shuf__proof *proof)
+static void look_at_pair(const shuf__tables *tables, int pair, struct shuf__proof *proof)
 {
-    double fourth = 0, sixth = 0;
-    for (int t = 0; t < SHUF__TABLES; t++) {
-        const shuf__series table = shuf__cumulants(tables->of[t], SHUF__MAGNITUDES);
-        const double four = (double)(table.of[2] / shuf__hermite_length(4));
-        const double six = (double)(table.of[3] / shuf__hermite_length(6));
-        proof->variance = fmax(proof->variance, fabs((double)(table.of[1] - 1)));
-        fourth += four * four / SHUF__TABLES;
-        sixth += six * six / SHUF__TABLES;
-        for (int j = 0; j < SHUF__MAGNITUDES; j++)
-            if (proof->largest < tables->of[t][j])
-                proof->largest = tables->of[t][j];
+    const shuf__series one = shuf__cumulants(tables->of[pair], SHUF__MAGNITUDES);
+    const shuf__series other = shuf__cumulants(tables->of[pair + SHUF__PAIRS], SHUF__MAGNITUDES);
+    for (int i = 1; i <= PAIRED; i++) {
+        const shuf__real cumulant = (one.of[i] + other.of[i]) / shuf__real_power(2, i);
+        if (i == 1)
+            proof->variance = fmax(proof->variance, fabs((double)(cumulant - 1)));
+        else
+            proof->residue =
+                fmax(proof->residue, fabs((double)(cumulant / shuf__hermite_length(2 * i))));
     }
-    proof->fourth = sqrt(fourth);
-    proof->sixth = sqrt(sixth);
 }
 
-struct shuf__proof shuf__prove(const shuf__tables *tables, const struct shuf__rounded *rounded)
+struct shuf__proof shuf__prove(const shuf__tables *tables, double c)
 {
     struct shuf__proof proof = {.sum = shuf__cumulants_of_tables(tables)};
-    const struct shuf__coefficients by = shuf__law_double(rounded);
-    const struct shuf__coefficients by32 = shuf__law_float(rounded);
-    const shuf__real variance = (by.a * by.a + by.b * by.b) * proof.sum.of[1];
-    const shuf__real scale = 1 / shuf__real_sqrt(variance);
-    const struct shuf__coefficients alone = {by.a * scale, by.b * scale, 0};
-    proof.defects = shuf__law_defects(&proof.sum, &by);
-    proof.without = shuf__law_defects(&proof.sum, &alone);
-    proof.defects32 = shuf__law_defects(&proof.sum, &by32);
+    proof.defects = shuf__law_defects(&proof.sum, c);
     proof.delta = shuf__law_delta(&proof.defects);
-    proof.delta_without = shuf__law_delta(&proof.without);
-    proof.delta32 = shuf__law_delta(&proof.defects32);
-    proof.width = 2 * (SHUF__STEPS + 1) * (double)by.c;
-    proof.ratio = (double)(by.a / by.b);
-    look_at_tables(tables, &proof);
+    proof.room = shuf__law_room(tables);
+    proof.width = shuf__law_width(c);
+    for (int pair = 0; pair < SHUF__PAIRS; pair++)
+        look_at_pair(tables, pair, &proof);
+    for (int t = 0; t < SHUF__TABLES; t++)
+        for (int j = 0; j < SHUF__MAGNITUDES; j++)
+            if (proof.largest < tables->of[t][j])
+                proof.largest = tables->of[t][j];
     return proof;
 }
 
 /* ---- For people -------------------------------------------------------------- */
 
-static double square(double x)
-{
-    return x * x;
-}
-
 void shuf__proof_write(const struct shuf__proof *p, const char *margin, FILE *to)
 {
-    fprintf(to, "%s%-20s %11s %11s %11s\n", margin, "E He_k / sqrt(k!)", "f64", "without c", "f32");
+    fprintf(to, "%sE He_k / sqrt(k!)\n", margin);
     for (int i = 1; i < SHUF__ORDERS; i++)
-        fprintf(to, "%s  k = %-14d %11.2e %11.2e %11.2e\n", margin, 2 * i, (double)p->defects.of[i],
-                (double)p->without.of[i], (double)p->defects32.of[i]);
-    fprintf(to, "%s%-20s %11.3e %11.3e %11.3e\n", margin, "delta, k to 16", p->delta,
-            p->delta_without, p->delta32);
-    fprintf(to, "%s%-20s %11.2e %11.2e %11.2e\n", margin, "N = (4 / delta)^2", square(4 / p->delta),
-            square(4 / p->delta_without), square(4 / p->delta32));
-    fprintf(to, "%sA / B = %.9f; 32768 C = 2^%.3f\n", margin, p->ratio, log2(p->width));
-    fprintf(to, "%stables: largest %d, |variance - 1| at most %.1e,\n", margin, p->largest,
-            p->variance);
-    fprintf(to, "%s  rms of kappa_4 / sqrt(4!) %.4f, of kappa_6 / sqrt(6!) %.4f\n", margin,
-            p->fourth, p->sixth);
+        fprintf(to, "%s  k = %-14d %11.2e\n", margin, 2 * i, (double)p->defects.of[i]);
+    fprintf(to, "%s%-20s %11.3e\n", margin, "delta, k to 16", p->delta);
+    fprintf(to, "%s%-20s %11.2e\n", margin, "N = (4 / delta)^2", 16 / p->delta / p->delta);
+    fprintf(to, "%ssquares: 2^43 - %" PRId64 "; the uniform part is %.4f quanta wide\n", margin,
+            p->room, p->width);
+    fprintf(to, "%spairs: |variance / 2^33 - 1| at most %.1e,\n", margin, p->variance);
+    fprintf(to, "%s  |kappa_k| / sqrt(k!) of orders 4, 6, 8 at most %.1e\n", margin, p->residue);
+    fprintf(to, "%slargest entry: %" PRId32 "\n", margin, p->largest);
 }
 
 static int fault(const char *what, double is, double limit)
@@ -76,14 +64,20 @@ static int fault(const char *what, double is, double limit)
     return 1;
 }
 
+static int fault_of_room(int64_t room)
+{
+    if (room >= SHUF__ROOM_LEAST && room <= SHUF__ROOM_MOST)
+        return 0;
+    fprintf(stderr,
+            "gauss-tables: the sum of squares, 2^43 - %" PRId64 ": expected 2^43 less %d to %d\n",
+            room, SHUF__ROOM_LEAST, SHUF__ROOM_MOST);
+    return 1;
+}
+
 int shuf__proof_faults(const struct shuf__proof *p)
 {
-    const double golden = fabs(p->ratio - (1 + sqrt(5)) / 2);
-    return fault("delta", p->delta, SHUF__DELTA_LIMIT) +
-           fault("a table's |variance - 1|", p->variance, SHUF__VARIANCE_LIMIT) +
-           fault("|variance - 1| of f32", fabs((double)p->defects32.of[1]) * sqrt(2),
-                 SHUF__FLOAT_LIMIT) +
-           fault("A / B less the golden ratio", golden, 1e-9) +
-           fault("the largest magnitude", p->largest, SHUF__LARGEST + 1.0) +
-           fault("the distance of log2(32768 C) from -6", fabs(log2(p->width) + 6), 0.5);
+    return fault("delta", p->delta, SHUF__DELTA_LIMIT) + fault_of_room(p->room) +
+           fault("a pair's |variance / 2^33 - 1|", p->variance, SHUF__PAIR_LIMIT) +
+           fault("a pair's |kappa_k| / sqrt(k!)", p->residue, SHUF__PAIR_LIMIT) +
+           fault("the largest magnitude", p->largest, SHUF__LARGEST + 1.0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a table and its coefficients are worth, computed from nothing but them.
+ * What tables and C are worth, computed from nothing but them.
  */
 #ifndef SHUF__GAUSS_PROOF_H
 #define SHUF__GAUSS_PROOF_H
@@ -9,24 +9,22 @@
 
 #include <stdio.h>
 
-/* What the generator needs: delta below it, every table's variance and that of the float outputs
- * within these. */
+/* What the generator needs: delta and every pair's residues below these, the room within those. */
 #define SHUF__DELTA_LIMIT 3.2e-15
-#define SHUF__VARIANCE_LIMIT 1e-5
-#define SHUF__FLOAT_LIMIT 1e-10
+#define SHUF__PAIR_LIMIT 1e-5
+enum { SHUF__ROOM_LEAST = 1, SHUF__ROOM_MOST = 10 };
 
 struct shuf__proof {
-    shuf__series sum;                         /* cumulants of S */
-    shuf__series defects, without, defects32; /* of f64; of the sums alone, scaled; of f32 */
-    double delta, delta_without, delta32;
-    double variance; /* the largest | variance - 1 | of a table */
-    double fourth;   /* the root of the mean square of the tables' kappa_4 / sqrt(4!) */
-    double sixth;
+    shuf__series sum, defects; /* cumulants of S; of z */
+    double delta;
+    int64_t room;    /* what the squares lack; of it, the uniform part's width in quanta: */
+    double width;    /* that C makes it */
+    double variance; /* the largest | variance of a pair / 2 - 1 |, in units of a table's */
+    double residue;  /* the largest | kappa_k | / sqrt(k!) of a pair's deviation, k = 4, 6, 8 */
     int32_t largest;
-    double width, ratio; /* of c's part of the output; A / B */
 };
 
-struct shuf__proof shuf__prove(const shuf__tables *tables, const struct shuf__rounded *rounded);
+struct shuf__proof shuf__prove(const shuf__tables *tables, double c);
 
 /* In lines that each begin with `margin`. */
 void shuf__proof_write(const struct shuf__proof *proof, const char *margin, FILE *to);

@@ -10,41 +10,61 @@
 #include "lattice.h"
 #include "neighbours.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
+    SINGLES = 4000,
     LATTICES = 8,
     FINENESS = 16, /* a lattice's integers are so many to what is aimed at */
     COST = 16,
     LIST = 1024,
     PAIRS = LIST * LIST,
     PATIENCE = 100,
+    ROOM = 5, /* for the uniform part, wanted; proof.h says how much else will do */
 };
 
-/* What a lattice aims at, order by order from 6: what the next step can still take back. */
-static const double aim[SHUF__EFFECTS] = {0, 0, 0, 3e-15, 1e-16, 3e-18, 1e-19, 3e-20, 3e-20};
-static const double kurtosis_aim = 0.05; /* of the kurtosis for c */
+/* What a stage aims at, the squares' sum and then order by order: what later stages can still take
+ * back, which is less the higher the order is. */
+typedef double aims[SHUF__EFFECTS];
+
+static const aims of_lattices = {0, 4, 1e-13, 3e-15, 1e-16, 3e-18, 1e-19, 3e-20, 3e-20};
+
+static const struct stage {
+    const char *name;
+    enum shuf__kind kind;
+    int rounds;
+    aims aim;
+} stages[] = {
+    {"differences", SHUF__DIFFERENCE, 3, {0, 5, 1e-13, 5e-16, 1e-17, 1e-18, 1e-19, 3e-20, 3e-20}},
+    {"curvatures", SHUF__CURVATURE, 4, {0, 3, 3e-17, 3e-18, 1e-18, 3e-19, 1e-19, 3e-20, 3e-20}},
+    {"third differences", SHUF__THIRD, 4, {0, 2, 2e-19, 2e-19, 2e-19, 2e-19, 1e-19, 3e-20, 3e-20}},
+};
 
 struct search {
     struct shuf__state state;
     struct shuf__random *random;
-    double kurtosis;
-    double weight[SHUF__EFFECTS], defect[SHUF__EFFECTS]; /* i: of order 2i, from 4 */
+    double weight[SHUF__EFFECTS], defect[SHUF__EFFECTS]; /* as a candidate's effects */
     struct shuf__candidate list[4][LIST];                /* [0] of each: no change */
     struct shuf__point *right;                           /* all pairs of the last two lists */
     uint8_t *axis;
 };
 
-/* The weighted squares of the defects. That of order 4, which c removes, is how far the sums are
- * from what makes c as wide as it should be. */
+static void aim_at(struct search *s, const aims aim)
+{
+    for (int i = 1; i < SHUF__EFFECTS; i++)
+        s->weight[i] = 1 / aim[i];
+}
+
+/* The weighted squares of the defects; that of the squares' sum is how far it is from what leaves
+ * the uniform part its room. */
 static double measure(struct search *s)
 {
     double squares = 0;
     shuf__state_update(&s->state);
-    for (int i = 2; i < SHUF__EFFECTS; i++) {
-        s->defect[i] =
-            i == 2 ? shuf__state_kurtosis(&s->state) - s->kurtosis : (double)s->state.defects.of[i];
+    for (int i = 1; i < SHUF__EFFECTS; i++) {
+        s->defect[i] = i == 1 ? (double)(ROOM - s->state.room) : (double)s->state.defects.of[i];
         squares += s->weight[i] * s->defect[i] * s->weight[i] * s->defect[i];
     }
     return squares;
@@ -52,8 +72,21 @@ static double measure(struct search *s)
 
 static void tell(const struct search *s, const char *what, int round)
 {
-    fprintf(stderr, "gauss-tables: %s %d: delta %.2e\n", what, round,
-            shuf__law_delta(&s->state.defects));
+    fprintf(stderr, "gauss-tables: %s %d: room %" PRId64 ", delta %.2e\n", what, round,
+            s->state.room, shuf__law_delta(&s->state.defects));
+}
+
+/* Single changes that bring the squares' sum nearer, until a lattice can take the rest. */
+static void make_room(struct search *s)
+{
+    for (int n = 0; n < SINGLES; n++) {
+        const struct shuf__candidate c =
+            shuf__candidate_draw(&s->state, SHUF__SINGLE, n % SHUF__TABLES, s->random);
+        if (fabs(s->defect[1] + c.effect[1]) < fabs(s->defect[1])) {
+            shuf__candidate_apply(&s->state, &c, 1);
+            measure(s);
+        }
+    }
 }
 
 /* ---- Lattices ---------------------------------------------------------------- */
@@ -76,18 +109,16 @@ static void draw_singles(struct search *s, struct shuf__candidate *single)
 static void cancel(const struct search *s, const struct shuf__candidate *single, int *times)
 {
     double vector[SHUF__VECTORS][SHUF__COORDINATES], target[SHUF__COORDINATES];
-    for (int i = 2; i < SHUF__EFFECTS; i++) {
-        target[i - 2] = FINENESS * s->weight[i] * s->defect[i];
+    for (int i = 1; i < SHUF__EFFECTS; i++) {
+        target[i - 1] = FINENESS * s->weight[i] * s->defect[i];
         for (int k = 0; k < SHUF__VECTORS; k++)
-            vector[k][i - 2] = FINENESS * s->weight[i] * single[k].effect[i];
+            vector[k][i - 1] = FINENESS * s->weight[i] * single[k].effect[i];
     }
     shuf__lattice_cancel(vector, target, COST, times);
 }
 
 static void run_lattices(struct search *s)
 {
-    for (int i = 2; i < SHUF__EFFECTS; i++)
-        s->weight[i] = 1 / (i == 2 ? kurtosis_aim * s->kurtosis : aim[i]);
     double found = measure(s);
     for (int round = 1; round <= LATTICES; round++) {
         struct shuf__candidate single[SHUF__VECTORS];
@@ -129,8 +160,8 @@ static struct shuf__point pair_of(const struct search *s, int list, int n)
     const int first = n / LIST, second = n % LIST;
     struct shuf__point pair = {.first = (uint16_t)first, .second = (uint16_t)second};
     const double *one = s->list[list][first].effect, *other = s->list[list + 1][second].effect;
-    for (int i = 2; i < SHUF__EFFECTS; i++)
-        pair.at[i - 2] = (float)(s->weight[i] * (one[i] + other[i]));
+    for (int i = 1; i < SHUF__EFFECTS; i++)
+        pair.at[i - 1] = (float)(s->weight[i] * (one[i] + other[i]));
     return pair;
 }
 
@@ -151,7 +182,7 @@ static struct match find_match(struct search *s, double squares_now)
         const struct shuf__point left = pair_of(s, 0, n);
         float wanted[SHUF__DIMENSIONS];
         for (int d = 0; d < SHUF__DIMENSIONS; d++)
-            wanted[d] = -left.at[d] - (float)(s->weight[d + 2] * s->defect[d + 2]);
+            wanted[d] = -left.at[d] - (float)(s->weight[d + 1] * s->defect[d + 1]);
         const struct shuf__point *right =
             shuf__neighbours_find(s->right, s->axis, PAIRS, wanted, &best.squares, PATIENCE);
         if (right) {
@@ -172,15 +203,13 @@ static bool apply_match(struct search *s, const struct match *match)
     return fits;
 }
 
-/* By now c has its width: what counts is delta, in units that floats have room for. */
-static void run_pairs(struct search *s, enum shuf__kind kind, int rounds, const char *what)
+static void run_pairs(struct search *s, const struct stage *stage)
 {
-    for (int i = 2; i < SHUF__EFFECTS; i++)
-        s->weight[i] = i == 2 ? 0 : 1e18;
+    aim_at(s, stage->aim);
     double found = measure(s);
-    for (int round = 1; round <= rounds; round++) {
+    for (int round = 1; round <= stage->rounds; round++) {
         const struct shuf__state before = s->state;
-        draw_lists(s, kind);
+        draw_lists(s, stage->kind);
         const struct match match = find_match(s, found);
         const bool fits = apply_match(s, &match);
         const double now = measure(s);
@@ -189,28 +218,30 @@ static void run_pairs(struct search *s, enum shuf__kind kind, int rounds, const 
         else
             s->state = before;
         measure(s);
-        tell(s, what, round);
+        tell(s, stage->name, round);
     }
 }
 
 /* ---- All --------------------------------------------------------------------- */
 
-bool shuf__search(struct shuf__random *random, double kurtosis, shuf__tables *tables)
+bool shuf__search(struct shuf__random *random, shuf__tables *tables)
 {
     static struct search s;
     s.random = random;
-    s.kurtosis = kurtosis;
     s.right = malloc(PAIRS * sizeof *s.right);
     s.axis = malloc(PAIRS);
     const bool room = s.right && s.axis;
     if (room) {
         shuf__state_start(&s.state, tables);
+        aim_at(&s, of_lattices);
+        measure(&s);
+        make_room(&s);
         run_lattices(&s);
-        run_pairs(&s, SHUF__DIFFERENCE, 2, "differences");
-        run_pairs(&s, SHUF__CURVATURE, 4, "curvatures");
+        for (size_t n = 0; n < sizeof stages / sizeof *stages; n++)
+            run_pairs(&s, &stages[n]);
         *tables = s.state.tables;
     }
     free(s.right);
     free(s.axis);
-    return room && shuf__state_kurtosis(&s.state) > 0;
+    return room;
 }

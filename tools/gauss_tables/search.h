@@ -11,8 +11,7 @@
 
 #include <stdbool.h>
 
-/* `kurtosis` is the defect of order 4 that the sums are to leave for c. Each round is told on
- * stderr. False without memory, and where the sums were left with no kurtosis. */
-bool shuf__search(struct shuf__random *random, double kurtosis, shuf__tables *tables);
+/* Each round is told on stderr. False without memory. */
+bool shuf__search(struct shuf__random *random, shuf__tables *tables);
 
 #endif

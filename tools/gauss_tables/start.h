@@ -3,16 +3,16 @@
  * Tables of real numbers: near the normal law each, and together with the cumulants that the output
  * is to have. Their roundings are where search.h starts.
  */
-#ifndef SHUF__GAUSS_OPTIMISE_H
-#define SHUF__GAUSS_OPTIMISE_H
+#ifndef SHUF__GAUSS_START_H
+#define SHUF__GAUSS_START_H
 
 #include "conditions.h"
 #include "random.h"
 
 #include <stdbool.h>
 
-/* Minimises, by L-BFGS; leaves conditions of 1e-6 or so unmet. */
-bool shuf__optimise(struct shuf__random *random, struct shuf__conditions *c, shuf__reals *x);
+/* Quantiles of the normal law, bent differently in every table: conditions of 1 are unmet. */
+void shuf__start(struct shuf__random *random, shuf__reals *x);
 
 /* Meets them, by Newton's method with the shortest steps that do. */
 bool shuf__polish(struct shuf__conditions *c, shuf__reals *x);
