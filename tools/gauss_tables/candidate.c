@@ -26,7 +26,8 @@ void shuf__state_update(struct shuf__state *state)
         for (int i = 0; i < SHUF__ORDERS; i++)
             state->total.of[i] += SHUF__DRAWS * state->cumulants[t].of[i];
     state->room = shuf__law_room(&state->tables);
-    state->defects = shuf__law_defects(&state->total, shuf__law_solve(&state->total));
+    const struct shuf__coefficients by = shuf__law_solve(&state->total);
+    state->defects = shuf__law_defects(&state->total, &by);
 }
 
 void shuf__state_start(struct shuf__state *state, const shuf__tables *tables)

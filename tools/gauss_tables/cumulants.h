@@ -19,7 +19,7 @@ enum {
     SHUF__DRAWS = 4,                /* from every table in S: a pair serves four of 32 positions */
     SHUF__UNIT = 1 << 16,           /* SHUF_GAUSS_UNIT, integers to a deviation of one table */
     SHUF__LARGEST = (1 << 18) - 1,  /* so that 64 of them sum to less than 2^24 */
-    SHUF__FRACTION = 19,            /* z = S 2^-19 + (h + 1/2) C, S an integer */
+    SHUF__FRACTION = 19,            /* z = S A + (h + 1/2) C, S an integer, A nearly 2^-19 */
     SHUF__STEPS = 32,               /* bits of h */
 };
 

@@ -49,7 +49,8 @@ static bool make_tables(uint64_t seed, shuf__tables *tables)
     return true;
 }
 
-static bool write_header(const struct options *o, const shuf__tables *tables, double c, FILE *to)
+static bool write_header(const struct options *o, const shuf__tables *tables,
+                         const struct shuf__coefficients *by, FILE *to)
 {
     struct utsname machine;
     char made_by[256], made_with[256];
@@ -62,7 +63,7 @@ static bool write_header(const struct options *o, const shuf__tables *tables, do
     const char *compiler = "gcc " __VERSION__;
 #endif
     snprintf(made_with, sizeof made_with, "%s, on %s", compiler, machine.machine);
-    return shuf__header_write(tables, c, made_by, made_with, to);
+    return shuf__header_write(tables, by, made_by, made_with, to);
 }
 
 static int make(const struct options *o)
@@ -77,13 +78,13 @@ static int make(const struct options *o)
         return EX_SOFTWARE;
     }
     const shuf__series sum = shuf__cumulants_of_tables(&tables);
-    const double c = shuf__law_solve(&sum);
+    const struct shuf__coefficients exact = shuf__law_solve(&sum), by = shuf__law_round(&exact);
     if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* which a pipe says */
         return fail(EX_IOERR, o->out, strerror(errno));
-    const bool written = write_header(o, &tables, c, to);
+    const bool written = write_header(o, &tables, &by, to);
     if ((fclose(to) != 0) | !written)
         return fail(EX_IOERR, o->out, "cannot be written");
-    const struct shuf__proof proof = shuf__prove(&tables, c);
+    const struct shuf__proof proof = shuf__prove(&tables, &by);
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
@@ -91,10 +92,10 @@ static int make(const struct options *o)
 static int check(void)
 {
     static shuf__tables tables;
-    double c;
-    if (!shuf__header_read(&tables, &c))
+    struct shuf__coefficients by;
+    if (!shuf__header_read(&tables, &by))
         return EXIT_FAULTS;
-    const struct shuf__proof proof = shuf__prove(&tables, c);
+    const struct shuf__proof proof = shuf__prove(&tables, &by);
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }

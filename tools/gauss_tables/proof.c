@@ -24,13 +24,15 @@ static void look_at_pair(const shuf__tables *tables, int pair, struct shuf__proo
     }
 }
 
-struct shuf__proof shuf__prove(const shuf__tables *tables, double c)
+struct shuf__proof shuf__prove(const shuf__tables *tables, const struct shuf__coefficients *by)
 {
     struct shuf__proof proof = {.sum = shuf__cumulants_of_tables(tables)};
-    proof.defects = shuf__law_defects(&proof.sum, c);
+    const struct shuf__coefficients by32 = shuf__law_float(by);
+    proof.defects = shuf__law_defects(&proof.sum, by);
+    proof.defects32 = shuf__law_defects(&proof.sum, &by32);
     proof.delta = shuf__law_delta(&proof.defects);
+    proof.delta32 = shuf__law_delta(&proof.defects32);
     proof.room = shuf__law_room(tables);
-    proof.width = shuf__law_width(c);
     for (int pair = 0; pair < SHUF__PAIRS; pair++)
         look_at_pair(tables, pair, &proof);
     for (int t = 0; t < SHUF__TABLES; t++)
@@ -44,13 +46,14 @@ struct shuf__proof shuf__prove(const shuf__tables *tables, double c)
 
 void shuf__proof_write(const struct shuf__proof *p, const char *margin, FILE *to)
 {
-    fprintf(to, "%sE He_k / sqrt(k!)\n", margin);
+    fprintf(to, "%s%-20s %11s %11s\n", margin, "E He_k / sqrt(k!)", "f64", "f32");
     for (int i = 1; i < SHUF__ORDERS; i++)
-        fprintf(to, "%s  k = %-14d %11.2e\n", margin, 2 * i, (double)p->defects.of[i]);
-    fprintf(to, "%s%-20s %11.3e\n", margin, "delta, k to 16", p->delta);
-    fprintf(to, "%s%-20s %11.2e\n", margin, "N = (4 / delta)^2", 16 / p->delta / p->delta);
-    fprintf(to, "%ssquares: 2^43 - %" PRId64 "; the uniform part is %.4f quanta wide\n", margin,
-            p->room, p->width);
+        fprintf(to, "%s  k = %-14d %11.2e %11.2e\n", margin, 2 * i, (double)p->defects.of[i],
+                (double)p->defects32.of[i]);
+    fprintf(to, "%s%-20s %11.3e %11.3e\n", margin, "delta, k to 16", p->delta, p->delta32);
+    fprintf(to, "%s%-20s %11.2e %11.2e\n", margin, "N = (4 / delta)^2", 16 / p->delta / p->delta,
+            16 / p->delta32 / p->delta32);
+    fprintf(to, "%ssum of squares: 2^43 - %" PRId64 "\n", margin, p->room);
     fprintf(to, "%spairs: |variance / 2^33 - 1| at most %.1e,\n", margin, p->variance);
     fprintf(to, "%s  |kappa_k| / sqrt(k!) of orders 4, 6, 8 at most %.1e\n", margin, p->residue);
     fprintf(to, "%slargest entry: %" PRId32 "\n", margin, p->largest);
@@ -76,7 +79,8 @@ static int fault_of_room(int64_t room)
 
 int shuf__proof_faults(const struct shuf__proof *p)
 {
-    return fault("delta", p->delta, SHUF__DELTA_LIMIT) + fault_of_room(p->room) +
+    return fault("delta", p->delta, SHUF__DELTA_LIMIT) +
+           fault("delta of f32", p->delta32, SHUF__DELTA32_LIMIT) + fault_of_room(p->room) +
            fault("a pair's |variance / 2^33 - 1|", p->variance, SHUF__PAIR_LIMIT) +
            fault("a pair's |kappa_k| / sqrt(k!)", p->residue, SHUF__PAIR_LIMIT) +
            fault("the largest magnitude", p->largest, SHUF__LARGEST + 1.0);

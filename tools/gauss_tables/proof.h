@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tables and C are worth, computed from nothing but them.
+ * What tables and coefficients are worth, computed from nothing but them.
  */
 #ifndef SHUF__GAUSS_PROOF_H
 #define SHUF__GAUSS_PROOF_H
@@ -11,20 +11,21 @@
 
 /* What the generator needs: delta and every pair's residues below these, the room within those. */
 #define SHUF__DELTA_LIMIT 3.2e-15
+#define SHUF__DELTA32_LIMIT 1e-12
 #define SHUF__PAIR_LIMIT 1e-5
 enum { SHUF__ROOM_LEAST = 1, SHUF__ROOM_MOST = 10 };
 
 struct shuf__proof {
-    shuf__series sum, defects; /* cumulants of S; of z */
-    double delta;
-    int64_t room;    /* what the squares lack; of it, the uniform part's width in quanta: */
-    double width;    /* that C makes it */
+    shuf__series sum;                /* cumulants of S */
+    shuf__series defects, defects32; /* of z; of z in f32 */
+    double delta, delta32;
+    int64_t room;    /* what the squares lack */
     double variance; /* the largest | variance of a pair / 2 - 1 |, in units of a table's */
     double residue;  /* the largest | kappa_k | / sqrt(k!) of a pair's deviation, k = 4, 6, 8 */
     int32_t largest;
 };
 
-struct shuf__proof shuf__prove(const shuf__tables *tables, double c);
+struct shuf__proof shuf__prove(const shuf__tables *tables, const struct shuf__coefficients *by);
 
 /* In lines that each begin with `margin`. */
 void shuf__proof_write(const struct shuf__proof *proof, const char *margin, FILE *to);

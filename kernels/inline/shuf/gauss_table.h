@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables and the coefficient of Gaussian streams. Do not edit; made by
+ * The tables and the coefficients of Gaussian streams. Do not edit; made by
  *
  *     gauss-tables --seed 1 --out kernels/inline/shuf/gauss_table.h
  *     (gcc 12.2.0, on x86_64)
  *
- * An output is S 2^-19 + (h + 1/2) C: S is the sum of 4 draws from each table, with signs,
+ * An output is S A + (h + 1/2) C: S is the sum of 4 draws from each table, with signs,
  * and h has 32 bits. How far its law is from the normal one, computed exactly;
  * tools/gauss_tables/README.md says how to read it:
  *
- *     E He_k / sqrt(k!)
- *       k = 2                -5.70e-29
- *       k = 4                 3.10e-19
- *       k = 6                -1.84e-19
- *       k = 8                 1.43e-19
- *       k = 10                1.06e-18
- *       k = 12                8.12e-19
- *       k = 14                2.14e-20
- *       k = 16               -2.88e-21
- *       k = 18               -2.77e-15
- *       k = 20               -2.71e-15
- *       k = 22                1.07e-15
- *       k = 24               -2.11e-16
- *     delta, k to 16         1.393e-18
- *     N = (4 / delta)^2       8.25e+36
- *     squares: 2^43 - 4; the uniform part is 1.2247 quanta wide
+ *     E He_k / sqrt(k!)            f64         f32
+ *       k = 2                -1.02e-16   -1.07e-13
+ *       k = 4                 3.10e-19    3.10e-19
+ *       k = 6                -1.84e-19   -1.84e-19
+ *       k = 8                 1.43e-19    1.43e-19
+ *       k = 10                1.06e-18    1.06e-18
+ *       k = 12                8.12e-19    8.12e-19
+ *       k = 14                2.14e-20    2.14e-20
+ *       k = 16               -2.88e-21   -2.88e-21
+ *       k = 18               -2.77e-15   -2.77e-15
+ *       k = 20               -2.71e-15   -2.71e-15
+ *       k = 22                1.07e-15    1.07e-15
+ *       k = 24               -2.11e-16   -2.11e-16
+ *     delta, k to 16         1.024e-16   1.072e-13
+ *     N = (4 / delta)^2       1.53e+33    1.39e+27
+ *     sum of squares: 2^43 - 4
  *     pairs: |variance / 2^33 - 1| at most 6.7e-06,
  *       |kappa_k| / sqrt(k!) of orders 4, 6, 8 at most 2.2e-06
  *     largest entry: 235410
@@ -36,7 +36,8 @@
 
 /* clang-format off */
 #define SHUF_GAUSS_UNIT 65536 /* integers to a standard deviation of one table, on average */
-#define SHUF_GAUSS_C 0x1.3988e1409212ep-51 /* of the uniform part, h + 1/2 with h of 32 bits */
+#define SHUF_GAUSS_A 0x1.0000000000155p-19 /* of S; as a float 2^-19 */
+#define SHUF_GAUSS_C 0x1.00005a8279af4p-51 /* of h + 1/2 */
 
 /* [index][table]; [index + 128] is the opposite of [index]. */
 static const int32_t shuf_gauss_table[256][16] = {
