@@ -23,59 +23,74 @@ static void assert_near(shuf__real value, shuf__real expected, double error)
 
 /* ---- The committed table ----------------------------------------------------- */
 
-static struct shuf__rounded coefficients;
+static double coefficient;
 static shuf__tables tables;
 
 static int read_header(void **state)
 {
     (void)state;
-    return shuf__header_read(&tables, &coefficients) ? 0 : -1;
+    return shuf__header_read(&tables, &coefficient) ? 0 : -1;
 }
 
-static void table_is_what_the_stream_needs(void **state)
+static void entries_are_what_the_stream_needs(void **state)
 {
     (void)state;
-    for (int t = 0; t < 16; t++) {
-        double squares = 0;
+    for (int t = 0; t < 16; t++)
         for (int j = 0; j < 128; j++) {
             const int32_t entry = shuf_gauss_table[j][t];
-            assert_true(entry >= 0 && entry <= 1 << 19); /* 32 of them stay exact in a float */
+            assert_true(entry >= 0 && entry < 1 << 18); /* 64 of them stay exact in a float */
             assert_int_equal(shuf_gauss_table[j + 128][t], -entry);
-            squares += (double)entry * entry;
         }
-        assert_near(squares / 128 / SHUF_GAUSS_UNIT / SHUF_GAUSS_UNIT, 1, 2e-6);
+}
+
+/* In integers: no rounding hides what the uniform part is to fill. */
+static void variance_is_one(void **state)
+{
+    (void)state;
+    int64_t squares = 0;
+    for (int j = 0; j < 128; j++)
+        for (int t = 0; t < 16; t++)
+            squares += (int64_t)shuf_gauss_table[j][t] * shuf_gauss_table[j][t];
+    const int64_t room = ((int64_t)1 << 43) - squares;
+    assert_in_range(room, 1, 10);
+    assert_true(room == shuf__law_room(&tables));
+    const double width = SHUF_GAUSS_C * 0x1p51;
+    assert_near(width * width / 12, (shuf__real)room / 32, 1e-14);
+    const float c = (float)(SHUF_GAUSS_C * 0x1p16); /* of f32, with 16 bits */
+    assert_near((double)c * 0x1p35, width, 1e-7);
+}
+
+/* By their moments rather than by the proof's cumulants: of x = k + k', the sum of one draw from
+ * each table of a pair, E He_n(x / 2^16.5) for n to 8. */
+static void pairs_are_normal_to_order_eight(void **state)
+{
+    (void)state;
+    for (int pair = 0; pair < 8; pair++) {
+        double sum[5] = {0};
+        for (int j = 0; j < 256; j++)
+            for (int k = 0; k < 256; k++) {
+                const int32_t entry = shuf_gauss_table[j][pair] + shuf_gauss_table[k][pair + 8];
+                const double x = entry / (SHUF_GAUSS_UNIT * sqrt(2)), y = x * x;
+                sum[1] += y - 1;
+                sum[2] += (y - 6) * y + 3;
+                sum[3] += ((y - 15) * y + 45) * y - 15;
+                sum[4] += (((y - 28) * y + 210) * y - 420) * y + 105;
+            }
+        for (int i = 1; i <= 4; i++)
+            assert_near(sum[i] / 65536 / (double)shuf__hermite_length(2 * i), 0, 2e-5);
     }
 }
 
-static void coefficients_are_what_the_stream_needs(void **state)
-{
-    (void)state;
-    double variance = 0;
-    for (int t = 0; t < 16; t++)
-        for (int j = 0; j < 128; j++)
-            variance += (double)shuf_gauss_table[j][t] * shuf_gauss_table[j][t] / 64;
-    const double c = SHUF_GAUSS_C_HIGH + SHUF_GAUSS_C_LOW;
-    const double sums = SHUF_GAUSS_A * SHUF_GAUSS_A + SHUF_GAUSS_B * SHUF_GAUSS_B;
-    assert_near(sums * variance + c * c * (16384.0 * 16384 - 1) / 3, 1, 1e-14);
-    const double a = SHUF_GAUSS_A_F32, b = SHUF_GAUSS_B_F32;
-    assert_near((a * a + b * b) * variance, 1, 1e-10);
-    assert_true((float)SHUF_GAUSS_C_HIGH == SHUF_GAUSS_C_HIGH);
-    assert_true(SHUF_GAUSS_A > SHUF_GAUSS_B);
-}
-
-/* delta < 4 / 2^63, so that 2^126 outputs, all of all streams, are too few to see it. */
 static void committed_delta(void **state)
 {
     (void)state;
-    const struct shuf__proof proof = shuf__prove(&tables, &coefficients);
-    assert_true(proof.delta < 1.2e-19);
-    assert_true(16 / proof.delta / proof.delta > 0x1p126);
-    assert_true(proof.delta32 < 9.3e-11);
-    assert_true(proof.fourth < 0.081);
+    const struct shuf__proof proof = shuf__prove(&tables, coefficient);
+    assert_true(proof.residue < 2.5e-6 && proof.variance < 3.5e-6);
+    assert_true(proof.delta < 6.1e-19);
     assert_int_equal(shuf__proof_faults(&proof), 0);
 }
 
-/* One entry that is one off is a thousand times too much; and is told. */
+/* One entry that is one off is a thousand times too much, and takes all the room; it is told. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
@@ -83,9 +98,31 @@ static void proof_sees_one_quantum(void **state)
     shuf__tables off = tables;
     int32_t *entry = &off.of[random_below(16)][64 + random_below(63)];
     *entry += random_below(2) ? 1 : -1;
-    const struct shuf__proof proof = shuf__prove(&off, &coefficients);
+    const struct shuf__proof proof = shuf__prove(&off, coefficient);
     assert_true(proof.delta > SHUF__DELTA_LIMIT);
-    assert_true(shuf__proof_faults(&proof) > 0);
+    assert_int_equal(shuf__proof_faults(&proof), 2);
+}
+
+/* Its other demands: a pair that is wider than another, though the sum of squares stays; and one
+ * whose draws make it less normal. */
+static void proof_sees_pairs(void **state)
+{
+    (void)state;
+    shuf__tables off = tables;
+    for (int j = 20; j < 100; j++) {
+        off.of[2][j] += 8;
+        off.of[3][j] -= 8;
+    }
+    struct shuf__proof proof = shuf__prove(&off, coefficient);
+    assert_true(proof.variance > SHUF__PAIR_LIMIT);
+    off = tables;
+    off.of[5][127] += 300;
+    off.of[6][127] -= 300;
+    proof = shuf__prove(&off, coefficient);
+    assert_true(proof.residue > SHUF__PAIR_LIMIT);
+    off.of[0][127] = 1 << 18;
+    proof = shuf__prove(&off, coefficient);
+    assert_true(shuf__proof_faults(&proof) == 5);
 }
 
 /* ---- Its arithmetic ---------------------------------------------------------- */
@@ -171,48 +208,52 @@ static void sums_by_convolution(void **state)
     }
 }
 
-/* The closed form, against a sum over all 16384 values. */
-static void steps_by_summation(void **state)
+/* The closed form, against the sum of 32 independent bits: h + 1/2 is one of +-2^(b - 1) for each
+ * b. */
+static void steps_by_one_bit_more(void **state)
 {
     (void)state;
-    const shuf__real scale = (shuf__real)1 / 8192;
-    shuf__series scaled = shuf__cumulants_of_steps(), expected = {{0}};
-    for (int i = 1; i < SHUF__ORDERS; i++)
-        scaled.of[i] *= shuf__real_power(scale, 2 * i);
-    for (int c = 1; c <= SHUF__STEPS; c += 2)
-        add_hermite(&expected, c * scale, scale);
-    const shuf__series found = shuf__hermite_moments(&scaled);
-    assert_same(&found, &expected);
+    const shuf__series steps = shuf__cumulants_of_steps();
+    const int32_t one =
+        SHUF__UNIT; /* +-1, and all bits of h together make it +-2^(b - 1), b < 32 */
+    const shuf__series bit = shuf__cumulants(&one, 1);
+    for (int i = 1; i < SHUF__ORDERS; i++) {
+        shuf__real expected = 0;
+        for (int b = 0; b < 32; b++)
+            expected += bit.of[i] * shuf__real_power(2, 2 * i * b) / shuf__real_power(2, 2 * i);
+        const double size = fabs((double)expected);
+        assert_near(steps.of[i], expected, 1e-28 * size);
+    }
 }
 
-static void solution_has_variance_one_and_kurtosis_three(void **state)
+static void solution_has_variance_one(void **state)
 {
     (void)state;
     shuf__series sum = shuf__cumulants_of_tables(&tables);
-    struct shuf__coefficients by = shuf__law_solve(&sum);
-    shuf__series defects = shuf__law_defects(&sum, &by);
-    assert_true(by.c > 0);
-    assert_near(defects.of[1], 0, 1e-30);
-    assert_near(defects.of[2], 0, 1e-30);
-    sum.of[2] = -sum.of[2]; /* c could only make it worse */
-    by = shuf__law_solve(&sum);
-    defects = shuf__law_defects(&sum, &by);
-    assert_true(by.c == 0);
-    assert_near(defects.of[1], 0, 1e-30);
-    assert_true(defects.of[2] < 0);
+    double c = shuf__law_solve(&sum);
+    shuf__series defects = shuf__law_defects(&sum, c);
+    assert_true(c > 0 && c == SHUF_GAUSS_C);
+    assert_near(defects.of[1], 0, 1e-27);
+    sum.of[1] = 65; /* more than 2^38 quanta: no C could make it less */
+    c = shuf__law_solve(&sum);
+    defects = shuf__law_defects(&sum, c);
+    assert_true(c == 0);
+    assert_near(defects.of[1] * shuf__hermite_length(2), (shuf__real)1 / 64, 1e-16);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_is_what_the_stream_needs),
-        cmocka_unit_test(coefficients_are_what_the_stream_needs),
+        cmocka_unit_test(entries_are_what_the_stream_needs),
+        cmocka_unit_test(variance_is_one),
+        cmocka_unit_test(pairs_are_normal_to_order_eight),
         cmocka_unit_test(committed_delta),
         cmocka_unit_test(proof_sees_one_quantum),
+        cmocka_unit_test(proof_sees_pairs),
         cmocka_unit_test(one_table_by_direct_summation),
         cmocka_unit_test(sums_by_convolution),
-        cmocka_unit_test(steps_by_summation),
-        cmocka_unit_test(solution_has_variance_one_and_kurtosis_three),
+        cmocka_unit_test(steps_by_one_bit_more),
+        cmocka_unit_test(solution_has_variance_one),
     };
     return cmocka_run_group_tests(tests, read_header, NULL);
 }

@@ -19,6 +19,7 @@ enum {
     LATTICES = 8,
     FINENESS = 16, /* a lattice's integers are so many to what is aimed at */
     COST = 16,
+    TAIL = 16, /* magnitudes of a table */
     LIST = 1024,
     PAIRS = LIST * LIST,
     PATIENCE = 100,
@@ -37,9 +38,12 @@ static const struct stage {
     int rounds;
     aims aim;
 } stages[] = {
-    {"differences", SHUF__DIFFERENCE, 3, {0, 5, 1e-13, 5e-16, 1e-17, 1e-18, 1e-19, 3e-20, 3e-20}},
-    {"curvatures", SHUF__CURVATURE, 4, {0, 3, 3e-17, 3e-18, 1e-18, 3e-19, 1e-19, 3e-20, 3e-20}},
-    {"third differences", SHUF__THIRD, 4, {0, 2, 2e-19, 2e-19, 2e-19, 2e-19, 1e-19, 3e-20, 3e-20}},
+    {"differences", SHUF__DIFFERENCE, 6, {0, 5, 1e-13, 5e-16, 1e-17, 1e-18, 1e-19, 3e-20, 3e-20}},
+    {"curvatures", SHUF__CURVATURE, 8, {0, 2, 2e-17, 2e-18, 5e-19, 2e-19, 2e-19, 3e-20, 3e-20}},
+    {"third differences",
+     SHUF__THIRD,
+     3,
+     {0, 0.5, 1e-19, 1e-19, 1e-19, 1e-19, 1e-19, 3e-20, 3e-20}},
 };
 
 struct search {
@@ -91,14 +95,15 @@ static void make_room(struct search *s)
 
 /* ---- Lattices ---------------------------------------------------------------- */
 
-/* Different magnitudes, from all tables in turn. */
+/* Different magnitudes, from all tables in turn; half of them among the largest, without which
+ * the highest orders take ten times as many changes of others. */
 static void draw_singles(struct search *s, struct shuf__candidate *single)
 {
     for (int k = 0; k < SHUF__VECTORS; k++) {
-        bool known;
+        bool known; /* or not wanted */
         do {
             single[k] = shuf__candidate_draw(&s->state, SHUF__SINGLE, k % SHUF__TABLES, s->random);
-            known = false;
+            known = k < SHUF__VECTORS / 2 && single[k].at[0] < SHUF__MAGNITUDES - TAIL;
             for (int other = k % SHUF__TABLES; other < k; other += SHUF__TABLES)
                 known = known || single[other].at[0] == single[k].at[0];
         } while (known);
