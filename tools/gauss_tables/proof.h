@@ -11,9 +11,9 @@
 
 /* What the generator needs: delta and every pair's residues below these, the room within those. */
 #define SHUF__DELTA_LIMIT 3.2e-15
-#define SHUF__DELTA32_LIMIT 1e-12
+#define SHUF__DELTA32_LIMIT 1e-13
 #define SHUF__PAIR_LIMIT 1e-5
-enum { SHUF__ROOM_LEAST = 1, SHUF__ROOM_MOST = 10 };
+enum { SHUF__ROOM_LEAST = 2, SHUF__ROOM_MOST = 4 };
 
 struct shuf__proof {
     shuf__series sum;                /* cumulants of S */

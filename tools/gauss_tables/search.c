@@ -23,7 +23,7 @@ enum {
     LIST = 1024,
     PAIRS = LIST * LIST,
     PATIENCE = 100,
-    ROOM = 5, /* for the uniform part, wanted; proof.h says how much else will do */
+    ROOM = 3, /* what leaves A nearest 2^-19; proof.h says how much else will do */
 };
 
 /* What a stage aims at, the squares' sum and then order by order: what later stages can still take
