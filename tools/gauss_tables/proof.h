@@ -17,8 +17,8 @@ enum { SHUF__ROOM_LEAST = 1, SHUF__ROOM_MOST = 10 };
 struct shuf__proof {
     shuf__series sum, defects; /* cumulants of S; of z */
     double delta;
-    int64_t room;    /* what the squares lack; of it, the uniform part's width in quanta: */
-    double width;    /* that C makes it */
+    int64_t room;    /* what the squares lack of 2^43 */
+    double width;    /* of the uniform part, in quanta */
     double variance; /* the largest | variance of a pair / 2 - 1 |, in units of a table's */
     double residue;  /* the largest | kappa_k | / sqrt(k!) of a pair's deviation, k = 4, 6, 8 */
     int32_t largest;
