@@ -68,7 +68,7 @@ static void conditions_are_cumulants(void **state)
     static struct shuf__conditions c;
     static shuf__reals x;
     shuf__tables tables;
-    double by;
+    struct shuf__coefficients by;
     assert_true(shuf__header_read(&tables, &by));
     for (int v = 0; v < SHUF__VARIABLES; v++)
         x.of[v] = tables.of[v / SHUF__MAGNITUDES][v % SHUF__MAGNITUDES] / (double)SHUF__UNIT;
@@ -92,7 +92,7 @@ static void polish_meets_the_conditions(void **state)
     static struct shuf__conditions c;
     static shuf__reals x, start;
     shuf__tables tables;
-    double by;
+    struct shuf__coefficients by;
     assert_true(shuf__header_read(&tables, &by));
     for (int v = 0; v < SHUF__VARIABLES; v++)
         x.of[v] = tables.of[v / SHUF__MAGNITUDES][v % SHUF__MAGNITUDES] / (double)SHUF__UNIT +
@@ -117,7 +117,7 @@ static void effects_add_up(void **state)
     random_start("effects_add_up");
     static struct shuf__state s;
     shuf__tables tables;
-    double by;
+    struct shuf__coefficients by;
     struct shuf__random random = {random_u64(), 0};
     assert_true(shuf__header_read(&tables, &by));
     for (int kind = SHUF__SINGLE; kind <= SHUF__THIRD; kind++) {
@@ -149,7 +149,8 @@ static void differences_are_finer(void **state)
     random_start("differences_are_finer");
     static struct shuf__state s;
     shuf__tables tables;
-    double by, before = INFINITY;
+    double before = INFINITY;
+    struct shuf__coefficients by;
     struct shuf__random random = {random_u64(), 0};
     assert_true(shuf__header_read(&tables, &by));
     shuf__state_start(&s, &tables);
@@ -172,7 +173,7 @@ static void changes_are_undone(void **state)
     random_start("changes_are_undone");
     static struct shuf__state s;
     shuf__tables tables;
-    double by;
+    struct shuf__coefficients by;
     struct shuf__random random = {random_u64(), 0};
     assert_true(shuf__header_read(&tables, &by));
     shuf__state_start(&s, &tables);

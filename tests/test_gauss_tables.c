@@ -23,13 +23,13 @@ static void assert_near(shuf__real value, shuf__real expected, double error)
 
 /* ---- The committed table ----------------------------------------------------- */
 
-static double coefficient;
+static struct shuf__coefficients coefficients;
 static shuf__tables tables;
 
 static int read_header(void **state)
 {
     (void)state;
-    return shuf__header_read(&tables, &coefficient) ? 0 : -1;
+    return shuf__header_read(&tables, &coefficients) ? 0 : -1;
 }
 
 static void entries_are_what_the_stream_needs(void **state)
@@ -43,7 +43,7 @@ static void entries_are_what_the_stream_needs(void **state)
         }
 }
 
-/* In integers: no rounding hides what the uniform part is to fill. */
+/* In integers: no rounding hides how near A is to 2^-19, which a float takes for it. */
 static void variance_is_one(void **state)
 {
     (void)state;
@@ -52,12 +52,13 @@ static void variance_is_one(void **state)
         for (int t = 0; t < 16; t++)
             squares += (int64_t)shuf_gauss_table[j][t] * shuf_gauss_table[j][t];
     const int64_t room = ((int64_t)1 << 43) - squares;
-    assert_in_range(room, 1, 10);
+    assert_in_range(room, SHUF__ROOM_LEAST, SHUF__ROOM_MOST);
     assert_true(room == shuf__law_room(&tables));
-    const double width = SHUF_GAUSS_C * 0x1p51;
-    assert_near(width * width / 12, (shuf__real)room / 32, 1e-14);
-    const float c = (float)(SHUF_GAUSS_C * 0x1p16); /* of f32, with 16 bits */
-    assert_near((double)c * 0x1p35, width, 1e-7);
+    const shuf__real a = SHUF_GAUSS_A, c = SHUF_GAUSS_C;
+    const shuf__real steps = (0x1p64L - 1) / (shuf__real)12;
+    assert_near(a * a * squares / 32 + c * c * steps, 1, 2.3e-16);
+    assert_true((float)SHUF_GAUSS_A == 0x1p-19f);
+    assert_near(c / a * 0x1p32, 1, 0x1p-17); /* one step of s wide, and a little more */
 }
 
 /* By their moments rather than by the proof's cumulants: of x = k + k', the sum of one draw from
@@ -84,13 +85,13 @@ static void pairs_are_normal_to_order_eight(void **state)
 static void committed_delta(void **state)
 {
     (void)state;
-    const struct shuf__proof proof = shuf__prove(&tables, coefficient);
-    assert_true(proof.residue < 2.5e-6 && proof.variance < 3.5e-6);
-    assert_true(proof.delta < 6.1e-19);
+    const struct shuf__proof proof = shuf__prove(&tables, &coefficients);
+    assert_true(proof.residue < 2.5e-6 && proof.variance < 3.6e-6);
+    assert_true(proof.delta < 1.1e-16 && proof.delta32 < 2.7e-14);
     assert_int_equal(shuf__proof_faults(&proof), 0);
 }
 
-/* One entry that is one off is a thousand times too much, and takes all the room; it is told. */
+/* One entry that is one off is a thousand times too much, in both types, and takes all the room; it is told. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
@@ -98,9 +99,9 @@ static void proof_sees_one_quantum(void **state)
     shuf__tables off = tables;
     int32_t *entry = &off.of[random_below(16)][64 + random_below(63)];
     *entry += random_below(2) ? 1 : -1;
-    const struct shuf__proof proof = shuf__prove(&off, coefficient);
+    const struct shuf__proof proof = shuf__prove(&off, &coefficients);
     assert_true(proof.delta > SHUF__DELTA_LIMIT);
-    assert_int_equal(shuf__proof_faults(&proof), 2);
+    assert_int_equal(shuf__proof_faults(&proof), 3);
 }
 
 /* Its other demands: a pair that is wider than another, though the sum of squares stays; and one
@@ -113,16 +114,16 @@ static void proof_sees_pairs(void **state)
         off.of[2][j] += 8;
         off.of[3][j] -= 8;
     }
-    struct shuf__proof proof = shuf__prove(&off, coefficient);
+    struct shuf__proof proof = shuf__prove(&off, &coefficients);
     assert_true(proof.variance > SHUF__PAIR_LIMIT);
     off = tables;
     off.of[5][127] += 300;
     off.of[6][127] -= 300;
-    proof = shuf__prove(&off, coefficient);
+    proof = shuf__prove(&off, &coefficients);
     assert_true(proof.residue > SHUF__PAIR_LIMIT);
     off.of[0][127] = 1 << 18;
-    proof = shuf__prove(&off, coefficient);
-    assert_true(shuf__proof_faults(&proof) == 5);
+    proof = shuf__prove(&off, &coefficients);
+    assert_true(shuf__proof_faults(&proof) == 6);
 }
 
 /* ---- Its arithmetic ---------------------------------------------------------- */
@@ -230,15 +231,14 @@ static void solution_has_variance_one(void **state)
 {
     (void)state;
     shuf__series sum = shuf__cumulants_of_tables(&tables);
-    double c = shuf__law_solve(&sum);
-    shuf__series defects = shuf__law_defects(&sum, c);
-    assert_true(c > 0 && c == SHUF_GAUSS_C);
+    struct shuf__coefficients by = shuf__law_solve(&sum);
+    shuf__series defects = shuf__law_defects(&sum, &by);
+    assert_true((double)by.a == SHUF_GAUSS_A && (double)by.c == SHUF_GAUSS_C);
     assert_near(defects.of[1], 0, 1e-27);
-    sum.of[1] = 65; /* more than 2^38 quanta: no C could make it less */
-    c = shuf__law_solve(&sum);
-    defects = shuf__law_defects(&sum, c);
-    assert_true(c == 0);
-    assert_near(defects.of[1] * shuf__hermite_length(2), (shuf__real)1 / 64, 1e-16);
+    sum.of[1] = 65; /* whatever it is */
+    by = shuf__law_solve(&sum);
+    defects = shuf__law_defects(&sum, &by);
+    assert_near(defects.of[1], 0, 1e-27);
 }
 
 int main(void)
