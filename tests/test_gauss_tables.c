@@ -91,7 +91,8 @@ static void committed_delta(void **state)
     assert_int_equal(shuf__proof_faults(&proof), 0);
 }
 
-/* One entry that is one off is a thousand times too much, in both types, and takes all the room; it is told. */
+/* One entry that is one off is a thousand times too much, in both types, and takes all the room; it
+ * is told. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
