@@ -131,7 +131,6 @@ static inline void store_fours(uint32_t *out, const vector w[4])
 
 #endif
 
-enum { HALF = LANES / 2 }; /* doubles in a vector */
 
 static inline vector all(uint32_t x)
 {

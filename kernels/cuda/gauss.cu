@@ -188,7 +188,9 @@ cudaError_t gauss_table_make(float **table)
     for (int i = 0; i < indices * tables; i++)
         values[i] = static_cast<float>(shuf_gauss_table[i / tables][i % tables]);
     cudaError_t e = cudaMalloc(table, sizeof values);
-    return e == cudaSuccess ? cudaMemcpy(*table, values, sizeof values, cudaMemcpyHostToDevice) : e;
+    if (e == cudaSuccess)
+        e = cudaMemcpy(*table, values, sizeof values, cudaMemcpyHostToDevice);
+    return e == cudaSuccess ? cudaStreamSynchronize(nullptr) : e; /* other streams do not wait */
 }
 
 } // namespace shuf

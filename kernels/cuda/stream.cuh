@@ -14,10 +14,10 @@ namespace shuf
 {
 
 /* Device memory that Gaussian streams need: shuf_gauss_table as floats, which hold its whole
- * numbers and all sums of 32 of them exactly. */
+ * numbers and all sums of 64 of them exactly. */
 cudaError_t gauss_table_make(float **table);
 
-/* Queues the job, in one launch or three; with a signal, in a single block that gives it, of at
+/* Queues the job, in one launch or two; with a signal, in a single block that gives it, of at
  * most tuning::tile values. `out` begins at a multiple of 16 bytes. */
 cudaError_t gauss_async(const shuf__job &job, const float *table, int sm_count, void *out,
                         const Signal *signal, cudaStream_t stream);

@@ -247,7 +247,7 @@ def gauss_parameters():
     text = (HERE / "../../kernels/inline/shuf/gauss_table.h").read_text()
     number = {
         name: fractions.Fraction(float.fromhex(value))
-        for name, value in re.findall(r"#define SHUF_GAUSS_(\w+) (0x[0-9a-f.]+p[+-]?\d+)f?\b", text)
+        for name, value in re.findall(r"#define SHUF_GAUSS_(\w+) (0x[0-9a-f.]+p[+-]?\d+)\b", text)
     }
     body = text[text.index("shuf_gauss_table") :]
     entries = [int(e) for e in re.findall(r"-?\d+", body[body.index("{") :])]
@@ -319,9 +319,12 @@ class Gauss:
             h = (more - (more >> 31 << 32)) + fractions.Fraction(1, 2)
         else:
             h = (word & 0xFFFF0000 | neighbour >> 16) - (word >> 31 << 32)
+            h = self.to_format(fractions.Fraction(h))
         y = self.to_format(s * self.a + self.mean)
         y = self.to_format(h * self.c + y)
-        return number_bits(rounded(y, self.dtype), self.dtype)
+        final = rounded(y, self.dtype)
+        minus = 0x8000 if final == 0 and y < 0 else 0  # which a fraction does not have
+        return number_bits(final, self.dtype) | minus
 
 
 def uniform_bits(seed, stream, dtype, i):
@@ -412,12 +415,18 @@ def primefold_table():
 
 
 # mean and deviation as Python and C write them
-NORMALS = [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3")]
+NORMALS = {
+    "f64": [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3")],
+    "f32": [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3"), ("0", "1e-30")],
+    "f16": [("0", "1"), ("-2.5", "0.001"), ("0", "1e-6"), ("0", "3e-8")],
+    "bf16": [("0", "1"), ("-2.5", "0.001")],
+}
 STREAMS = [(7, 0), (0xFEDCBA9876543210, (1 << 40) + 5)]
-# Offset and count: within a superblock, across one, where numbers of blocks pass 32 bits, beyond
-# 2^40, and the last ones that there are.
+# Offset and count: within a superblock, across one, where the rounding of h' decides, where indices of
+# words pass 32 bits, beyond 2^40, and the last ones that there are.
 PARTS = [
-    (0, 1), (0, 100), (31, 3), (1021, 5), (1023, 1026), ((1 << 34) - 3, 7), ((1 << 40) + 12345, 70),
+    (0, 1), (0, 100), (31, 3), (1021, 5), (1023, 1026), (405399, 1),
+    ((1 << 33) - 3, 7), ((1 << 34) - 3, 7), ((1 << 37) - 3, 7), ((1 << 40) + 12345, 70),
     ((1 << 62) - 5, 5),
 ]  # fmt: skip
 
@@ -437,7 +446,7 @@ def stream_table():
     )
     for dtype in ("f64", "f32", "f16", "bf16"):
         for key in STREAMS:
-            for mean, std in NORMALS if dtype in ("f64", "f32") else NORMALS[:2]:
+            for mean, std in NORMALS[dtype]:
                 exact = [fractions.Fraction(float(x)) for x in (mean, std)]
                 gauss = Gauss(*key, *exact, dtype)
                 for part in PARTS:

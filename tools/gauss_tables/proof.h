@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* What the generator needs: delta and every pair's residues below these, the room within those. */
-#define SHUF__DELTA_LIMIT 3.2e-15
+#define SHUF__DELTA_LIMIT 3.1e-15
 #define SHUF__DELTA32_LIMIT 1e-13
 #define SHUF__PAIR_LIMIT 1e-5
 enum { SHUF__ROOM_LEAST = 2, SHUF__ROOM_MOST = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Integers near those that rounding gave, with which the output's Hermite moments vanish to 1e-19
- * and less. Rounding alone leaves 1e-9.
+ * and less. Rounding alone leaves 1e-7.
  */
 #ifndef SHUF__GAUSS_SEARCH_H
 #define SHUF__GAUSS_SEARCH_H
