@@ -131,7 +131,6 @@ static inline void store_fours(uint32_t *out, const vector w[4])
 
 #endif
 
-
 static inline vector all(uint32_t x)
 {
     return V(set1_epi32)((int)x);
