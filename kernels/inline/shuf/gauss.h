@@ -113,7 +113,7 @@ SHUF_FUNCTION int32_t shuf__gauss_s(const shuf_gauss_block *b, unsigned p)
     return b->word[p] >> 31 ? -b->s[p] : b->s[p];
 }
 
-/* Value number p of a block. */
+/* Value number p of a block; a double of one that was made wide. */
 SHUF_FUNCTION double shuf_gauss_block_f64(const shuf_gauss *g, const shuf_gauss_block *b,
                                           unsigned p)
 {
