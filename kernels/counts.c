@@ -19,8 +19,8 @@ uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n)
 
 bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__job *job)
 {
-    if (!backend->counts || job->rows != 1 || job->count == 0 || job->n > SHUF__COUNTS_N_MAX ||
-        shuf__counts_bytes(job->algorithm, job->n) == 0)
+    if (!backend->counts || job->distribution || job->rows != 1 || job->count == 0 ||
+        job->n > SHUF__COUNTS_N_MAX || shuf__counts_bytes(job->algorithm, job->n) == 0)
         return false;
     if (job->stride <= backend->apart)
         return job->offset >= backend->little;

@@ -38,13 +38,8 @@ static double value_at(const void *values, enum shuf_number number, size_t i)
     return 0;
 }
 
-/* What `more` has is added to it; the first is taken as it is. */
-static void add(struct shuf__sums *sums, const struct shuf__sums *more, bool first)
+void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more)
 {
-    if (first) {
-        *sums = *more;
-        return;
-    }
     for (int k = 0; k < 4; k++)
         sums->power[k] += more->power[k];
     if (more->least < sums->least)
@@ -88,7 +83,9 @@ void shuf__host_sums(int threads, const void *values, enum shuf_number number, u
 #pragma omp parallel for num_threads(threads) if (turn > 1)
         for (int i = 0; i < turn; i++)
             of[i] = sums_of_part(values, number, count, at + (uint64_t)i, centre, scale);
-        for (int i = 0; i < turn; i++)
-            add(sums, &of[i], at + (uint64_t)i == 0);
+        if (at == 0)
+            *sums = of[0];
+        for (int i = at == 0; i < turn; i++)
+            shuf__sums_add(sums, &of[i]);
     }
 }

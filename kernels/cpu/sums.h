@@ -15,6 +15,9 @@ extern "C" {
 void shuf__host_sums(int threads, const void *values, enum shuf_number number, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums);
 
+/* Adds what `more` has. */
+void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more);
+
 #ifdef __cplusplus
 }
 #endif

@@ -174,14 +174,6 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
-void add_part(shuf__sums *sums, const shuf__sums &part)
-{
-    for (int k = 0; k < 4; k++)
-        sums->power[k] += part.power[k];
-    sums->least = part.least < sums->least ? part.least : sums->least;
-    sums->largest = part.largest > sums->largest ? part.largest : sums->largest;
-}
-
 shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_number number,
                       uint64_t values, double centre, double scale, shuf__sums *sums,
                       shuf__error *error)
@@ -207,7 +199,7 @@ shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_num
         return error->status;
     *sums = parts[0];
     for (int i = 1; i < count; i++)
-        add_part(sums, parts[i]);
+        shuf__sums_add(sums, &parts[i]);
     return SHUF_OK;
 }
 
