@@ -319,6 +319,9 @@ static void whom_it_helps(void **state)
     job.offset = BIT(20);
     assert_true(shuf__counts_help(&any, &job));
     assert_false(shuf__counts_help(&none, &job));
+    job.distribution = SHUF_DISTRIBUTION_GAUSS; /* whose values know their places */
+    assert_false(shuf__counts_help(&any, &job));
+    job.distribution = SHUF_DISTRIBUTION_NONE;
     job.rows = 2;
     assert_false(shuf__counts_help(&any, &job));
     job.rows = 1;
