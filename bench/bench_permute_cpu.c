@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "permute_cpu.h"
 #include "process.h"
+#include "processor.h"
 #include "report.h"
 
 #include <math.h>
@@ -114,26 +115,6 @@ static void measure_small(struct report *report, const struct backend_row *row)
     close_row(backend, &block);
 }
 
-static uint64_t number(const char *option, const char *text, double most)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value >= 1 && value <= most) || value != floor(value))
-        die("%s: %s: expected a whole number from 1 to %.0f, as in 1e6", option, text, most);
-    return (uint64_t)value;
-}
-
-static void say_processor(struct report *report)
-{
-    struct shuf__backend *backend;
-    struct shuf__error error;
-    if (shuf__backend_open("cpu", 0, &backend, &error))
-        die("%s", error.text);
-    report_fact(report, "device", backend->device);
-    report_fact(report, "instruction set", backend->device_id);
-    backend->ops->close(backend);
-}
-
 int main(int argc, char **argv)
 {
     const char *n_text = "1e9", *samples_text = "3", *no_peers = NULL, *cost = NULL;
@@ -143,9 +124,9 @@ int main(int argc, char **argv)
                                             {"--cost", "FILE.csv", &cost},
                                             {0}};
     struct report *report = report_begin_with("permute on the CPU, u32", options, argc, argv);
-    const uint64_t n = number("--n", n_text, UINT32_MAX);
-    const unsigned samples = (unsigned)number("--samples", samples_text, SAMPLES_MOST);
-    say_processor(report);
+    const uint64_t n = processor_number("--n", n_text, UINT32_MAX);
+    const unsigned samples = (unsigned)processor_number("--samples", samples_text, SAMPLES_MOST);
+    processor_say(report);
     if (cost)
         return cost_of_sizes(cost) | report_end(report);
     if (!no_peers)

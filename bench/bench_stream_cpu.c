@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "drawn.h"
 #include "process.h"
+#include "processor.h"
 #include "stream_cpu.h"
 
 #include <math.h>
@@ -124,26 +125,6 @@ static void rows_of(struct report *report, const struct loops *with, uint64_t n,
 
 /* ---- The program ---- */
 
-static uint64_t number(const char *option, const char *text, double most)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !(value >= 1 && value <= most) || value != floor(value))
-        die("%s: %s: expected a whole number from 1 to %.0f, as in 1e6", option, text, most);
-    return (uint64_t)value;
-}
-
-static void say_processor(struct report *report)
-{
-    struct shuf__backend *backend;
-    struct shuf__error error;
-    if (shuf__backend_open("cpu", 0, &backend, &error))
-        die("%s", error.text);
-    report_fact(report, "device", backend->device);
-    report_fact(report, "instruction set", backend->device_id);
-    backend->ops->close(backend);
-}
-
 int main(int argc, char **argv)
 {
     const char *n_text = "2e7", *samples_text = "7", *no_peers = NULL;
@@ -152,9 +133,9 @@ int main(int argc, char **argv)
                                             {"--no-peers", NULL, &no_peers},
                                             {0}};
     struct report *report = report_begin_with("streams on the CPU", options, argc, argv);
-    const uint64_t n = number("--n", n_text, 1e11);
-    const unsigned samples = (unsigned)number("--samples", samples_text, SAMPLES_MOST);
-    say_processor(report);
+    const uint64_t n = processor_number("--n", n_text, 1e11);
+    const unsigned samples = (unsigned)processor_number("--samples", samples_text, SAMPLES_MOST);
+    processor_say(report);
     report_fact(report, "clock", "one thread: its own; all threads: the wall's");
     if (!no_peers)
         numpy_rows(report, n, samples);
