@@ -44,10 +44,16 @@ static shuf_permutation random_request(void)
         .n = random_size(MOST_VALUES), .seed = random_below(4), .dtype = SHUF_U32};
 }
 
+static const shuf_transport any_transport[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
+
+static int transports(void)
+{
+    return is_cuda() ? 3 : 1;
+}
+
 static shuf_lease_options random_options(void)
 {
-    static const shuf_transport any[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
-    shuf_transport transport = any[is_cuda() ? random_below(3) : 0];
+    shuf_transport transport = any_transport[random_below((uint64_t)transports())];
     return (shuf_lease_options){.transports = transport, .event = random_below(2)};
 }
 
@@ -80,14 +86,18 @@ static void release(struct client *c)
     *lease = NULL;
 }
 
-static void read_all(struct client *c)
+static void read_lease(struct client *c, const shuf_lease *lease)
 {
     static uint32_t values[MOST_VALUES];
-    const shuf_lease *lease = c->leases[random_below(LEASES)];
     if (!lease)
         return;
     expect_ok(c->handle, shuf_lease_read(c->handle, lease, 0, lease->result.shape.bytes, values));
     expect_permutation(values, lease->result.shape.count);
+}
+
+static void read_one(struct client *c)
+{
+    read_lease(c, c->leases[random_below(LEASES)]);
 }
 
 static void prefetch(struct client *c)
@@ -122,7 +132,7 @@ static void connect_anew(struct client *c, const char *socket)
 static void live(int channel, void *context)
 {
     static void (*const deeds[])(struct client *) = {take,     take,     take, release,
-                                                     read_all, prefetch, copy, summarize};
+                                                     read_one, prefetch, copy, summarize};
     const struct harness *h = context;
     struct client c = {0};
     (void)channel;
@@ -202,9 +212,11 @@ static void warm_up(int channel, void *context)
     struct client c = {0};
     (void)channel;
     connect_anew(&c, h->socket);
-    for (int i = 0; i < 20; i++) {
-        take(&c);
-        read_all(&c);
+    for (int i = 0; i < 2 * transports(); i++) {
+        const shuf_permutation what = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32};
+        const shuf_lease_options options = {.transports = any_transport[i / 2], .event = i % 2};
+        expect_ok(c.handle, shuf_lease_take(c.handle, &what, &options, &c.leases[0]));
+        read_lease(&c, c.leases[0]);
         copy(&c);
         summarize(&c);
     }

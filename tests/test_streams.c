@@ -104,14 +104,16 @@ static void any_slice(void **state)
     }
 }
 
-/* Enough for every thread and block of the backend to have its share. */
+/* Enough for every thread and block of the backend to have its share, at an odd place and at an
+ * even one. */
 static void many(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < KINDS; kind++) {
-        const struct shuf__job job = job_of(kind, 77, 150 * SUPER);
-        jobs_check(&job);
-    }
+    for (int kind = 0; kind < KINDS; kind++)
+        for (uint64_t offset = 76; offset < 78; offset++) {
+            const struct shuf__job job = job_of(kind, offset, 150 * SUPER + 3);
+            jobs_check(&job);
+        }
 }
 
 static void mean_and_deviation(void **state)

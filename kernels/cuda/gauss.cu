@@ -32,14 +32,9 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
-/* Single stores take a few registers more than two blocks an SM leave. */
-template <bool Paired>
-constexpr int blocks_per_sm = Paired ? tuning::gauss_blocks_per_sm
-                                     : (tuning::gauss_blocks_per_sm + 1) / 2;
-
 /* Superblocks that lie in the job as a whole. Paired: values come to lie at even places. */
 template <typename Number, bool Paired>
-__global__ void __launch_bounds__(tuning::gauss_threads, blocks_per_sm<Paired>)
+__global__ void __launch_bounds__(tuning::gauss_threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                 typename Number::Out *out)
 {
@@ -105,7 +100,7 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
 {
     constexpr uint64_t warps = tuning::gauss_threads / 32;
     const auto kernel = gauss_whole<Number, Paired>;
-    const uint64_t most = uint64_t{blocks_per_sm<Paired>} * static_cast<unsigned>(sm_count);
+    const uint64_t most = uint64_t{tuning::gauss_blocks_per_sm} * static_cast<unsigned>(sm_count);
     const uint64_t wanted = (supers + warps - 1) / warps;
     cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(shared_bytes));

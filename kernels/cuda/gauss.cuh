@@ -44,12 +44,20 @@ struct Gauss {
 
 /* ---- Tables ---- */
 
-extern __shared__ float rows[];
+extern __shared__ __align__(16) float rows[];
 
 __device__ __forceinline__ void fill_rows(const float *table)
 {
-    for (int i = threadIdx.x; i < indices * columns; i += blockDim.x)
-        rows[i] = table[i / columns * tables + i % tables];
+    constexpr int four = 4, times = columns / tables;
+    const auto *const from = reinterpret_cast<const float4 *>(table);
+    for (int i = threadIdx.x; i < indices * tables / four; i += blockDim.x) {
+        const float4 entries = __ldg(from + i);
+        const int row = i / (tables / four), column = i % (tables / four);
+#pragma unroll
+        for (int k = 0; k < times; k++)
+            reinterpret_cast<float4 *>(rows)[(row * times + k) * (tables / four) + column] =
+                entries;
+    }
     __syncthreads();
 }
 
