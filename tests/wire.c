@@ -261,28 +261,35 @@ uint64_t wire_private_bytes(pid_t pid)
     return kib * 1024;
 }
 
-void wire_show_descriptors(pid_t pid)
+static unsigned count_descriptors(pid_t pid, bool show)
 {
     char path[64], target[128];
-    for (int fd = 0; fd < 4096; fd++) {
-        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
-        ssize_t length = readlink(path, target, sizeof target - 1);
-        if (length > 0)
-            fprintf(stderr, "descriptor %d: %.*s\n", fd, (int)length, target);
+    unsigned count = 0, segments = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *directory = opendir(path);
+    assert_non_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1);
+        if (length <= 0)
+            continue; /* of the directory itself, or closed by now */
+        target[length] = '\0';
+        count++;
+        segments += strstr(target, "/cuda.shm.") != NULL;
+        if (show)
+            fprintf(stderr, "descriptor %s: %s\n", entry->d_name, target);
     }
+    closedir(directory);
+    return count - (segments > 0);
 }
 
 unsigned wire_descriptors(pid_t pid)
 {
-    char path[64];
-    unsigned count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(directory);
-    return count;
+    return count_descriptors(pid, false);
+}
+
+void wire_show_descriptors(pid_t pid)
+{
+    count_descriptors(pid, true);
 }
 
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)

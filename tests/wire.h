@@ -86,7 +86,8 @@ void wire_await_memory_free(const struct harness *h);
 
 /* Memory that the daemon alone has written to. */
 uint64_t wire_private_bytes(pid_t pid);
-/* Entries of /proc/PID/fd. */
+/* How many are open. CUDA's driver keeps the state of events that processes share in a segment of
+ * shared memory, which it closes when it likes: the first one is not counted. */
 unsigned wire_descriptors(pid_t pid);
 void wire_show_descriptors(pid_t pid); /* on stderr */
 
