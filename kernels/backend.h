@@ -22,7 +22,10 @@ extern "C" {
 
 struct shuf__counts;
 
-/* One computation: of a permutation, or of a stream where `distribution` is set.
+#define SHUF_RECORD_MAX UINT64_C(65536) /* bytes of a record that is shuffled */
+
+/* One computation: of a permutation, of a stream where `distribution` is set, or of a shuffle where
+ * `record` is.
  *
  * A permutation: `rows` rows of `count` values of `width` bytes, row-major.
  * Row r is the permutation of [0, n) for (seed, epoch + r); its value i stands
@@ -32,7 +35,14 @@ struct shuf__counts;
  * A stream: one row, values number offset, offset + 1, ..., `count` of them, of stream `epoch`
  * of `seed`; offset + count <= SHUF_STREAM_MAX; width is the number's. n, stride and algorithm
  * are not looked at. A number that the distribution has, as in shuf/distribution.h. Of GAUSS:
- * |mean| <= 2^100, 2^-100 <= std <= 2^100. */
+ * |mean| <= 2^100, 2^-100 <= std <= 2^100.
+ *
+ * A shuffle: n records of `record` bytes each. Record i of the block becomes record number p(i) of
+ * the input, p the permutation of [0, n) for (seed, epoch); with `inverse`, record p(i) becomes
+ * record i of the input, which undoes the other. The input has another block's memory, of a kind
+ * that is on the same side (the host's or the device's) as the block that is filled, and is not
+ * written to. 1 <= record <= SHUF_RECORD_MAX; n, algorithm, seed and epoch as above, rows = 1,
+ * offset = 0, count = n, stride = 1; the width is not looked at. */
 struct shuf__job {
     enum shuf__distribution distribution; /* NONE: a permutation */
     enum shuf_number number;              /* of a stream */
@@ -41,6 +51,9 @@ struct shuf__job {
     uint64_t n, seed, epoch, rows;
     uint64_t offset, count, stride;
     unsigned width;
+    uint64_t record; /* bytes; of a shuffle, else 0 */
+    bool inverse;    /* of a shuffle */
+    const struct shuf__block *input;
     /* Asked now and then during long work; true ends it with SHUF_CANCELLED.
      * May be NULL. */
     bool (*cancelled)(void *context);
@@ -117,10 +130,10 @@ struct shuf__backend_ops {
                          struct shuf__block *block, struct shuf__error *error);
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
-    /* Begins to fill the block (bytes >= rows * count * width), which may take until the end where
-     * the host computes, where the work is too large for one go, or where tiles are counted. Each
-     * launch that succeeds must be followed by waits until one says that it is done; nothing else
-     * computes in between. On failure nothing is under way. */
+    /* Begins to fill the block (bytes >= rows * count * width, of a shuffle n * record), which may
+     * take until the end where the host computes, where the work is too large for one go, or where
+     * tiles are counted. Each launch that succeeds must be followed by waits until one says that it
+     * is done; nothing else computes in between. On failure nothing is under way. */
     shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
                           struct shuf__block *block, struct shuf__error *error);
     /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells
@@ -164,7 +177,7 @@ const struct shuf__backend_ops *shuf__backend_at(unsigned index);
 /* Whether the job is quick on such a backend: ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job);
 
-/* What the job makes, for messages: "permute", "gauss", "uniform". */
+/* What the job makes, for messages: "permute", "gauss", "uniform", "shuffle". */
 const char *shuf__job_name(const struct shuf__job *job);
 
 /* launch, and waits until it is done. */

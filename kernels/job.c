@@ -24,7 +24,7 @@ const char *shuf__job_name(const struct shuf__job *job)
                                         SHUF_DISTRIBUTION_MAP(X)
 #undef X
     };
-    return names[job->distribution];
+    return job->record ? "shuffle" : names[job->distribution];
 }
 
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job)
