@@ -19,9 +19,11 @@ namespace tuning = shuf::tuning;
 
 /* ---- Not stored ---- */
 
-/* gauss_whole, with a sum instead of its stores. */
+/* gauss_whole, with a sum instead of its stores, which takes a register more. */
+constexpr int not_stored_threads = 256, not_stored_blocks_per_sm = 2;
+
 template <typename Number>
-__global__ void __launch_bounds__(tuning::gauss_threads, tuning::gauss_blocks_per_sm)
+__global__ void __launch_bounds__(not_stored_threads, not_stored_blocks_per_sm)
     gauss_not_stored(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                      typename Number::Out *sums)
 {
@@ -57,11 +59,11 @@ template <typename Number>
 cudaError_t not_stored(const shuf__job &job, const float *table, int sm_count, void *sums)
 {
     const auto kernel = gauss_not_stored<Number>;
-    const unsigned blocks = tuning::gauss_blocks_per_sm * static_cast<unsigned>(sm_count);
+    const unsigned blocks = not_stored_blocks_per_sm * static_cast<unsigned>(sm_count);
     const cudaError_t e = allow_shared(kernel);
     if (e != cudaSuccess)
         return e;
-    kernel<<<blocks, tuning::gauss_threads, shared_bytes>>>(
+    kernel<<<blocks, not_stored_threads, shared_bytes>>>(
         gauss_of(job, table), job.offset / SHUF_GAUSS_SUPER, job.count / SHUF_GAUSS_SUPER,
         static_cast<typename Number::Out *>(sums));
     return cudaGetLastError();
@@ -160,8 +162,8 @@ cudaError_t moments(const shuf__job &job, const float *table, Part *parts)
 
 uint64_t not_stored_sums(int sm_count)
 {
-    return sizeof(double) * static_cast<uint64_t>(sm_count) * tuning::gauss_threads *
-           tuning::gauss_blocks_per_sm;
+    return sizeof(double) * static_cast<uint64_t>(sm_count) * not_stored_threads *
+           not_stored_blocks_per_sm;
 }
 
 cudaError_t not_stored_async(const shuf__job &job, const float *table, int sm_count, void *sums)
