@@ -110,7 +110,8 @@ struct shuf__backend_ops {
     enum shuf__memory own; /* the kind that it computes into when nobody asks for another */
     /* A job of at most so many evaluations is over in microseconds: sooner than another thread
      * would be awake. They are rows times count with streams and primefold (times n where n <=
-     * SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others. */
+     * SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others;
+     * a shuffle moves 8 bytes for each at most. */
     uint64_t quick;
 
     /* `device`: what stands behind the colon of `--backend cuda:1`, NULL for the

@@ -29,6 +29,8 @@ const char *shuf__job_name(const struct shuf__job *job)
 
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job)
 {
+    if (job->record && job->n > 8 * ops->quick / job->record)
+        return false;
     return job->rows <= ops->quick / evaluations_a_row(job);
 }
 

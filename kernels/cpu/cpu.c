@@ -11,6 +11,7 @@
 #include "memfd.h"
 #include "memory.h"
 #include "permute.h"
+#include "shuffle.h"
 #include "sums.h"
 
 #include <assert.h>
@@ -110,6 +111,8 @@ static uint64_t now_ns(void)
 
 static bool compute(const struct cpu *cpu, int threads, const struct shuf__job *job, void *out)
 {
+    if (job->record)
+        return shuf__cpu_shuffle(cpu->lanes, threads, job, out);
     return job->distribution ? shuf__cpu_draw(cpu->lanes, threads, job, out)
                              : shuf__cpu_permute(cpu->lanes, threads, job, out);
 }

@@ -7,9 +7,12 @@
  * At n = 2^B nothing is dropped and every value knows its place by itself; so it
  * does with primefold, whatever n is. And where counts of the permutation's tiles
  * are known, tiles know theirs: those with nothing for the job are passed over.
+ *
+ * A shuffle has its records moved where the values would have been written.
  */
 #include "permute.h"
 
+#include "move.h"
 #include "shape.h"
 #include "tile.h"
 
@@ -101,7 +104,10 @@ static void place(const struct work *work, const struct shuf__tile *tile, uint64
 {
     const struct shuf__job *job = work->job;
     const struct hits hits = find_hits(job, base, kept);
-    if (hits.count > 0)
+    const struct shuf__places places = {work->narrow, tile, base, kept};
+    if (job->record)
+        shuf__move(job, &places, out);
+    else if (hits.count > 0)
         copy_values(work, tile, hits.from - base, job->stride, out + hits.first * job->width,
                     hits.count);
 }
@@ -302,6 +308,7 @@ static void plan_work(struct work *work)
 {
     const struct shuf__job *job = work->job;
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(job->n);
+    assert(!job->record || (job->n != domain && job->algorithm != SHUF_ALGORITHM_PRIMEFOLD));
     work->last = job->offset + (job->count - 1) * job->stride;
     work->narrow = shuf__tile_is_narrow(job);
     work->direct = job->n == domain;

@@ -8,8 +8,9 @@
 #include "backend.h"
 #include "lanes.h"
 
-/* Writes rows * count values to `out`; false when the job was cancelled. With one thread, that is
- * the caller's. */
+/* Writes rows * count values to `out`, of a shuffle the records, where only n < 2^B of algorithms
+ * with compaction come here (shuffle.h has the rest); false when the job was cancelled. With one
+ * thread, that is the caller's. */
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out);
 

@@ -173,6 +173,17 @@ static uint64_t reference_at(const struct reference *r, uint64_t index)
     return r->values ? r->values[position] : reference_f(r, position);
 }
 
+uint64_t *jobs_values_of(const struct shuf__job *job)
+{
+    struct reference r = reference_make(job, 0);
+    uint64_t *values = malloc(job->count * sizeof *values);
+    assert_non_null(values);
+    for (uint64_t i = 0; i < job->count; i++)
+        values[i] = reference_at(&r, i);
+    free(r.values);
+    return values;
+}
+
 /* ---- Running -------------------------------------------------------------- */
 
 static void expect_ok(shuf_status status, const struct shuf__error *error)

@@ -33,6 +33,9 @@ enum shuf_algorithm jobs_algorithm(const char *name);
 
 uint64_t jobs_values(const struct shuf__job *job);
 
+/* What the inline ciphers give for the job's only row; freed by the caller. */
+uint64_t *jobs_values_of(const struct shuf__job *job);
+
 /* Runs the job and returns the values widened to 64 bits, freed by the caller. On the way it
  * holds the backend to its contract: nothing is written past the result's end, and the
  * fingerprint is the one that a plain sum gives (*fingerprint, may be NULL). */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See move.h. A loop of its own for each usual size, so that a record is moved by an
+ * instruction or two, and not by a call.
+ */
+#include "move.h"
+
+#include <string.h>
+
+struct move {
+    char *restrict out;
+    const char *restrict in;
+    const struct shuf__places *places;
+};
+
+static inline __attribute__((always_inline)) uint64_t place(const struct shuf__places *places,
+                                                            bool narrow, size_t i)
+{
+    return narrow ? ((const uint32_t *)places->p)[i] : ((const uint64_t *)places->p)[i];
+}
+
+/* `narrow` and `record` as constants. */
+static inline __attribute__((always_inline)) void gather(const struct move *m, bool narrow,
+                                                         size_t record)
+{
+    char *to = m->out + m->places->first * record;
+    for (size_t i = 0; i < m->places->count; i++)
+        memcpy(to + i * record, m->in + place(m->places, narrow, i) * record, record);
+}
+
+static inline __attribute__((always_inline)) void scatter(const struct move *m, bool narrow,
+                                                          size_t record)
+{
+    const char *from = m->in + m->places->first * record;
+    for (size_t i = 0; i < m->places->count; i++)
+        memcpy(m->out + place(m->places, narrow, i) * record, from + i * record, record);
+}
+
+static inline __attribute__((always_inline)) void move(const struct move *m, bool inverse,
+                                                       size_t record)
+{
+    if (inverse && m->places->narrow)
+        scatter(m, true, record);
+    else if (inverse)
+        scatter(m, false, record);
+    else if (m->places->narrow)
+        gather(m, true, record);
+    else
+        gather(m, false, record);
+}
+
+void shuf__move(const struct shuf__job *job, const struct shuf__places *places, void *out)
+{
+    const struct move m = {out, job->input->memory, places};
+    switch (job->record) {
+    case 1:
+        move(&m, job->inverse, 1);
+        return;
+    case 2:
+        move(&m, job->inverse, 2);
+        return;
+    case 4:
+        move(&m, job->inverse, 4);
+        return;
+    case 8:
+        move(&m, job->inverse, 8);
+        return;
+    case 12:
+        move(&m, job->inverse, 12);
+        return;
+    case 16:
+        move(&m, job->inverse, 16);
+        return;
+    default:
+        move(&m, job->inverse, job->record);
+    }
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See shuffle.h. Threads take parts of the positions, evaluate the permutation there in
+ * their own cache, and move the records.
+ *
+ * Only primefold knows the values at any positions, and the others where n = 2^B. Else all
+ * values are wanted in a list first or, where that would be long, records are moved as
+ * permute.c finds where its tiles belong.
+ */
+#include "shuffle.h"
+
+#include "move.h"
+#include "permute.h"
+#include "shape.h"
+#include "tile.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    PART_BYTES = 1 << 20,  /* of records that a thread takes at once, where a tile has more */
+    LISTED_MOST = 1 << 20, /* values in a list: fewer tiles would not keep all threads at work */
+};
+
+struct work {
+    const struct shuf__lanes *lanes;
+    const struct shuf__job *job;
+    union shuf__bijection f;
+    bool narrow;      /* whether values have 32 bits */
+    const void *list; /* all values; NULL where they are evaluated by the way */
+    uint64_t part;    /* positions that are taken at once */
+    char *out;
+    atomic_uint_fast64_t next;
+    atomic_bool cancelled;
+};
+
+static bool is_cancelled(struct work *work)
+{
+    const struct shuf__job *job = work->job;
+    if (job->cancelled && job->cancelled(job->cancel_context))
+        atomic_store(&work->cancelled, true);
+    return atomic_load(&work->cancelled);
+}
+
+static const void *values_at(const struct work *work, uint64_t first, size_t count,
+                             struct shuf__tile *tile)
+{
+    const enum shuf_algorithm algorithm = work->job->algorithm;
+    if (work->list)
+        return (const char *)work->list + first * (work->narrow ? 4 : 8);
+    if (work->narrow)
+        work->lanes->narrow[algorithm](&work->f, (uint32_t)first, 1, tile->narrow, count);
+    else
+        work->lanes->wide[algorithm](&work->f, first, 1, tile->wide, count);
+    return tile;
+}
+
+static void join(struct work *work)
+{
+    struct shuf__tile tile;
+    const uint64_t n = work->job->n;
+    for (;;) {
+        const uint64_t first = atomic_fetch_add(&work->next, work->part);
+        if (first >= n || is_cancelled(work))
+            return;
+        const size_t count = n - first < work->part ? n - first : work->part;
+        const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
+                                            first, count};
+        shuf__move(work->job, &places, work->out);
+    }
+}
+
+static bool move_all(struct work *work, int threads)
+{
+    const uint64_t n = work->job->n, most = PART_BYTES / work->job->record;
+    work->part = most < 16 ? 16 : most < SHUF__TILE ? most : SHUF__TILE;
+    if (threads == 1 || n <= work->part) {
+        join(work);
+    } else {
+#pragma omp parallel num_threads(threads)
+        join(work);
+    }
+    return !atomic_load(&work->cancelled);
+}
+
+/* By a list of the values; false where there is no memory for one. */
+static bool move_listed(struct work *work, int threads, bool *done)
+{
+    struct shuf__job values = *work->job;
+    values.record = 0;
+    values.width = work->narrow ? 4 : 8;
+    void *list = malloc(values.n * values.width);
+    if (!list)
+        return false;
+    work->list = list;
+    *done = shuf__cpu_permute(work->lanes, threads, &values, list) && move_all(work, threads);
+    free(list);
+    return true;
+}
+
+bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+                       void *out)
+{
+    struct work work = {.lanes = lanes, .job = job, .out = out};
+    shuf_primefold_shape shape = {0};
+    bool done;
+    assert(job->rows == 1 && job->offset == 0 && job->count == job->n && job->stride == 1);
+    atomic_init(&work.next, 0);
+    atomic_init(&work.cancelled, false);
+    work.narrow = shuf__tile_is_narrow(job);
+    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        shape = shuf__primefold_shape(job->n);
+        work.narrow = shuf__primefold_word_bits(&shape) <= 32;
+    }
+    shuf__bijection_make(job, 0, &shape, &work.f);
+    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD || job->n == UINT64_C(1)
+                                                                    << shuf_domain_bits(job->n))
+        return move_all(&work, threads);
+    if (job->n <= LISTED_MOST && move_listed(&work, threads, &done))
+        return done;
+    return shuf__cpu_permute(lanes, threads, job, out);
+}

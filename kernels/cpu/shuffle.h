@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records moved by a permutation on the CPU, from one block of memory to another.
+ */
+#ifndef SHUF__CPU_SHUFFLE_H
+#define SHUF__CPU_SHUFFLE_H
+
+#include "backend.h"
+#include "lanes.h"
+
+/* Fills `out` from the job's input; false when it was cancelled. With one thread, that is the
+ * caller's. */
+bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+                       void *out);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shuffles on the backend that the command line names: every record against the
+ * permutation by the inline ciphers, both ways, in every kind of memory. What stands
+ * behind the result is untouched, and so is the input.
+ */
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+#include "support/random.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, LARGE = 1 << 20 };
+
+/* ---- Blocks of bytes that look like nothing ---- */
+
+/* Of a stream, since a backend can write nothing else. */
+static void make_noise(uint64_t bytes, uint64_t seed, struct shuf__block *block)
+{
+    struct shuf__job job =
+        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, seed, 0, 0, (bytes + 3) / 4);
+    jobs_alloc(bytes + 4, block);
+    jobs_fill(&job, block);
+}
+
+static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
+{
+    struct shuf__error error = {0};
+    uint8_t *copy = malloc(bytes);
+    assert_non_null(copy);
+    if (backend->ops->read(backend, block, 0, bytes, copy, &error))
+        fail_msg("%s", error.text);
+    return copy;
+}
+
+/* `block` still holds `expected`, which is freed. */
+static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uint64_t bytes,
+                         const char *what, const struct shuf__job *job)
+{
+    uint8_t *are = bytes_of(block, bytes);
+    for (uint64_t i = 0; memcmp(are, expected, bytes) != 0 && i < bytes; i++)
+        if (are[i] != expected[i])
+            fail_msg("%s: algorithm %d n %" PRIu64 " record %" PRIu64 " inverse %d seed %" PRIu64
+                     " epoch %" PRIu64 ": byte %" PRIu64 " of %" PRIu64 " is %d, expected %d",
+                     what, (int)job->algorithm, job->n, job->record, job->inverse, job->seed,
+                     job->epoch, i, bytes, are[i], expected[i]);
+    free(expected);
+    free(are);
+}
+
+/* ---- One shuffle ---- */
+
+/* What the definition makes of the input: over the bytes of a block that is to be filled. */
+static uint8_t *shuffled(const struct shuf__job *job, const struct shuf__block *before)
+{
+    const uint64_t record = job->record;
+    uint64_t *p = jobs_values_of(job);
+    uint8_t *in = bytes_of(job->input, job->n * record);
+    uint8_t *out = bytes_of(before, job->n * record + GUARD);
+    for (uint64_t i = 0; i < job->n; i++)
+        if (job->inverse)
+            memcpy(out + p[i] * record, in + i * record, record);
+        else
+            memcpy(out + i * record, in + p[i] * record, record);
+    free(in);
+    free(p);
+    return out;
+}
+
+/* Into a new block, which is the caller's to free. */
+static void check_one(struct shuf__job *job, const struct shuf__block *input,
+                      struct shuf__block *output)
+{
+    const uint64_t bytes = job->n * job->record;
+    job->input = input;
+    make_noise(bytes + GUARD, 2, output);
+    uint8_t *expected = shuffled(job, output), *in = bytes_of(input, bytes + GUARD);
+    jobs_fill(job, output);
+    expect_bytes(output, expected, bytes + GUARD, "output", job);
+    expect_bytes(input, in, bytes + GUARD, "input", job);
+}
+
+/* There, and from there back. */
+static void check(struct shuf__job job)
+{
+    struct shuf__block first, second, third;
+    const uint64_t bytes = job.n * job.record;
+    make_noise(bytes + GUARD, 1, &first);
+    check_one(&job, &first, &second);
+    job.inverse = !job.inverse;
+    check_one(&job, &second, &third);
+    expect_bytes(&third, bytes_of(&first, bytes), bytes, "there and back", &job);
+    backend->ops->free(backend, &first);
+    backend->ops->free(backend, &second);
+    backend->ops->free(backend, &third);
+}
+
+static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n, uint64_t record)
+{
+    struct shuf__job job = jobs_whole(algorithm, n, 7 + n, record);
+    job.record = record;
+    return job;
+}
+
+/* ---- Tests ---- */
+
+static const uint64_t records[] = {1, 2, 3, 4, 7, 8, 12, 16, 100, 4096, 65536};
+static const uint64_t sizes[] = {1,    2,    3,    5,    96,   97,   255,   256,   257,  1000,
+                                 1023, 1024, 1025, 4095, 4096, 4097, 65535, 65536, 65537};
+enum { RECORDS = sizeof records / sizeof *records, SIZES = sizeof sizes / sizeof *sizes };
+
+static void every_algorithm(uint64_t n, uint64_t record)
+{
+    for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
+        check(job_of((enum shuf_algorithm)a, n, record));
+}
+
+/* As far as 8 MiB go, or at least two records. */
+static void sizes_and_records(void **state)
+{
+    (void)state;
+    for (int r = 0; r < RECORDS; r++)
+        for (int s = 0; s < SIZES; s++)
+            if (sizes[s] * records[r] <= 8 * LARGE)
+                every_algorithm(sizes[s], records[r]);
+}
+
+static void many_records(void **state)
+{
+    (void)state;
+    every_algorithm(LARGE + 1, 1);
+    every_algorithm(LARGE + 1, 8);
+    check(job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
+    check(job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
+    check(job_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
+}
+
+/* The input may have what it wants behind its last record, and the block may be larger. */
+static void random_jobs(void **state)
+{
+    (void)state;
+    random_start("random_jobs");
+    for (int i = 0; i < 60; i++) {
+        const uint64_t record = random_size(random_below(4) ? 64 : SHUF_RECORD_MAX);
+        const uint64_t most = LARGE / record, n = random_size(most < 2 ? 2 : most);
+        struct shuf__job job =
+            job_of((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n, record);
+        job.seed = random_u64();
+        job.epoch = random_u64();
+        job.inverse = random_below(2);
+        check(job);
+    }
+}
+
+/* ---- Cancelling ---- */
+
+static bool at_the_third(void *context)
+{
+    unsigned *asked = context;
+    return __atomic_add_fetch(asked, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
+        struct shuf__block in, out;
+        struct shuf__error error = {0};
+        uint64_t ns;
+        unsigned asked = 0;
+        struct shuf__job job = job_of((enum shuf_algorithm)a, 2 * LARGE + 1, 8);
+        make_noise(job.n * job.record, 1, &in);
+        jobs_alloc(job.n * job.record, &out);
+        job.input = &in;
+        job.cancelled = at_the_third;
+        job.cancel_context = &asked;
+        const shuf_status status = shuf__backend_permute(backend, &job, &out, &ns, &error);
+        if (asked >= 3) /* a GPU may be done before it asks */
+            assert_int_equal(status, SHUF_CANCELLED);
+        else
+            assert_int_equal(status, SHUF_OK);
+        backend->ops->free(backend, &in);
+        backend->ops->free(backend, &out);
+    }
+}
+
+/* Neither many records nor large ones. */
+static void quickness(void **state)
+{
+    (void)state;
+    const struct shuf__backend_ops *ops = backend->ops;
+    const struct shuf__job small = job_of(SHUF_ALGORITHM_PRIMEFOLD, 100, 8),
+                           many = job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE, 1),
+                           large = job_of(SHUF_ALGORITHM_PRIMEFOLD, 100, SHUF_RECORD_MAX);
+    assert_true(shuf__backend_is_quick(ops, &small));
+    assert_false(shuf__backend_is_quick(ops, &many));
+    assert_false(shuf__backend_is_quick(ops, &large));
+    assert_string_equal(shuf__job_name(&small), "shuffle");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_and_records), cmocka_unit_test(many_records),
+        cmocka_unit_test(random_jobs),       cmocka_unit_test(cancelled),
+        cmocka_unit_test(quickness),
+    };
+    int failed = 0;
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    while (jobs_next_kind())
+        failed += cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}
