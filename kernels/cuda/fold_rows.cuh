@@ -111,9 +111,9 @@ __device__ __forceinline__ typename Form::Word walked(const Form &f, const typen
 
 template <typename Form, typename Out>
 __device__ __forceinline__ void make_again(const Form &f, const typename Form::Row &keys,
-                                           const Rows &rows, uint64_t i, Out *row_out)
+                                           const Rows &rows, uint64_t i, Out *to)
 {
-    row_out[i] = static_cast<Out>(walked(f, keys, rows.position(i)));
+    *to = static_cast<Out>(walked(f, keys, rows.position(i)));
 }
 
 /* Which values of a group have to be made again: a bit each. */
@@ -164,14 +164,15 @@ template <typename Word> struct Steps {
     Word one, leap; /* over a stride, and over those of a block's groups */
 };
 
-/* Threads take groups in turns from value number `first` on, as many as a tile has. */
+/* Threads take groups in turns from value number `first` on, which goes to *out, as many as a tile
+ * has. */
 template <typename Form, typename Out>
 __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::Row &keys,
                                             const Steps<typename Form::Word> &steps,
-                                            const Rows &rows, uint64_t first, Out *row_out)
+                                            const Rows &rows, uint64_t first, Out *out)
 {
     constexpr uint64_t turn = fold_threads * group;
-    const uint64_t i = first + threadIdx.x * group;
+    const uint64_t mine = threadIdx.x * group, i = first + mine;
     typename Form::Word x[Form::groups][group];
     typename Form::Word start = f.start(keys, rows.offset + i * rows.stride);
 #pragma unroll
@@ -193,13 +194,13 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
     if (whole) {
 #pragma unroll
         for (int g = 0; g < Form::groups; g++)
-            put_group(row_out + i + g * turn, x[g]);
+            put_group(out + mine + g * turn, x[g]);
     } else {
 #pragma unroll
         for (int g = 0; g < Form::groups; g++) {
             const uint64_t here = i + g * turn;
             if (here < rows.count)
-                put_some(row_out + here, x[g], rows.count - here);
+                put_some(out + mine + g * turn, x[g], rows.count - here);
             if (rows.wraps && here < rows.count && here + group >= rows.count)
                 again |= 1u << (g * group + (rows.count - 1 - here));
         }
@@ -207,9 +208,9 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
 #pragma unroll 1
     for (; again != 0; again &= again - 1) {
         const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        const uint64_t here = i + bit / group * turn + bit % group;
-        if (here < rows.count)
-            make_again(f, keys, rows, here, row_out);
+        const uint64_t there = mine + bit / group * turn + bit % group;
+        if (first + there < rows.count)
+            make_again(f, keys, rows, first + there, out + there);
     }
 }
 

@@ -8,6 +8,9 @@
  */
 #include "cuda.cuh"
 
+#include "cpu/shuffle.h"
+#include "shuffle.cuh"
+
 #include <cassert>
 #include <cstring>
 
@@ -19,7 +22,7 @@ namespace
 
 bool is_quick(const shuf__job *job)
 {
-    return job->rows == 1 && shuf__backend_is_quick(&shuf__cuda_ops, job);
+    return job->rows == 1 && !job->record && shuf__backend_is_quick(&shuf__cuda_ops, job);
 }
 
 /* Nothing is under way any more, and what was allocated for it is free. */
@@ -83,6 +86,60 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__job &job, void *out, boo
         return permute_async(cuda->scratch, job, out, cuda->stream, cancelled);
     *cancelled = job.cancelled && job.cancelled(job.cancel_context);
     return *cancelled ? cudaSuccess : stream_async(cuda, job, out, nullptr);
+}
+
+/* ---- Shuffles ---- */
+
+/* Without windows where there is no memory for them. */
+shuf_status allocate_temporary(Cuda *cuda, const shuf__job *job, bool *wished, shuf__error *error)
+{
+    const uint64_t wish = shuffle_wish(*job), need = shuffle_need(*job);
+    *wished = true;
+    if (wish == 0)
+        return SHUF_OK;
+    if (cudaMalloc(&cuda->launched.temporary, wish) == cudaSuccess)
+        return SHUF_OK;
+    cudaGetLastError(); /* forgotten */
+    *wished = false;
+    return need == 0 ? SHUF_OK : device_alloc(cuda, need, &cuda->launched.temporary, error);
+}
+
+shuf_status shuffle_there(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+                          shuf__error *error)
+{
+    bool cancelled = false, wished;
+    cudaError_t e = cudaSuccess;
+    if (allocate_temporary(cuda, job, &wished, error))
+        return error->status;
+    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
+    SHUF__STEP(e, "launching the kernels",
+               shuffle_async(cuda->scratch, *job, job->input->memory, block->memory,
+                             cuda->launched.temporary, wished, cuda->stream, &cancelled));
+    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
+    if (e == cudaSuccess && !cancelled)
+        return SHUF_OK;
+    end(cuda);
+    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "shuffle: cancelled") : error->status;
+}
+
+/* Records that lie in the host's memory are moved there, by its processors. */
+shuf_status shuffle_here(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+                         shuf__error *error)
+{
+    const uint64_t began = now_ns();
+    if (!shuf__cpu_shuffle(cuda->lanes, cuda->threads, job, block->memory))
+        return shuf__fail(error, SHUF_CANCELLED, "shuffle: cancelled");
+    cuda->launched.computed = true;
+    cuda->launched.device_ns = now_ns() - began;
+    return SHUF_OK;
+}
+
+shuf_status launch_shuffle(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+                           shuf__error *error)
+{
+    assert((job->input->kind == SHUF__MEMORY_MEMFD) == (block->kind == SHUF__MEMORY_MEMFD));
+    return block->kind == SHUF__MEMORY_MEMFD ? shuffle_here(cuda, job, block, error)
+                                             : shuffle_there(cuda, job, block, error);
 }
 
 shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
@@ -173,6 +230,8 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__bloc
     now.computed = job->count == 0;
     if (now.computed)
         return SHUF_OK;
+    if (job->record)
+        return launch_shuffle(cuda, job, block, error);
     return is_quick(job) ? launch_quick(cuda, job, block, error)
                          : launch_timed(cuda, job, block, error);
 }

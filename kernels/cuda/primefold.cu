@@ -5,10 +5,7 @@
  */
 #include "permute.cuh"
 
-#include "fold16.cuh"
-#include "fold32.cuh"
-#include "fold64.cuh"
-#include "fold_rows.cuh"
+#include "fold_forms.cuh"
 #include "quick.cuh"
 #include "shape.h"
 #include "tuning.cuh"
@@ -26,7 +23,8 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
              __grid_constant__ const Steps<typename Form::Word> steps,
              __grid_constant__ const Rows rows, Out *out)
 {
-    tile_of_row(f, f.row, steps, rows, blockIdx.x * fold_tile<Form>, out);
+    const uint64_t first = blockIdx.x * fold_tile<Form>;
+    tile_of_row(f, f.row, steps, rows, first, out + first);
 }
 
 /* As quick_async wants it: four values a thread of one block. */
@@ -54,7 +52,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
         for (; again != 0; again &= again - 1) {
             const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
             if (at < rows.count)
-                make_again(f, f.row, rows, at, out);
+                make_again(f, f.row, rows, at, out + at);
         }
     }
     tell(signal);
@@ -112,38 +110,26 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     tell(signal);
 }
 
-template <typename Form, int Maps>
-Form make_form(const shuf__job &job, const shuf_primefold_shape &shape)
-{
-    const shuf_primefold key = shuf_primefold_make_of(&shape, job.seed, job.epoch);
-    Form f(shape);
-    for (int r = 0; r < Maps; r++)
-        Form::set(f.row, r, key.map[r], shape.p);
-    return f;
-}
-
 /* No more than a block needs for its values: it is done when its last warp is. */
 unsigned quick_threads_for(uint64_t values, uint64_t each)
 {
     return 32 * blocks_for(values, 32 * each);
 }
 
-template <typename Form, int Maps, typename Out>
-cudaError_t one_row(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+template <typename Out, typename Of>
+cudaError_t one_row(Of of, const shuf__job &job, const shuf_primefold_shape &shape, Out *out,
                     const Signal *signal, cudaStream_t stream)
 {
-    using Word = typename Form::Word;
-    const auto f = make_form<Form, Maps>(job, shape);
+    using Form = typename Of::Form;
+    const Form f = of.make(job, shape);
     const Rows rows = make_rows_for<Form>(job, shape.p);
-    const Steps<Word> steps = {f.step_of(f.row, rows.one, shape.p),
-                               f.step_of(f.row, rows.leap, shape.p)};
-    auto *target = static_cast<Out *>(out);
+    const auto steps = make_steps(f, shape.p, job.stride);
     if (signal)
         fold_quick<<<1, quick_threads_for(job.count, group), 0, stream>>>(f, steps, rows, *signal,
-                                                                          target);
+                                                                          out);
     else
         fold_row<<<blocks_for(job.count, fold_tile<Form>), fold_threads, 0, stream>>>(f, steps,
-                                                                                      rows, target);
+                                                                                      rows, out);
     return cudaGetLastError();
 }
 
@@ -168,38 +154,21 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
         return exchange<Out>(job, out, *signal, stream);
     if (shape.maps == 0 || job.rows > 1)
         return primefold_rows_async(job, shape, out, stream);
-    if (shape.maps == 5)
-        return one_row<Fold16<5>, 5, Out>(job, shape, out, signal, stream);
-    if (shape.p >> 31 == 0 && few_beyond(shape) && !signal)
-        return one_row<Fold32<4, true>, 4, Out>(job, shape, out, signal, stream);
-    if (shape.p >> 31 == 0)
-        return one_row<Fold32<4, false>, 4, Out>(job, shape, out, signal, stream);
-    if (shape.p >> 40 == 0)
-        return one_row<Fold40<4>, 4, Out>(job, shape, out, signal, stream);
-    return one_row<Fold64<4>, 4, Out>(job, shape, out, signal, stream);
-}
-
-template <typename Form, int Maps, typename Value>
-cudaError_t look_up(const shuf__job &job, const shuf_primefold_shape &shape, const void *at,
-                    void *values, cudaStream_t stream)
-{
-    fold_look_up<<<blocks_for(job.count, uint64_t{fold_threads} * group), fold_threads, 0,
-                   stream>>>(make_form<Form, Maps>(job, shape), job.count,
-                             static_cast<const Value *>(at), static_cast<Value *>(values));
-    return cudaGetLastError();
+    return with_form(shape, !signal, [&](auto of) {
+        return one_row(of, job, shape, static_cast<Out *>(out), signal, stream);
+    });
 }
 
 template <typename Value>
 cudaError_t start_look_up(const shuf__job &job, const void *at, void *values, cudaStream_t stream)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
-    if (shape.maps == 5)
-        return look_up<Fold16<5>, 5, Value>(job, shape, at, values, stream);
-    if (shape.p >> 31 == 0)
-        return look_up<Fold32<4, false>, 4, Value>(job, shape, at, values, stream);
-    if (shape.p >> 40 == 0)
-        return look_up<Fold40<4>, 4, Value>(job, shape, at, values, stream);
-    return look_up<Fold64<4>, 4, Value>(job, shape, at, values, stream);
+    return with_form(shape, false, [&](auto of) {
+        fold_look_up<<<blocks_for(job.count, uint64_t{fold_threads} * group), fold_threads, 0,
+                       stream>>>(of.make(job, shape), job.count, static_cast<const Value *>(at),
+                                 static_cast<Value *>(values));
+        return cudaGetLastError();
+    });
 }
 
 template <typename Kernel> void load(cudaError_t &e, Kernel kernel)

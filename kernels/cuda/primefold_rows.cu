@@ -120,8 +120,10 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
             if (i + c < count && (item >> 15 & 1 || row_out[i + c] >= f.n))
                 which |= 1u << c;
 #pragma unroll 1
-        for (; which != 0; which &= which - 1)
-            make_again(f, keys[of], rows, i + (__ffs(static_cast<int>(which)) - 1), row_out);
+        for (; which != 0; which &= which - 1) {
+            const uint32_t at = i + (__ffs(static_cast<int>(which)) - 1);
+            make_again(f, keys[of], rows, at, row_out + at);
+        }
     }
 }
 
@@ -140,9 +142,9 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     const Steps<Word> steps = {f.step_there(keys, rows.one), f.step_there(keys, rows.leap)};
     Out *row_out = out + row * rows.count;
     for (int turn = 0; turn < tuning::fold_turns; turn++) {
-        const uint64_t tile = part * tuning::fold_turns + turn;
-        if (tile * fold_tile<Form> < rows.count)
-            tile_of_row(f, keys, steps, rows, tile * fold_tile<Form>, row_out);
+        const uint64_t first = (part * tuning::fold_turns + turn) * fold_tile<Form>;
+        if (first < rows.count)
+            tile_of_row(f, keys, steps, rows, first, row_out + first);
     }
 }
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shuffles on the GPU, as asynchronous work: records moved from one place of device memory to
+ * another by a permutation.
+ */
+#ifndef SHUF__CUDA_SHUFFLE_CUH
+#define SHUF__CUDA_SHUFFLE_CUH
+
+#include "permute.cuh"
+
+namespace shuf
+{
+
+/* Device memory that the job works best with beside its input and output; 0 for none. */
+uint64_t shuffle_wish(const shuf__job &job);
+
+/* Device memory that it cannot do without, at most what it wishes for. */
+uint64_t shuffle_need(const shuf__job &job);
+
+/* Queues the job's work. `in` and `out` begin at multiples of 16 bytes; `temporary` has what is
+ * wished for or, with `wished` false, what is needed. */
+cudaError_t shuffle_async(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
+                          void *temporary, bool wished, cudaStream_t stream, bool *cancelled);
+
+/* shuffle_windows.cu: whether windows pay for themselves, and their memory. */
+bool windows_suit(const shuf__job &job);
+uint64_t windows_bytes(const shuf__job &job);
+cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void *temporary,
+                          cudaStream_t stream);
+
+} // namespace shuf
+
+#endif

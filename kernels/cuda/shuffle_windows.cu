@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records that do not fit the L2 together are not fetched where a permutation points, each from
+ * another page of memory, but along windows of the input that do fit. Three kernels:
+ *
+ *   ask      a tile of neighbouring places of the output sorts its indices by window and appends
+ *            them to the windows' lists; each place remembers where in the sorted tile its index is
+ *   fetch    brings the records, along the lists: the window is in the L2
+ *   deliver  a tile takes what came for it, a run from each list, and puts it in place in shared
+ *            memory
+ *
+ * The lists need no counting beforehand: of a permutation exactly as many indices lie in a window as
+ * it has records, so each list has its place. In which order tiles append is left to chance; it
+ * cannot be seen in the output.
+ */
+#include "shuffle.cuh"
+
+#include "fold_forms.cuh"
+#include "shape.h"
+#include "tuning.cuh"
+
+#include <cub/block/block_scan.cuh>
+#include <cuda_pipeline.h>
+
+namespace shuf
+{
+
+namespace
+{
+
+using tuning::deliver_threads, tuning::fetch_threads, tuning::window_threads;
+constexpr uint32_t items = tuning::window_items; /* places of a thread that asks */
+constexpr uint32_t tile = window_threads * items;
+constexpr uint32_t groups = items / group;
+constexpr uint32_t turn = window_threads * group; /* from one group of a thread to the next */
+constexpr uint32_t most = tuning::window_most;
+constexpr uint32_t share = most / window_threads; /* windows of a thread */
+static_assert(most % window_threads == 0 && items % group == 0, "dealt out evenly");
+static_assert(tile <= UINT16_MAX, "for Windows::start and Windows::place");
+
+struct Windows {
+    uint32_t n, tiles, count;
+    int bits;         /* of an index in its window */
+    uint32_t *list;   /* the lists one after the other: that of a window begins where the window does */
+    uint32_t *end;    /* of each list, so far */
+    uint32_t *run;    /* of each tile and window: where in the list its run begins, */
+    uint16_t *start;  /* and where in the sorted tile */
+    uint16_t *place;  /* of each place of the output: where in the sorted tile */
+    void *fetched;    /* records, in the order of the lists */
+    uint64_t bytes;   /* of all this */
+};
+
+__global__ void empty_lists(__grid_constant__ const Windows w)
+{
+    const uint32_t window = blockIdx.x * blockDim.x + threadIdx.x;
+    if (window < w.count)
+        w.end[window] = window << w.bits;
+}
+
+/* The indices of this thread's places, from `first` on. What is not finished is made again by way of
+ * `spare`, shared memory of this thread's own: in registers all of it would have to be unrolled. */
+template <typename Form>
+__device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps,
+                                        uint32_t first, uint32_t *spare,
+                                        uint32_t (&x)[groups][group])
+{
+    uint32_t start = f.start(f.row, first);
+#pragma unroll
+    for (uint32_t g = 0; g < groups; g++) {
+        spread(f, start, steps.one, x[g]);
+        start = f.add(start, steps.leap);
+    }
+    Watch watch{};
+#pragma unroll
+    for (uint32_t g = 0; g < groups; g++)
+        f.quick_rest(f.row, x[g], watch);
+    if (f.finished(watch))
+        return;
+#pragma unroll
+    for (uint32_t i = 0; i < items; i++)
+        spare[i * window_threads] = x[i / group][i % group];
+#pragma unroll 1
+    for (uint32_t i = 0; i < items; i++)
+        if (!f.right(watch) || spare[i * window_threads] >= f.n)
+            spare[i * window_threads] =
+                walked(f, f.row, first + i / group * turn + i % group);
+#pragma unroll
+    for (uint32_t i = 0; i < items; i++)
+        x[i / group][i % group] = spare[i * window_threads];
+}
+
+/* From how many indices of the tile are in each window: where its runs begin, in the sorted tile
+ * (which `count` becomes) and in the lists, less that. */
+__device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, uint32_t *count,
+                                        uint32_t *less)
+{
+    using Scan = cub::BlockScan<uint32_t, window_threads>;
+    __shared__ typename Scan::TempStorage storage;
+    uint32_t mine[share], start[share];
+#pragma unroll
+    for (uint32_t k = 0; k < share; k++)
+        mine[k] = count[threadIdx.x * share + k];
+    Scan(storage).ExclusiveSum(mine, start);
+#pragma unroll
+    for (uint32_t k = 0; k < share; k++) {
+        const uint32_t window = threadIdx.x * share + k;
+        const uint32_t run = mine[k] ? atomicAdd(w.end + window, mine[k]) : 0;
+        if (window < w.count) {
+            const uint64_t at = uint64_t{tile_number} * w.count + window;
+            w.run[at] = run;
+            w.start[at] = static_cast<uint16_t>(start[k]);
+        }
+        count[window] = start[k];
+        less[window] = run - start[k];
+    }
+}
+
+/* A block a tile. Whole: all of its places are in the output. */
+template <bool Whole, typename Form>
+__global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_per_sm : 1)
+    ask(__grid_constant__ const Form f, __grid_constant__ const Steps<uint32_t> steps,
+        __grid_constant__ const Windows w, uint32_t first_tile)
+{
+    __shared__ uint32_t sorted[tile], count[most], less[most];
+    const uint32_t tile_number = first_tile + blockIdx.x, begin = tile_number * tile;
+    const uint32_t here = Whole ? tile : w.n - begin, mine = threadIdx.x * group;
+    uint32_t x[groups][group];
+    uint32_t rank[groups][group];
+    for (uint32_t window = threadIdx.x; window < most; window += window_threads)
+        count[window] = 0;
+    indices(f, steps, begin + mine, sorted + threadIdx.x, x);
+    __syncthreads();
+#pragma unroll
+    for (uint32_t g = 0; g < groups; g++)
+#pragma unroll
+        for (uint32_t c = 0; c < group; c++)
+            if (Whole || mine + g * turn + c < here)
+                rank[g][c] = atomicAdd(&count[x[g][c] >> w.bits], 1);
+    __syncthreads();
+    reserve(w, tile_number, count, less);
+    __syncthreads();
+#pragma unroll
+    for (uint32_t g = 0; g < groups; g++) {
+        uint16_t place[group] = {};
+#pragma unroll
+        for (uint32_t c = 0; c < group; c++)
+            if (Whole || mine + g * turn + c < here) {
+                const uint32_t at =
+                    count[x[g][c] >> w.bits] + rank[g][c];
+                sorted[at] = x[g][c];
+                place[c] = static_cast<uint16_t>(at);
+            }
+        if (Whole || mine + g * turn < here) /* there is room for a whole group */
+            *reinterpret_cast<ushort4 *>(w.place + begin + mine + g * turn) =
+                make_ushort4(place[0], place[1], place[2], place[3]);
+    }
+    __syncthreads();
+#pragma unroll 4
+    for (uint32_t k = threadIdx.x; k < here; k += window_threads) {
+        const uint32_t index = sorted[k];
+        w.list[less[index >> w.bits] + k] = index;
+    }
+}
+
+/* What makes 16 bytes. */
+template <typename Value> struct alignas(16) Pack {
+    static constexpr uint32_t values = 16 / sizeof(Value);
+    Value value[values];
+};
+
+template <typename Record>
+__global__ void __launch_bounds__(fetch_threads)
+    fetch(__grid_constant__ const Windows w, const Record *in)
+{
+    using Out = Pack<Record>;
+    constexpr uint32_t each = tuning::fetch_items / group, leap = fetch_threads * group;
+    const uint32_t first = blockIdx.x * (leap * each) + threadIdx.x * group;
+    uint4 at[each];
+    Record record[each][group];
+#pragma unroll
+    for (uint32_t g = 0; g < each; g++)
+        if (first + g * leap < w.n)
+            at[g] = __ldcs(reinterpret_cast<const uint4 *>(w.list + first + g * leap));
+#pragma unroll
+    for (uint32_t g = 0; g < each; g++) {
+        const uint32_t k = first + g * leap, index[group] = {at[g].x, at[g].y, at[g].z, at[g].w};
+#pragma unroll
+        for (uint32_t c = 0; c < group; c++)
+            if (k + c < w.n)
+                record[g][c] = __ldcg(in + index[c]);
+    }
+#pragma unroll
+    for (uint32_t g = 0; g < each; g++) {
+        auto *const out = reinterpret_cast<uint4 *>(static_cast<Record *>(w.fetched) + first +
+                                                    g * leap);
+        if (first + g * leap < w.n) /* there is room for a whole group */
+#pragma unroll
+            for (uint32_t q = 0; q < group / Out::values; q++)
+                __stcs(out + q, *(reinterpret_cast<const uint4 *>(record[g]) + q));
+    }
+}
+
+/* A block a tile. */
+template <typename Record>
+__global__ void __launch_bounds__(deliver_threads)
+    deliver(__grid_constant__ const Windows w, Record *out)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ uint32_t less[most];
+    __shared__ uint16_t start[most + 1], window_of[tile / 32]; /* of every 32nd in the sorted tile */
+    Record *const sorted = reinterpret_cast<Record *>(shared);
+    const auto *const fetched = static_cast<const Record *>(w.fetched);
+    const uint32_t begin = blockIdx.x * tile, here = min(w.n - begin, tile);
+    const uint64_t row = uint64_t{blockIdx.x} * w.count;
+    for (uint32_t window = threadIdx.x; window < w.count; window += deliver_threads) {
+        const uint32_t from = w.start[row + window];
+        const uint32_t to = window + 1 < w.count ? w.start[row + window + 1] : here;
+        start[window] = static_cast<uint16_t>(from);
+        less[window] = w.run[row + window] - from;
+        for (uint32_t c = (from + 31) / 32; c < (to + 31) / 32; c++)
+            window_of[c] = static_cast<uint16_t>(window);
+    }
+    if (threadIdx.x == 0)
+        start[w.count] = static_cast<uint16_t>(here);
+    __syncthreads();
+#pragma unroll 4
+    for (uint32_t k = threadIdx.x; k < here; k += deliver_threads) {
+        uint32_t window = window_of[k / 32];
+        while (start[window + 1] <= k)
+            window++;
+        __pipeline_memcpy_async(sorted + k, fetched + less[window] + k, sizeof(Record));
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    using Out = Pack<Record>;
+    struct alignas(2 * Out::values) Places {
+        uint16_t value[Out::values];
+    };
+    const auto *const places = reinterpret_cast<const Places *>(w.place + begin);
+    auto *const to = reinterpret_cast<uint4 *>(out + begin);
+    const uint32_t packs = here / Out::values;
+#pragma unroll 4
+    for (uint32_t k = threadIdx.x; k < packs; k += deliver_threads) {
+        const Places from = places[k];
+        Out pack;
+#pragma unroll
+        for (uint32_t c = 0; c < Out::values; c++)
+            pack.value[c] = sorted[from.value[c]];
+        __stcs(to + k, *reinterpret_cast<const uint4 *>(&pack));
+    }
+    const uint32_t k = packs * Out::values + threadIdx.x;
+    if (k < here)
+        out[begin + k] = sorted[w.place[begin + k]];
+}
+
+/* ---- Launching ---- */
+
+/* `at`: where the memory begins, or NULL only to learn how much it is. */
+Windows lay_out(const shuf__job &job, char *at)
+{
+    Windows w{};
+    const char *const begin = at;
+    const auto take = [&](uint64_t count, uint64_t size) {
+        char *const here = at;
+        at += (count * size + 255) / 256 * 256;
+        return here;
+    };
+    w.n = static_cast<uint32_t>(job.n);
+    w.tiles = (w.n + tile - 1) / tile;
+    while ((job.record << w.bits) < tuning::window_bytes || (w.n - 1) >> w.bits >= most)
+        w.bits++;
+    w.count = ((w.n - 1) >> w.bits) + 1;
+    const uint64_t runs = uint64_t{w.tiles} * w.count, whole = uint64_t{w.n} + group;
+    w.list = reinterpret_cast<uint32_t *>(take(whole, sizeof *w.list));
+    w.end = reinterpret_cast<uint32_t *>(take(w.count, sizeof *w.end));
+    w.run = reinterpret_cast<uint32_t *>(take(runs, sizeof *w.run));
+    w.start = reinterpret_cast<uint16_t *>(take(runs, sizeof *w.start));
+    w.place = reinterpret_cast<uint16_t *>(take(whole, sizeof *w.place));
+    w.fetched = take(whole, job.record);
+    w.bytes = static_cast<uint64_t>(at - begin);
+    return w;
+}
+
+template <typename Of>
+cudaError_t ask_all(Of of, const shuf__job &job, const shuf_primefold_shape &shape,
+                    const Windows &w, cudaStream_t stream)
+{
+    using Form = typename Of::Form;
+    const Form f = of.make(job, shape);
+    const auto steps = make_steps(f, shape.p, 1, window_threads);
+    const uint32_t whole = w.n / tile;
+    empty_lists<<<blocks_for(w.count, 256), 256, 0, stream>>>(w);
+    if (whole)
+        ask<true><<<whole, window_threads, 0, stream>>>(f, steps, w, 0);
+    if (whole < w.tiles)
+        ask<false><<<1, window_threads, 0, stream>>>(f, steps, w, whole);
+    return cudaGetLastError();
+}
+
+template <typename Record>
+cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stream)
+{
+    constexpr int shared = tile * sizeof(Record);
+    cudaError_t e = cudaFuncSetAttribute(
+        deliver<Record>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (e != cudaSuccess)
+        return e;
+    fetch<<<blocks_for(w.n, uint64_t{fetch_threads} * tuning::fetch_items), fetch_threads, 0,
+            stream>>>(w, static_cast<const Record *>(in));
+    deliver<<<w.tiles, deliver_threads, shared, stream>>>(w, static_cast<Record *>(out));
+    return cudaGetLastError();
+}
+
+} // namespace
+
+bool windows_suit(const shuf__job &job)
+{
+    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || job.inverse ||
+        (job.record != 4 && job.record != 8 && job.record != 16) || job.n >> 31 != 0 ||
+        job.n * job.record < tuning::windows_from)
+        return false;
+    return shuf__primefold_shape(job.n).p >> 31 == 0;
+}
+
+uint64_t windows_bytes(const shuf__job &job)
+{
+    return lay_out(job, nullptr).bytes;
+}
+
+cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void *temporary,
+                          cudaStream_t stream)
+{
+    const Windows w = lay_out(job, static_cast<char *>(temporary));
+    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
+    const cudaError_t e = with_form(shape, true, [&](auto of) {
+        if constexpr (sizeof(typename decltype(of)::Form::Word) == 4 && decltype(of)::maps == 4)
+            return ask_all(of, job, shape, w, stream);
+        else
+            return cudaErrorInvalidValue; /* windows do not suit */
+    });
+    if (e != cudaSuccess)
+        return e;
+    return job.record == 4   ? bring<uint32_t>(w, in, out, stream)
+           : job.record == 8 ? bring<uint64_t>(w, in, out, stream)
+                             : bring<uint4>(w, in, out, stream);
+}
+
+} // namespace shuf
