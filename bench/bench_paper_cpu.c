@@ -20,7 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 1000 };
+enum {
+    PLACES = 1000,
+    ALONE = 1 << 13, /* items that one thread has done before another is awake */
+};
 static const double minute_ns = 60e9;
 
 struct bench {
@@ -111,6 +114,11 @@ static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 
 /* ---- Others ---- */
 
+static int threads_for(const struct bench *b, uint64_t n)
+{
+    return n <= ALONE ? 1 : b->threads;
+}
+
 /* The indices were left in `spare`. */
 static void gather(struct bench *b, uint64_t n, uint64_t epoch)
 {
@@ -118,24 +126,25 @@ static void gather(struct bench *b, uint64_t n, uint64_t epoch)
     const uint32_t *index = b->spare.memory;
     uint64_t *to = b->out.memory;
     (void)epoch;
-#pragma omp parallel for num_threads(b->threads)
+#pragma omp parallel for num_threads(threads_for(b, n))
     for (uint64_t i = 0; i < n; i++)
         to[i] = from[index[i]];
 }
 
 static void darts(struct bench *b, uint64_t n, uint64_t epoch)
 {
-    peer_dart_throwing(b->in.memory, b->out.memory, b->spare.memory, n, epoch, b->threads);
+    peer_dart_throwing(b->in.memory, b->out.memory, b->spare.memory, n, epoch, threads_for(b, n));
 }
 
 static void rao_sandelius(struct bench *b, uint64_t n, uint64_t epoch)
 {
-    peer_rao_sandelius_items(b->in.memory, b->out.memory, b->spare.memory, n, epoch, b->threads);
+    peer_rao_sandelius_items(b->in.memory, b->out.memory, b->spare.memory, n, epoch,
+                             threads_for(b, n));
 }
 
 static void merge_shuffle(struct bench *b, uint64_t n, uint64_t epoch)
 {
-    peer_merge_shuffle_items(b->in.memory, b->out.memory, n, epoch, b->threads);
+    peer_merge_shuffle_items(b->in.memory, b->out.memory, n, epoch, threads_for(b, n));
 }
 
 #ifdef BENCH_HAVE_CXX
@@ -147,7 +156,7 @@ static void std_shuffle(struct bench *b, uint64_t n, uint64_t epoch)
 
 static void sort(struct bench *b, uint64_t n, uint64_t epoch)
 {
-    peer_sort_shuffle(b->in.memory, b->out.memory, n, epoch, b->threads);
+    peer_sort_shuffle(b->in.memory, b->out.memory, n, epoch, threads_for(b, n));
 }
 #endif
 
