@@ -259,6 +259,9 @@ int main(int argc, char **argv)
     struct bench b = {.paper =
                           paper_begin("shuffles of u64 as in the paper, on a CPU", argc, argv)};
     processor_say(b.paper->report);
+#ifndef BENCH_HAVE_CXX
+    report_fact(b.paper->report, "std-shuffle, sort", "built without a C++ compiler");
+#endif
     begin(&b);
     for (unsigned w = b.paper->first; w <= b.paper->last; w++)
         measure_size(&b, w);

@@ -66,12 +66,15 @@ struct paper *paper_begin(const char *title, int argc, char **argv)
 void paper_device(struct paper *paper, const char *device)
 {
     struct state *s = state_of(paper);
-    free(s->device);
-    if (!(s->device = strdup(device)))
+    char *to = malloc(strlen(device) + 1);
+    if (!to)
         abort();
-    for (char *c = s->device; *c; c++) /* of the file's own marks */
-        if (strchr(",\"'", *c))
-            *c = ' ';
+    free(s->device);
+    s->device = to;
+    for (; *device; device++)
+        if (!strchr(",\"'", *device)) /* marks of the file itself */
+            *to++ = *device;
+    *to = '\0';
 }
 
 bool paper_wants(const struct paper *paper, const char *row)

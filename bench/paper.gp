@@ -20,6 +20,11 @@ set ylabel "millions of u64 items a second"
 set grid xtics ytics lc rgb "#dddddd"
 set key outside below maxcols 5 samplen 2
 set xtics 16, 8
+colours = "#000000 #e69f00 #56b4e9 #009e73 #0072b2 #d55e00 #cc79a7 #999999 #8c564b #7f7f00 #17becf #d62728"
+do for [i = 1:words(colours)] {
+    set linetype i lc rgb word(colours, i)
+}
+set linetype cycle words(colours)
 
 # The names of the rows as they come, of those that the authors have, and of the device.
 rows = ""
