@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     PLACES = 1000,
@@ -39,6 +40,7 @@ struct row {
     /* Whether the item at a position is what it has to be; NULL where that is not defined. Always
      * of epoch 0. */
     bool (*is_right)(const uint64_t *out, uint64_t n, uint64_t at);
+    uint64_t room; /* bytes that it takes for each item besides the arrays, where they are many */
 };
 
 /* ---- The backend ---- */
@@ -161,18 +163,18 @@ static void sort(struct bench *b, uint64_t n, uint64_t epoch)
 #endif
 
 static const struct row rows[] = {
-    {"gather", gather, is_varphilox},
-    {"varphilox", varphilox, is_varphilox},
-    {"darts", darts, NULL},
+    {"gather", gather, is_varphilox, 0},
+    {"varphilox", varphilox, is_varphilox, 0},
+    {"darts", darts, NULL, 0},
 #ifdef BENCH_HAVE_CXX
-    {"std-shuffle", std_shuffle, NULL},
+    {"std-shuffle", std_shuffle, NULL, 0},
 #endif
-    {"rao-sandelius", rao_sandelius, NULL},
-    {"merge-shuffle", merge_shuffle, NULL},
+    {"rao-sandelius", rao_sandelius, NULL, 0},
+    {"merge-shuffle", merge_shuffle, NULL, 0},
 #ifdef BENCH_HAVE_CXX
-    {"sort", sort, NULL},
+    {"sort", sort, NULL, 32},
 #endif
-    {"primefold", primefold, is_primefold},
+    {"primefold", primefold, is_primefold, 0},
 };
 
 /* ---- What was made ---- */
@@ -225,12 +227,22 @@ static void measure(struct bench *b, const struct row *row, uint64_t n)
     paper_add(b->paper, row->name, n, ns, taken);
 }
 
+/* Whether the machine has it to spare now: else the program would be killed for it. */
+static bool has_room(struct bench *b, const struct row *row, uint64_t n)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (row->room * n / page < (uint64_t)sysconf(_SC_AVPHYS_PAGES))
+        return true;
+    paper_not_there(b->paper, row->name, n, "needs more memory than is free");
+    return false;
+}
+
 static void measure_size(struct bench *b, unsigned w)
 {
     const uint64_t n = (UINT64_C(1) << w) + 1;
     const struct shuf__job index = job_of(SHUF_ALGORITHM_PHILOX24, n, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!paper_wants(b->paper, rows[i].name))
+        if (!paper_wants(b->paper, rows[i].name) || !has_room(b, &rows[i], n))
             continue;
         if (rows[i].shuffle == gather)
             compute(b, &index, &b->spare);

@@ -26,21 +26,21 @@ do for [i = 1:words(colours)] {
 }
 set linetype cycle words(colours)
 
-# The names of the rows as they come, of those that the authors have, and of the device.
+# The names of the rows as they come, of those that the authors have too, and of the device.
 rows = ""
 theirs = ""
 device = ""
 with_row(list, row) = strstrt(list . " ", " " . row . " ") ? list : list . " " . row
 set table $seen
 plot in skip 1 using (rows = with_row(rows, strcol(2)), device = strcol(1), 0) with table
-plot authors using (theirs = with_row(theirs, strcol(2)), 0) with table
+number(row) = sum [i = 1:words(rows)] (word(rows, i) eq row ? i : 0)
+plot authors using (theirs = number(strcol(2)) ? with_row(theirs, strcol(2)) : theirs, 0) with table
 unset table
 set title device noenhanced
 
-number(row) = sum [i = 1:words(rows)] (word(rows, i) eq row ? i : 0)
 is(row) = strcol(2) eq row
 plot for [row in rows] in skip 1 using 3:(is(row) ? $4 : NaN) \
          with linespoints lc number(row) lw 1.5 pt 7 ps 0.4 title row noenhanced, \
-     for [row in theirs] authors using 3:(is(row) && number(row) ? $4 : NaN) \
+     for [row in theirs] authors using 3:(is(row) ? $4 : NaN) \
          with points lc number(row) pt 6 ps 0.9 notitle, \
      keyentry with points lc rgb "black" pt 6 ps 0.9 title "the paper's authors"

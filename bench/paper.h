@@ -52,7 +52,7 @@ bool paper_wants(const struct paper *paper, const char *row);
 /* Durations of trials with n items, in nanoseconds. Sorts them. */
 void paper_add(struct paper *paper, const char *row, uint64_t n, double *ns, size_t trials);
 
-/* Instead of paper_add(), a line that says why there are no figures: the backend lacks it. */
+/* Instead of paper_add(), a line that says why there are no figures. */
 void paper_not_there(struct paper *paper, const char *row, uint64_t n, const char *why);
 
 /* Instead of paper_add(), where what was made is not a shuffle, or not the right one. */
