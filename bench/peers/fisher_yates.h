@@ -6,17 +6,18 @@
 #define SHUF__BENCH_FISHER_YATES_H
 
 #include "draw.h"
+#include "value.h"
 
-enum { IN_CACHE = 1 << 16 }; /* values: 256 KiB, which an L2 holds */
+enum { IN_CACHE = (256 << 10) / sizeof(value) }; /* values that an L2 holds */
 
-static inline void exchange(uint32_t *values, uint64_t i, uint64_t j)
+static inline void exchange(value *values, uint64_t i, uint64_t j)
 {
-    uint32_t value = values[i];
+    value here = values[i];
     values[i] = values[j];
-    values[j] = value;
+    values[j] = here;
 }
 
-static inline void fisher_yates(uint32_t *values, uint64_t n, struct draw *draw)
+static inline void fisher_yates(value *values, uint64_t n, struct draw *draw)
 {
     for (uint64_t i = n; i > 1; i--)
         exchange(values, i - 1, draw_below(draw, i));

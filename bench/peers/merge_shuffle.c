@@ -6,18 +6,19 @@
 #include "shuffles.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Two shuffled runs, v[0 .. middle) and v[middle .. n), become one. A coin says of which the next
  * value comes; when that one is used up, the rest takes places at random. */
-static void merge(uint32_t *v, uint64_t middle, uint64_t n, struct draw *draw)
+static void merge(value *v, uint64_t middle, uint64_t n, struct draw *draw)
 {
     uint64_t i = 0, j = middle;
     while (j - i > 64 && n - j > 64) { /* neither can be used up by 64 tosses */
         uint64_t coins = draw_word(draw);
-        uint32_t second = v[j]; /* kept, so that no toss waits for the last one's store */
+        value second = v[j]; /* kept, so that no toss waits for the last one's store */
         for (int toss = 0; toss < 64; toss++, i++, coins >>= 1) {
-            const uint32_t first = v[i], next = v[j + 1];
-            const uint32_t mask = 0 - (uint32_t)(coins & 1), change = (first ^ second) & mask;
+            const value first = v[i], next = v[j + 1];
+            const value mask = 0 - (value)(coins & 1), change = (first ^ second) & mask;
             v[i] = first ^ change; /* without a branch, which would be mispredicted */
             v[j] = second ^ change;
             second ^= (second ^ next) & mask;
@@ -35,7 +36,7 @@ static void merge(uint32_t *v, uint64_t middle, uint64_t n, struct draw *draw)
         exchange(v, i, draw_below(draw, i + 1));
 }
 
-void peer_merge_shuffle(uint32_t *values, uint64_t n, uint64_t seed, int threads)
+static void shuffle(const value *given, value *values, uint64_t n, uint64_t seed, int threads)
 {
     uint64_t runs = 1;
     while (n / runs > IN_CACHE)
@@ -45,7 +46,7 @@ void peer_merge_shuffle(uint32_t *values, uint64_t n, uint64_t seed, int threads
         const uint64_t begin = n * run / runs, end = n * (run + 1) / runs;
         struct draw draw = draw_for(seed, run);
         for (uint64_t i = begin; i < end; i++)
-            values[i] = (uint32_t)i;
+            values[i] = given ? given[i] : (value)i;
         fisher_yates(values + begin, end - begin, &draw);
     }
     for (uint64_t width = 1; width < runs; width *= 2)
@@ -57,3 +58,20 @@ void peer_merge_shuffle(uint32_t *values, uint64_t n, uint64_t seed, int threads
             merge(values + begin, middle - begin, end - begin, &draw);
         }
 }
+
+#ifdef PEER_ITEMS
+
+void peer_merge_shuffle_items(const uint64_t *from, uint64_t *to, uint64_t n, uint64_t seed,
+                              int threads)
+{
+    shuffle(from, to, n, seed, threads);
+}
+
+#else
+
+void peer_merge_shuffle(uint32_t *values, uint64_t n, uint64_t seed, int threads)
+{
+    shuffle(NULL, values, n, seed, threads);
+}
+
+#endif

@@ -25,15 +25,15 @@ static void count(uint64_t n, struct draw draw, uint64_t place[PARTS])
 }
 
 /* Up to DRAWS values to the places of their bytes' parts; they are from[k], or first + k. */
-static inline void scatter_some(const uint32_t *from, uint64_t first, uint64_t some, uint64_t word,
-                                uint64_t place[PARTS], uint32_t *to)
+static inline void scatter_some(const value *from, uint64_t first, uint64_t some, uint64_t word,
+                                uint64_t place[PARTS], value *to)
 {
     for (uint64_t k = 0; k < some; k++, word >>= 8)
-        to[place[word & 0xff]++] = from ? from[k] : (uint32_t)(first + k);
+        to[place[word & 0xff]++] = from ? from[k] : (value)(first + k);
 }
 
-static void scatter(const uint32_t *from, uint64_t first, uint64_t n, struct draw draw,
-                    uint64_t place[PARTS], uint32_t *to)
+static void scatter(const value *from, uint64_t first, uint64_t n, struct draw draw,
+                    uint64_t place[PARTS], value *to)
 {
     uint64_t i = 0;
     for (; n - i >= DRAWS; i += DRAWS)
@@ -52,7 +52,7 @@ static void sum_up(uint64_t place[PARTS])
 }
 
 /* Shuffles what stands in `here`, to be left there if it is the result, else in `there`. */
-static void shuffle(uint32_t *here, uint32_t *there, uint64_t n, bool result, struct draw *draw)
+static void shuffle(value *here, value *there, uint64_t n, bool result, struct draw *draw)
 {
     uint64_t place[PARTS];
     if (n <= IN_CACHE) {
@@ -84,9 +84,10 @@ static void sum_up_all(uint64_t (*place)[PARTS], uint64_t threads, uint64_t begi
     }
 }
 
-/* The first level, by all threads: each has a stretch of the values 0 .. n - 1. Then begin[b] is
+/* The first level, by all threads: each has a stretch of what is shuffled. Then begin[b] is
  * where part b begins. */
-static void split(uint32_t *to, uint64_t n, uint64_t seed, int threads, uint64_t begin[PARTS])
+static void split(const value *given, value *to, uint64_t n, uint64_t seed, int threads,
+                  uint64_t begin[PARTS])
 {
     uint64_t(*place)[PARTS] = calloc((size_t)threads, sizeof *place);
     if (!place)
@@ -100,15 +101,16 @@ static void split(uint32_t *to, uint64_t n, uint64_t seed, int threads, uint64_t
 #pragma omp barrier
 #pragma omp single
         sum_up_all(place, of, begin);
-        scatter(NULL, first, here, bytes, place[t], to);
+        scatter(given ? given + first : NULL, first, here, bytes, place[t], to);
     }
     free(place);
 }
 
-void peer_rao_sandelius(uint32_t *values, uint32_t *spare, uint64_t n, uint64_t seed, int threads)
+static void shuffle_all(const value *given, value *values, value *spare, uint64_t n, uint64_t seed,
+                        int threads)
 {
     uint64_t begin[PARTS + 1];
-    split(spare, n, seed, threads, begin);
+    split(given, spare, n, seed, threads, begin);
     begin[PARTS] = n;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (uint64_t b = 0; b < PARTS; b++) {
@@ -116,3 +118,20 @@ void peer_rao_sandelius(uint32_t *values, uint32_t *spare, uint64_t n, uint64_t 
         shuffle(spare + begin[b], values + begin[b], begin[b + 1] - begin[b], false, &draw);
     }
 }
+
+#ifdef PEER_ITEMS
+
+void peer_rao_sandelius_items(const uint64_t *from, uint64_t *to, uint64_t *spare, uint64_t n,
+                              uint64_t seed, int threads)
+{
+    shuffle_all(from, to, spare, n, seed, threads);
+}
+
+#else
+
+void peer_rao_sandelius(uint32_t *values, uint32_t *spare, uint64_t n, uint64_t seed, int threads)
+{
+    shuffle_all(NULL, values, spare, n, seed, threads);
+}
+
+#endif

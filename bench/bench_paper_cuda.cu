@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The paper's figures for GPUs (paper.h), and ours in the same run: a gather by random indices,
+ * which is the bound of what gathers; its three ways to a bijective shuffle; others that it names;
+ * thrust::shuffle_copy; and the backend's shuffle. Device time by events, medians of five.
+ * Each result is looked at before it is timed: nothing missing or twice, and where it is defined
+ * what it is, that.
+ */
+#include "backend.h"
+#include "device.cuh"
+#include "paper.h"
+#include "paper_rows.cuh"
+#include "shuf/primefold.h"
+
+#include <cstring>
+
+namespace
+{
+
+using bench::Arrays;
+using bench::check;
+using bench::die;
+using bench::Shuffle;
+constexpr uint64_t unit = SHUF__BLOCK_UNIT;
+
+/* What the result has to be, besides a shuffle. */
+enum class Defined { no, by_philox24, by_lcg };
+
+struct Bench {
+    paper *out;
+    shuf__backend *backend;
+    shuf__block in, shuffled;
+    cudaEvent_t start, stop;
+    uint32_t *seen;
+    unsigned long long *wrong;
+
+    shuf__block alloc(uint64_t bytes)
+    {
+        shuf__block block;
+        shuf__error error;
+        if (backend->ops->alloc(backend, backend->ops->own, (bytes + unit - 1) / unit * unit,
+                                &block, &error))
+            die("alloc", error.text);
+        return block;
+    }
+
+    Arrays arrays(uint64_t n) const
+    {
+        return {static_cast<const uint64_t *>(in.memory), static_cast<uint64_t *>(shuffled.memory),
+                n};
+    }
+
+    void begin()
+    {
+        const uint64_t most = (uint64_t{1} << out->last) + 1;
+        in = alloc(8 * most);
+        shuffled = alloc(8 * most);
+        check(cudaEventCreate(&start), "event");
+        check(cudaEventCreate(&stop), "event");
+        check(cudaMalloc(&seen, most / 8 + 4), "memory");
+        check(cudaMalloc(&wrong, sizeof *wrong), "memory");
+        check(bench::fill_async(static_cast<uint64_t *>(in.memory), most), "fill");
+        check(cudaDeviceSynchronize(), "fill");
+    }
+
+    void end()
+    {
+        check(cudaFree(wrong), "memory");
+        check(cudaFree(seen), "memory");
+        backend->ops->free(backend, &shuffled);
+        backend->ops->free(backend, &in);
+        backend->ops->close(backend);
+    }
+
+    /* Nothing of the last row may pass for this one's. */
+    void forget(uint64_t n)
+    {
+        check(cudaMemset(shuffled.memory, 0, 8 * n), "memset");
+    }
+
+    bool is_right(const char *row, uint64_t n, Defined defined, uint64_t epoch)
+    {
+        unsigned long long found;
+        check(cudaMemset(wrong, 0, sizeof *wrong), "memset");
+        check(cudaMemset(seen, 0, n / 8 + 4), "memset");
+        check(bench::check_all_async(arrays(n), seen, wrong), row);
+        if (defined != Defined::no)
+            check(bench::check_order_async(arrays(n),
+                                           defined == Defined::by_lcg ? SHUF_ALGORITHM_LCG
+                                                                      : SHUF_ALGORITHM_PHILOX24,
+                                           epoch, wrong),
+                  row);
+        check(cudaMemcpy(&found, wrong, sizeof found, cudaMemcpyDeviceToHost), row);
+        if (found)
+            paper_wrong(out, row, n, "is not what it should be");
+        return found == 0;
+    }
+
+    void time(const char *row, uint64_t n, Defined defined, const Shuffle &shuffle)
+    {
+        double ns[PAPER_TRIALS];
+        forget(n);
+        shuffle(0);
+        check(cudaGetLastError(), row);
+        if (!is_right(row, n, defined, 0))
+            return;
+        for (uint64_t trial = 0; trial < PAPER_TRIALS; trial++) {
+            float ms;
+            check(cudaEventRecord(start), row);
+            shuffle(trial + 1);
+            check(cudaGetLastError(), row);
+            check(cudaEventRecord(stop), row);
+            check(cudaEventSynchronize(stop), row);
+            check(cudaEventElapsedTime(&ms, start, stop), row);
+            ns[trial] = static_cast<double>(ms) * 1e6;
+        }
+        paper_add(out, row, n, ns, PAPER_TRIALS);
+    }
+
+    /* The row, where it is asked for; made then, as it takes memory. */
+    template <typename Make> void row(const char *name, uint64_t n, Defined defined, Make make)
+    {
+        if (paper_wants(out, name))
+            time(name, n, defined, make());
+    }
+
+    static shuf__job job_of(shuf_algorithm algorithm, uint64_t n, uint64_t epoch)
+    {
+        shuf__job job{};
+        job.algorithm = algorithm;
+        job.n = job.count = n;
+        job.rows = job.stride = 1;
+        job.seed = PAPER_SEED;
+        job.epoch = epoch;
+        job.width = 4;
+        return job;
+    }
+
+    void gather(uint64_t n)
+    {
+        const shuf__job job = job_of(SHUF_ALGORITHM_PHILOX24, n, 0);
+        shuf__block index = alloc(4 * n);
+        shuf__error error;
+        uint64_t took;
+        if (shuf__backend_permute(backend, &job, &index, &took, &error))
+            die("indices", error.text);
+        time("gather", n, Defined::by_philox24, [&](uint64_t) {
+            check(bench::gather_async(arrays(n), static_cast<uint32_t *>(index.memory)), "gather");
+        });
+        backend->ops->free(backend, &index);
+    }
+
+    bool ours(uint64_t n, uint64_t epoch, double *ns)
+    {
+        shuf__job job = job_of(SHUF_ALGORITHM_PRIMEFOLD, n, epoch);
+        shuf__error error;
+        uint64_t took;
+        job.record = 8;
+        job.input = &in;
+        if (shuf__backend_permute(backend, &job, &shuffled, &took, &error)) {
+            paper_not_there(out, "primefold", n, error.text);
+            return false;
+        }
+        *ns = static_cast<double>(took);
+        return true;
+    }
+
+    /* Some places, by the inline code. */
+    bool ours_is_defined(uint64_t n)
+    {
+        const shuf_primefold f = shuf_primefold_make(n, PAPER_SEED, 0);
+        const auto *from = static_cast<const uint64_t *>(shuffled.memory);
+        for (uint64_t k = 0; k < 300; k++) {
+            const uint64_t at = k < 100 ? k * (n - 1) / 99 : paper_item(k) % n;
+            uint64_t found;
+            check(cudaMemcpy(&found, from + at, sizeof found, cudaMemcpyDeviceToHost), "primefold");
+            if (found != paper_item(shuf_primefold_forward(&f, at))) {
+                paper_wrong(out, "primefold", n, "is not as the inline code has it");
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /* The backend takes its own time: by events too, but of quick jobs by the host's clock. */
+    void primefold(uint64_t n)
+    {
+        double ns[PAPER_TRIALS];
+        forget(n);
+        check(cudaDeviceSynchronize(), "primefold");
+        if (!ours(n, 0, ns) || !is_right("primefold", n, Defined::no, 0) || !ours_is_defined(n))
+            return;
+        for (uint64_t trial = 0; trial < PAPER_TRIALS; trial++)
+            if (!ours(n, trial + 1, &ns[trial]))
+                return;
+        paper_add(out, "primefold", n, ns, PAPER_TRIALS);
+    }
+
+    /* 2^w + 1 items, the worst for what works on powers of two; the rows that end in -whole have
+     * 2^w, and leave nothing out. */
+    void size(unsigned w)
+    {
+        const uint64_t n = (uint64_t{1} << w) + 1, whole = n - 1;
+        const Arrays a = arrays(n), all = arrays(whole);
+        constexpr auto philox24 = Defined::by_philox24, lcg = Defined::by_lcg;
+        if (paper_wants(out, "gather"))
+            gather(n);
+        row("bijective0", n, philox24, [&] { return bench::bijective0(a); });
+        row("bijective1", n, philox24, [&] { return bench::bijective1(a); });
+        row("bijective2", n, philox24,
+            [&] { return bench::bijective2(a, SHUF_ALGORITHM_PHILOX24); });
+        row("bijective2-whole", whole, philox24,
+            [&] { return bench::bijective2(all, SHUF_ALGORITHM_PHILOX24); });
+        row("lcg", n, lcg, [&] { return bench::bijective2(a, SHUF_ALGORITHM_LCG); });
+        row("lcg-whole", whole, lcg, [&] { return bench::bijective2(all, SHUF_ALGORITHM_LCG); });
+        row("darts", n, Defined::no, [&] { return bench::dart_throwing(a); });
+        row("sort", n, Defined::no, [&] { return bench::sort_shuffle(a); });
+        row("thrust", n, Defined::no, [&] { return bench::thrust_shuffle(a); });
+        if (paper_wants(out, "primefold"))
+            primefold(n);
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Bench b{};
+    shuf__error error;
+    char quick[96];
+    b.out = paper_begin("shuffles of u64 as in the paper, on a GPU", argc, argv);
+    bench::say_device(b.out->report);
+    if (shuf__backend_open("cuda", 0, &b.backend, &error))
+        die("cuda", error.text);
+    paper_device(b.out, b.backend->device);
+    snprintf(quick, sizeof quick, "by the host's clock, from launch to wait, up to n = %llu",
+             static_cast<unsigned long long>(b.backend->ops->quick));
+    report_fact(b.out->report, "primefold", quick);
+    b.begin();
+    for (unsigned w = b.out->first; w <= b.out->last; w++)
+        b.size(w);
+    b.end();
+    return paper_end(b.out);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See paper_kernels.cuh. The bijections and the ranks in a tile are the backend's; what is made
+ * here anew is the gather that the paper puts in the place of the store of an index.
+ */
+#include "paper_kernels.cuh"
+
+#include "cuda/tile.cuh"
+#include "paper.h"
+
+#include <cub/agent/single_pass_scan_operators.cuh>
+#include <cuda/std/functional>
+
+namespace bench
+{
+
+namespace
+{
+
+using shuf::Lcg;
+using shuf::Philox24;
+namespace tuning = shuf::tuning;
+using tuning::items;
+using tuning::tile;
+constexpr int warps = tuning::threads / 32;
+
+using TileState = cub::ScanTileState<uint32_t>;
+using Plus = ::cuda::std::plus<>;
+using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
+
+struct Task {
+    uint32_t n, domain;
+    uint32_t key[shuf::key_words];
+};
+
+Task task_of(uint64_t n, shuf_purpose purpose, uint64_t epoch)
+{
+    Task task{static_cast<uint32_t>(n), static_cast<uint32_t>(domain_of(n)), {}};
+    for (int block = 0; block < shuf::key_words / 8; block++)
+        shuf_key_words(PAPER_SEED, epoch, purpose, block, task.key + 8 * block);
+    return task;
+}
+
+unsigned blocks_for(uint64_t work, int threads = tuning::threads)
+{
+    return static_cast<unsigned>((work + threads - 1) / threads);
+}
+
+/* Work with the bijection of such a domain. */
+template <typename Work> cudaError_t with_philox(uint64_t n, Work work)
+{
+    if (shuf_domain_bits(n) % 2)
+        work(Philox24<uint32_t, true>(n));
+    else
+        work(Philox24<uint32_t, false>(n));
+    return cudaGetLastError();
+}
+
+/* ---- What the kernels share ---- */
+
+__device__ __forceinline__ uint32_t first_of_thread()
+{
+    return blockIdx.x * tile + threadIdx.x / 32 * (32 * items) + threadIdx.x % 32;
+}
+
+/* f of this thread's numbers, as rank_kept() wants them; n or more where the domain has ended. */
+template <typename Bijection>
+__device__ __forceinline__ void evaluate_tile(const Bijection &f, const Task &task, uint32_t *key,
+                                              uint32_t (&x)[items])
+{
+    if (threadIdx.x < shuf::key_words)
+        key[threadIdx.x] = task.key[threadIdx.x];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        x[i] = first_of_thread() + 32 * i;
+    f.evaluate(key, x);
+    if (task.domain < tile) {
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            x[i] = first_of_thread() + 32 * i < task.domain ? x[i] : task.n;
+    }
+}
+
+/* All of them are under way before any is waited for. */
+__device__ __forceinline__ void load(const Arrays &arrays, const Task &task,
+                                     const uint32_t (&x)[items], uint64_t (&item)[items])
+{
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        item[i] = x[i] < task.n ? arrays.in[x[i]] : 0;
+}
+
+/* ---- Bijective0 ---- */
+
+template <typename Bijection>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    evaluate(Bijection f, __grid_constant__ const Task task, uint32_t *values, uint32_t *kept)
+{
+    __shared__ uint32_t key[shuf::key_words];
+    uint32_t x[items];
+    evaluate_tile(f, task, key, x);
+#pragma unroll
+    for (int i = 0; i < items; i++) {
+        const uint32_t at = first_of_thread() + 32 * i;
+        if (at < task.domain) {
+            values[at] = x[i];
+            kept[at] = x[i] < task.n;
+        }
+    }
+}
+
+__global__ void __launch_bounds__(tuning::threads)
+    compact(const Arrays arrays, uint32_t domain, const uint32_t *values, const uint32_t *kept,
+            const uint32_t *places)
+{
+    const uint32_t at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < domain && kept[at])
+        arrays.out[places[at]] = arrays.in[values[at]];
+}
+
+/* ---- Bijective1 ---- */
+
+template <typename Bijection>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    count(Bijection f, __grid_constant__ const Task task, uint32_t *counts)
+{
+    __shared__ uint32_t key[shuf::key_words];
+    uint32_t x[items], kept = 0;
+    evaluate_tile(f, task, key, x);
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        kept += __syncthreads_count(x[i] < task.n);
+    if (threadIdx.x == 0)
+        counts[blockIdx.x] = kept;
+}
+
+template <typename Bijection>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    place(Bijection f, __grid_constant__ const Task task, const Arrays arrays,
+          const uint32_t *places)
+{
+    __shared__ uint32_t key[shuf::key_words], warp_kept[warps];
+    uint32_t x[items], rank[items];
+    uint64_t item[items];
+    evaluate_tile(f, task, key, x);
+    load(arrays, task, x, item);
+    shuf::rank_kept<warps>(x, task.n, rank, warp_kept, warps);
+    uint64_t *out = arrays.out + places[blockIdx.x];
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        if (x[i] < task.n)
+            out[rank[i]] = item[i];
+}
+
+/* ---- Bijective2 ---- */
+
+__global__ void __launch_bounds__(tuning::threads) begin_scan(TileState state, int tiles)
+{
+    state.InitializeStatus(tiles);
+}
+
+/* Called by the first warp: kept values before this tile. */
+__device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage &storage,
+                                          uint32_t kept, uint32_t *prefix)
+{
+    const int index = static_cast<int>(blockIdx.x);
+    uint32_t before = 0;
+    if (index > 0)
+        before = Prefix(state, storage, Plus{}, index)(kept);
+    else if (gridDim.x > 1 && threadIdx.x == 0)
+        state.SetInclusive(0, kept);
+    if (threadIdx.x == 0)
+        *prefix = before;
+}
+
+/* Items are asked for before the tile knows where they belong, which takes about as long. */
+template <typename Bijection>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    fused(Bijection f, TileState state, __grid_constant__ const Task task, const Arrays arrays)
+{
+    __shared__ uint32_t key[shuf::key_words], warp_kept[warps], prefix;
+    __shared__ typename Prefix::TempStorage storage;
+    uint32_t x[items], rank[items];
+    uint64_t item[items];
+    evaluate_tile(f, task, key, x);
+    load(arrays, task, x, item);
+    const uint32_t kept = shuf::rank_kept<warps>(x, task.n, rank, warp_kept, warps);
+    if (threadIdx.x < 32)
+        look_back(state, storage, kept, &prefix);
+    __syncthreads();
+    uint64_t *out = arrays.out + prefix;
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        if (x[i] < task.n)
+            out[rank[i]] = item[i];
+}
+
+/* n = 2^B: a value's place is its number. */
+template <typename Bijection>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    whole(Bijection f, __grid_constant__ const Task task, const Arrays arrays)
+{
+    __shared__ uint32_t key[shuf::key_words];
+    uint32_t x[items];
+    uint64_t item[items];
+    evaluate_tile(f, task, key, x);
+    load(arrays, task, x, item);
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        if (x[i] < task.n)
+            arrays.out[first_of_thread() + 32 * i] = item[i];
+}
+
+template <typename Bijection>
+cudaError_t run_fused(Bijection f, const Arrays &arrays, uint64_t epoch, void *memory)
+{
+    const Task task = task_of(arrays.n, Bijection::purpose, epoch);
+    const auto tiles = static_cast<unsigned>(tiles_of(arrays.n));
+    TileState state;
+    if (arrays.n == task.domain) {
+        whole<<<tiles, tuning::threads>>>(f, task, arrays);
+        return cudaGetLastError();
+    }
+    if (tiles > 1) {
+        state.Init(static_cast<int>(tiles), memory, fused_bytes(arrays.n));
+        begin_scan<<<blocks_for(tiles), tuning::threads>>>(state, static_cast<int>(tiles));
+    }
+    fused<<<tiles, tuning::threads>>>(f, state, task, arrays);
+    return cudaGetLastError();
+}
+
+/* ---- The bound, and the checks ---- */
+
+constexpr int gather_items = 4;
+
+__global__ void __launch_bounds__(tuning::threads)
+    gather(const Arrays arrays, const uint32_t *__restrict__ index)
+{
+    const uint64_t first = uint64_t{blockIdx.x} * (gather_items * tuning::threads) + threadIdx.x;
+    uint64_t item[gather_items];
+#pragma unroll
+    for (int i = 0; i < gather_items; i++)
+        if (first + i * tuning::threads < arrays.n)
+            item[i] = arrays.in[index[first + i * tuning::threads]];
+#pragma unroll
+    for (int i = 0; i < gather_items; i++)
+        if (first + i * tuning::threads < arrays.n)
+            arrays.out[first + i * tuning::threads] = item[i];
+}
+
+__global__ void __launch_bounds__(tuning::threads) fill(uint64_t *to, uint64_t count)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < count)
+        to[i] = paper_item(i);
+}
+
+__device__ __forceinline__ void add_wrong(bool is_wrong, unsigned long long *wrong)
+{
+    const int here = __syncthreads_count(is_wrong);
+    if (here && threadIdx.x == 0)
+        atomicAdd(wrong, static_cast<unsigned long long>(here));
+}
+
+__global__ void __launch_bounds__(tuning::threads)
+    check_all(const Arrays arrays, uint32_t *seen, unsigned long long *wrong)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    bool is_wrong = false;
+    if (i < arrays.n) {
+        const uint64_t index = paper_index(arrays.out[i]);
+        const uint32_t bit = 1u << index % 32;
+        is_wrong = index >= arrays.n || (atomicOr(&seen[index / 32], bit) & bit);
+    }
+    add_wrong(is_wrong, wrong);
+}
+
+__device__ __forceinline__ uint64_t back(const shuf_philox24 &f, uint64_t value)
+{
+    return shuf_philox24_inverse(&f, value);
+}
+
+__device__ __forceinline__ uint64_t back(const shuf_lcg &f, uint64_t value)
+{
+    return shuf_lcg_inverse(&f, value);
+}
+
+template <typename Inline>
+__global__ void __launch_bounds__(tuning::threads)
+    check_order(__grid_constant__ const Inline f, const Arrays arrays, unsigned long long *wrong)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    bool is_wrong = false;
+    if (i + 1 < arrays.n)
+        is_wrong = back(f, paper_index(arrays.out[i])) >= back(f, paper_index(arrays.out[i + 1]));
+    add_wrong(is_wrong, wrong);
+}
+
+} // namespace
+
+uint64_t domain_of(uint64_t n)
+{
+    return uint64_t{1} << shuf_domain_bits(n);
+}
+
+uint64_t tiles_of(uint64_t n)
+{
+    return (domain_of(n) + tile - 1) / tile;
+}
+
+cudaError_t evaluate_async(uint64_t n, uint64_t epoch, uint32_t *values, uint32_t *kept)
+{
+    const Task task = task_of(n, SHUF_PURPOSE_PHILOX24, epoch);
+    const auto tiles = static_cast<unsigned>(tiles_of(n));
+    return with_philox(
+        n, [&](auto f) { evaluate<<<tiles, tuning::threads>>>(f, task, values, kept); });
+}
+
+cudaError_t compact_async(const Arrays &arrays, const uint32_t *values, const uint32_t *kept,
+                          const uint32_t *places)
+{
+    const auto domain = static_cast<uint32_t>(domain_of(arrays.n));
+    compact<<<blocks_for(domain), tuning::threads>>>(arrays, domain, values, kept, places);
+    return cudaGetLastError();
+}
+
+cudaError_t count_async(uint64_t n, uint64_t epoch, uint32_t *counts)
+{
+    const Task task = task_of(n, SHUF_PURPOSE_PHILOX24, epoch);
+    const auto tiles = static_cast<unsigned>(tiles_of(n));
+    return with_philox(n, [&](auto f) { count<<<tiles, tuning::threads>>>(f, task, counts); });
+}
+
+cudaError_t place_async(const Arrays &arrays, uint64_t epoch, const uint32_t *places)
+{
+    const Task task = task_of(arrays.n, SHUF_PURPOSE_PHILOX24, epoch);
+    const auto tiles = static_cast<unsigned>(tiles_of(arrays.n));
+    return with_philox(arrays.n,
+                       [&](auto f) { place<<<tiles, tuning::threads>>>(f, task, arrays, places); });
+}
+
+size_t fused_bytes(uint64_t n)
+{
+    size_t bytes = 0;
+    TileState::AllocationSize(static_cast<int>(tiles_of(n)), bytes);
+    return bytes;
+}
+
+cudaError_t fused_async(const Arrays &arrays, shuf_algorithm algorithm, uint64_t epoch, void *state)
+{
+    cudaError_t e = cudaSuccess;
+    if (algorithm == SHUF_ALGORITHM_LCG)
+        return run_fused(Lcg<uint32_t>(arrays.n), arrays, epoch, state);
+    with_philox(arrays.n, [&](auto f) { e = run_fused(f, arrays, epoch, state); });
+    return e;
+}
+
+cudaError_t gather_async(const Arrays &arrays, const uint32_t *index)
+{
+    gather<<<blocks_for(arrays.n, gather_items * tuning::threads), tuning::threads>>>(arrays,
+                                                                                      index);
+    return cudaGetLastError();
+}
+
+cudaError_t fill_async(uint64_t *to, uint64_t count)
+{
+    fill<<<blocks_for(count), tuning::threads>>>(to, count);
+    return cudaGetLastError();
+}
+
+cudaError_t check_all_async(const Arrays &arrays, uint32_t *seen, unsigned long long *wrong)
+{
+    check_all<<<blocks_for(arrays.n), tuning::threads>>>(arrays, seen, wrong);
+    return cudaGetLastError();
+}
+
+cudaError_t check_order_async(const Arrays &arrays, shuf_algorithm algorithm, uint64_t epoch,
+                              unsigned long long *wrong)
+{
+    const unsigned blocks = blocks_for(arrays.n);
+    if (algorithm == SHUF_ALGORITHM_LCG)
+        check_order<<<blocks, tuning::threads>>>(shuf_lcg_make(arrays.n, PAPER_SEED, epoch), arrays,
+                                                 wrong);
+    else
+        check_order<<<blocks, tuning::threads>>>(shuf_philox24_make(arrays.n, PAPER_SEED, epoch),
+                                                 arrays, wrong);
+    return cudaGetLastError();
+}
+
+} // namespace bench

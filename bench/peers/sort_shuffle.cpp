@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// See shuffles.h. The library's parallel mode is OpenMP's, and sorts by merging.
+#include "draw.h"
+#include "shuffles.h"
+
+#include <algorithm>
+#include <memory>
+
+#if defined(_OPENMP) && defined(__GLIBCXX__)
+#include <parallel/algorithm>
+#define PARALLEL_SORT
+#endif
+
+namespace
+{
+
+struct Keyed {
+    uint64_t key, item;
+    bool operator<(const Keyed &other) const
+    {
+        return key < other.key;
+    }
+};
+
+void sort(Keyed *first, Keyed *end, int threads)
+{
+#ifdef PARALLEL_SORT
+    const auto how = __gnu_parallel::multiway_mergesort_tag(static_cast<unsigned>(threads));
+    __gnu_parallel::sort(first, end, how);
+#else
+    (void)threads;
+    std::sort(first, end);
+#endif
+}
+
+} // namespace
+
+void peer_sort_shuffle(const uint64_t *from, uint64_t *to, uint64_t n, uint64_t seed, int threads)
+{
+    const std::unique_ptr<Keyed[]> keyed(new Keyed[n]);
+    const uint64_t stream = draw_for(seed, 0).state;
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t i = 0; i < n; i++) {
+        draw at = {stream + i * UINT64_C(0x9E3779B97F4A7C15)}; // where i draws would have left it
+        keyed[i] = {draw_word(&at), from[i]};
+    }
+    sort(keyed.get(), keyed.get() + n, threads);
+#pragma omp parallel for num_threads(threads)
+    for (uint64_t i = 0; i < n; i++)
+        to[i] = keyed[i].item;
+}
