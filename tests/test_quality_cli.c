@@ -152,6 +152,8 @@ static void mistakes_are_named(void **state)
          "row 1: ends after 3 bytes, in value number 0: expected 2 values of 4 bytes"},
         {"printf '\\0\\0\\0\\0\\0\\0\\0\\1' | $Q judge --n 2 --dtype u64", 65,
          "row 0: value 72057594037927936 at position 0: expected a permutation of 0 to 1"},
+        {"printf '\\223NUMPY\\1\\0' | $Q judge --n 2", 65, "standard input: npy; expected raw"},
+        {"printf '\\223NUMPY\\1\\0' | $Q judge --n 2 --dtype u64", 65, "input: npy; expected raw"},
         {"$Q judge --n 2 </dev/null", 65, "too few rows"},
         {"$Q judge --n 2 --in /nonexistent/rows", 74, "--in /nonexistent/rows: No such file"},
         {"$Q judge --n 2 --in /tmp", 74, "/tmp: Is a directory"},

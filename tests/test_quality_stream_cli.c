@@ -128,6 +128,10 @@ static void mistakes_are_named(void **state)
          "value 37500: inf: expected a finite number"},
         {"printf '\\0\\0\\300\\077' | $Q stream --law uniform --dtype f32", 65,
          "value 0: 1.5: expected a number from 0 to 1"},
+        {"printf '\\223NUMPY\\1\\0' | $Q stream", 65, "standard input: npy; expected raw values"},
+        {"printf '\\223NUMPY\\1\\0' >$D/a.npy; $Q stream --in $D/a.npy --dtype f16; e=$?; "
+         "rm $D/a.npy; exit $e",
+         65, "/a.npy: npy; expected raw values"},
         {"$Q stream </dev/null", 65, "too few values"},
         {"$Q stream --in /nonexistent/raw", 74, "--in /nonexistent/raw: No such file"},
         {"$Q stream --in /tmp", 74, "/tmp: Is a directory"},
