@@ -287,6 +287,42 @@ static void expect_line(const char *text, const char *key, const char *words)
         fail_msg("no line \"%s %s\" in\n%s", key, words, text);
 }
 
+/* The extremes are told as the values themselves are; those of u64 come as doubles. */
+static void extremes_of(int kind, char least[64], char largest[64])
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    char *text = shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --out - --format text",
+                                 kinds[kind].verb, kinds[kind].dtype);
+    for (char *line = text, *end; *line; line = end + 1) {
+        const double value = strtod(line, &end);
+        if (value < low)
+            snprintf(least, 64, "%.*s\n", (int)(end - line), line);
+        if (value > high)
+            snprintf(largest, 64, "%.*s\n", (int)(end - line), line);
+        low = fmin(low, value);
+        high = fmax(high, value);
+    }
+    if (strcmp(kinds[kind].dtype, "u64") == 0) {
+        snprintf(least, 64, "about %.16g\n", low);
+        snprintf(largest, 64, "about %.16g\n", high);
+    }
+    free(text);
+}
+
+static void extremes_as_values(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        char least[64], largest[64];
+        extremes_of(i, least, largest);
+        char *text = shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --summary",
+                                     kinds[i].verb, kinds[i].dtype);
+        expect_line(text, "least", least);
+        expect_line(text, "largest", largest);
+        free(text);
+    }
+}
+
 static void lines_for_people(void **state)
 {
     (void)state;
@@ -324,17 +360,29 @@ static void beside_the_values(void **state)
     shufctl_remove("x");
 }
 
-/* One value: what is no number is null. */
-static void one_value(void **state)
+/* One value, or a deviation below the type's resolution at the mean: what is no number is null. */
+static void equal_values(void **state)
 {
     (void)state;
-    json_t *object =
-        json_parse(shufctl_succeed(NULL, "uniform --count 1 --seed 1 --summary --json"));
-    const json_t *moments = json_member(object, "moments");
-    assert_true(member_real(moments, "variance") == 0);
-    assert_true(json_is_null(json_member(moments, "skewness")));
-    assert_true(json_is_null(json_member(moments, "kurtosis")));
-    json_decref(object);
+    static const char *const rows[] = {
+        "uniform --count 1 --seed 1",
+        "gauss --count 1000 --seed 1 --dtype f16 --std 1e-10",
+        "gauss --count 1000 --seed 1 --mean 1e30",
+        "gauss --count 1000 --seed 1 --dtype f16 --mean 1e4",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *object = json_parse(shufctl_succeed(NULL, "%s --summary --json", rows[i]));
+        const json_t *moments = json_member(object, "moments");
+        assert_true(member_real(moments, "variance") == 0);
+        assert_true(json_is_null(json_member(moments, "skewness")));
+        assert_true(json_is_null(json_member(moments, "kurtosis")));
+        json_decref(object);
+        char *text = shufctl_succeed(NULL, "%s --summary", rows[i]);
+        expect_line(text, "variance", "0\n");
+        expect_line(text, "skewness", "-\n");
+        expect_line(text, "kurtosis", "-\n");
+        free(text);
+    }
 }
 
 /* ---- mistakes ----------------------------------------------------------------- */
@@ -417,12 +465,19 @@ static void help(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),      cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_reads_back),   cmocka_unit_test(any_part),
-        cmocka_unit_test(example),           cmocka_unit_test(summaries),
-        cmocka_unit_test(first_and_last),    cmocka_unit_test(lines_for_people),
-        cmocka_unit_test(beside_the_values), cmocka_unit_test(one_value),
-        cmocka_unit_test(every_mistake),     cmocka_unit_test(help),
+        cmocka_unit_test(golden_table),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_reads_back),
+        cmocka_unit_test(any_part),
+        cmocka_unit_test(example),
+        cmocka_unit_test(summaries),
+        cmocka_unit_test(first_and_last),
+        cmocka_unit_test(lines_for_people),
+        cmocka_unit_test(beside_the_values),
+        cmocka_unit_test(equal_values),
+        cmocka_unit_test(extremes_as_values),
+        cmocka_unit_test(every_mistake),
+        cmocka_unit_test(help),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
