@@ -360,6 +360,23 @@ static void beside_the_values(void **state)
     shufctl_remove("x");
 }
 
+/* The values arrive and their summary does not. */
+static void full_standard_error(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"--summary", "--json", "--json --transport memfd"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct command c;
+        assert_int_equal(shufctl_script(&c,
+                                        "exec \"$0\" gauss --count 100 --seed 1 --out - %s "
+                                        "2>/dev/full",
+                                        options[i]),
+                         74);
+        assert_int_equal(c.out.size, 800);
+        command_free(&c);
+    }
+}
+
 /* One value, or a deviation below the type's resolution at the mean: what is no number is null. */
 static void equal_values(void **state)
 {
@@ -476,6 +493,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(beside_the_values),
         cmocka_unit_test(equal_values),
         cmocka_unit_test(extremes_as_values),
+        cmocka_unit_test(full_standard_error),
         cmocka_unit_test(every_mistake),
         cmocka_unit_test(help),
     };
