@@ -13,6 +13,7 @@
 #include "view.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -80,6 +81,17 @@ static shuf_status pass_values(struct writer *w, shuf *daemon, const struct shuf
     return stream(daemon, o, take, w, &outcome->result);
 }
 
+/* What does not fit may do so in parts. */
+static int fail_call(shuf *daemon, shuf_status status, const struct shuf__order *o)
+{
+    const bool parts = o->numbers || (!o->batch && o->permutation->view != SHUF_VIEW_SHARD);
+    if (status == SHUF_NO_MEMORY && parts)
+        return shuf__fail_with(shuf__exit_code(status),
+                               "%s; for %" PRIu64 " values in parts: --count and --offset",
+                               shuf_message(daemon), o->shape.count);
+    return shuf__fail_call(daemon, status, &o->daemon);
+}
+
 static int fill(struct writer *w, shuf *daemon, const struct shuf__order *o,
                 struct outcome *outcome)
 {
@@ -90,7 +102,7 @@ static int fill(struct writer *w, shuf *daemon, const struct shuf__order *o,
     shuf__progress_end(&w->progress);
     if (w->output.cause != 0)
         return shuf__output_failed(&w->output);
-    return status == SHUF_OK ? finish(w) : shuf__fail_call(daemon, status, &o->daemon);
+    return status == SHUF_OK ? finish(w) : fail_call(daemon, status, o);
 }
 
 static int write_values(shuf *daemon, const struct shuf__order *o, struct outcome *outcome)
@@ -106,7 +118,7 @@ static int write_values(shuf *daemon, const struct shuf__order *o, struct outcom
 
 static int end(shuf *daemon, shuf_status status, const struct shuf__order *o)
 {
-    return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &o->daemon);
+    return status == SHUF_OK ? EX_OK : fail_call(daemon, status, o);
 }
 
 static int summarize(shuf *daemon, const struct shuf__order *o, struct outcome *outcome)
