@@ -7,6 +7,7 @@
 #include "call.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 struct fetching {
     const struct shuf__question *question;
@@ -44,6 +45,17 @@ static shuf_status run(shuf *handle, struct shuf__question *q, struct shuf__call
     return shuf__call_run(handle, call);
 }
 
+static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shuf__error *error)
+{
+    char rows[40] = "";
+    if (shape->rows != 1)
+        snprintf(rows, sizeof rows, "%" PRIu64 " rows of ", shape->rows);
+    return shuf__fail(
+        error, SHUF_INVALID,
+        "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64 " value%s of %u bytes", bytes,
+        shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
+}
+
 shuf_status shuf__fetch(shuf *handle, struct shuf__wanted wanted, void *out, size_t bytes,
                         shuf_result *result)
 {
@@ -52,10 +64,7 @@ shuf_status shuf__fetch(shuf *handle, struct shuf__wanted wanted, void *out, siz
     if (shuf__question_make(&q, wanted, &handle->error))
         return handle->error.status;
     if (bytes < q.shape.bytes)
-        return shuf__fail(&handle->error, SHUF_INVALID,
-                          "bytes %zu: expected at least %" PRIu64 " for %" PRIu64
-                          " rows of %" PRIu64 " values of %u bytes",
-                          bytes, q.shape.bytes, q.shape.rows, q.shape.count, q.shape.width);
+        return refuse_size(&q.shape, bytes, &handle->error);
     if (!out && q.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
                           q.shape.bytes);

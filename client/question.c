@@ -230,8 +230,8 @@ static shuf_status check_shape(const shuf_shape *shape, const Shuf__PermuteReply
         reply->bytes == shape->bytes && (int)reply->dtype == (int)shape->dtype)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL,
-                      "reply of %" PRIu64 " rows of %" PRIu64 " values in %" PRIu64
-                      " bytes: expected %" PRIu64 " of %" PRIu64 " in %" PRIu64,
+                      "reply of %" PRIu64 " x %" PRIu64 " values in %" PRIu64
+                      " bytes: expected %" PRIu64 " x %" PRIu64 " in %" PRIu64,
                       reply->rows, reply->count, reply->bytes, shape->rows, shape->count,
                       shape->bytes);
 }

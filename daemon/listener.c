@@ -46,8 +46,9 @@ static shuf_status refuse_live(const struct shuf__listener *listener, struct ucr
     if (owner.pid == 0)
         return shuf__fail(error, SHUF_BUSY, "socket %s: in use, its owner is not known", path);
     command_of(owner.pid, command, sizeof command);
-    return shuf__fail(error, SHUF_BUSY, "socket %s: in use by %s, pid %ld, uid %ld", path, command,
-                      (long)owner.pid, (long)owner.uid);
+    return shuf__fail(error, SHUF_BUSY, "socket %s: in use by %s, pid %ld, uid %ld%s", path,
+                      command, (long)owner.pid, (long)owner.uid,
+                      shuf__lock_is_dying(owner.pid) ? ", " SHUF__LOCK_DYING : "");
 }
 
 enum found { LIVE, STALE, NO_ANSWER };

@@ -7,12 +7,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum {
+    WAIT_MS = 5000, /* for one that was killed, */
+    LOOK_MS = 20,   /* with so much between two looks */
+};
+
+/* Flags of a task in /proc/PID/stat: PF_EXITING and PF_SIGNALED, which no header has. */
+enum { TASK_EXITING = 0x4, TASK_SIGNALED = 0x400 };
 
 static const char *const states[] = {
     [SHUF__LOCK_STARTING] = "starting",
@@ -55,17 +64,69 @@ static const char *plight_of(const char *state)
     return "runs without its socket, which was removed; end it first";
 }
 
+bool shuf__lock_is_dying(pid_t pid)
+{
+    char path[64], text[512], state = 0;
+    unsigned long flags = 0, pending = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return kill(pid, 0) != 0 && errno == ESRCH;
+    const size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    const char *rest = strrchr(text, ')'); /* the name before may hold anything */
+    if (!rest || sscanf(rest,
+                        ") %c %*s %*s %*s %*s %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                        "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
+                        &state, &flags, &pending) != 3)
+        return false;
+    return state == 'Z' || state == 'X' || (flags & (TASK_EXITING | TASK_SIGNALED)) != 0 ||
+           (pending >> (SIGKILL - 1) & 1) != 0;
+}
+
 /* The holder wrote "PID STATE" there. */
+static bool read_holder(int fd, pid_t *pid, char state[16])
+{
+    char text[64] = "";
+    long number = 0;
+    if (pread(fd, text, sizeof text - 1, 0) < 0 || sscanf(text, "%ld %15s", &number, state) != 2)
+        return false;
+    *pid = (pid_t)number;
+    return true;
+}
+
 static shuf_status refuse_held(int fd, const char *socket, struct shuf__error *error)
 {
-    char text[64] = "", state[16] = "";
-    long pid = 0;
+    char state[16];
+    pid_t pid;
     struct stat status = {.st_uid = (uid_t)-1};
-    if (pread(fd, text, sizeof text - 1, 0) < 0 || sscanf(text, "%ld %15s", &pid, state) != 2)
+    if (!read_holder(fd, &pid, state))
         return shuf__fail(error, SHUF_BUSY, "socket %s: locked, by whom is not known", socket);
     fstat(fd, &status);
-    return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld, uid %ld, %s", socket, pid,
-                      (long)status.st_uid, plight_of(state));
+    return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld, uid %ld, %s", socket, (long)pid,
+                      (long)status.st_uid,
+                      shuf__lock_is_dying(pid) ? SHUF__LOCK_DYING : plight_of(state));
+}
+
+static bool is_held_by_dying(int fd)
+{
+    char state[16];
+    pid_t pid;
+    return read_holder(fd, &pid, state) && shuf__lock_is_dying(pid);
+}
+
+/* 0 when it is locked; else errno. */
+static int lock_file(int fd)
+{
+    static const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    int cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    for (int waited = 0; cause == EWOULDBLOCK && waited < WAIT_MS && is_held_by_dying(fd);
+         waited += LOOK_MS) {
+        nanosleep(&pause, NULL);
+        cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    }
+    return cause;
 }
 
 static bool is_at(int fd, const char *path)
@@ -82,11 +143,12 @@ shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct 
         int fd = open_file(lock->path);
         if (fd < 0)
             return refuse_open(lock, socket, error);
-        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-            if (errno == EWOULDBLOCK)
+        const int cause = lock_file(fd);
+        if (cause != 0) {
+            if (cause == EWOULDBLOCK)
                 refuse_held(fd, socket, error);
             else
-                shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(errno));
+                shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(cause));
             close(fd);
             return error->status;
         }

@@ -108,8 +108,8 @@ int main(int argc, char **argv)
     static const struct argp parser = {
         .options = options,
         .parser = take_option,
-        .doc = "Serves permutations, computed on a GPU or on this machine's processors, to its "
-               "processes over a Unix socket.",
+        .doc = "Serves permutations and random numbers, computed on a GPU or on this machine's "
+               "processors, to its processes over a Unix socket.",
     };
     struct arguments arguments = {0};
     struct shuf__config config;

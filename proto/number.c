@@ -6,6 +6,8 @@
 #include "number.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -85,9 +87,16 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
                                 struct shuf__error *error)
 {
     char *end;
+    errno = 0;
     *value = strtod(text, &end);
-    if (end > text && *end == '\0' && !isspace((unsigned char)*text) && !strpbrk(text, "xX"))
+    const bool form =
+        end > text && *end == '\0' && !isspace((unsigned char)*text) && !strpbrk(text, "xX");
+    const bool out = errno == ERANGE && (*value == 0 || isinf(*value)); /* tiny ones may round */
+    if (form && !out)
         return SHUF_OK;
+    if (form)
+        return shuf__fail(error, SHUF_INVALID, "%s %.64s: is too %s for a double", field, text,
+                          *value == 0 ? "small" : "large");
     return shuf__fail(error, SHUF_INVALID,
                       "%s %.64s: expected a decimal number such as 0.5 or 1e-3", field,
                       *text ? text : "''");

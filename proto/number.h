@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 /* Reads a decimal number, as in -3, 0.25 or 1e-3, to the nearest double; "inf" and "nan" too, for
- * the caller to refuse by its range. Fails as the next. */
+ * the caller to refuse by its range. Fails as the next, also where that double would be infinite,
+ * or 0 of a number that is not. */
 shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
                                 struct shuf__error *error);
 

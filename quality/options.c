@@ -8,6 +8,7 @@
 #include "number.h"
 #include "sizes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -107,6 +108,27 @@ double shuf__quality_alpha(struct argp_state *state, const char *text)
     return alpha;
 }
 
+void shuf__quality_check_input(struct argp_state *state, const char *path)
+{
+    if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
+        argp_failure(state, EX_NOINPUT, 0, "--in %.128s: %s", *path ? path : "''", strerror(errno));
+}
+
+void shuf__quality_list_name(char *list, size_t size, const char *name)
+{
+    const size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+static void refuse_tests(struct argp_state *state, const char *text)
+{
+    char names[512] = "";
+    for (const struct shuf__test *test = shuf__tests; test->name; test++)
+        shuf__quality_list_name(names, sizeof names, test->name);
+    argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names from %s", *text ? text : "''",
+                 names);
+}
+
 static uint32_t read_tests(struct argp_state *state, const char *text)
 {
     uint32_t tests = 0;
@@ -118,13 +140,12 @@ static uint32_t read_tests(struct argp_state *state, const char *text)
                                        strncmp(shuf__tests[i].name, p, length) != 0))
             i++;
         if (!shuf__tests[i].name)
-            argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names of shuf-quality list",
-                         text);
+            refuse_tests(state, text);
         tests |= UINT32_C(1) << i;
         p = *end ? end + 1 : end;
     }
     if (tests == 0)
-        argp_failure(state, EX_USAGE, 0, "--tests '': expected names of shuf-quality list");
+        refuse_tests(state, text);
     return tests;
 }
 
@@ -169,14 +190,22 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
                      parse->verb == SHUF__ROUNDS ? "A:B" : "one number");
 }
 
+static void refuse_generator(struct argp_state *state, const char *text)
+{
+    char names[256] = "";
+    for (const struct shuf__generator *const *g = shuf__generators; *g; g++)
+        shuf__quality_list_name(names, sizeof names, (*g)->name);
+    argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s", *text ? text : "''",
+                 names);
+}
+
 static void find_generator(struct argp_state *state, const struct parse *parse)
 {
     struct shuf__quality_options *o = parse->options;
     o->origin.type = &shuf__source_generator;
     o->origin.generator = shuf__generator_find(parse->generator);
     if (!o->origin.generator)
-        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of shuf-quality list",
-                     parse->generator);
+        refuse_generator(state, parse->generator);
     o->origin.rounds = o->first_rounds = o->last_rounds = o->origin.generator->rounds;
 }
 
@@ -195,6 +224,8 @@ static void check_source(struct argp_state *state, const struct parse *parse)
                      "--seed, --epoch, --vary: expected --generator or --daemon beside them");
     if (parse->daemon)
         o->origin.type = &shuf__source_daemon;
+    if (file)
+        shuf__quality_check_input(state, o->origin.input);
     if (file && strcmp(o->origin.input, "-") == 0 && isatty(STDIN_FILENO))
         argp_failure(state, EX_USAGE, 0,
                      "standard input is a terminal; expected rows there, --in FILE, --generator "

@@ -42,4 +42,10 @@ double shuf__quality_alpha(struct argp_state *state, const char *text);
 bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
                           const char *no, const char *yes);
 
+/* That the file, if it is not "-", can be read; else ends the process with 66. */
+void shuf__quality_check_input(struct argp_state *state, const char *path);
+
+/* Appends a name to those that a message lists. */
+void shuf__quality_list_name(char *list, size_t size, const char *name);
+
 #endif

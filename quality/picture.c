@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -49,6 +51,32 @@ static int keep(FILE *picture, const char *path)
     if (to && fclose(to) != 0)
         kept = false;
     return kept ? EX_OK : shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
+}
+
+/* Where nothing stands yet: the directory. */
+static bool may_create(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory =
+        slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    const bool may = directory && access(directory, W_OK | X_OK) == 0;
+    free(directory);
+    return may;
+}
+
+int shuf__picture_check(const char *path)
+{
+    struct stat status;
+    bool may;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+        may = false;
+    } else {
+        may = access(path, W_OK) == 0 || (errno == ENOENT && *path && may_create(path));
+    }
+    return may ? EX_OK
+               : shuf__quality_fail(EX_CANTCREAT, "--plot %.256s: %s", *path ? path : "''",
+                                    strerror(errno));
 }
 
 int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),

@@ -6,6 +6,7 @@
 #include "draw.h"
 #include "fail.h"
 #include "json.h"
+#include "picture.h"
 #include "report.h"
 #include "verb.h"
 
@@ -149,7 +150,9 @@ int shuf__quality_rounds(int argc, char **argv)
     if (!points)
         return shuf__quality_fail(EX_OSERR, "no memory");
     shuf__run_catch_signals();
-    const int code = sweep(&options, points);
+    int code = options.plot ? shuf__picture_check(options.plot) : EX_OK;
+    if (code == EX_OK)
+        code = sweep(&options, points);
     free(points);
     return code;
 }

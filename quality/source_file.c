@@ -40,8 +40,8 @@ static shuf_status narrow(const struct input *in, const uint64_t *wide, size_t c
     return SHUF_OK;
 }
 
-static shuf_status read_wide(const struct input *in, uint64_t first, uint32_t *values,
-                             size_t wanted, size_t *bytes, struct shuf__error *error)
+static shuf_status read_wide(struct input *in, uint64_t first, uint32_t *values, size_t wanted,
+                             size_t *bytes, struct shuf__error *error)
 {
     uint64_t buffer[BUFFER];
     size_t now = 1;
@@ -64,7 +64,7 @@ static shuf_status read_wide(const struct input *in, uint64_t first, uint32_t *v
 static shuf_status read_file(void *state, const struct shuf__ask *ask, uint32_t *rows,
                              size_t *count, struct shuf__error *error)
 {
-    const struct input *in = state;
+    struct input *in = state;
     const unsigned width = in->wide ? 8 : 4;
     const size_t wanted = ask->count * in->n, row = (size_t)in->n * width;
     size_t bytes;

@@ -4,6 +4,7 @@
  */
 #include "fail.h"
 #include "options.h"
+#include "picture.h"
 #include "stream_report.h"
 #include "verb.h"
 
@@ -30,7 +31,11 @@ enum key {
     KEY_AS_BITS,
 };
 
-enum { SAMPLES = 10000000 }; /* of a generator, where nothing is said */
+enum {
+    SAMPLES = 10000000, /* of a generator, where nothing is said */
+    FEW = 1000,         /* fewer show only the grossest faults */
+    ENOUGH = 65536,     /* for any test to say something */
+};
 
 struct options {
     struct shuf__stream_origin origin;
@@ -47,10 +52,12 @@ struct options {
 static const struct shuf__stream_generator *find(struct argp_state *state, const char *name)
 {
     const struct shuf__stream_generator *g = shuf__stream_generator_find(name);
+    char names[256] = "";
+    for (const struct shuf__stream_generator *const *row = shuf__stream_generators; *row; row++)
+        shuf__quality_list_name(names, sizeof names, (*row)->name);
     if (!g)
-        argp_failure(state, EX_USAGE, 0,
-                     "--generator %.64s: expected one of those of `stream` in shuf-quality list",
-                     name);
+        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s",
+                     *name ? name : "''", names);
     return g;
 }
 
@@ -61,6 +68,15 @@ static enum shuf__dtype read_dtype(struct argp_state *state, const char *text)
             return (enum shuf__dtype)dtype;
     argp_failure(state, EX_USAGE, 0, "--dtype %.64s: expected f64, f32, f16 or bf16", text);
     return SHUF__F64;
+}
+
+static void refuse_tests(struct argp_state *state, const char *text)
+{
+    char names[256] = "";
+    for (const struct shuf__stream_test *const *test = shuf__stream_tests; *test; test++)
+        shuf__quality_list_name(names, sizeof names, (*test)->name);
+    argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names from %s", *text ? text : "''",
+                 names);
 }
 
 static uint32_t read_tests(struct argp_state *state, const char *text)
@@ -80,8 +96,7 @@ static uint32_t read_tests(struct argp_state *state, const char *text)
             return tests;
         p = end + 1;
     }
-    argp_failure(state, EX_USAGE, 0,
-                 "--tests %.64s: expected names of `stream` in shuf-quality list", text);
+    refuse_tests(state, text);
     return 0;
 }
 
@@ -116,6 +131,8 @@ static void check(struct argp_state *state, struct options *o)
         argp_failure(state, EX_USAGE, 0,
                      "standard input is a terminal; expected numbers there, --in FILE or "
                      "--generator NAME");
+    if (o->origin.input)
+        shuf__quality_check_input(state, o->origin.input);
 }
 
 static error_t parse_source(int key, char *text, struct argp_state *state)
@@ -213,9 +230,17 @@ static void parse(int argc, char **argv, struct options *o)
 
 static int tell(struct shuf__stream_report *report, const struct options *o)
 {
+    const uint64_t values = report->outcome.values;
     int code = EX_OK;
     if (report->findings.count == 0 && !report->outcome.interrupted)
-        return shuf__quality_fail(EX_DATAERR, "too few values for any of the tests: expected more");
+        return shuf__quality_fail(EX_DATAERR,
+                                  "%" PRIu64 " value%s: too few for any of the tests: expected "
+                                  "more, %d for each of them to say something",
+                                  values, values == 1 ? "" : "s", ENOUGH);
+    if (values < FEW && !report->outcome.interrupted)
+        shuf__quality_fail(EX_OK,
+                           "warning: %" PRIu64 " value%s: few to judge by; expected %d or more",
+                           values, values == 1 ? "" : "s", FEW);
     shuf__findings_decide(&report->findings);
     (o->json ? shuf__stream_json : shuf__stream_table)(report, stdout);
     if (o->plot)
@@ -225,6 +250,26 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     if (report->outcome.interrupted)
         return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
+}
+
+/* Whether one of the tests that were named is for such values. */
+static bool is_judged(const struct options *o, const struct shuf__stream_law *law)
+{
+    for (int i = 0; shuf__stream_tests[i]; i++)
+        if (o->tests >> i & 1 &&
+            shuf__stream_applies(shuf__stream_tests[i], law, o->origin.generator != NULL))
+            return true;
+    return false;
+}
+
+static int check_work(const struct options *o, const struct shuf__stream_law *law)
+{
+    if (!is_judged(o, law))
+        return shuf__quality_fail(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
+                                  shuf__dtypes[o->origin.dtype].name,
+                                  law->uniform ? "uniform" : "normal",
+                                  o->origin.generator ? "" : ", without a generator");
+    return o->plot ? shuf__picture_check(o->plot) : EX_OK;
 }
 
 static int judge(const struct options *o, const struct shuf__stream_law *law)
@@ -241,14 +286,16 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
         .progress = isatty(STDERR_FILENO),
     };
     struct shuf__error error;
+    int code = check_work(o, law);
+    if (code != EX_OK)
+        return code;
     report.origin = &o->origin;
     report.law = law;
     report.findings.alpha = o->alpha;
     shuf__run_catch_signals();
     const shuf_status status = shuf__stream_run(&task, &report.findings, &report.outcome, &error);
-    const int code = status == SHUF_OK
-                         ? tell(&report, o)
-                         : shuf__quality_fail_with(&error, status, report.outcome.bad_values);
+    code = status == SHUF_OK ? tell(&report, o)
+                             : shuf__quality_fail_with(&error, status, report.outcome.bad_values);
     shuf__findings_free(&report.findings);
     return code;
 }

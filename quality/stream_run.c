@@ -93,6 +93,7 @@ static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__e
     size_t got;
     shuf_status status =
         shuf__input_read(&work->input, desk->raw, chunk->count * width, &got, error);
+    work->bad_values |= status == SHUF_INVALID;
     if (status != SHUF_OK)
         return status;
     chunk->count = got / width;

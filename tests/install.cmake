@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # What is installed is enough to build on: the example compiles against the
-# installed headers with both libraries, by pkg-config alone, and runs.
+# installed headers with both libraries, by pkg-config alone, and runs. Each header
+# compiles by itself, without a warning of the strictest kind.
 #     cmake -DBUILD=... -DEXAMPLE=epoch.c -DCC=... -DFLAGS="..." -DPKG_CONFIG=... -P install.cmake
 set(prefix ${BUILD}/install-test)
 file(REMOVE_RECURSE ${prefix})
@@ -36,3 +37,15 @@ check(epoch-shared ${shared})
 pkg_config(static --static --cflags --libs)
 list(TRANSFORM static REPLACE "^-lshuf$" "-l:libshuf.a")
 check(epoch-static ${static})
+
+pkg_config(cflags --cflags)
+file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/*.h ${prefix}/include/shuf/*.h)
+list(LENGTH headers count)
+if(count LESS 10)
+  message(FATAL_ERROR "only ${count} headers are installed: ${headers}")
+endif()
+foreach(header IN LISTS headers)
+  file(WRITE ${prefix}/header.c "#include <${header}>\ntypedef int not_empty;\n")
+  execute_process(COMMAND ${CC} -std=c11 -pedantic -Wall -Wextra -Werror ${cflags} -fsyntax-only
+                          ${prefix}/header.c COMMAND_ERROR_IS_FATAL ANY)
+endforeach()

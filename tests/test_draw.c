@@ -533,7 +533,8 @@ static void wrong_parameters(void **state)
     expect(handle, shuf_draw_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
     expect(handle, shuf_draw(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
            "std 1: expected 0 with uniform");
-    expect(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID, "bytes 79");
+    expect(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID,
+           "bytes 79: expected at least 80 for 10 values of 8 bytes");
     expect(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
     assert_int_equal(shuf_numbers_shape(&empty, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "count 0: expected at least 1");

@@ -132,11 +132,11 @@ static void a_permutation(void **state)
 static void other_shape(void **state)
 {
     part.dtype = SHUF__DTYPE__DTYPE_U64;
-    expect(*state, "reply of 1 rows of 10 values in 80 bytes");
+    expect(*state, "reply of 1 x 10 values in 80 bytes");
     part.dtype = SHUF__DTYPE__DTYPE_F64;
     part.rows = 2;
     part.count = 5;
-    expect(*state, "reply of 2 rows of 5 values in 80 bytes");
+    expect(*state, "reply of 2 x 5 values in 80 bytes");
 }
 
 static void without_sums(void **state)

@@ -8,6 +8,7 @@
 #include "number.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,37 @@ static void bad_forms_say_why(void **state)
     }
 }
 
+static void decimals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } rows[] = {{"0", 0},         {"-3", -3},         {"0.25", 0.25}, {"1e-3", 1e-3},
+                {"1e308", 1e308}, {"1e-310", 1e-310}, {"0e999", 0},   {"-inf", -(double)INFINITY}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shuf__error error;
+        double value;
+        assert_int_equal(shuf__decimal_parse("std", rows[i].text, &value, &error), SHUF_OK);
+        assert_true(value == rows[i].value);
+    }
+    static const char *const wrong[][2] = {
+        {"1e400", "std 1e400: is too large for a double"},
+        {"-1e400", "std -1e400: is too large for a double"},
+        {"1e-400", "std 1e-400: is too small for a double"},
+        {"1e400x", "std 1e400x: expected a decimal number"},
+        {"", "std '': expected a decimal number"},
+        {" 1", "std  1: expected a decimal number"},
+        {"0x1p3", "std 0x1p3: expected a decimal number"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct shuf__error error;
+        double value;
+        assert_int_equal(shuf__decimal_parse("std", wrong[i][0], &value, &error), SHUF_INVALID);
+        assert_memory_equal(error.text, wrong[i][1], strlen(wrong[i][1]));
+    }
+}
+
 static void long_text_is_cut_in_the_message(void **state)
 {
     (void)state;
@@ -156,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_forms),
         cmocka_unit_test(bad_forms_say_why),
+        cmocka_unit_test(decimals),
         cmocka_unit_test(long_text_is_cut_in_the_message),
         cmocka_unit_test(any_number_is_read_back),
     };

@@ -128,19 +128,34 @@ static void mistakes_are_named(void **state)
          "value 37500: inf: expected a finite number"},
         {"printf '\\0\\0\\300\\077' | $Q stream --law uniform --dtype f32", 65,
          "value 0: 1.5: expected a number from 0 to 1"},
-        {"$Q stream </dev/null", 65, "too few values"},
-        {"$Q stream --in /nonexistent/raw", 74, "--in /nonexistent/raw: No such file"},
+        {"printf '\\223NUMPY\\1\\0' | $Q stream", 65, "standard input: npy; expected raw values"},
+        {"printf '\\223NUMPY\\1\\0' >$D/a.npy; $Q stream --in $D/a.npy --dtype f16; e=$?; "
+         "rm $D/a.npy; exit $e",
+         65, "/a.npy: npy; expected raw values"},
+        {"$Q stream </dev/null", 65,
+         "0 values: too few for any of the tests: expected more, 65536 for each"},
+        {"head -c 8192 /dev/zero | $Q stream --tests walsh,pairs", 65, "1024 values: too few"},
+        {"$Q stream --generator uniform --tests tails,walsh", 64,
+         "--tests: expected one that judges f64 of the uniform law\n"},
+        {"$Q stream --tests streams </dev/null", 64, "of the normal law, without a generator\n"},
+        {"$Q stream --generator gauss --plot /nonexistent/x.svg", 73,
+         "--plot /nonexistent/x.svg: No such file"},
+        {"$Q stream --generator gauss --plot $D", 73, ": Is a directory"},
+        {"$Q stream --generator gauss --plot ''", 73, "--plot '': No such file"},
+        {"$Q stream --in /nonexistent/raw", 66, "--in /nonexistent/raw: No such file"},
         {"$Q stream --in /tmp", 74, "/tmp: Is a directory"},
         {"$Q stream --dtype f65 </dev/null", 64, "--dtype f65: expected f64, f32, f16 or bf16"},
-        {"$Q stream --generator gaus", 64, "--generator gaus: expected one of those of `stream`"},
+        {"$Q stream --generator gaus", 64,
+         "--generator gaus: expected one of gauss, uniform, polar,"},
         {"$Q stream --generator uniform --dtype f16", 64, "--dtype f16: expected f64 or f32"},
         {"$Q stream --generator gauss --in x", 64, "expected one of --generator and --in"},
         {"$Q stream --generator gauss --law normal", 64, "--law: expected --in beside it"},
         {"$Q stream --law cauchy </dev/null", 64, "--law cauchy: expected normal or uniform"},
         {"$Q stream --seed 3 </dev/null", 64, "--seed, --stream: expected --generator beside"},
         {"$Q stream --generator gauss --samples 0", 64, "--samples 0: expected 1 to"},
-        {"$Q stream --generator gauss --tests bins,x", 64, "--tests bins,x: expected names"},
-        {"$Q stream --generator gauss --tests ''", 64, "--tests : expected names"},
+        {"$Q stream --generator gauss --tests bins,x", 64,
+         "--tests bins,x: expected names from moments, bins,"},
+        {"$Q stream --generator gauss --tests ''", 64, "--tests '': expected names from moments,"},
         {"$Q stream --generator gauss --alpha 2", 64, "--alpha 2: expected a number between"},
         {"$Q stream --as-bits </dev/null", 64, "--as-bits: expected --generator NAME and"},
         {"$Q stream --as-bits --generator gauss --dtype f32", 64, "and --dtype f64"},
@@ -206,6 +221,9 @@ static void table_and_picture(void **state)
         assert_int_equal(setenv("N", *few, 1), 0);
         expect("$Q stream --generator polar --samples $N", 0, "\npassed: 0 of ");
     }
+    expect("$Q stream --generator polar --samples 999 2>&1 >/dev/null", 0,
+           "shuf-quality: warning: 999 values: few to judge by; expected 1000 or more\n");
+    expect("test -z \"$($Q stream --generator polar --samples 1000 2>&1 >/dev/null)\"", 0, "");
     expect("PATH=/nonexistent $Q stream --generator polar --samples 5e4 --plot $D/x.svg", 73,
            "\npassed: 0 of ");
     struct command c;
@@ -219,6 +237,19 @@ static void table_and_picture(void **state)
     expect("$Q stream --generator uniform --samples 5e4 --plot $D/x.svg >/dev/null && "
            "grep -q '</svg>' $D/x.svg && rm $D/x.svg",
            0, "");
+}
+
+/* So many values, which a message names, are enough for every test. */
+static void enough_for_each_test(void **state)
+{
+    (void)state;
+    for (int i = 0; shuf__stream_tests[i]; i++) {
+        const struct shuf__stream_test *test = shuf__stream_tests[i];
+        const bool normal = test->of & SHUF__OF_NORMAL;
+        assert_int_equal(setenv("O", test->name, 1), 0);
+        assert_int_equal(setenv("G", normal ? "gauss" : "uniform", 1), 0);
+        json_decref(report_of("$Q stream --generator $G --samples 65536 --json --tests $O", 0));
+    }
 }
 
 /* 32 bits of how much lies below each value. */
@@ -275,11 +306,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(input_is_what_was_generated),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(report_has_every_figure),
-        cmocka_unit_test(table_and_picture),
-        cmocka_unit_test(bits_are_values),
+        cmocka_unit_test(input_is_what_was_generated), cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(report_has_every_figure),     cmocka_unit_test(table_and_picture),
+        cmocka_unit_test(enough_for_each_test),        cmocka_unit_test(bits_are_values),
         cmocka_unit_test(interrupt_ends_a_wait),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -287,6 +287,42 @@ static void expect_line(const char *text, const char *key, const char *words)
         fail_msg("no line \"%s %s\" in\n%s", key, words, text);
 }
 
+/* The extremes are told as the values themselves are; those of u64 come as doubles. */
+static void extremes_of(int kind, char least[64], char largest[64])
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    char *text = shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --out - --format text",
+                                 kinds[kind].verb, kinds[kind].dtype);
+    for (char *line = text, *end; *line; line = end + 1) {
+        const double value = strtod(line, &end);
+        if (value < low)
+            snprintf(least, 64, "%.*s\n", (int)(end - line), line);
+        if (value > high)
+            snprintf(largest, 64, "%.*s\n", (int)(end - line), line);
+        low = fmin(low, value);
+        high = fmax(high, value);
+    }
+    if (strcmp(kinds[kind].dtype, "u64") == 0) {
+        snprintf(least, 64, "about %.16g\n", low);
+        snprintf(largest, 64, "about %.16g\n", high);
+    }
+    free(text);
+}
+
+static void extremes_as_values(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        char least[64], largest[64];
+        extremes_of(i, least, largest);
+        char *text = shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --summary",
+                                     kinds[i].verb, kinds[i].dtype);
+        expect_line(text, "least", least);
+        expect_line(text, "largest", largest);
+        free(text);
+    }
+}
+
 static void lines_for_people(void **state)
 {
     (void)state;
@@ -324,17 +360,46 @@ static void beside_the_values(void **state)
     shufctl_remove("x");
 }
 
-/* One value: what is no number is null. */
-static void one_value(void **state)
+/* The values arrive and their summary does not. */
+static void full_standard_error(void **state)
 {
     (void)state;
-    json_t *object =
-        json_parse(shufctl_succeed(NULL, "uniform --count 1 --seed 1 --summary --json"));
-    const json_t *moments = json_member(object, "moments");
-    assert_true(member_real(moments, "variance") == 0);
-    assert_true(json_is_null(json_member(moments, "skewness")));
-    assert_true(json_is_null(json_member(moments, "kurtosis")));
-    json_decref(object);
+    static const char *const options[] = {"--summary", "--json", "--json --transport memfd"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct command c;
+        assert_int_equal(shufctl_script(&c,
+                                        "exec \"$0\" gauss --count 100 --seed 1 --out - %s "
+                                        "2>/dev/full",
+                                        options[i]),
+                         74);
+        assert_int_equal(c.out.size, 800);
+        command_free(&c);
+    }
+}
+
+/* One value, or a deviation below the type's resolution at the mean: what is no number is null. */
+static void equal_values(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "uniform --count 1 --seed 1",
+        "gauss --count 1000 --seed 1 --dtype f16 --std 1e-10",
+        "gauss --count 1000 --seed 1 --mean 1e30",
+        "gauss --count 1000 --seed 1 --dtype f16 --mean 1e4",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *object = json_parse(shufctl_succeed(NULL, "%s --summary --json", rows[i]));
+        const json_t *moments = json_member(object, "moments");
+        assert_true(member_real(moments, "variance") == 0);
+        assert_true(json_is_null(json_member(moments, "skewness")));
+        assert_true(json_is_null(json_member(moments, "kurtosis")));
+        json_decref(object);
+        char *text = shufctl_succeed(NULL, "%s --summary", rows[i]);
+        expect_line(text, "variance", "0\n");
+        expect_line(text, "skewness", "-\n");
+        expect_line(text, "kurtosis", "-\n");
+        free(text);
+    }
 }
 
 /* ---- mistakes ----------------------------------------------------------------- */
@@ -355,7 +420,12 @@ static void every_mistake(void **state)
         {"gauss --count 10 --seed 7 --std -1", 64, "std -1: expected 2^-100"},
         {"gauss --count 10 --seed 7 --std nan", 64, "std nan: expected 2^-100"},
         {"gauss --count 10 --seed 7 --std inf", 64, "std inf: expected 2^-100"},
-        {"gauss --count 10 --seed 7 --std 1e999", 64, "std inf: expected 2^-100"},
+        {"gauss --count 10 --seed 7 --std 1e999", 64, "--std 1e999: is too large for a double"},
+        {"gauss --count 10 --seed 7 --std 1e-400", 64, "--std 1e-400: is too small for a double"},
+        {"gauss --count 10 --seed 7 --out=", 64, "--out '': expected a file, or - for standard"},
+        {"gauss --count 10 --seed 7 --epoch 3", 64,
+         "--epoch: numbers have none; expected --stream"},
+        {"uniform --count 10 --seed 7 --epoch 3", 64, "--epoch: numbers have none"},
         {"gauss --count 10 --seed 7 --std 1x", 64, "--std 1x: expected a decimal number"},
         {"gauss --count 10 --seed 7 --std 0x1p3", 64, "--std 0x1p3: expected a decimal number"},
         {"gauss --count 10 --seed 7 --std=", 64, "--std '': expected a decimal number"},
@@ -378,8 +448,11 @@ static void every_mistake(void **state)
         {"gauss --count 10 --seed 7 --prefetch --summary", 64, "--prefetch: excludes --summary"},
         {"gauss --count 10 --seed 7 --transport tcp", 64, "--transport tcp: expected inline"},
         {"gauss --n 10 --seed 7", 64, "unrecognized option '--n'"},
-        {"gauss --count 35184372088832 --seed 7", 71, "expected at most"},
+        {"gauss --count 35184372088832 --seed 7", 71,
+         "; for 35184372088832 values in parts: --count and --offset\n"},
         {"gauss --count 35184372088832 --seed 7 --transport memfd", 71, "expected at most"},
+        {"gauss --count 35184372088832 --seed 7 --out -", 71,
+         "; for 35184372088832 values in parts"},
         {"gauss --count 1152921504606846976 --seed 7", 71, "pass 2^63"},
         {"gauss --count 10 --seed 7 --socket /tmp/shuf-none", 69, "start one: shufd"},
         {"uniform --count 10 --seed 7 --std 1", 64,
@@ -417,12 +490,20 @@ static void help(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),      cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_reads_back),   cmocka_unit_test(any_part),
-        cmocka_unit_test(example),           cmocka_unit_test(summaries),
-        cmocka_unit_test(first_and_last),    cmocka_unit_test(lines_for_people),
-        cmocka_unit_test(beside_the_values), cmocka_unit_test(one_value),
-        cmocka_unit_test(every_mistake),     cmocka_unit_test(help),
+        cmocka_unit_test(golden_table),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_reads_back),
+        cmocka_unit_test(any_part),
+        cmocka_unit_test(example),
+        cmocka_unit_test(summaries),
+        cmocka_unit_test(first_and_last),
+        cmocka_unit_test(lines_for_people),
+        cmocka_unit_test(beside_the_values),
+        cmocka_unit_test(equal_values),
+        cmocka_unit_test(extremes_as_values),
+        cmocka_unit_test(full_standard_error),
+        cmocka_unit_test(every_mistake),
+        cmocka_unit_test(help),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

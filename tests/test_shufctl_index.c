@@ -187,6 +187,8 @@ static void every_mistake(void **state)
          "at[1] 10: expected less than n = 10"},
         {"index --n 10 --seed 7 --at 10 --inverse --socket " NOBODY, 64,
          "at[0] 10: expected less than n = 10"},
+        {"index --n 9 --seed 7 --at 0 --out=", 64,
+         "--out '': expected a file, or - for standard output"},
         {"index --n 0 --seed 7 --at 0 --socket " NOBODY, 64, "n 0: expected 1 to 2^62"},
         {"index --n 1e19 --seed 7 --at 0 --socket " NOBODY, 64,
          "n 10000000000000000000: expected 1 to 2^62"},

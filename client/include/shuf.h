@@ -199,7 +199,8 @@ typedef struct shuf_numbers {
     uint64_t offset, count;         /* count has no default: at least 1; offset + count <= 2^62 */
     double mean;                    /* of GAUSS: |mean| <= 2^100; else 0 */
     double std; /* of GAUSS, and has no default: 2^-100 <= std <= 2^100, with SHUF_F16 also
-                 * |mean| + 16 std <= 65504; else 0 */
+                 * |mean| + 16 std <= 65504; else 0. Values are rounded to the dtype: far below the
+                 * distance of its values at the mean, a deviation leaves them all equal. */
     shuf_dtype dtype;
     bool fingerprint; /* also compute it, and tell head and tail; shuf_draw_summary() always does */
     bool moments;     /* also compute them, and tell head and tail */

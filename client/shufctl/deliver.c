@@ -12,6 +12,9 @@
 #include "text.h"
 #include "view.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -78,6 +81,17 @@ static shuf_status pass_values(struct writer *w, shuf *daemon, const struct shuf
     return stream(daemon, o, take, w, &outcome->result);
 }
 
+/* What does not fit may do so in parts. */
+static int fail_call(shuf *daemon, shuf_status status, const struct shuf__order *o)
+{
+    const bool parts = o->numbers || (!o->batch && o->permutation->view != SHUF_VIEW_SHARD);
+    if (status == SHUF_NO_MEMORY && parts)
+        return shuf__fail_with(shuf__exit_code(status),
+                               "%s; for %" PRIu64 " values in parts: --count and --offset",
+                               shuf_message(daemon), o->shape.count);
+    return shuf__fail_call(daemon, status, &o->daemon);
+}
+
 static int fill(struct writer *w, shuf *daemon, const struct shuf__order *o,
                 struct outcome *outcome)
 {
@@ -88,7 +102,7 @@ static int fill(struct writer *w, shuf *daemon, const struct shuf__order *o,
     shuf__progress_end(&w->progress);
     if (w->output.cause != 0)
         return shuf__output_failed(&w->output);
-    return status == SHUF_OK ? finish(w) : shuf__fail_call(daemon, status, &o->daemon);
+    return status == SHUF_OK ? finish(w) : fail_call(daemon, status, o);
 }
 
 static int write_values(shuf *daemon, const struct shuf__order *o, struct outcome *outcome)
@@ -104,7 +118,7 @@ static int write_values(shuf *daemon, const struct shuf__order *o, struct outcom
 
 static int end(shuf *daemon, shuf_status status, const struct shuf__order *o)
 {
-    return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &o->daemon);
+    return status == SHUF_OK ? EX_OK : fail_call(daemon, status, o);
 }
 
 static int summarize(shuf *daemon, const struct shuf__order *o, struct outcome *outcome)
@@ -115,20 +129,29 @@ static int summarize(shuf *daemon, const struct shuf__order *o, struct outcome *
     return end(daemon, status, o);
 }
 
-static void report(const struct shuf__summary *summary)
+/* A summary that was asked for beside the values and did not arrive is a failure, though
+ * perhaps nobody can be told why; main() sees to standard output. */
+static int check_error_stream(void)
+{
+    return ferror(stderr) ? shuf__fail_with(EX_IOERR, "standard error: %s", strerror(errno))
+                          : EX_OK;
+}
+
+static int report(const struct shuf__summary *summary)
 {
     const struct shuf__order *o = summary->order;
+    const bool standard = shuf__order_to_stdout(o);
     if (o->prefetch) {
         (o->daemon.json ? shuf__ready_json : shuf__ready_print)(summary, stdout);
-        return;
+        return EX_OK;
     }
-    bool standard = shuf__order_to_stdout(o);
     if (o->daemon.json)
         shuf__summary_json(summary, standard ? stderr : stdout);
     else if (!standard)
         shuf__summary_print(summary, stdout);
     else if (o->numbers && o->numbers->moments) /* which were asked for by name */
         shuf__summary_print(summary, stderr);
+    return standard ? check_error_stream() : EX_OK;
 }
 
 /* What is not sent: it stays in the daemon, in memory that fits the transport. */
@@ -150,9 +173,9 @@ static int deliver(shuf *daemon, const struct shuf__order *o)
     if (code != EX_OK)
         return code;
     if (!lease->transport)
-        report(&(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
+        code = report(&(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
     else if (outcome.view.right)
-        report(&(struct shuf__summary){o, &lease->result, lease, seen_ns});
+        code = report(&(struct shuf__summary){o, &lease->result, lease, seen_ns});
     else
         code = shuf__fail_with(EX_PROTOCOL,
                                "--transport %s: the first or last values read are not "

@@ -19,6 +19,7 @@ enum key {
     KEY_STD,
     KEY_DTYPE,
     KEY_SUMMARY,
+    KEY_EPOCH, /* what only permutations have */
     KEYS_END,
 };
 
@@ -29,6 +30,7 @@ enum key {
         {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},          \
         {"stream", KEY_STREAM, "T", 0, "The stream, independent of the seed (default 0)", 1}, \
         {"offset", KEY_OFFSET, "O", 0, "The number of the first value (default 0)", 1},       \
+        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                    \
     {                                                                                         \
         "summary", KEY_SUMMARY, NULL, 0,                                                      \
             "Also tell mean, variance, skewness, kurtosis and extremes of the values", 3      \
@@ -151,6 +153,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (key < KEY_COUNT || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
+    if (key == KEY_EPOCH)
+        argp_failure(state, EX_USAGE, 0, "--epoch: numbers have none; expected --stream T");
     uint64_t *number = number_of(what, key);
     if (number)
         read_number(state, key, text, number);

@@ -227,6 +227,7 @@ static void parse_word(int key, char *text, struct argp_state *state,
         options->direction = SHUF_INVERSE;
         break;
     case KEY_OUT:
+        shuf__order_check_out(state, text);
         options->out = text;
         break;
     case KEY_FORMAT:

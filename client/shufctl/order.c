@@ -52,6 +52,12 @@ void shuf__order_refuse_both(struct argp_state *state, const char *one, const ch
     argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected one of them", one, other);
 }
 
+void shuf__order_check_out(struct argp_state *state, const char *out)
+{
+    if (!*out)
+        argp_failure(state, EX_USAGE, 0, "--out '': expected a file, or - for standard output");
+}
+
 int shuf__order_name(struct argp_state *state, const char *field, const char *text,
                      const char *const names[], const char *expected)
 {
@@ -97,6 +103,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[0] = &order->daemon;
         return 0;
     case KEY_OUT:
+        shuf__order_check_out(state, text);
         order->out = text;
         return 0;
     case KEY_FORMAT:

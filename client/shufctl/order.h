@@ -35,6 +35,9 @@ void shuf__order_complete(struct argp_state *state, struct shuf__order *order);
 /* Ends the process: only one of these options may be given. */
 void shuf__order_refuse_both(struct argp_state *state, const char *one, const char *other);
 
+/* Ends the process where no file is named. */
+void shuf__order_check_out(struct argp_state *state, const char *out);
+
 /* The index of `text` in a list that ends with NULL; ends the process where it is not in it. */
 int shuf__order_name(struct argp_state *state, const char *field, const char *text,
                      const char *const names[], const char *expected);

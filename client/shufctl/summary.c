@@ -29,14 +29,25 @@ static void print_edge(FILE *to, const char *key, shuf_dtype dtype, const uint64
     fputs(count > 0 ? "\n" : "-\n", to);
 }
 
-static void print_moments(const shuf_moments *m, FILE *to)
+static void print_moment(FILE *to, const char *key, double value)
 {
-    shuf__subject_line(to, "mean", "%.10g", m->mean);
-    shuf__subject_line(to, "variance", "%.10g", m->variance);
-    shuf__subject_line(to, "skewness", "%.10g", m->skewness);
-    shuf__subject_line(to, "kurtosis", "%.10g", m->kurtosis);
-    shuf__subject_line(to, "least", "%.17g", m->least);
-    shuf__subject_line(to, "largest", "%.17g", m->largest);
+    if (isnan(value)) /* of values that are all equal */
+        shuf__subject_line(to, key, "-");
+    else
+        shuf__subject_line(to, key, "%.10g", value);
+}
+
+static void print_moments(const shuf_moments *m, shuf_dtype dtype, FILE *to)
+{
+    char text[SHUF__VALUE_TEXT];
+    print_moment(to, "mean", m->mean);
+    print_moment(to, "variance", m->variance);
+    print_moment(to, "skewness", m->skewness);
+    print_moment(to, "kurtosis", m->kurtosis);
+    shuf__value_text_of(dtype, m->least, text);
+    shuf__subject_line(to, "least", "%s", text);
+    shuf__value_text_of(dtype, m->largest, text);
+    shuf__subject_line(to, "largest", "%s", text);
 }
 
 static bool has_moments(const struct shuf__summary *s)
@@ -99,7 +110,7 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
     print_edge(to, "first", r->shape.dtype, r->head, r->heads);
     print_edge(to, "last", r->shape.dtype, r->tail, r->tails);
     if (has_moments(s))
-        print_moments(&r->moments, to);
+        print_moments(&r->moments, r->shape.dtype, to);
     shuf__subject_line(to, "fingerprint", "0x%016" PRIx64, r->fingerprint);
 }
 
@@ -128,15 +139,24 @@ static void add_real(json_t *object, const char *key, double value)
     json_object_set_new(object, key, isnan(value) ? json_null() : json_real(value));
 }
 
-static void add_moments(json_t *object, const shuf_moments *m)
+/* As first and last are told, but for u64. */
+static void add_extreme(json_t *object, const char *key, shuf_dtype dtype, double value)
+{
+    if (dtype == SHUF_U32 && value >= 0 && value <= UINT32_MAX)
+        json_object_set_new(object, key, json_integer((json_int_t)value));
+    else
+        add_real(object, key, value);
+}
+
+static void add_moments(json_t *object, const shuf_moments *m, shuf_dtype dtype)
 {
     json_t *moments = json_object();
     add_real(moments, "mean", m->mean);
     add_real(moments, "variance", m->variance);
     add_real(moments, "skewness", m->skewness);
     add_real(moments, "kurtosis", m->kurtosis);
-    add_real(moments, "least", m->least);
-    add_real(moments, "largest", m->largest);
+    add_extreme(moments, "least", dtype, m->least);
+    add_extreme(moments, "largest", dtype, m->largest);
     json_object_set_new(object, "moments", moments);
 }
 
@@ -175,7 +195,7 @@ static void add_result(json_t *object, const struct shuf__summary *s)
     add_edge(object, "first", s, s->result->head, s->result->heads);
     add_edge(object, "last", s, s->result->tail, s->result->tails);
     if (has_moments(s))
-        add_moments(object, &s->result->moments);
+        add_moments(object, &s->result->moments, s->result->shape.dtype);
 }
 
 static void print_json(const struct shuf__summary *s, json_t *object, FILE *to)

@@ -66,3 +66,12 @@ size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_T
         return write_whole(bits, text);
     return write_fraction(shuf__value_of(dtype, bits), dtype == SHUF_F64, text);
 }
+
+size_t shuf__value_text_of(shuf_dtype dtype, double value, char text[SHUF__VALUE_TEXT])
+{
+    if (shuf__value_is_fraction(dtype))
+        return write_fraction(value, dtype == SHUF_F64, text);
+    if (value >= 0 && value < 0x1p53)
+        return write_whole((uint64_t)value, text);
+    return (size_t)snprintf(text, SHUF__VALUE_TEXT, "about %.16g", value);
+}

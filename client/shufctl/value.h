@@ -19,4 +19,7 @@ double shuf__value_of(shuf_dtype dtype, uint64_t bits);
  * float (F32, F16, BF16); of subnormal ones it may have more. Its length. */
 size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_TEXT]);
 
+/* The same of a value that was widened to a double; "about ..." where that has rounded it. */
+size_t shuf__value_text_of(shuf_dtype dtype, double value, char text[SHUF__VALUE_TEXT]);
+
 #endif

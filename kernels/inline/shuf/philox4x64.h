@@ -20,7 +20,7 @@ SHUF_FUNCTION uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
 #ifdef __CUDA_ARCH__
     return __umul64hi(a, b);
 #else
-    return (uint64_t)((unsigned __int128)a * b >> 64);
+    return (uint64_t)((shuf__u128)a * b >> 64);
 #endif
 }
 

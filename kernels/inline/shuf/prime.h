@@ -12,13 +12,15 @@
 #ifndef SHUF_PRIME_H
 #define SHUF_PRIME_H
 
+#include "inline.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 /* a, b < p */
 static inline uint64_t shuf__multiply_mod(uint64_t a, uint64_t b, uint64_t p)
 {
-    return p >> 32 ? (uint64_t)((unsigned __int128)a * b % p) : a * b % p;
+    return p >> 32 ? (uint64_t)((shuf__u128)a * b % p) : a * b % p;
 }
 
 /* Whether p passes for the base a: p - 1 = odd * 2^twos. */

@@ -188,7 +188,7 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
     }
     do { /* p - n values are passed over: the cycle is walked on until one below n */
         for (unsigned r = 0; r < s->maps; r++) {
-            x = (uint64_t)(((unsigned __int128)f->map[r].multiplier * x + f->map[r].addend) % s->p);
+            x = (uint64_t)(((shuf__u128)f->map[r].multiplier * x + f->map[r].addend) % s->p);
             if (r + 1 < s->maps)
                 x = shuf_primefold_fold(f, r, x);
         }

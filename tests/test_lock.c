@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lock of a daemon that was killed, while the kernel still frees its memory: a process
+ * whose first thread has ended, and whose other one holds the lock, stands for it.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *end_when_told(void *channel)
+{
+    const uint64_t ms = child_hear(*(int *)channel);
+    nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+    _exit(0);
+}
+
+static void hold_lock(const struct harness *h)
+{
+    char text[32], path[HARNESS_PATH + 8];
+    snprintf(path, sizeof path, "%s.lock", h->socket);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    const int length = snprintf(text, sizeof text, "%ld serving \n", (long)getpid());
+    assert_int_equal(write(fd, text, (size_t)length), length);
+}
+
+static void hold_socket(const struct harness *h)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", h->socket);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 5), 0);
+}
+
+static _Noreturn void become_zombie(int channel)
+{
+    static int own;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    own = channel;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    assert_int_equal(pthread_create(&thread, &attributes, end_when_told, &own), 0);
+    pthread_exit(NULL);
+}
+
+static void die_with_lock(int channel, void *context)
+{
+    hold_lock(context);
+    become_zombie(channel);
+}
+
+static void die_with_lock_and_socket(int channel, void *context)
+{
+    hold_lock(context);
+    hold_socket(context);
+    become_zombie(channel);
+}
+
+static void await_zombie(pid_t pid)
+{
+    char path[64], state = ' ';
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    for (int waited = 0; state != 'Z'; waited += 5) {
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+        fclose(file);
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+}
+
+/* It goes while the next daemon waits. */
+static void next_one_waits(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_prepare(&h, "cpu", NULL));
+    const struct child dead = child_start(die_with_lock, &h);
+    await_zombie(dead.pid);
+    child_say(dead.channel, 500);
+    assert_true(harness_restart(&h));
+    child_join(&dead);
+    assert_true(harness_stop(&h));
+}
+
+/* What a daemon is refused with, in a process of its own. */
+struct refusal {
+    const struct harness *h;
+    pid_t holder;
+};
+
+static void expect_refused(int channel, void *context)
+{
+    const struct refusal *refusal = context;
+    const char *const arguments[] = {"--socket", refusal->h->socket, "--backend", "cpu", NULL};
+    char output[4096], text[96];
+    (void)channel;
+    snprintf(text, sizeof text, "pid %ld, uid %ld, was killed and is not all gone yet; try again",
+             (long)refusal->holder, (long)getuid());
+    const int status = harness_run(arguments, output, sizeof output);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EX_CANTCREAT);
+    if (!strstr(output, text))
+        fail_msg("\"%s\" is not in \"%s\"", text, output);
+}
+
+/* It does not go in time: with its socket, and without. */
+static void waiting_ends(void **state)
+{
+    (void)state;
+    static void (*const bodies[])(int, void *) = {die_with_lock, die_with_lock_and_socket};
+    struct harness h[2];
+    struct child dead[2], next[2];
+    struct refusal refusals[2];
+    for (int i = 0; i < 2; i++) {
+        assert_true(harness_prepare(&h[i], "cpu", NULL));
+        dead[i] = child_start(bodies[i], &h[i]);
+        await_zombie(dead[i].pid);
+        refusals[i] = (struct refusal){&h[i], dead[i].pid};
+        next[i] = child_start(expect_refused, &refusals[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        child_join(&next[i]);
+        child_say(dead[i].channel, 0);
+        child_join(&dead[i]);
+        assert_true(harness_stop(&h[i]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(next_one_waits),
+        cmocka_unit_test(waiting_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
