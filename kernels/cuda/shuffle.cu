@@ -31,8 +31,8 @@ struct Records {
     uint32_t parts; /* blocks that share a tile */
 };
 
-/* Record index[k] of the input becomes record first + k; of Inverse, the other way round. Each thread has
- * several loads on their way before it stores. */
+/* Record index[k] of the input becomes record first + k; of Inverse, the other way round. Each
+ * thread has several loads on their way before it stores. */
 template <bool Inverse, typename Unit, typename Index>
 __device__ __forceinline__ void move(const Records &r, uint64_t first, uint32_t places,
                                      const Index *index)

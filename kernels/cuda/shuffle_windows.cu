@@ -9,8 +9,8 @@
  *   deliver  a tile takes what came for it, a run from each list, and puts it in place in shared
  *            memory
  *
- * The lists need no counting beforehand: of a permutation exactly as many indices lie in a window as
- * it has records, so each list has its place. In which order tiles append is left to chance; it
+ * The lists need no counting beforehand: of a permutation exactly as many indices lie in a window
+ * as it has records, so each list has its place. In which order tiles append is left to chance; it
  * cannot be seen in the output.
  */
 #include "shuffle.cuh"
@@ -40,14 +40,15 @@ static_assert(tile <= UINT16_MAX, "for Windows::start and Windows::place");
 
 struct Windows {
     uint32_t n, tiles, count;
-    int bits;         /* of an index in its window */
-    uint32_t *list;   /* the lists one after the other: that of a window begins where the window does */
-    uint32_t *end;    /* of each list, so far */
-    uint32_t *run;    /* of each tile and window: where in the list its run begins, */
-    uint16_t *start;  /* and where in the sorted tile */
-    uint16_t *place;  /* of each place of the output: where in the sorted tile */
-    void *fetched;    /* records, in the order of the lists */
-    uint64_t bytes;   /* of all this */
+    int bits; /* of an index in its window */
+    uint32_t
+        *list; /* the lists one after the other: that of a window begins where the window does */
+    uint32_t *end;   /* of each list, so far */
+    uint32_t *run;   /* of each tile and window: where in the list its run begins, */
+    uint16_t *start; /* and where in the sorted tile */
+    uint16_t *place; /* of each place of the output: where in the sorted tile */
+    void *fetched;   /* records, in the order of the lists */
+    uint64_t bytes;  /* of all this */
 };
 
 __global__ void empty_lists(__grid_constant__ const Windows w)
@@ -57,12 +58,12 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
         w.end[window] = window << w.bits;
 }
 
-/* The indices of this thread's places, from `first` on. What is not finished is made again by way of
- * `spare`, shared memory of this thread's own: in registers all of it would have to be unrolled. */
+/* The indices of this thread's places, from `first` on. What is not finished is made again by way
+ * of `spare`, shared memory of this thread's own: in registers all of it would have to be unrolled.
+ */
 template <typename Form>
-__device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps,
-                                        uint32_t first, uint32_t *spare,
-                                        uint32_t (&x)[groups][group])
+__device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps, uint32_t first,
+                                        uint32_t *spare, uint32_t (&x)[groups][group])
 {
     uint32_t start = f.start(f.row, first);
 #pragma unroll
@@ -82,8 +83,7 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
 #pragma unroll 1
     for (uint32_t i = 0; i < items; i++)
         if (!f.right(watch) || spare[i * window_threads] >= f.n)
-            spare[i * window_threads] =
-                walked(f, f.row, first + i / group * turn + i % group);
+            spare[i * window_threads] = walked(f, f.row, first + i / group * turn + i % group);
 #pragma unroll
     for (uint32_t i = 0; i < items; i++)
         x[i / group][i % group] = spare[i * window_threads];
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_
     const uint32_t tile_number = first_tile + blockIdx.x, begin = tile_number * tile;
     const uint32_t here = Whole ? tile : w.n - begin, mine = threadIdx.x * group;
     uint32_t x[groups][group];
-    uint32_t rank[groups][group];
+    uint32_t rank[groups][group / 2] = {}; /* two in a word: registers are scarce */
     for (uint32_t window = threadIdx.x; window < most; window += window_threads)
         count[window] = 0;
     indices(f, steps, begin + mine, sorted + threadIdx.x, x);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here)
-                rank[g][c] = atomicAdd(&count[x[g][c] >> w.bits], 1);
+                rank[g][c / 2] |= atomicAdd(&count[x[g][c] >> w.bits], 1) << c % 2 * 16;
     __syncthreads();
     reserve(w, tile_number, count, less);
     __syncthreads();
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here) {
                 const uint32_t at =
-                    count[x[g][c] >> w.bits] + rank[g][c];
+                    count[x[g][c] >> w.bits] + (rank[g][c / 2] >> c % 2 * 16 & 0xffff);
                 sorted[at] = x[g][c];
                 place[c] = static_cast<uint16_t>(at);
             }
@@ -191,8 +191,8 @@ __global__ void __launch_bounds__(fetch_threads)
     }
 #pragma unroll
     for (uint32_t g = 0; g < each; g++) {
-        auto *const out = reinterpret_cast<uint4 *>(static_cast<Record *>(w.fetched) + first +
-                                                    g * leap);
+        auto *const out =
+            reinterpret_cast<uint4 *>(static_cast<Record *>(w.fetched) + first + g * leap);
         if (first + g * leap < w.n) /* there is room for a whole group */
 #pragma unroll
             for (uint32_t q = 0; q < group / Out::values; q++)
@@ -207,7 +207,8 @@ __global__ void __launch_bounds__(deliver_threads)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ uint32_t less[most];
-    __shared__ uint16_t start[most + 1], window_of[tile / 32]; /* of every 32nd in the sorted tile */
+    __shared__ uint16_t start[most + 1],
+        window_of[tile / 32]; /* of every 32nd in the sorted tile */
     Record *const sorted = reinterpret_cast<Record *>(shared);
     const auto *const fetched = static_cast<const Record *>(w.fetched);
     const uint32_t begin = blockIdx.x * tile, here = min(w.n - begin, tile);
@@ -302,8 +303,8 @@ template <typename Record>
 cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stream)
 {
     constexpr int shared = tile * sizeof(Record);
-    cudaError_t e = cudaFuncSetAttribute(
-        deliver<Record>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    cudaError_t e =
+        cudaFuncSetAttribute(deliver<Record>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (e != cudaSuccess)
         return e;
     fetch<<<blocks_for(w.n, uint64_t{fetch_threads} * tuning::fetch_items), fetch_threads, 0,
