@@ -8,9 +8,17 @@
 #include "backend.h"
 #include "lanes.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Fills `out` from the job's input; false when it was cancelled. With one thread, that is the
  * caller's. */
 bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

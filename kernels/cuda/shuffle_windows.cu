@@ -33,9 +33,11 @@ constexpr uint32_t items = tuning::window_items; /* places of a thread that asks
 constexpr uint32_t tile = window_threads * items;
 constexpr uint32_t groups = items / group;
 constexpr uint32_t turn = window_threads * group; /* from one group of a thread to the next */
+constexpr uint32_t together = 2;                  /* groups worked out at a time */
 constexpr uint32_t most = tuning::window_most;
 constexpr uint32_t share = most / window_threads; /* windows of a thread */
-static_assert(most % window_threads == 0 && items % group == 0, "dealt out evenly");
+constexpr uint32_t ask_bytes = 2 * tile * sizeof(uint32_t);
+static_assert(most % window_threads == 0 && items % (group * together) == 0, "dealt out evenly");
 static_assert(tile <= UINT16_MAX, "for Windows::start and Windows::place");
 
 struct Windows {
@@ -58,35 +60,31 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
         w.end[window] = window << w.bits;
 }
 
-/* The indices of this thread's places, from `first` on. What is not finished is made again by way
- * of `spare`, shared memory of this thread's own: in registers all of it would have to be unrolled.
- */
+/* The indices of some groups of this thread's places, from `first` on, to shared memory of the
+ * thread's own, each window_threads behind the other: there are too few registers for all. */
 template <typename Form>
 __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps, uint32_t first,
-                                        uint32_t *spare, uint32_t (&x)[groups][group])
+                                        uint32_t *index)
 {
-    uint32_t start = f.start(f.row, first);
+    uint32_t start = f.start(f.row, first), x[together][group];
 #pragma unroll
-    for (uint32_t g = 0; g < groups; g++) {
+    for (uint32_t g = 0; g < together; g++) {
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
     Watch watch{};
 #pragma unroll
-    for (uint32_t g = 0; g < groups; g++)
+    for (uint32_t g = 0; g < together; g++)
         f.quick_rest(f.row, x[g], watch);
+#pragma unroll
+    for (uint32_t i = 0; i < together * group; i++)
+        index[i * window_threads] = x[i / group][i % group];
     if (f.finished(watch))
         return;
-#pragma unroll
-    for (uint32_t i = 0; i < items; i++)
-        spare[i * window_threads] = x[i / group][i % group];
 #pragma unroll 1
-    for (uint32_t i = 0; i < items; i++)
-        if (!f.right(watch) || spare[i * window_threads] >= f.n)
-            spare[i * window_threads] = walked(f, f.row, first + i / group * turn + i % group);
-#pragma unroll
-    for (uint32_t i = 0; i < items; i++)
-        x[i / group][i % group] = spare[i * window_threads];
+    for (uint32_t i = 0; i < together * group; i++)
+        if (!f.right(watch) || index[i * window_threads] >= f.n)
+            index[i * window_threads] = walked(f, f.row, first + i / group * turn + i % group);
 }
 
 /* From how many indices of the tile are in each window: where its runs begin, in the sorted tile
@@ -117,25 +115,30 @@ __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, 
 
 /* A block a tile. Whole: all of its places are in the output. */
 template <bool Whole, typename Form>
-__global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_per_sm : 1)
+__global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     ask(__grid_constant__ const Form f, __grid_constant__ const Steps<uint32_t> steps,
         __grid_constant__ const Windows w, uint32_t first_tile)
 {
-    __shared__ uint32_t sorted[tile], count[most], less[most];
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ uint32_t count[most], less[most];
+    uint32_t *const sorted = reinterpret_cast<uint32_t *>(shared);
+    uint32_t *const index = sorted + tile + threadIdx.x; /* of this thread's places */
     const uint32_t tile_number = first_tile + blockIdx.x, begin = tile_number * tile;
     const uint32_t here = Whole ? tile : w.n - begin, mine = threadIdx.x * group;
-    uint32_t x[groups][group];
-    uint32_t rank[groups][group / 2] = {}; /* two in a word: registers are scarce */
+    uint32_t rank[groups][group];
     for (uint32_t window = threadIdx.x; window < most; window += window_threads)
         count[window] = 0;
-    indices(f, steps, begin + mine, sorted + threadIdx.x, x);
+#pragma unroll 1
+    for (uint32_t g = 0; g < groups; g += together)
+        indices(f, steps, begin + mine + g * turn, index + g * group * window_threads);
     __syncthreads();
 #pragma unroll
     for (uint32_t g = 0; g < groups; g++)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here)
-                rank[g][c / 2] |= atomicAdd(&count[x[g][c] >> w.bits], 1) << c % 2 * 16;
+                rank[g][c] =
+                    atomicAdd(&count[index[(g * group + c) * window_threads] >> w.bits], 1);
     __syncthreads();
     reserve(w, tile_number, count, less);
     __syncthreads();
@@ -145,9 +148,9 @@ __global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here) {
-                const uint32_t at =
-                    count[x[g][c] >> w.bits] + (rank[g][c / 2] >> c % 2 * 16 & 0xffff);
-                sorted[at] = x[g][c];
+                const uint32_t x = index[(g * group + c) * window_threads];
+                const uint32_t at = count[x >> w.bits] + rank[g][c];
+                sorted[at] = x;
                 place[c] = static_cast<uint16_t>(at);
             }
         if (Whole || mine + g * turn < here) /* there is room for a whole group */
@@ -157,8 +160,8 @@ __global__ void __launch_bounds__(window_threads, Whole ? tuning::window_blocks_
     __syncthreads();
 #pragma unroll 4
     for (uint32_t k = threadIdx.x; k < here; k += window_threads) {
-        const uint32_t index = sorted[k];
-        w.list[less[index >> w.bits] + k] = index;
+        const uint32_t x = sorted[k];
+        w.list[less[x >> w.bits] + k] = x;
     }
 }
 
@@ -283,6 +286,12 @@ Windows lay_out(const shuf__job &job, char *at)
     return w;
 }
 
+template <typename Kernel> cudaError_t allow_shared(Kernel kernel, uint32_t bytes)
+{
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(bytes));
+}
+
 template <typename Of>
 cudaError_t ask_all(Of of, const shuf__job &job, const shuf_primefold_shape &shape,
                     const Windows &w, cudaStream_t stream)
@@ -291,20 +300,24 @@ cudaError_t ask_all(Of of, const shuf__job &job, const shuf_primefold_shape &sha
     const Form f = of.make(job, shape);
     const auto steps = make_steps(f, shape.p, 1, window_threads);
     const uint32_t whole = w.n / tile;
+    cudaError_t e = allow_shared(ask<true, Form>, ask_bytes);
+    if (e == cudaSuccess)
+        e = allow_shared(ask<false, Form>, ask_bytes);
+    if (e != cudaSuccess)
+        return e;
     empty_lists<<<blocks_for(w.count, 256), 256, 0, stream>>>(w);
     if (whole)
-        ask<true><<<whole, window_threads, 0, stream>>>(f, steps, w, 0);
+        ask<true><<<whole, window_threads, ask_bytes, stream>>>(f, steps, w, 0);
     if (whole < w.tiles)
-        ask<false><<<1, window_threads, 0, stream>>>(f, steps, w, whole);
+        ask<false><<<1, window_threads, ask_bytes, stream>>>(f, steps, w, whole);
     return cudaGetLastError();
 }
 
 template <typename Record>
 cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stream)
 {
-    constexpr int shared = tile * sizeof(Record);
-    cudaError_t e =
-        cudaFuncSetAttribute(deliver<Record>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    constexpr uint32_t shared = tile * sizeof(Record);
+    const cudaError_t e = allow_shared(deliver<Record>, shared);
     if (e != cudaSuccess)
         return e;
     fetch<<<blocks_for(w.n, uint64_t{fetch_threads} * tuning::fetch_items), fetch_threads, 0,
