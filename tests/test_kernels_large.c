@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * A GPU against the CPU at sizes where a 32-bit index or count would go wrong:
- * the whole permutation, by fingerprint, in every kind of memory; and late slices by counts that
- * take several launches. It takes minutes and 35 GB of host memory, so it is registered for the GPU
- * alone and skipped where either is missing.
+ * the whole permutation, by fingerprint, in every kind of memory; late slices by counts that
+ * take several launches; and shuffles of more than the GPU's cache holds. It takes minutes and 35
+ * GB of host memory, so it is registered for the GPU alone and skipped where either is missing.
  */
 #include "support/cmocka_all.h"
 #include "support/jobs.h"
 
 #include "counts.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,6 +48,58 @@ static void compare_whole(uint64_t n)
 {
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 7, 0);
     compare(&job);
+}
+
+static void make(struct shuf__backend *on, enum shuf__memory kind, const struct shuf__job *job,
+                 uint64_t bytes, struct shuf__block *block)
+{
+    struct shuf__error error = {0};
+    uint64_t ns, units = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
+    if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, block, &error) ||
+        shuf__backend_permute(on, job, block, &ns, &error))
+        fail_msg("%s: %s", on->ops->name, error.text);
+}
+
+/* The fingerprint of a stream's words after the shuffle. */
+static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struct shuf__job job)
+{
+    struct shuf__error error = {0};
+    const uint64_t bytes = job.n * job.record;
+    struct shuf__block in, out;
+    uint64_t fingerprint;
+    const struct shuf__job noise =
+        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, 7, 0, 0, bytes / 4);
+    make(on, kind, &noise, bytes, &in);
+    job.input = &in;
+    make(on, kind, &job, bytes, &out);
+    if (on->ops->fingerprint(on, &out, 4, bytes / 4, &fingerprint, &error))
+        fail_msg("%s: %s", on->ops->name, error.text);
+    on->ops->free(on, &in);
+    on->ops->free(on, &out);
+    printf("%s n=%llu record %llu inverse %d: %016llx\n", on->ops->name, (unsigned long long)job.n,
+           (unsigned long long)job.record, job.inverse, (unsigned long long)fingerprint);
+    return fingerprint;
+}
+
+static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
+{
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, 3);
+    job.record = record;
+    job.inverse = inverse;
+    const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, job);
+    while (jobs_next_kind())
+        assert_int_equal(shuffled(backend, jobs_kind, job), expected);
+}
+
+static void large_shuffles(void **state)
+{
+    (void)state;
+    static const uint64_t records[] = {4, 8, 16, 12, 256};
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
+        for (int inverse = 0; inverse < 2; inverse++)
+            compare_shuffle((UINT64_C(300) << 20) / records[i] + 1, records[i], inverse);
+    compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* another form of the maps */
+    compare_shuffle((UINT64_C(1) << 31) - 1, 4, false);
 }
 
 static void past_31_bits(void **state)
@@ -195,7 +248,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(past_31_bits),       cmocka_unit_test(past_32_bits),
         cmocka_unit_test(batch_of_long_rows), cmocka_unit_test(batch_of_wrapping_shards),
-        cmocka_unit_test(late_slices),
+        cmocka_unit_test(late_slices),        cmocka_unit_test(large_shuffles),
     };
     const uint64_t needed = UINT64_C(36) << 30;
     backend = jobs_open(argc == 2 ? argv[1] : "");
