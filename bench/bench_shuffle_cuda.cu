@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shuffles on the GPU, device time, records of many sizes resident: there and back, next to a copy of the
+ * same bytes and, for words of 8 bytes, a gather by indices that are there and thrust.
+ */
+#include "backend.h"
+#include "device.cuh"
+
+#include <algorithm>
+#include <string>
+#include <thrust/device_ptr.h>
+#include <thrust/random.h>
+#include <thrust/shuffle.h>
+
+namespace
+{
+
+using bench::check;
+using bench::die;
+using bench::samples;
+using bench::time_device;
+
+constexpr uint64_t most = (uint64_t{4} << 30) + 4096; /* bytes of records */
+
+struct Size {
+    uint64_t record, n;
+};
+
+constexpr Size sizes[] = {
+    {8, (1 << 8) + 1},        {8, (1 << 16) + 1},       {8, (1 << 20) + 1},
+    {8, (1 << 22) + 1},       {8, (1 << 23) + 1},       {8, (1 << 24) + 1},
+    {8, (1 << 25) + 1},       {8, (1 << 26) + 1},       {8, (1 << 29) + 1},
+    {1, (1 << 29) + 1},       {4, (1 << 29) + 1},       {12, (1 << 28) + 1},
+    {16, (1 << 28) + 1},      {64, (1 << 26) + 1},      {256, (1 << 20) + 1},
+    {256, (1 << 24) + 1},     {4096, (1 << 20) + 1},    {65536, 65536},
+    {100, 40000001},          {3, 1000000007},
+};
+
+__global__ void gather(const uint64_t *in, const uint32_t *index, uint64_t n, uint64_t *out)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[index[i]];
+}
+
+struct Bench {
+    report *out;
+    shuf__backend *backend;
+    shuf__block in, to, index;
+
+    double row(const char *what, const Size &size, double (&ns)[samples])
+    {
+        double sorted[samples];
+        std::copy(ns, ns + samples, sorted);
+        std::sort(sorted, sorted + samples);
+        const std::string name = std::string(what) + ", " + std::to_string(size.record) + " bytes";
+        report_add(out, name.c_str(), size.n, size.n, "records", 2 * size.n * size.record, ns,
+                   samples);
+        return sorted[samples / 2];
+    }
+
+    double ours(const Size &size, bool inverse)
+    {
+        shuf__job job{};
+        shuf__error error;
+        double ns[samples];
+        job.n = job.count = size.n;
+        job.seed = 7;
+        job.rows = job.stride = 1;
+        job.record = size.record;
+        job.inverse = inverse;
+        job.input = &in;
+        for (int i = -1; i < samples; i++) { /* the first is a warm-up */
+            uint64_t took;
+            if (shuf__backend_permute(backend, &job, &to, &took, &error))
+                die("shuffle", error.text);
+            if (i >= 0)
+                ns[i] = static_cast<double>(took);
+        }
+        return row(inverse ? "primefold, inverse" : "primefold", size, ns);
+    }
+
+    double copy(const Size &size)
+    {
+        double ns[samples];
+        time_device("copy", ns, [&] {
+            check(cudaMemcpyAsync(to.memory, in.memory, size.n * size.record,
+                                  cudaMemcpyDeviceToDevice),
+                  "copy");
+        });
+        return row("copy", size, ns);
+    }
+
+    double gathered(const Size &size)
+    {
+        shuf__job job{};
+        shuf__error error;
+        uint64_t took;
+        double ns[samples];
+        job.n = job.count = size.n;
+        job.rows = job.stride = 1;
+        job.width = 4;
+        if (shuf__backend_permute(backend, &job, &index, &took, &error))
+            die("indices", error.text);
+        time_device("gather", ns, [&] {
+            gather<<<static_cast<unsigned>((size.n + 255) / 256), 256>>>(
+                static_cast<const uint64_t *>(in.memory),
+                static_cast<const uint32_t *>(index.memory), size.n,
+                static_cast<uint64_t *>(to.memory));
+        });
+        return row("gather by indices in memory", size, ns);
+    }
+
+    double thrust_row(const Size &size)
+    {
+        double ns[samples];
+        const thrust::device_ptr<uint64_t> from(static_cast<uint64_t *>(in.memory)),
+            into(static_cast<uint64_t *>(to.memory));
+        time_device("thrust", ns, [&] {
+            thrust::shuffle_copy(from, from + static_cast<ptrdiff_t>(size.n), into,
+                                 thrust::default_random_engine(7));
+        });
+        return row("thrust::shuffle_copy", size, ns);
+    }
+
+    void ratio(const char *what, const Size &size, double ours_ns, double other_ns)
+    {
+        const std::string name = "records a second, as a part of " + std::string(what) + ", " +
+                                 std::to_string(size.record) + " bytes";
+        report_value(out, name.c_str(), size.n, 100 * other_ns / ours_ns, "%");
+    }
+
+    void compare(const Size &size)
+    {
+        const double there = ours(size, false), copied = copy(size);
+        ours(size, true);
+        if (size.record == 8) {
+            const double by_index = gathered(size), by_thrust = thrust_row(size);
+            ratio("the gather's", size, there, by_index);
+            ratio("thrust's", size, there, by_thrust);
+        }
+        ratio("the copy's", size, there, copied);
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Bench b{};
+    shuf__error error;
+    b.out = report_begin("shuffles on a GPU, device time", argc, argv);
+    bench::say_device(b.out);
+    if (shuf__backend_open("cuda:0", 0, &b.backend, &error))
+        die("backend", error.text);
+    const auto *ops = b.backend->ops;
+    const uint64_t bytes = (most + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
+    for (shuf__block *block : {&b.in, &b.to, &b.index})
+        if (ops->alloc(b.backend, ops->own, bytes, block, &error))
+            die("memory", error.text);
+    for (const Size &size : sizes)
+        b.compare(size);
+    for (shuf__block *block : {&b.in, &b.to, &b.index})
+        ops->free(b.backend, block);
+    ops->close(b.backend);
+    return report_end(b.out);
+}
