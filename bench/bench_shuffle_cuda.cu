@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles on the GPU, device time, records of many sizes resident: there and back, next to a copy of the
- * same bytes and, for words of 8 bytes, a gather by indices that are there and thrust.
+ * Shuffles on the GPU, device time, records of many sizes resident: there and back, next to a copy
+ * of the same bytes and, for words of 8 bytes, a gather by indices that are there and thrust.
  */
 #include "backend.h"
 #include "device.cuh"
@@ -27,13 +27,11 @@ struct Size {
 };
 
 constexpr Size sizes[] = {
-    {8, (1 << 8) + 1},        {8, (1 << 16) + 1},       {8, (1 << 20) + 1},
-    {8, (1 << 22) + 1},       {8, (1 << 23) + 1},       {8, (1 << 24) + 1},
-    {8, (1 << 25) + 1},       {8, (1 << 26) + 1},       {8, (1 << 29) + 1},
-    {1, (1 << 29) + 1},       {4, (1 << 29) + 1},       {12, (1 << 28) + 1},
-    {16, (1 << 28) + 1},      {64, (1 << 26) + 1},      {256, (1 << 20) + 1},
-    {256, (1 << 24) + 1},     {4096, (1 << 20) + 1},    {65536, 65536},
-    {100, 40000001},          {3, 1000000007},
+    {8, (1 << 8) + 1},     {8, (1 << 16) + 1},  {8, (1 << 20) + 1},   {8, (1 << 22) + 1},
+    {8, (1 << 23) + 1},    {8, (1 << 24) + 1},  {8, (1 << 25) + 1},   {8, (1 << 26) + 1},
+    {8, (1 << 29) + 1},    {1, (1 << 29) + 1},  {4, (1 << 29) + 1},   {12, (1 << 28) + 1},
+    {16, (1 << 28) + 1},   {64, (1 << 26) + 1}, {256, (1 << 20) + 1}, {256, (1 << 24) + 1},
+    {4096, (1 << 20) + 1}, {65536, 65536},      {100, 40000001},      {3, 1000000007},
 };
 
 __global__ void gather(const uint64_t *in, const uint32_t *index, uint64_t n, uint64_t *out)

@@ -164,40 +164,40 @@ template <typename Word> struct Steps {
     Word one, leap; /* over a stride, and over those of a block's groups */
 };
 
-/* Threads take groups in turns from value number `first` on, which goes to *out, as many as a tile
- * has. */
-template <typename Form, typename Out>
+/* Threads take groups in turns from value number `first` on, which goes to *out: Groups each, by
+ * default as many as a tile has. */
+template <typename Form, int Groups = Form::groups, typename Out>
 __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::Row &keys,
                                             const Steps<typename Form::Word> &steps,
                                             const Rows &rows, uint64_t first, Out *out)
 {
     constexpr uint64_t turn = fold_threads * group;
     const uint64_t mine = threadIdx.x * group, i = first + mine;
-    typename Form::Word x[Form::groups][group];
+    typename Form::Word x[Groups][group];
     typename Form::Word start = f.start(keys, rows.offset + i * rows.stride);
 #pragma unroll
-    for (int g = 0; g < Form::groups; g++) {
+    for (int g = 0; g < Groups; g++) {
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
     Watch watch{};
 #pragma unroll
-    for (int g = 0; g < Form::groups; g++)
+    for (int g = 0; g < Groups; g++)
         f.quick_rest(keys, x[g], watch);
-    const bool whole = first + fold_tile<Form> <= rows.whole;
+    const bool whole = first + Groups * turn <= rows.whole;
     uint32_t again = 0; /* a bit a value */
     if (!f.finished(watch) || !whole) {
 #pragma unroll
-        for (int g = 0; g < Form::groups; g++)
+        for (int g = 0; g < Groups; g++)
             again |= unfinished(f, watch, x[g]) << g * group;
     }
     if (whole) {
 #pragma unroll
-        for (int g = 0; g < Form::groups; g++)
+        for (int g = 0; g < Groups; g++)
             put_group(out + mine + g * turn, x[g]);
     } else {
 #pragma unroll
-        for (int g = 0; g < Form::groups; g++) {
+        for (int g = 0; g < Groups; g++) {
             const uint64_t here = i + g * turn;
             if (here < rows.count)
                 put_some(out + mine + g * turn, x[g], rows.count - here);

@@ -65,19 +65,22 @@ __device__ __forceinline__ void move(const Records &r, uint64_t first, uint32_t 
     }
 }
 
-template <bool Inverse, typename Unit, typename Form>
+/* Groups: of a thread. */
+template <typename Form, int Groups>
+constexpr uint64_t tile_of = uint64_t{fold_threads} * group *Groups;
+
+template <bool Inverse, int Groups, typename Unit, typename Form>
 __global__ void __launch_bounds__(fold_threads)
     move_folded(__grid_constant__ const Form f,
                 __grid_constant__ const Steps<typename Form::Word> steps,
                 __grid_constant__ const Rows rows, __grid_constant__ const Records records)
 {
-    __shared__ alignas(16) typename Form::Word index[fold_tile<Form>];
-    const uint64_t first = blockIdx.x * fold_tile<Form>, left = records.n - first;
-    tile_of_row(f, f.row, steps, rows, first, index);
+    constexpr uint64_t tile = tile_of<Form, Groups>;
+    __shared__ alignas(16) typename Form::Word index[tile];
+    const uint64_t first = blockIdx.x * tile, left = records.n - first;
+    tile_of_row<Form, Groups>(f, f.row, steps, rows, first, index);
     __syncthreads();
-    move<Inverse, Unit>(records, first,
-                        static_cast<uint32_t>(left < fold_tile<Form> ? left : fold_tile<Form>),
-                        index);
+    move<Inverse, Unit>(records, first, static_cast<uint32_t>(left < tile ? left : tile), index);
 }
 
 template <bool Inverse, typename Unit, typename Index>
@@ -130,20 +133,33 @@ dim3 grid_of(const Records &records, uint64_t tile)
     return dim3(blocks_for(records.n, tile), records.parts);
 }
 
+/* Few records are shared out among all of the GPU's threads, more of them in larger tiles. */
+template <typename Of, typename Unit, typename Inverse>
+cudaError_t fold_and_move(Of of, Unit, Inverse, const shuf__job &job,
+                          const shuf_primefold_shape &shape, const void *in, void *out,
+                          cudaStream_t stream)
+{
+    using Form = typename Of::Form;
+    const Form f = of.make(job, shape);
+    const Rows rows = make_rows_for<Form>(job, shape.p);
+    const auto steps = make_steps(f, shape.p, 1);
+    const auto launch = [&](auto groups) {
+        constexpr uint64_t tile = tile_of<Form, decltype(groups)::value>;
+        const Records r = make_records(job, in, out, sizeof(Unit), tile);
+        move_folded<Inverse::value, decltype(groups)::value, Unit>
+            <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
+        return cudaGetLastError();
+    };
+    return job.n < tuning::move_few ? launch(std::integral_constant<int, 1>{})
+                                    : launch(std::integral_constant<int, Form::groups>{});
+}
+
 cudaError_t folded(const shuf__job &job, const void *in, void *out, cudaStream_t stream)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
     return with_form(shape, true, [&](auto of) {
-        using Form = typename decltype(of)::Form;
-        const Form f = of.make(job, shape);
-        const Rows rows = make_rows_for<Form>(job, shape.p);
-        const auto steps = make_steps(f, shape.p, 1);
         return with_unit(job, [&](auto unit, auto inverse) {
-            using Unit = decltype(unit);
-            const Records r = make_records(job, in, out, sizeof(Unit), fold_tile<Form>);
-            move_folded<decltype(inverse)::value, Unit>
-                <<<grid_of(r, fold_tile<Form>), fold_threads, 0, stream>>>(f, steps, rows, r);
-            return cudaGetLastError();
+            return fold_and_move(of, unit, inverse, job, shape, in, out, stream);
         });
     });
 }

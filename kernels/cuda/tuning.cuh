@@ -50,10 +50,10 @@ constexpr int gauss_threads = 320, gauss_blocks_per_sm = 2; /* five warps a sche
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a superblock a warp */
 constexpr int uniform_threads = 256, uniform_draws = 4;
 
-/* Shuffles: a block moves so many bytes of large records. By windows where all records have more
- * bytes than `windows_from`, of which `window_bytes` are in one: below, the L2 holds enough of
- * them. */
-constexpr uint64_t move_bytes = 64 << 10;
+/* Shuffles: a block moves so many bytes of large records; fewer records than `move_few` are in
+ * small tiles. By windows where all records have more bytes than `windows_from`, of which
+ * `window_bytes` are in one: below, the L2 holds enough of them. */
+constexpr uint64_t move_bytes = 64 << 10, move_few = uint64_t{3} << 20;
 constexpr uint64_t windows_from = uint64_t{192} << 20, window_bytes = 16 << 20;
 constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = 2;
 constexpr int window_most = 512; /* windows */
