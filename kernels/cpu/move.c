@@ -7,6 +7,13 @@
 
 #include <string.h>
 
+enum {
+    LINE = 64,
+    LARGE = 16, /* larger records are looked ahead for: by so many, at so many bytes */
+    AHEAD = 8,
+    EXPECTED = 512,
+};
+
 struct move {
     char *restrict out;
     const char *restrict in;
@@ -19,13 +26,24 @@ static inline __attribute__((always_inline)) uint64_t place(const struct shuf__p
     return narrow ? ((const uint32_t *)places->p)[i] : ((const uint64_t *)places->p)[i];
 }
 
+/* A processor looks ahead by a few small records, but not by large ones; of those that are larger
+ * still it expects the rest by itself. */
+static inline __attribute__((always_inline)) void expect(const char *from, size_t record)
+{
+    for (size_t k = 0; k < record && k < EXPECTED; k += LINE)
+        __builtin_prefetch(from + k);
+}
+
 /* `narrow` and `record` as constants. */
 static inline __attribute__((always_inline)) void gather(const struct move *m, bool narrow,
                                                          size_t record)
 {
     char *to = m->out + m->places->first * record;
-    for (size_t i = 0; i < m->places->count; i++)
+    for (size_t i = 0; i < m->places->count; i++) {
+        if (record > LARGE && i + AHEAD < m->places->count)
+            expect(m->in + place(m->places, narrow, i + AHEAD) * record, record);
         memcpy(to + i * record, m->in + place(m->places, narrow, i) * record, record);
+    }
 }
 
 static inline __attribute__((always_inline)) void scatter(const struct move *m, bool narrow,
