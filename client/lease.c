@@ -162,7 +162,7 @@ static shuf_status accept_lease(struct shuf__call *call, const Shuf__Reply *repl
     struct taking *t = call->answer;
     shuf_result *result = &t->lease->open.result;
     if (shuf__result_read(&t->question, reply, result, error) ||
-        shuf__offer_read(reply->permute, t->question.transports, result->shape.bytes,
+        shuf__offer_read(reply->result, t->question.transports, result->shape.bytes,
                          result->shape.width, &t->offer, error))
         return error->status;
     if (t->offer.transport != SHUF_INLINE) {

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static shuf_status check_lease(const Shuf__PermuteReply *p, struct shuf__error *error)
+static shuf_status check_lease(const Shuf__ResultReply *p, struct shuf__error *error)
 {
     bool leased = p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
     const char *name = shuf_transport_name(shuf__transport_of_wire(p->transport));
@@ -25,7 +25,7 @@ static shuf_status check_lease(const Shuf__PermuteReply *p, struct shuf__error *
 }
 
 /* No value may lie outside the block: nothing else would be mapped there. */
-static shuf_status check_place(const Shuf__PermuteReply *p, uint64_t bytes, unsigned width,
+static shuf_status check_place(const Shuf__ResultReply *p, uint64_t bytes, unsigned width,
                                struct shuf__error *error)
 {
     if (p->block_bytes == 0 || p->block_bytes > INT64_MAX)
@@ -51,7 +51,7 @@ static shuf_status check_handle(const char *field, const ProtobufCBinaryData *ha
                       handle->len, SHUF__IPC_BYTES);
 }
 
-static shuf_status read_handles(const Shuf__PermuteReply *p, struct shuf__offer *offer,
+static shuf_status read_handles(const Shuf__ResultReply *p, struct shuf__offer *offer,
                                 struct shuf__error *error)
 {
     if (check_handle("ipc_handle", &p->ipc_handle, error))
@@ -66,7 +66,7 @@ static shuf_status read_handles(const Shuf__PermuteReply *p, struct shuf__offer 
     return SHUF_OK;
 }
 
-shuf_status shuf__offer_read(const Shuf__PermuteReply *p, unsigned transports, uint64_t bytes,
+shuf_status shuf__offer_read(const Shuf__ResultReply *p, unsigned transports, uint64_t bytes,
                              unsigned width, struct shuf__offer *offer, struct shuf__error *error)
 {
     bool copied = p->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;

@@ -30,7 +30,7 @@ struct shuf__offer {
 
 /* Of a request that accepted the set `transports`, for `bytes` bytes of values whose width is
  * `width`. SHUF_PROTOCOL when it is not what was asked for. */
-shuf_status shuf__offer_read(const Shuf__PermuteReply *reply, unsigned transports, uint64_t bytes,
+shuf_status shuf__offer_read(const Shuf__ResultReply *reply, unsigned transports, uint64_t bytes,
                              unsigned width, struct shuf__offer *offer, struct shuf__error *error);
 
 #endif

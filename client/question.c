@@ -211,7 +211,7 @@ shuf_status shuf_numbers_shape(const shuf_numbers *what, shuf_shape *shape, char
     return tell_shape((struct shuf__wanted){.numbers = what}, shape, message, size);
 }
 
-static shuf_status check_subject(const struct shuf__question *q, const Shuf__PermuteReply *reply,
+static shuf_status check_subject(const struct shuf__question *q, const Shuf__ResultReply *reply,
                                  struct shuf__error *error)
 {
     const int asked = is_stream(q) ? (int)q->stream.distribution : 0;
@@ -223,7 +223,7 @@ static shuf_status check_subject(const struct shuf__question *q, const Shuf__Per
     return SHUF_OK;
 }
 
-static shuf_status check_shape(const shuf_shape *shape, const Shuf__PermuteReply *reply,
+static shuf_status check_shape(const shuf_shape *shape, const Shuf__ResultReply *reply,
                                struct shuf__error *error)
 {
     if (reply->rows == shape->rows && reply->count == shape->count &&
@@ -248,10 +248,10 @@ static unsigned copy_edge(uint64_t edge[SHUF_EDGE], const uint64_t *values, size
 shuf_status shuf__result_read(const struct shuf__question *q, const Shuf__Reply *reply,
                               shuf_result *result, struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_PERMUTE)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a PermuteReply",
+    if (reply->body_case != SHUF__REPLY__BODY_RESULT)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a ResultReply",
                           (int)reply->body_case);
-    const Shuf__PermuteReply *p = reply->permute;
+    const Shuf__ResultReply *p = reply->result;
     if (check_shape(&q->shape, p, error) || check_subject(q, p, error))
         return error->status;
     *result = (shuf_result){.shape = q->shape};

@@ -75,7 +75,7 @@ static void log_reply(const struct shuf__ask *ask, uint64_t device_ns)
 
 struct reply {
     Shuf__Reply reply;
-    Shuf__PermuteReply body;
+    Shuf__ResultReply body;
     Shuf__Sums sums;
 };
 
@@ -84,9 +84,9 @@ static void begin_reply(const struct shuf__ask *ask, struct reply *r)
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
     const struct shuf__key *key = &ask->what.key;
     r->reply = (Shuf__Reply)SHUF__REPLY__INIT;
-    r->body = (Shuf__PermuteReply)SHUF__PERMUTE_REPLY__INIT;
-    r->reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    r->reply.permute = &r->body;
+    r->body = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
+    r->reply.body_case = SHUF__REPLY__BODY_RESULT;
+    r->reply.result = &r->body;
     if (key->distribution)
         r->body.distribution = (Shuf__Distribution)key->distribution;
     else
@@ -160,8 +160,7 @@ static bool has_read_all(const struct shuf__session *session)
 }
 
 static shuf_status hand_out(const struct shuf__session *session, const struct shuf__cell *cell,
-                            bool fresh, Shuf__PermuteReply *body, int *fd,
-                            struct shuf__error *error)
+                            bool fresh, Shuf__ResultReply *body, int *fd, struct shuf__error *error)
 {
     if (cell->kind == SHUF__MEMORY_CUDA_IPC) {
         body->ipc_handle.data = (uint8_t *)(uintptr_t)cell->block.ipc;
@@ -181,7 +180,7 @@ static shuf_status hand_out(const struct shuf__session *session, const struct sh
 
 /* Makes the reference to the result a lease of the client's. What then does not reach it is not
  * among what it has. */
-static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__PermuteReply *body,
+static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__ResultReply *body,
                          int *fd, struct shuf__error *error)
 {
     bool fresh;

@@ -78,7 +78,7 @@ static void place(struct leaser_parcel *p, uint64_t block)
 
 struct leaser_parcel leaser_parcel(const Shuf__Permute *asked)
 {
-    struct leaser_parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT};
+    struct leaser_parcel p = {.reply = SHUF__RESULT_REPLY__INIT};
     p.reply.rows = 1;
     p.reply.count = asked->n;
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
@@ -104,8 +104,8 @@ static void send_parcel(int fd, uint64_t id, struct leaser_parcel *p, int connec
     for (unsigned i = 0; i < p->descriptors; i++)
         descriptors[i] = leaser_memory(p, connection);
     reply.id = id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p->reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p->reply;
     reply.bulk_bytes = p->bulk;
     peer_put_reply(fd, &reply, descriptors, p->descriptors);
     peer_put(fd, values, p->bulk);

@@ -22,7 +22,7 @@ enum {
 
 /* What an answer is made of. */
 struct leaser_parcel {
-    Shuf__PermuteReply reply;
+    Shuf__ResultReply reply;
     uint64_t bulk; /* bytes behind the reply */
     size_t file;   /* bytes of the memory behind a descriptor */
     bool unsealed;

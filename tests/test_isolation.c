@@ -224,7 +224,7 @@ static void no_foreign_byte(void **state)
 static void ask_what_root_has(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
-    const Shuf__PermuteReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    const Shuf__ResultReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_false(reply->shared);
     child_say(channel, reply->block);
     child_hear(channel);
@@ -261,7 +261,7 @@ static void ask_for_ipc(int channel, void *context)
     permute.n_accept = 2;
     wire_send_permute(w, &permute); /* what is left will do */
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
     wire_read_bulk(w, values, reply->bulk_bytes);
     wire_check_alive(w);

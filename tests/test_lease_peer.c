@@ -69,7 +69,7 @@ static void copies(void **state)
 
 static void nothing(struct leaser_parcel *p)
 {
-    p->reply = (Shuf__PermuteReply)SHUF__PERMUTE_REPLY__INIT;
+    p->reply = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
     p->reply.rows = 1;
     p->reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
@@ -288,7 +288,7 @@ static void sends_one_with_the_values(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct leaser_parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
+    struct leaser_parcel p = {.reply = SHUF__RESULT_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
     Shuf__Reply reply = SHUF__REPLY__INIT;
     p.reply.rows = 1;
     p.reply.count = LEASER_LARGE;
@@ -296,14 +296,14 @@ static void sends_one_with_the_values(int fd, int connection)
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     reply.id = request->id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p.reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
     reply.bulk_bytes = p.bulk;
     peer_put_reply(fd, &reply, NULL, 0);
     memory = leaser_memory(&p, 0);
     static uint8_t values[16384];
     peer_put(fd, values, sizeof values);
-    reply.permute = NULL; /* any bytes will do */
+    reply.result = NULL; /* any bytes will do */
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
     peer_put_reply(fd, &reply, &memory, 1);
     close(memory);
@@ -339,8 +339,8 @@ static void uses_up_descriptors(int fd, int connection)
     Shuf__Reply reply = SHUF__REPLY__INIT;
     int memory = leaser_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p.reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
     peer_put_reply(fd, &reply, &memory, 1);
     peer_linger(fd);
     while (count > 0)
@@ -376,8 +376,8 @@ static void sends_bytes_one_by_one(int fd, int connection)
     struct leaser_parcel p = leaser_parcel(request->permute);
     int memory = leaser_memory(&p, 0);
     reply.id = request->id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p.reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
     size_t size = shuf__message_pack(&reply.base, frame, sizeof frame);
     for (size_t i = 0; i < size; i++) {
         peer_put_byte(fd, frame[i], &memory, i == 0);
