@@ -35,6 +35,7 @@ static shuf_status run(shuf *handle, struct shuf__question *q, struct shuf__call
     call->request = &q->request;
     call->accept = accept_result;
     call->answer = &f;
+    call->connection = q->connection;
     *f.result = (shuf_result){.shape = q->shape};
     if (call->memory || call->sink) {
         call->bulk = q->shape.bytes;

@@ -28,6 +28,9 @@ LIST_HEAD(shuf__leases, shuf__lease);
 /* As shuf_lease_take() and shuf_prefetch(). */
 shuf_status shuf__lease_take(shuf *handle, struct shuf__wanted wanted,
                              const shuf_lease_options *options, shuf_lease **lease);
+/* As shuf_lease_release(), but that the handle's message stays: for a way out of a failure. */
+void shuf__lease_abandon(shuf *handle, shuf_lease *lease);
+
 shuf_status shuf__prefetch(shuf *handle, struct shuf__wanted wanted,
                            const shuf_lease_options *options);
 
