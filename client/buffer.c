@@ -55,11 +55,11 @@ static shuf_status send(shuf *handle, const struct shuf__lease *lease, uint64_t 
     return SHUF_OK;
 }
 
-static shuf_status check(const shuf_lease *lease, uint64_t offset, size_t bytes,
+static shuf_status check(const struct shuf__lease *l, uint64_t offset, size_t bytes,
                          struct shuf__error *error)
 {
-    if (lease->result.shape.dtype != SHUF_AUTO || lease->result.shape.width != 1 ||
-        *lease->result.algorithm)
+    const shuf_lease *lease = &l->open;
+    if (!l->buffer)
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to", lease->id);
     return shuf__write_check(lease->id, offset, bytes, lease->result.shape.bytes, error);
@@ -69,7 +69,7 @@ shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t off
                              const void *in)
 {
     const struct shuf__lease *l = (const struct shuf__lease *)lease;
-    if (shuf__handle_check(handle) || check(lease, offset, bytes, &handle->error))
+    if (shuf__handle_check(handle) || check(l, offset, bytes, &handle->error))
         return handle->error.status;
     handle->error = (struct shuf__error){0};
     if (bytes == 0)

@@ -239,6 +239,7 @@ static void fill(struct taking *t)
     const void *values = t->lease->mapping ? shuf__mapping_at(t->lease->mapping, offer->offset)
                          : offer->writable ? NULL
                                            : t->lease->copy;
+    t->lease->buffer = offer->writable;
     open->data = open->result.shape.bytes > 0 ? values : NULL;
     open->buffer = offer->writable ? (void *)(uintptr_t)open->data : NULL;
     open->transport = offer->transport;

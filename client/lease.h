@@ -19,6 +19,7 @@ struct shuf__lease {
     LIST_ENTRY(shuf__lease) out;
     uint64_t connection;           /* the generation of the one that it is of */
     struct shuf__mapping *mapping; /* NULL: it has none */
+    bool buffer;                   /* for this process to fill */
     void *copy;                    /* memory for values by INLINE, kept for the next lease: */
     size_t room;                   /* its bytes */
 };

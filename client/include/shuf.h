@@ -304,7 +304,8 @@ typedef enum shuf_transport {
 SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
 /* A result that stays where it was computed, and this process's view of it. Equal requests of one
- * user share one result, so it must not be written to. All fields are only to be read.
+ * user share one result, so it must not be written to: only what shuf_buffer_take() gives may be,
+ * which every transport maps writable. All fields are only to be read.
  *
  * `data` has result.shape.bytes bytes, row-major; NULL where these are 0. With device_id "" it is
  * host memory. Else it is memory of that GPU: a CUdeviceptr, to be used in the context that was
