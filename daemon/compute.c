@@ -186,7 +186,7 @@ static void take_table(struct shuf__work *work)
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
     const struct shuf__job job = job_of(result, NULL);
-    if (!result->ready && !work->launched &&
+    if (!result->ready && !work->launched && !result->key.buffer &&
         shuf__counts_help(shuf__engine_backend(work->server->engine), &job))
         work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
 }

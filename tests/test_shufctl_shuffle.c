@@ -317,8 +317,8 @@ static void daemon_is_lost(void **state)
     char *in = noise(n * record);
     write_file("in", "", 0, in, n * record);
     for (int i = 0; i < 3; i++) {
-        shufctl_start(&c, 0, "shuffle --in %s --record 100 --seed 7 --out %s", shufctl_path("in"),
-                      shufctl_path("out"));
+        shufctl_start(&c, 0, "shuffle --in %s --record 100 --seed 7 --out %s --wait 10",
+                      shufctl_path("in"), shufctl_path("out"));
         usleep((useconds_t)random_below(60000));
         harness_kill(&shufctl_daemon, SIGKILL);
         assert_true(harness_restart(&shufctl_daemon));
