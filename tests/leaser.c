@@ -132,6 +132,40 @@ static void answer_permute(int fd, uint64_t id, const Shuf__Permute *asked, int 
     send_parcel(fd, id, &p, connection);
 }
 
+static void answer_allocate(int fd, uint64_t id, const Shuf__Allocate *asked, int connection)
+{
+    Shuf__Permute as = SHUF__PERMUTE__INIT;
+    as.n = asked->bytes / 4;
+    as.seed = LEASER_BUFFER;
+    const bool sent = leaser.transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    struct leaser_parcel p = leaser_parcel(&as);
+    p.bulk = 0;
+    p.reply.count = asked->bytes;
+    p.reply.dtype = SHUF__DTYPE__DTYPE_AUTO;
+    if (sent) {
+        p.reply.lease = ++leaser.leases;
+        p.reply.block = LEASER_BUFFER;
+        p.reply.block_bytes = LEASER_UNIT;
+    }
+    p.reply.shared = false;
+    if (leaser.spoil)
+        leaser.spoil(&p);
+    say(p.descriptors > 0 ? " buffer+" : " buffer");
+    hear_release(asked->give_back);
+    send_parcel(fd, id, &p, connection);
+}
+
+static void answer_write(int fd, uint64_t id, const Shuf__Write *asked)
+{
+    Shuf__WriteReply done = SHUF__WRITE_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    say(" write%d:%d", (int)asked->offset, (int)asked->data.len);
+    reply.id = id;
+    reply.body_case = SHUF__REPLY__BODY_WRITE;
+    reply.write = &done;
+    peer_put_reply(fd, &reply, NULL, 0);
+}
+
 static void answer_release(int fd, uint64_t id, const Shuf__Release *release)
 {
     Shuf__ReleaseReply done = SHUF__RELEASE_REPLY__INIT;
@@ -160,6 +194,10 @@ void leaser_script(int fd, int connection)
         }
         if (request->body_case == SHUF__REQUEST__BODY_PERMUTE)
             answer_permute(fd, request->id, request->permute, connection);
+        else if (request->body_case == SHUF__REQUEST__BODY_ALLOCATE)
+            answer_allocate(fd, request->id, request->allocate, connection);
+        else if (request->body_case == SHUF__REQUEST__BODY_WRITE)
+            answer_write(fd, request->id, request->write);
         else if (request->body_case == SHUF__REQUEST__BODY_RELEASE)
             answer_release(fd, request->id, request->release);
         else
