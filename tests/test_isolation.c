@@ -117,12 +117,27 @@ static uint64_t random_bytes(void)
     return (1 + random_below(MOST_UNITS * UNIT / 8)) * 8;
 }
 
+/* Zeros, whoever had the memory before; what is left in it is for nobody. */
+static void fill_buffer(struct user *user, uint64_t bytes)
+{
+    shuf_lease *buffer = NULL;
+    expect_ok(user->handle, shuf_buffer_take(user->handle, bytes, NULL, &buffer));
+    const uint8_t *found = buffer->data;
+    for (uint64_t i = 0; i < buffer->block_bytes; i++)
+        assert_int_equal(found[i], 0);
+    for (int i = 0; i < user->blocks; i++)
+        assert_int_not_equal(user->block[i], buffer->block);
+    memset(buffer->buffer, 0xEE, buffer->block_bytes);
+    expect_ok(user->handle, shuf_lease_release(user->handle, buffer));
+}
+
 /* Two at a time, so that what is given back is not just what comes next. */
 static void work(struct user *user, int results)
 {
     shuf_lease *leases[2] = {NULL};
     for (int i = 0; i < results; i++)
         use(user, random_bytes() + user->more, &leases[i % 2]);
+    fill_buffer(user, random_bytes());
     for (int i = 0; i < 2; i++)
         expect_ok(user->handle, shuf_lease_release(user->handle, leases[i]));
 }
