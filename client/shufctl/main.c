@@ -24,8 +24,8 @@ static int help(int argc, char **argv);
 
 static const struct verb verbs[] = {
     {"permute", "a pseudo-random permutation, or a part of one", shuf__verb_permute},
-    {"index", "values at single positions, or positions of values", shuf__verb_index},
     {"shuffle", "the records of an array, in the order of a permutation", shuf__verb_shuffle},
+    {"index", "values at single positions, or positions of values", shuf__verb_index},
     {"gauss", "normally distributed numbers of a stream", shuf__verb_gauss},
     {"uniform", "uniformly distributed numbers of a stream", shuf__verb_uniform},
     {"status", "what the daemon runs on and how busy it is", shuf__verb_status},

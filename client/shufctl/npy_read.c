@@ -104,7 +104,7 @@ static bool multiply(struct cursor *c, uint64_t *product, uint64_t by)
 /* A tuple, or one number: how many there are, the first, and the product of the others. */
 static bool read_shape(struct cursor *c, unsigned *dimensions, uint64_t *first, uint64_t *rest)
 {
-    uint64_t number;
+    uint64_t number = 0;
     *dimensions = 0;
     *first = *rest = 1;
     if (!expect(c, '('))
