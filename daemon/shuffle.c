@@ -38,7 +38,7 @@ static shuf_status understand(struct shuf__session *session, const Shuf__Shuffle
 {
     uint64_t bytes;
     enum shuf_algorithm algorithm;
-    struct shuf__result *input;
+    struct shuf__result *input = NULL;
     if (shuf__permute_algorithm(request->algorithm, &algorithm, error) ||
         shuf__shuffle_check(request, &bytes, error) ||
         find_input(session, request, bytes, &input, error))
@@ -66,22 +66,20 @@ static shuf_status understand(struct shuf__session *session, const Shuf__Shuffle
 /* The input is found before leases are given back, of which it may be one. */
 void shuf__handle_shuffle(struct shuf__session *session, const Shuf__Request *request)
 {
-    struct shuf__error error;
-    struct shuf__asked what;
+    struct shuf__error wrong = {0}, error;
+    struct shuf__asked what = {.input = NULL};
     const Shuf__Shuffle *shuffle = request->shuffle;
     const struct shuf__terms terms = {
         .accepted = {shuffle->accept, shuffle->n_accept},
         .event = shuffle->event,
     };
-    what.input = NULL;
-    shuf_status status = understand(session, shuffle, &what, &error);
-    struct shuf__error first = error;
+    shuf_status status = understand(session, shuffle, &what, &wrong);
     if (shuffle->give_back && shuf__lease_give_back(session, shuffle->give_back, &error)) {
         if (what.input)
             shuf__result_unref(what.input);
         shuf__session_fail(session, &error);
     } else if (status) {
-        shuf__session_fail(session, &first);
+        shuf__session_fail(session, &wrong);
     } else {
         shuf__ask(session, &what, &terms);
     }

@@ -131,7 +131,7 @@ static shuf_status understand(const struct shuf__session *session, const Shuf__W
 void shuf__handle_write(struct shuf__session *session, const Shuf__Request *request)
 {
     struct shuf__error error = {0};
-    struct shuf__result *buffer;
+    struct shuf__result *buffer = NULL;
     const Shuf__Write *write = request->write;
     struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
     if (understand(session, write, &buffer, &error)) {

@@ -365,6 +365,27 @@ static void listed(void **state)
     shuf_close(handle);
 }
 
+static void example(void **state)
+{
+    (void)state;
+    struct command c;
+    char expected[256];
+    size_t used = 0;
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        const shuf_permutation what = {.n = 100000, .seed = 7, .epoch = epoch};
+        uint64_t *p = expected_values(&what, NULL);
+        const double x = (double)p[0];
+        used += (size_t)snprintf(expected + used, sizeof expected - used,
+                                 "epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", epoch, x,
+                                 (double)(float)(x + 0.1), (double)(float)(x + 0.2),
+                                 (double)(float)(x + 0.3), (double)p[1]);
+        free(p);
+    }
+    assert_int_equal(command_run(&c, 0, (const char *const[]){ROWS_PATH, "3", NULL}), 0);
+    assert_string_equal(c.out.bytes, expected);
+    command_free(&c);
+}
+
 int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
@@ -379,6 +400,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(interrupted),
         cmocka_unit_test(daemon_is_lost),
         cmocka_unit_test(listed),
+        cmocka_unit_test(example),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }
