@@ -42,7 +42,7 @@ enum { BLOCK = 256, GROUP = 4 };
 #include "primefold_form.h"
 
 /* All exchanges at once on the table of positions: they swap values, wherever those stand. */
-static void exchanged(const shuf_primefold *f, uint32_t position, uint32_t stride,
+static void exchanged(const shuf_primefold *f, bool backward, uint32_t position, uint32_t stride,
                       uint32_t *restrict out, size_t count)
 {
     uint8_t at[SHUF_PRIMEFOLD_EXACT] = {0}, value[SHUF_PRIMEFOLD_EXACT];
@@ -56,32 +56,53 @@ static void exchanged(const shuf_primefold *f, uint32_t position, uint32_t strid
     for (unsigned v = 0; v < n; v++)
         value[at[v]] = (uint8_t)v;
     for (size_t i = 0; i < count; i++)
-        out[i] = value[position + i * stride];
+        out[i] = (backward ? at : value)[position + i * stride];
+}
+
+static inline __attribute__((always_inline)) void narrow(const struct shuf__primefold *row,
+                                                         bool backward, uint32_t position,
+                                                         uint32_t stride, uint32_t *restrict out,
+                                                         size_t count)
+{
+    if (row->word_bits == 16)
+        fill_16(row, 5, backward, (uint16_t)position, (uint16_t)stride, out, count);
+    else if (row->plain.shape.maps == 4)
+        fill_32(row, 4, backward, position, stride, out, count);
+    else
+        fill_32(row, 5, backward, position, stride, out, count);
 }
 
 void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                               uint32_t stride, uint32_t *restrict out, size_t count)
 {
     const struct shuf__primefold *row = &f->primefold;
-    if (row->word_bits == 16)
-        fill_16(row, 5, (uint16_t)position, (uint16_t)stride, out, count);
-    else if (row->word_bits == 32 && row->plain.shape.maps == 4)
-        fill_32(row, 4, position, stride, out, count);
-    else if (row->word_bits == 32)
-        fill_32(row, 5, position, stride, out, count);
+    if (row->word_bits == 0)
+        exchanged(&row->plain, row->backward, position, stride, out, count);
+    else if (row->backward)
+        narrow(row, true, position, stride, out, count);
     else
-        exchanged(&row->plain, position, stride, out, count);
+        narrow(row, false, position, stride, out, count);
+}
+
+static inline __attribute__((always_inline)) void wide(const struct shuf__primefold *row,
+                                                       bool backward, uint64_t position,
+                                                       uint64_t stride, uint64_t *restrict out,
+                                                       size_t count)
+{
+#ifdef __AVX2__
+    if (row->plain.shape.p >> 50 == 0) {
+        fill_50(row, 4, backward, position, stride, out, count);
+        return;
+    }
+#endif
+    fill_64(row, 4, backward, position, stride, out, count);
 }
 
 void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
                                             uint64_t stride, uint64_t *restrict out, size_t count)
 {
-    const struct shuf__primefold *row = &f->primefold;
-#ifdef __AVX2__
-    if (row->plain.shape.p >> 50 == 0) {
-        fill_50(row, 4, position, stride, out, count);
-        return;
-    }
-#endif
-    fill_64(row, 4, position, stride, out, count);
+    if (f->primefold.backward)
+        wide(&f->primefold, true, position, stride, out, count);
+    else
+        wide(&f->primefold, false, position, stride, out, count);
 }

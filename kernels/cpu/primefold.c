@@ -22,7 +22,25 @@ void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shap
                           uint64_t seed, uint64_t epoch)
 {
     row->plain = shuf_primefold_make_of(shape, seed, epoch);
+    row->backward = false;
     row->word_bits = shuf__primefold_word_bits(shape);
     for (unsigned r = 0; r < shape->maps; r++)
         row->quotient[r] = quotient(row->plain.map[r].multiplier, row->word_bits, shape->p);
+}
+
+/* y = m x + a, so x = m^-1 y - m^-1 a. */
+void shuf__primefold_turn(struct shuf__primefold *row)
+{
+    shuf_primefold there = row->plain;
+    const unsigned maps = there.shape.maps;
+    const uint64_t p = there.shape.p;
+    shuf_primefold_make_inverse(&there);
+    for (unsigned r = 0; r < maps; r++) {
+        const unsigned from = maps - 1 - r;
+        const uint64_t m = there.inverse[from], minus = (p - there.map[from].addend) % p;
+        row->plain.map[r] = (shuf_primefold_map){m, shuf__multiply_mod(m, minus, p),
+                                                 from > 0 ? there.map[from - 1].fold : 0};
+        row->quotient[r] = quotient(m, row->word_bits, p);
+    }
+    row->backward = !row->backward;
 }

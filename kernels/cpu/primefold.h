@@ -14,6 +14,7 @@
 
 struct shuf__primefold {
     shuf_primefold plain; /* without inverses */
+    bool backward;        /* folds are undone: shuf__primefold_turn() */
     unsigned word_bits;   /* w: 16, 32 or 64; 0 where there are no maps */
     uint64_t quotient[SHUF_PRIMEFOLD_MAPS];
 };
@@ -23,5 +24,8 @@ unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape);
 
 void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shape *shape,
                           uint64_t seed, uint64_t epoch);
+
+/* The row becomes the one that gives positions of values: its maps, undone in the other order. */
+void shuf__primefold_turn(struct shuf__primefold *row);
 
 #endif

@@ -21,11 +21,11 @@
 enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = 4 };
 
 struct keys_50 {
-    vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    shift_50 shift;
+    vector_50 p, whole;      /* values below `whole` stand in whole blocks, which are folded */
+    shift_50 shift, shift_2; /* the fold's, and twice of it */
     vector_50 multiplier[MAPS_50], addend[MAPS_50];
     vector_50 slope[MAPS_50], share[MAPS_50]; /* both over p */
-    bits_50 fold[MAPS_50];                    /* cancels the exponent, shifted, as well */
+    bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, backward, as it is */
 };
 
 static const uint64_t exponent_52 = UINT64_C(0x433) << 52; /* the representation of 2^52 */
@@ -37,13 +37,14 @@ static inline struct keys_50 make_keys_50(const struct shuf__primefold *row)
     k.p = all_50((double)s->p);
     k.whole = all_50((double)s->whole);
     k.shift = make_shift_50(s->shift);
+    k.shift_2 = make_shift_50(2 * s->shift);
     for (int r = 0; r < MAPS_50; r++) {
         const shuf_primefold_map *map = &row->plain.map[r];
         k.multiplier[r] = all_50((double)map->multiplier);
         k.addend[r] = all_50((double)map->addend);
         k.slope[r] = all_50((double)map->multiplier / (double)s->p);
         k.share[r] = all_50((double)map->addend / (double)s->p);
-        k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> s->shift);
+        k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> (row->backward ? 0 : s->shift));
     }
     return k;
 }
@@ -69,6 +70,18 @@ static inline vector_50 folded_50(const struct keys_50 *k, unsigned r, vector_50
     bits_50 bits = to_bits_50(add_50(x, above));
     bits_50 turned = xor_where_below_50(bits, shifted_50(bits, k->shift), k->fold[r], x, k->whole);
     return subtract_50(of_bits_50(turned), above);
+}
+
+/* A prime of more than 2^28 is folded by two fifths of its bits, so that there are three parts. */
+static inline vector_50 unfolded_50(const struct keys_50 *k, unsigned r, vector_50 x)
+{
+    const vector_50 above = all_50(0x1p52);
+    bits_50 bits = to_bits_50(add_50(x, above));
+    bits_50 y = xor_50(bits, k->fold[r]);
+    y = xor_50(y, shifted_50(y, k->shift));
+    y = xor_50(y, shifted_50(y, k->shift_2));
+    bits_50 change = xor_50(bits, all_bits_50(exponent_52));
+    return subtract_50(of_bits_50(xor_where_below_50(bits, change, y, x, k->whole)), above);
 }
 
 static inline vector_50 load_50(const uint64_t *words)

@@ -7,7 +7,8 @@
  *   OUT                 what a value is stored as
  *
  * FORM(vector) holds FORM(LANES) numbers below p. FORM(affine) is a map, FORM(folded) a fold,
- * FORM(sum) an addition mod p, and FORM(keys) what they need to know of a row.
+ * FORM(unfolded) undoes one, FORM(sum) is an addition mod p, and FORM(keys) what they need to know
+ * of a row.
  */
 #define FORM__(name, bits) name##_##bits
 #define FORM_(name, bits) FORM__(name, bits)
@@ -29,14 +30,15 @@ enum {
 
 /* The rest of a round after its first map. Vectors side by side: each step waits for the one before
  * it, and a processor does not look ahead as far as a vector's last. */
-static inline __attribute__((always_inline)) void FORM(rounds)(const struct FORM(keys) * k,
-                                                               unsigned maps, FORM(vector) x[GROUP])
+static inline __attribute__((always_inline)) void
+FORM(rounds)(const struct FORM(keys) * k, unsigned maps, bool backward, FORM(vector) x[GROUP])
 {
 #pragma GCC unroll 5
     for (unsigned r = 1; r < maps; r++)
 #pragma GCC unroll 4
         for (int i = 0; i < GROUP; i++)
-            x[i] = FORM(affine)(k, r, FORM(folded)(k, r - 1, x[i]));
+            x[i] = FORM(affine)(
+                k, r, backward ? FORM(unfolded)(k, r - 1, x[i]) : FORM(folded)(k, r - 1, x[i]));
 }
 
 /* ---- Walking: the p - n values that do not belong to the permutation, many side by side ---- */
@@ -65,8 +67,10 @@ static __attribute__((noinline)) void FORM(join)(struct FORM(walkers) * w, OUT n
 }
 
 /* One round of all of them; those that have arrived leave. */
-static void FORM(step)(const struct FORM(keys) * k, unsigned maps, OUT n, struct FORM(walkers) * w)
+static void FORM(step)(const struct FORM(keys) * k, const struct shuf__primefold *row,
+                       struct FORM(walkers) * w)
 {
+    const OUT n = (OUT)row->plain.shape.n;
     WORD x[2 * BLOCK];
     OUT next[2 * BLOCK];
     size_t left = 0;
@@ -78,7 +82,7 @@ static void FORM(step)(const struct FORM(keys) * k, unsigned maps, OUT n, struct
         FORM(vector) group[GROUP];
         for (int g = 0; g < GROUP; g++)
             group[g] = FORM(affine)(k, 0, FORM(load)(x + i + g * FORM(LANES)));
-        FORM(rounds)(k, maps, group);
+        FORM(rounds)(k, row->plain.shape.maps, row->backward, group);
         for (int g = 0; g < GROUP; g++)
             FORM(store)(next + i + g * FORM(LANES), group[g]);
     }
@@ -96,7 +100,7 @@ static __attribute__((noinline)) void FORM(walk)(const struct shuf__primefold *r
 {
     const struct FORM(keys) k = FORM(make_keys)(row);
     while (w->count)
-        FORM(step)(&k, row->plain.shape.maps, (OUT)row->plain.shape.n, w);
+        FORM(step)(&k, row, w);
 }
 
 /* ---- All values ---- */
@@ -124,10 +128,9 @@ static inline struct FORM(line)
 }
 
 /* The next values, `count` rounded up to whole units; whether any is n or more. */
-static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(keys) * k,
-                                                              unsigned maps, FORM(vector) n,
-                                                              struct FORM(line) * line,
-                                                              OUT *restrict out, size_t count)
+static inline __attribute__((always_inline)) bool
+FORM(block)(const struct FORM(keys) * k, unsigned maps, bool backward, FORM(vector) n,
+            struct FORM(line) * line, OUT *restrict out, size_t count)
 {
     FORM(vector) most = FORM(all)(0);
     for (size_t i = 0; i < count; i += FORM(UNIT)) {
@@ -137,7 +140,7 @@ static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(
             x[g] = line->y;
             line->y = FORM(sum)(k, line->y, line->leap);
         }
-        FORM(rounds)(k, maps, x);
+        FORM(rounds)(k, maps, backward, x);
 #pragma GCC unroll 4
         for (int g = 0; g < GROUP; g++) {
             most = FORM(larger)(most, x[g]);
@@ -147,11 +150,11 @@ static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(
     return FORM(any_from)(most, n);
 }
 
-/* `maps`: the row's, as a constant. */
+/* `maps` and `backward`: the row's, as constants. */
 static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__primefold *row,
-                                                             unsigned maps, WORD position,
-                                                             WORD stride, OUT *restrict out,
-                                                             size_t count)
+                                                             unsigned maps, bool backward,
+                                                             WORD position, WORD stride,
+                                                             OUT *restrict out, size_t count)
 {
     const OUT n = (OUT)row->plain.shape.n;
     const FORM(vector) n_in_all = FORM(all)((WORD)n);
@@ -160,7 +163,7 @@ static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__
     struct FORM(walkers) w = {.count = 0};
     while (count >= FORM(WHOLE)) {
         const size_t some = (count < BLOCK ? count : BLOCK) / FORM(WHOLE) * FORM(WHOLE);
-        if (FORM(block)(&k, maps, n_in_all, &line, out, some))
+        if (FORM(block)(&k, maps, backward, n_in_all, &line, out, some))
             FORM(join)(&w, n, out, some, out);
         if (w.count > BLOCK)
             FORM(walk)(row, &w);
@@ -169,7 +172,7 @@ static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__
     }
     if (count) { /* beyond it may stand what would be walked on for ever */
         OUT last[BLOCK] = {0};
-        const bool any = FORM(block)(&k, maps, n_in_all, &line, last, count);
+        const bool any = FORM(block)(&k, maps, backward, n_in_all, &line, last, count);
         memcpy(out, last, count * sizeof *out);
         if (any)
             FORM(join)(&w, n, last, count, out);

@@ -53,6 +53,11 @@ static inline WORD FORM(shifted)(WORD x, unsigned shift)
     return (WORD)(x >> shift);
 }
 
+static inline WORD FORM (xor)(WORD a, WORD b)
+{
+    return a ^ b;
+}
+
 static inline WORD FORM(xor_below)(WORD x, WORD a, WORD b, WORD limit)
 {
     return (WORD)(x ^ (x < limit ? a ^ b : 0));

@@ -7,7 +7,7 @@
 /* A row's keys, each in all lanes; p < 2^(BITS - 1). */
 struct FORM(keys) {
     FORM(vector) p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    FORM(shift) shift;
+    FORM(shift) shift, shift_2, shift_4; /* the fold's, twice and four times of it */
     FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
     FORM(vector) addend[SHUF_PRIMEFOLD_MAPS], fold[SHUF_PRIMEFOLD_MAPS];
 };
@@ -19,6 +19,8 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     k.p = FORM(all)((WORD)s->p);
     k.whole = FORM(all)((WORD)s->whole);
     k.shift = FORM(make_shift)(s->shift);
+    k.shift_2 = FORM(make_shift)(2 * s->shift);
+    k.shift_4 = FORM(make_shift)(4 * s->shift < s->bits ? 4 * s->shift : s->bits);
     for (unsigned r = 0; r < s->maps; r++) {
         k.multiplier[r] = FORM(all)((WORD)row->plain.map[r].multiplier);
         k.quotient[r] = FORM(all)((WORD)row->quotient[r]);
@@ -51,4 +53,14 @@ static inline FORM(vector) FORM(affine)(const struct FORM(keys) * k, unsigned r,
 static inline FORM(vector) FORM(folded)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
 {
     return FORM(xor_below)(x, FORM(shifted)(x, k->shift), k->fold[r], k->whole);
+}
+
+/* More than eight parts of s bits there are never. */
+static inline FORM(vector) FORM(unfolded)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+{
+    FORM(vector) y = FORM(xor)(x, k->fold[r]);
+    y = FORM(xor)(y, FORM(shifted)(y, k->shift));
+    y = FORM(xor)(y, FORM(shifted)(y, k->shift_2));
+    y = FORM(xor)(y, FORM(shifted)(y, k->shift_4));
+    return FORM(xor_below)(x, x, y, k->whole);
 }

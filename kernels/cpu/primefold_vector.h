@@ -132,6 +132,16 @@ static inline bits_50 shifted_50(bits_50 x, shift_50 shift)
 #include "primefold_avx2.h"
 #endif
 
+static inline vector_16 xor_16(vector_16 a, vector_16 b)
+{
+    return xor_50(a, b);
+}
+
+static inline vector_32 xor_32(vector_32 a, vector_32 b)
+{
+    return xor_50(a, b);
+}
+
 static inline uint64_t which_from_16(const uint32_t values[64], uint32_t limit)
 {
     return which_from_32(values, limit);

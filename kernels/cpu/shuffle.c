@@ -10,6 +10,7 @@
 #include "shuffle.h"
 
 #include "move.h"
+#include "partition.h"
 #include "permute.h"
 #include "shape.h"
 #include "tile.h"
@@ -99,8 +100,8 @@ static bool move_listed(struct work *work, int threads, bool *done)
     return true;
 }
 
-bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
-                       void *out)
+bool shuf__cpu_shuffle_directly(const struct shuf__lanes *lanes, int threads,
+                                const struct shuf__job *job, void *out)
 {
     struct work work = {.lanes = lanes, .job = job, .out = out};
     shuf_primefold_shape shape = {0};
@@ -120,4 +121,14 @@ bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struc
     if (job->n <= LISTED_MOST && move_listed(&work, threads, &done))
         return done;
     return shuf__cpu_permute(lanes, threads, job, out);
+}
+
+bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+                       void *out)
+{
+    bool done;
+    if (shuf__partition_pays(job) &&
+        shuf__partition(lanes, threads, job, shuf__partition_bits(job), out, &done))
+        return done;
+    return shuf__cpu_shuffle_directly(lanes, threads, job, out);
 }

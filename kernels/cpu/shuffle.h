@@ -13,4 +13,8 @@
 bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out);
 
+/* The same without parts (partition.h): each record is moved at once. */
+bool shuf__cpu_shuffle_directly(const struct shuf__lanes *lanes, int threads,
+                                const struct shuf__job *job, void *out);
+
 #endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shuffles in two passes on the CPU, in parts so small that there are many: against the same by
+ * moving each record at once, which test_shuffle.c holds to the definition.
+ */
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include "cpu/host.h"
+#include "cpu/partition.h"
+#include "cpu/shuffle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, LARGE = 1 << 20, LEAST_BITS = 9 };
+
+static const struct shuf__lanes *lanes;
+
+static uint8_t *room(uint64_t bytes, int byte)
+{
+    uint8_t *memory = aligned_alloc(GUARD, bytes / GUARD * GUARD + 2 * GUARD);
+    assert_non_null(memory);
+    memset(memory, byte, bytes + GUARD);
+    return memory;
+}
+
+static struct shuf__job job_of(uint64_t n, uint64_t record, const struct shuf__block *input)
+{
+    return (struct shuf__job){.algorithm = SHUF_ALGORITHM_PRIMEFOLD,
+                              .n = n,
+                              .seed = n,
+                              .rows = 1,
+                              .count = n,
+                              .stride = 1,
+                              .record = record,
+                              .input = input};
+}
+
+static void compare(const struct shuf__job *job, unsigned bits, int threads)
+{
+    bool done = false;
+    const uint64_t bytes = job->n * job->record;
+    uint8_t *expected = room(bytes, 0xa5), *out = room(bytes, 0xa5);
+    assert_true(shuf__cpu_shuffle_directly(lanes, threads, job, expected));
+    assert_true(shuf__partition(lanes, threads, job, bits, out, &done));
+    assert_true(done);
+    if (memcmp(out, expected, bytes + GUARD) != 0)
+        fail_msg("%s n %" PRIu64 " seed %" PRIu64 " record %" PRIu64
+                 " inverse %d in parts of 2^%u by %d threads: not what it is at once",
+                 lanes->name, job->n, job->seed, job->record, job->inverse, bits, threads);
+    free(expected);
+    free(out);
+}
+
+static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
+{
+    uint8_t *in = room(n * record, 0);
+    struct shuf__block input = {.memory = in};
+    struct shuf__job job = job_of(n, record, &input);
+    for (uint64_t i = 0; i < n * record; i++)
+        in[i] = (uint8_t)(random_u64() >> 13);
+    compare(&job, bits, threads);
+    job.inverse = true;
+    compare(&job, bits, threads);
+    free(in);
+}
+
+/* Every record size that has a loop of its own, and others; one part, the ends of parts and of
+ * chunks. */
+static void edges(void **state)
+{
+    (void)state;
+    static const uint64_t records[] = {1, 2, 3, 4, 7, 8, 12, 16, 24, 64, 127};
+    static const uint64_t sizes[] = {1, 2, 96, 97, 511, 512, 513, 1023, 1024, 1025, 5000, 20001};
+    random_start("edges");
+    for (size_t r = 0; r < sizeof records / sizeof *records; r++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            check(sizes[s], records[r], LEAST_BITS, 1 + (int)(s % 3));
+}
+
+/* Places of two bytes and of four. */
+static void widths_of_places(void **state)
+{
+    (void)state;
+    random_start("widths_of_places");
+    for (unsigned bits = 15; bits <= 18; bits++)
+        check(300001, 4, bits, 2);
+}
+
+static void random_jobs(void **state)
+{
+    (void)state;
+    random_start("random_jobs");
+    for (int i = 0; i < 40; i++) {
+        const uint64_t record = 1 + random_below(127);
+        check(random_size(LARGE / record), record, LEAST_BITS + (unsigned)random_below(6),
+              1 + (int)random_below(5));
+    }
+}
+
+/* ---- The rule, and what ends it early ---- */
+
+static void when_it_pays(void **state)
+{
+    (void)state;
+    for (uint64_t record = 1; record <= SHUF_RECORD_MAX; record *= 4)
+        for (unsigned k = 0; k <= 44; k += 4) {
+            struct shuf__job job = job_of((UINT64_C(1) << k) + 1, record, NULL);
+            const uint64_t bytes = job.n * record;
+            if (bytes < LARGE / 8 || record > 127)
+                assert_false(shuf__partition_pays(&job));
+            else if (bytes >> 36)
+                assert_true(shuf__partition_pays(&job));
+            if (record <= 127)
+                assert_in_range(shuf__partition_bits(&job), LEAST_BITS, 32);
+            job.algorithm = SHUF_ALGORITHM_PHILOX24;
+            assert_false(shuf__partition_pays(&job));
+        }
+}
+
+static bool at_the_third(void *context)
+{
+    unsigned *asked = context;
+    return __atomic_add_fetch(asked, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    bool done = true;
+    unsigned asked = 0;
+    uint8_t *in = room(LARGE, 1), *out = room(LARGE, 2);
+    struct shuf__block input = {.memory = in};
+    struct shuf__job job = job_of(LARGE, 1, &input);
+    job.cancelled = at_the_third;
+    job.cancel_context = &asked;
+    assert_true(shuf__partition(lanes, 2, &job, LEAST_BITS, out, &done));
+    assert_false(done);
+    free(in);
+    free(out);
+}
+
+/* The list alone would be larger than any machine: nothing is touched. */
+static void no_memory(void **state)
+{
+    (void)state;
+    bool done;
+    const struct shuf__job job = job_of(UINT64_C(1) << 50, 1, NULL);
+    assert_false(shuf__partition(lanes, 2, &job, 30, NULL, &done));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges),       cmocka_unit_test(widths_of_places),
+        cmocka_unit_test(random_jobs), cmocka_unit_test(when_it_pays),
+        cmocka_unit_test(cancelled),   cmocka_unit_test(no_memory),
+    };
+    struct shuf__error error;
+    if (shuf__lanes_choose(NULL, &lanes, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
