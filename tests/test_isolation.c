@@ -137,9 +137,9 @@ static void work(struct user *user, int results)
     shuf_lease *leases[2] = {NULL};
     for (int i = 0; i < results; i++)
         use(user, random_bytes() + user->more, &leases[i % 2]);
-    fill_buffer(user, random_bytes());
     for (int i = 0; i < 2; i++)
         expect_ok(user->handle, shuf_lease_release(user->handle, leases[i]));
+    fill_buffer(user, random_bytes());
 }
 
 static void tell_blocks(int channel, const struct user *user)
