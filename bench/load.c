@@ -154,7 +154,7 @@ static int receive(struct connection *c)
 }
 
 /* A block that comes for the first time is mapped, once for all connections. */
-static const uint8_t *view(struct generator *g, const Shuf__PermuteReply *p, int fd)
+static const uint8_t *view(struct generator *g, const Shuf__ResultReply *p, int fd)
 {
     if (p->block == 0 || p->block >= BLOCKS)
         die("reply: block %" PRIu64 ": expected 1 to %d", p->block, BLOCKS - 1);
@@ -174,8 +174,8 @@ static const uint8_t *view(struct generator *g, const Shuf__PermuteReply *p, int
     return *memory + p->offset;
 }
 
-static const Shuf__PermuteReply *open_reply(struct generator *g, const struct connection *c,
-                                            size_t length)
+static const Shuf__ResultReply *open_reply(struct generator *g, const struct connection *c,
+                                           size_t length)
 {
     const Shuf__Reply *reply = shuf__reply_unpack(&g->arena, c->in + SHUF__FRAME_HEADER, length);
     if (!reply)
@@ -183,12 +183,12 @@ static const Shuf__PermuteReply *open_reply(struct generator *g, const struct co
     if (reply->id != c->id || reply->status != SHUF_OK)
         die("reply %" PRIu64 ": status %" PRIu32 ", %s; expected OK for %" PRIu64, reply->id,
             reply->status, reply->message, c->id);
-    if (reply->body_case != SHUF__REPLY__BODY_PERMUTE ||
-        reply->permute->bytes != g->load->n * sizeof(uint32_t))
+    if (reply->body_case != SHUF__REPLY__BODY_RESULT ||
+        reply->result->bytes != g->load->n * sizeof(uint32_t))
         die("reply %" PRIu64 ": expected a permutation of %" PRIu64 " u32", reply->id, g->load->n);
-    if (reply->permute->shared && !g->load->equal)
+    if (reply->result->shared && !g->load->equal)
         die("reply %" PRIu64 ": shared, expected one of its own", reply->id);
-    return reply->permute;
+    return reply->result;
 }
 
 static void check(const struct generator *g, const struct connection *c, const uint8_t *bytes)
@@ -214,7 +214,7 @@ static bool take_reply(struct generator *g, struct connection *c, int fd, size_t
             die("reply: a descriptor ahead of its frame");
         return false;
     }
-    const Shuf__PermuteReply *p = open_reply(g, c, length);
+    const Shuf__ResultReply *p = open_reply(g, c, length);
     const uint8_t *bytes = bulk ? c->in + *size - bulk : view(g, p, fd);
     if (!bulk && p->lease == 0)
         die("reply: no lease");

@@ -37,6 +37,21 @@ static shuf_status lost(shuf *h)
                       h->reconnect_ms % 1000);
 }
 
+/* Another daemon does not have what this one held. */
+static bool is_gone(const shuf *h, const struct shuf__call *call)
+{
+    return call->connection != 0 &&
+           (h->connection.fd < 0 || h->connection.generation != call->connection);
+}
+
+static shuf_status gone(shuf *h)
+{
+    return shuf__fail(&h->error, SHUF_NO_DAEMON,
+                      "socket %s: the daemon that held the lease is gone, and the lease with it; "
+                      "expected a new one",
+                      h->connection.address.sun_path);
+}
+
 /* Tries until a daemon answers or the handle's time is up, but once at least. */
 static shuf_status reach(shuf *h)
 {
@@ -155,6 +170,8 @@ shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
         return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = call->delivered;
+        if (is_gone(h, call))
+            return gone(h);
         if (h->connection.fd < 0) {
             if (reach(h))
                 return had_one && h->error.status == SHUF_NO_DAEMON ? lost(h) : h->error.status;
@@ -168,7 +185,7 @@ shuf_status shuf__call_run(shuf *h, struct shuf__call *call)
         }
         if (status == SHUF_OK)
             h->error = (struct shuf__error){0};
-        if (status != SHUF_NO_DAEMON || h->reconnect_ms == 0)
+        if (status != SHUF_NO_DAEMON || (h->reconnect_ms == 0 && call->connection == 0))
             return status;
         if (call->delivered > before)
             losses = 0;

@@ -18,7 +18,9 @@ struct shuf__call {
      * where the bytes go, and how many. */
     shuf_status (*accept)(struct shuf__call *call, const Shuf__Reply *reply,
                           struct shuf__error *error);
-    void *answer;    /* accept's */
+    void *answer; /* accept's */
+    /* The connection that it is of, because of a lease in it: no other daemon is asked. 0: any. */
+    uint64_t connection;
     uint64_t bulk;   /* raw bytes that must follow the reply */
     uint8_t *memory; /* where they go, or NULL: */
     shuf_sink sink;  /* who takes them */

@@ -186,8 +186,8 @@ static const uint8_t *receive_frame(struct shuf__connection *connection, size_t 
 
 static unsigned announced_descriptors(const Shuf__Reply *reply)
 {
-    return reply->status == SHUF_OK && reply->body_case == SHUF__REPLY__BODY_PERMUTE &&
-           reply->permute->descriptor;
+    return reply->status == SHUF_OK && reply->body_case == SHUF__REPLY__BODY_RESULT &&
+           reply->result->descriptor;
 }
 
 /* Id 0 is of no request: a daemon that could not read one says so under it. */

@@ -26,7 +26,8 @@ enum {
     SHUF__CUDA_HANDLE_FD = 1,       /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
     SHUF__CUDA_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_DEVICE */
     SHUF__CUDA_ACCESS_READ = 1,     /* CU_MEM_ACCESS_FLAGS_PROT_READ */
-    SHUF__CUDA_LAZY_PEER = 1,       /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
+    SHUF__CUDA_ACCESS_READ_WRITE = 3,
+    SHUF__CUDA_LAZY_PEER = 1, /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 };
 
 /* X(name, symbol's version, arguments): contexts and events are void *, device pointers and
@@ -58,7 +59,9 @@ enum {
     X(cuIpcOpenEventHandle, , (void **event, struct shuf__cuda_ipc))                           \
     X(cuEventSynchronize, , (void *event))                                                     \
     X(cuEventDestroy, _v2, (void *event))                                                      \
-    X(cuMemcpyDtoH, _v2, (void *out, uint64_t address, size_t size))
+    X(cuMemcpyDtoH, _v2, (void *out, uint64_t address, size_t size))                           \
+    X(cuMemcpyHtoD, _v2, (uint64_t address, const void *in, size_t size))                      \
+    X(cuStreamSynchronize, , (void *stream))
 
 struct shuf__cuda {
 #define X(name, version, arguments) int(*name) arguments;

@@ -46,6 +46,7 @@ static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *rep
         .host_used = from->host_used,
         .host_limit = from->host_limit,
         .blocks = from->blocks,
+        .buffers = from->buffers,
         .idle = from->idle,
         .lingering = from->lingering,
         .leases = from->leases,

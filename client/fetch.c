@@ -20,7 +20,7 @@ static shuf_status accept_result(struct shuf__call *call, const Shuf__Reply *rep
     const struct fetching *f = call->answer;
     if (shuf__result_read(f->question, reply, f->result, error))
         return error->status;
-    const Shuf__PermuteReply *p = reply->permute;
+    const Shuf__ResultReply *p = reply->result;
     if (p->lease == 0 && !p->descriptor)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply with lease %" PRIu64 ": expected none",
@@ -36,6 +36,7 @@ static shuf_status run(shuf *handle, struct shuf__question *q, struct shuf__call
     call->request = &q->request;
     call->accept = accept_result;
     call->answer = &f;
+    call->connection = q->connection;
     *f.result = (shuf_result){.shape = q->shape};
     if (call->memory || call->sink) {
         call->bulk = q->shape.bytes;

@@ -151,13 +151,13 @@ failed:
 
 /* ---- Views ----------------------------------------------------------------- */
 
-static shuf_status map_allocation(struct shuf__gpu *gpu, uint64_t allocation,
+static shuf_status map_allocation(struct shuf__gpu *gpu, uint64_t allocation, bool writable,
                                   struct shuf__gpu_view *view, struct shuf__error *error)
 {
     const struct shuf__cuda_access access = {
         .location_type = SHUF__CUDA_LOCATION_DEVICE,
         .location_id = gpu->device,
-        .flags = SHUF__CUDA_ACCESS_READ,
+        .flags = writable ? SHUF__CUDA_ACCESS_READ_WRITE : SHUF__CUDA_ACCESS_READ,
     };
     STEP(failed, gpu, cuMemAddressReserve, &view->address, view->bytes, 0, 0, 0);
     STEP(unreserve, gpu, cuMemMap, view->address, view->bytes, 0, allocation, 0);
@@ -171,7 +171,7 @@ failed:
     return error->status;
 }
 
-shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes,
+shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes, bool writable,
                           struct shuf__gpu_view *view, struct shuf__error *error)
 {
     bool pushed;
@@ -183,7 +183,7 @@ shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes,
         return error->status;
     STEP(done, gpu, cuMemImportFromShareableHandle, &allocation, (void *)(uintptr_t)fd,
          SHUF__CUDA_HANDLE_FD);
-    status = map_allocation(gpu, allocation, view, error);
+    status = map_allocation(gpu, allocation, writable, view, error);
     gpu->cuda->cuMemRelease(allocation); /* a mapping keeps it */
 done:
     leave(gpu, pushed);
@@ -237,6 +237,23 @@ shuf_status shuf__gpu_read(const struct shuf__gpu_view *view, void *event, uint6
     if (event)
         STEP(done, gpu, cuEventSynchronize, event);
     STEP(done, gpu, cuMemcpyDtoH, out, view->address + offset, bytes);
+    status = SHUF_OK;
+done:
+    leave(gpu, pushed);
+    return status;
+}
+
+shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, size_t bytes,
+                            const void *in, struct shuf__error *error)
+{
+    struct shuf__gpu *gpu = view->gpu;
+    void *context = view->context;
+    shuf_status status = SHUF_DEVICE;
+    bool pushed;
+    if (enter(gpu, &context, &pushed, error))
+        return error->status;
+    STEP(done, gpu, cuMemcpyHtoD, view->address + offset, in, bytes);
+    STEP(done, gpu, cuStreamSynchronize, NULL); /* till then others may see what was there before */
     status = SHUF_OK;
 done:
     leave(gpu, pushed);

@@ -36,8 +36,8 @@ void shuf__gpus_close(struct shuf__gpu **gpus);
  * here frees memory alone. */
 void shuf__gpus_forget(struct shuf__gpu *gpus);
 
-/* CUDA_FD: maps the whole of it read-only; the descriptor stays the caller's. */
-shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes,
+/* CUDA_FD: maps the whole of it, read-only unless `writable`; the descriptor stays the caller's. */
+shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes, bool writable,
                           struct shuf__gpu_view *view, struct shuf__error *error);
 /* CUDA_IPC. */
 shuf_status shuf__gpu_open(struct shuf__gpu *gpu, const uint8_t handle[SHUF__IPC_BYTES],
@@ -51,6 +51,10 @@ shuf_status shuf__gpu_fits(const struct shuf__gpu_view *view, bool *fits,
 /* Copies [offset, offset + bytes) to host memory, once `event` (may be NULL) is over. */
 shuf_status shuf__gpu_read(const struct shuf__gpu_view *view, void *event, uint64_t offset,
                            size_t bytes, void *out, struct shuf__error *error);
+
+/* The other way. */
+shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, size_t bytes,
+                            const void *in, struct shuf__error *error);
 
 /* A CUevent. */
 shuf_status shuf__gpu_event_open(const struct shuf__gpu_view *view,

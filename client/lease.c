@@ -36,7 +36,7 @@ static void give_back(struct farewell *farewell, uint64_t lease)
 static bool end(struct shuf__lease *lease, struct farewell *farewell)
 {
     shuf *h = lease->handle;
-    bool leased = lease->mapping;
+    bool leased = lease->open.id != 0;
     bool ours = shuf__handle_is_ours(h);
     bool owed =
         leased && ours && h->connection.fd >= 0 && lease->connection == h->connection.generation;
@@ -45,7 +45,7 @@ static bool end(struct shuf__lease *lease, struct farewell *farewell)
     give_back(farewell, lease->open.id);
     if (lease->open.event)
         shuf__gpu_event_close(&lease->mapping->view, lease->open.event);
-    if (leased && shuf__mapping_drop(&h->mappings, lease->mapping, owed, &farewell->block))
+    if (lease->mapping && shuf__mapping_drop(&h->mappings, lease->mapping, owed, &farewell->block))
         farewell->release.n_unmapped = 1;
     lease->mapping = NULL;
     LIST_REMOVE(lease, out);
@@ -99,6 +99,13 @@ shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease)
     discard(l);
     handle->error = (struct shuf__error){0};
     return owed ? tell(handle, &farewell, &handle->error) : SHUF_OK;
+}
+
+void shuf__lease_abandon(shuf *handle, shuf_lease *lease)
+{
+    struct shuf__error kept = handle->error;
+    shuf_lease_release(handle, lease);
+    handle->error = kept;
 }
 
 void shuf__leases_end(shuf *handle)
@@ -162,10 +169,10 @@ static shuf_status accept_lease(struct shuf__call *call, const Shuf__Reply *repl
     struct taking *t = call->answer;
     shuf_result *result = &t->lease->open.result;
     if (shuf__result_read(&t->question, reply, result, error) ||
-        shuf__offer_read(reply->permute, t->question.transports, result->shape.bytes,
-                         result->shape.width, &t->offer, error))
+        shuf__offer_read(reply->result, t->question.transports, &result->shape,
+                         shuf__question_is_buffer(&t->question), &t->offer, error))
         return error->status;
-    if (t->offer.transport != SHUF_INLINE) {
+    if (t->offer.lease != 0) {
         call->bulk = call->delivered = 0;
         return SHUF_OK;
     }
@@ -229,9 +236,12 @@ static void fill(struct taking *t)
 {
     const struct shuf__offer *offer = &t->offer;
     shuf_lease *open = &t->lease->open;
-    const void *values =
-        t->lease->mapping ? shuf__mapping_at(t->lease->mapping, offer->offset) : t->lease->copy;
+    const void *values = t->lease->mapping ? shuf__mapping_at(t->lease->mapping, offer->offset)
+                         : offer->writable ? NULL
+                                           : t->lease->copy;
+    t->lease->buffer = offer->writable;
     open->data = open->result.shape.bytes > 0 ? values : NULL;
+    open->buffer = offer->writable ? (void *)(uintptr_t)open->data : NULL;
     open->transport = offer->transport;
     memcpy(open->device_id, offer->device_id, sizeof open->device_id);
     open->shared = offer->shared;
@@ -244,7 +254,12 @@ static void fill(struct taking *t)
 static shuf_status take(shuf *h, struct taking *t, bool owed)
 {
     struct shuf__call call = {
-        .request = &t->question.request, .renew = forget_old, .accept = accept_lease, .answer = t};
+        .request = &t->question.request,
+        .renew = forget_old,
+        .accept = accept_lease,
+        .answer = t,
+        .connection = t->question.connection,
+    };
     if (owed)
         shuf__question_give_back(&t->question, &t->farewell.release);
     t->lease->handle = h;
@@ -327,6 +342,10 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
                           offset, bytes, all);
     if (bytes == 0)
         return SHUF_OK;
+    if (!lease->data)
+        return shuf__fail(&handle->error, SHUF_INVALID,
+                          "lease %" PRIu64 ": a buffer by inline, expected one that is mapped here",
+                          lease->id);
     if (l->mapping && !l->mapping->host)
         return shuf__gpu_read(&l->mapping->view, lease->event,
                               (uintptr_t)lease->data - l->mapping->view.address + offset, bytes,

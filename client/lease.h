@@ -19,6 +19,7 @@ struct shuf__lease {
     LIST_ENTRY(shuf__lease) out;
     uint64_t connection;           /* the generation of the one that it is of */
     struct shuf__mapping *mapping; /* NULL: it has none */
+    bool buffer;                   /* for this process to fill */
     void *copy;                    /* memory for values by INLINE, kept for the next lease: */
     size_t room;                   /* its bytes */
 };
@@ -28,6 +29,9 @@ LIST_HEAD(shuf__leases, shuf__lease);
 /* As shuf_lease_take() and shuf_prefetch(). */
 shuf_status shuf__lease_take(shuf *handle, struct shuf__wanted wanted,
                              const shuf_lease_options *options, shuf_lease **lease);
+/* As shuf_lease_release(), but that the handle's message stays: for a way out of a failure. */
+void shuf__lease_abandon(shuf *handle, shuf_lease *lease);
+
 shuf_status shuf__prefetch(shuf *handle, struct shuf__wanted wanted,
                            const shuf_lease_options *options);
 

@@ -44,6 +44,9 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .dtype = (shuf_dtype)from->dtype,
         .mean = from->mean,
         .std = from->std,
+        .record = from->record,
+        .inverse = from->inverse,
+        .buffer = from->buffer,
     };
     shuf__copy_word(entry.algorithm, sizeof entry.algorithm, from->algorithm);
     return entry;

@@ -39,7 +39,8 @@ static shuf_status map_memory(struct shuf__mapping *m, const struct shuf__offer 
 {
     if (check_memory(offer, fd, error))
         return error->status;
-    void *host = mmap(NULL, offer->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    const int access = offer->writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *host = mmap(NULL, offer->block_bytes, access, MAP_SHARED, fd, 0);
     if (host == MAP_FAILED)
         return shuf__fail(error, errno == ENOMEM ? SHUF_NO_MEMORY : SHUF_IO,
                           "block %" PRIu64 ": mapping its %" PRIu64 " bytes: %s", offer->block,
@@ -55,7 +56,7 @@ static shuf_status map_device(struct shuf__mappings *mappings, struct shuf__mapp
     if (shuf__gpu_find(&mappings->gpus, offer->device_id, &gpu, error))
         return error->status;
     return offer->transport == SHUF_CUDA_FD
-               ? shuf__gpu_map(gpu, fd, offer->block_bytes, &m->view, error)
+               ? shuf__gpu_map(gpu, fd, offer->block_bytes, offer->writable, &m->view, error)
                : shuf__gpu_open(gpu, offer->ipc, offer->block_bytes, &m->view, error);
 }
 
@@ -70,6 +71,7 @@ static shuf_status map(struct shuf__mappings *mappings, struct shuf__mapping *m,
     m->block = offer->block;
     m->bytes = offer->block_bytes;
     m->transport = offer->transport;
+    m->writable = offer->writable;
     return offer->transport == SHUF_MEMFD ? map_memory(m, offer, fd, error)
                                           : map_device(mappings, m, offer, fd, error);
 }
@@ -179,6 +181,7 @@ static shuf_status check_known(const struct shuf__mapping *m, const struct shuf_
                                struct shuf__error *error)
 {
     if (m->bytes == offer->block_bytes && m->transport == offer->transport &&
+        m->writable == offer->writable &&
         (m->host || strcmp(m->view.gpu->id, offer->device_id) == 0))
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL,
@@ -241,7 +244,7 @@ bool shuf__mapping_drop(struct shuf__mappings *mappings, struct shuf__mapping *m
         return false;
     }
     set_idle(mappings, m);
-    if (!keep || m->bytes > SHUF__MAPPING_SMALL)
+    if (!keep || m->writable || m->bytes > SHUF__MAPPING_SMALL)
         *block = remove_idle(mappings, m);
     else if (mappings->idles > SHUF__MAPPINGS_IDLE)
         *block = remove_idle(mappings, TAILQ_FIRST(&mappings->idle));

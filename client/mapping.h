@@ -28,6 +28,7 @@ struct shuf__mapping {
     TAILQ_ENTRY(shuf__mapping) idle;
     uint64_t block, bytes;
     shuf_transport transport;
+    bool writable; /* a buffer's, which never comes back and so is not kept */
     unsigned leases;
     bool stray; /* of a connection that was lost: in no bucket, and gone with its last lease */
     void *host; /* host memory; NULL: */

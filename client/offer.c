@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static shuf_status check_lease(const Shuf__PermuteReply *p, struct shuf__error *error)
+static shuf_status check_lease(const Shuf__ResultReply *p, bool buffer, struct shuf__error *error)
 {
-    bool leased = p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
+    bool leased = buffer || p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
     const char *name = shuf_transport_name(shuf__transport_of_wire(p->transport));
     if ((p->lease != 0) != leased)
         return shuf__fail(error, SHUF_PROTOCOL, "reply lease %" PRIu64 ": expected %s with %s",
@@ -25,9 +25,10 @@ static shuf_status check_lease(const Shuf__PermuteReply *p, struct shuf__error *
 }
 
 /* No value may lie outside the block: nothing else would be mapped there. */
-static shuf_status check_place(const Shuf__PermuteReply *p, uint64_t bytes, unsigned width,
+static shuf_status check_place(const Shuf__ResultReply *p, const shuf_shape *shape,
                                struct shuf__error *error)
 {
+    const uint64_t bytes = shape->bytes;
     if (p->block_bytes == 0 || p->block_bytes > INT64_MAX)
         return shuf__fail(error, SHUF_PROTOCOL, "reply block_bytes %" PRIu64 ": expected 1 to 2^63",
                           p->block_bytes);
@@ -36,9 +37,10 @@ static shuf_status check_place(const Shuf__PermuteReply *p, uint64_t bytes, unsi
                           "reply offset %" PRIu64 ": expected %" PRIu64
                           " bytes behind it in a block of %" PRIu64,
                           p->offset, bytes, p->block_bytes);
-    if (p->offset % width != 0)
+    if (p->offset % shape->width != 0)
         return shuf__fail(error, SHUF_PROTOCOL,
-                          "reply offset %" PRIu64 ": expected a multiple of %u", p->offset, width);
+                          "reply offset %" PRIu64 ": expected a multiple of %u", p->offset,
+                          shape->width);
     return SHUF_OK;
 }
 
@@ -51,7 +53,7 @@ static shuf_status check_handle(const char *field, const ProtobufCBinaryData *ha
                       handle->len, SHUF__IPC_BYTES);
 }
 
-static shuf_status read_handles(const Shuf__PermuteReply *p, struct shuf__offer *offer,
+static shuf_status read_handles(const Shuf__ResultReply *p, struct shuf__offer *offer,
                                 struct shuf__error *error)
 {
     if (check_handle("ipc_handle", &p->ipc_handle, error))
@@ -66,28 +68,30 @@ static shuf_status read_handles(const Shuf__PermuteReply *p, struct shuf__offer 
     return SHUF_OK;
 }
 
-shuf_status shuf__offer_read(const Shuf__PermuteReply *p, unsigned transports, uint64_t bytes,
-                             unsigned width, struct shuf__offer *offer, struct shuf__error *error)
+shuf_status shuf__offer_read(const Shuf__ResultReply *p, unsigned transports,
+                             const shuf_shape *shape, bool buffer, struct shuf__offer *offer,
+                             struct shuf__error *error)
 {
     bool copied = p->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
     /* Nothing of nothing is always inline. */
-    if (!shuf__transport_in(transports, p->transport) && !(copied && bytes == 0))
+    if (!shuf__transport_in(transports, p->transport) && !(copied && shape->bytes == 0))
         return shuf__fail(error, SHUF_PROTOCOL,
                           "reply transport %d: expected one that was accepted", (int)p->transport);
-    if (check_lease(p, error))
+    if (check_lease(p, buffer, error))
         return error->status;
     *offer = (struct shuf__offer){.transport = shuf__transport_of_wire(p->transport),
-                                  .shared = p->shared};
-    if (copied)
+                                  .shared = p->shared,
+                                  .writable = buffer};
+    if (copied && !buffer)
         return SHUF_OK;
-    if (check_place(p, bytes, width, error))
+    if (check_place(p, shape, error))
         return error->status;
     offer->lease = p->lease;
     offer->block = p->block;
     offer->block_bytes = p->block_bytes;
     offer->offset = p->offset;
     offer->descriptor = p->descriptor;
-    if (offer->transport != SHUF_MEMFD)
+    if (offer->transport >= SHUF_CUDA_FD)
         shuf__copy_word(offer->device_id, sizeof offer->device_id, p->device_id);
     return offer->transport == SHUF_CUDA_IPC ? read_handles(p, offer, error) : SHUF_OK;
 }

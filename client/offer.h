@@ -23,14 +23,16 @@ struct shuf__offer {
     uint64_t offset; /* of the values in the block, all of which are in it */
     char device_id[64];
     bool descriptor; /* one came with it */
+    bool writable;   /* a buffer's */
     uint8_t ipc[SHUF__IPC_BYTES];
     bool has_event;
     uint8_t event[SHUF__IPC_BYTES];
 };
 
-/* Of a request that accepted the set `transports`, for `bytes` bytes of values whose width is
- * `width`. SHUF_PROTOCOL when it is not what was asked for. */
-shuf_status shuf__offer_read(const Shuf__PermuteReply *reply, unsigned transports, uint64_t bytes,
-                             unsigned width, struct shuf__offer *offer, struct shuf__error *error);
+/* Of a request that accepted the set `transports`, for values of that shape, or for a buffer.
+ * SHUF_PROTOCOL when it is not what was asked for. */
+shuf_status shuf__offer_read(const Shuf__ResultReply *reply, unsigned transports,
+                             const shuf_shape *shape, bool buffer, struct shuf__offer *offer,
+                             struct shuf__error *error);
 
 #endif

@@ -5,8 +5,10 @@
 #include "question.h"
 
 #include "connection.h"
+#include "lease.h"
 #include "moments.h"
 #include "plan.h"
+#include "shuffle.h"
 #include "stream_plan.h"
 
 #include <inttypes.h>
@@ -74,9 +76,15 @@ static shuf_status set_view(struct shuf__question *q, const shuf_permutation *wh
                       (int)what->view);
 }
 
+#define SET_TERMS(q, body)                        \
+    do {                                          \
+        (q)->terms.accept = &(body).accept;       \
+        (q)->terms.n_accept = &(body).n_accept;   \
+        (q)->terms.give_back = &(body).give_back; \
+    } while (0)
+
 /* What no frame could hold is refused before anything is done about it. */
-static shuf_status set_algorithm(struct shuf__question *q, const char *name,
-                                 struct shuf__error *error)
+static shuf_status set_algorithm(char **field, const char *name, struct shuf__error *error)
 {
     size_t length = name ? strlen(name) : 0;
     if (length > ALGORITHM_MAX)
@@ -84,7 +92,7 @@ static shuf_status set_algorithm(struct shuf__question *q, const char *name,
                           "request with an algorithm of %zu characters: expected at most %d",
                           length, ALGORITHM_MAX);
     if (name)
-        q->permute.algorithm = (char *)name; /* only read */
+        *field = (char *)name; /* only read */
     return SHUF_OK;
 }
 
@@ -95,13 +103,17 @@ static shuf_status make_permute(struct shuf__question *q, const shuf_permutation
     q->request.body_case = SHUF__REQUEST__BODY_PERMUTE;
     q->request.permute = &q->permute;
     q->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
+    SET_TERMS(q, q->permute);
+    q->terms.fingerprint = &q->permute.fingerprint;
+    q->terms.prefetch = &q->permute.prefetch;
+    q->terms.event = &q->permute.event;
     q->permute.n = what->n;
     q->permute.seed = what->seed;
     q->permute.epoch = what->epoch;
     q->permute.epochs = what->epochs;
     q->permute.dtype = (Shuf__Dtype)what->dtype;
     q->permute.fingerprint = what->fingerprint;
-    if (set_algorithm(q, what->algorithm, error) || set_view(q, what, error) ||
+    if (set_algorithm(&q->permute.algorithm, what->algorithm, error) || set_view(q, what, error) ||
         check_view(what, error) || shuf__plan_make(&q->permute, &plan, error))
         return error->status;
     q->shape = (shuf_shape){
@@ -121,6 +133,10 @@ static shuf_status make_stream(struct shuf__question *q, const shuf_numbers *wha
     q->request.body_case = SHUF__REQUEST__BODY_STREAM;
     q->request.stream = &q->stream;
     q->stream = (Shuf__Stream)SHUF__STREAM__INIT;
+    SET_TERMS(q, q->stream);
+    q->terms.fingerprint = &q->stream.fingerprint;
+    q->terms.prefetch = &q->stream.prefetch;
+    q->terms.event = &q->stream.event;
     q->stream.distribution = (Shuf__Distribution)what->distribution;
     q->stream.seed = what->seed;
     q->stream.stream = what->stream;
@@ -143,13 +159,65 @@ static shuf_status make_stream(struct shuf__question *q, const shuf_numbers *wha
     return SHUF_OK;
 }
 
+/* A copy of this process's own is nothing that the daemon could look into. */
+static shuf_status set_input(struct shuf__question *q, const struct shuf__lease *input,
+                             uint64_t bytes, struct shuf__error *error)
+{
+    if (input->open.id == 0)
+        return shuf__fail(error, SHUF_INVALID,
+                          "input by %s: a copy in this process, expected a buffer, or a lease by "
+                          "memfd, cuda-fd or cuda-ipc",
+                          shuf_transport_name(input->open.transport));
+    q->shuffle.lease = input->open.id;
+    q->connection = input->connection;
+    return shuf__shuffle_check_input(&q->shuffle, bytes, input->open.result.shape.bytes, error);
+}
+
+static shuf_status make_shuffle(struct shuf__question *q, const shuf_records *what,
+                                const struct shuf__lease *input, struct shuf__error *error)
+{
+    uint64_t bytes;
+    q->request.body_case = SHUF__REQUEST__BODY_SHUFFLE;
+    q->request.shuffle = &q->shuffle;
+    q->shuffle = (Shuf__Shuffle)SHUF__SHUFFLE__INIT;
+    SET_TERMS(q, q->shuffle);
+    q->terms.event = &q->shuffle.event;
+    q->shuffle.n = what->n;
+    q->shuffle.seed = what->seed;
+    q->shuffle.epoch = what->epoch;
+    q->shuffle.inverse = what->inverse;
+    q->shuffle.record = what->record;
+    if (set_algorithm(&q->shuffle.algorithm, what->algorithm, error) ||
+        shuf__shuffle_check(&q->shuffle, &bytes, error) || set_input(q, input, bytes, error))
+        return error->status;
+    q->shape =
+        (shuf_shape){.rows = 1, .count = what->n, .width = (unsigned)what->record, .bytes = bytes};
+    return SHUF_OK;
+}
+
+static shuf_status make_allocate(struct shuf__question *q, uint64_t bytes,
+                                 struct shuf__error *error)
+{
+    q->request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
+    q->request.allocate = &q->allocate;
+    q->allocate = (Shuf__Allocate)SHUF__ALLOCATE__INIT;
+    SET_TERMS(q, q->allocate);
+    q->allocate.bytes = bytes;
+    q->shape = (shuf_shape){.rows = 1, .count = bytes, .width = 1, .bytes = bytes};
+    return shuf__allocate_check(bytes, error);
+}
+
 shuf_status shuf__question_make(struct shuf__question *q, struct shuf__wanted wanted,
                                 struct shuf__error *error)
 {
     q->request = (Shuf__Request)SHUF__REQUEST__INIT;
+    memset(&q->terms, 0, sizeof q->terms);
+    q->connection = 0;
     q->transports = 0;
     return wanted.permutation ? make_permute(q, wanted.permutation, error)
-                              : make_stream(q, wanted.numbers, error);
+           : wanted.numbers   ? make_stream(q, wanted.numbers, error)
+           : wanted.records   ? make_shuffle(q, wanted.records, wanted.input, error)
+                              : make_allocate(q, wanted.buffer, error);
 }
 
 static bool is_stream(const struct shuf__question *q)
@@ -157,33 +225,43 @@ static bool is_stream(const struct shuf__question *q)
     return q->request.body_case == SHUF__REQUEST__BODY_STREAM;
 }
 
+bool shuf__question_is_buffer(const struct shuf__question *q)
+{
+    return q->request.body_case == SHUF__REQUEST__BODY_ALLOCATE;
+}
+
 shuf_status shuf__question_accept(struct shuf__question *q, unsigned transports,
                                   struct shuf__error *error)
 {
     q->transports = transports;
-    *(is_stream(q) ? &q->stream.accept : &q->permute.accept) = q->accept;
-    return shuf__transport_list(transports, q->accept,
-                                is_stream(q) ? &q->stream.n_accept : &q->permute.n_accept, error);
+    *q->terms.accept = q->accept;
+    return shuf__transport_list(transports, q->accept, q->terms.n_accept, error);
+}
+
+static void set(protobuf_c_boolean *term)
+{
+    if (term)
+        *term = true;
 }
 
 void shuf__question_fingerprint(struct shuf__question *q)
 {
-    *(is_stream(q) ? &q->stream.fingerprint : &q->permute.fingerprint) = true;
+    set(q->terms.fingerprint);
 }
 
 void shuf__question_prefetch(struct shuf__question *q)
 {
-    *(is_stream(q) ? &q->stream.prefetch : &q->permute.prefetch) = true;
+    set(q->terms.prefetch);
 }
 
 void shuf__question_event(struct shuf__question *q)
 {
-    *(is_stream(q) ? &q->stream.event : &q->permute.event) = true;
+    set(q->terms.event);
 }
 
 void shuf__question_give_back(struct shuf__question *q, Shuf__Release *release)
 {
-    *(is_stream(q) ? &q->stream.give_back : &q->permute.give_back) = release;
+    *q->terms.give_back = release;
 }
 
 static shuf_status tell_shape(struct shuf__wanted wanted, shuf_shape *shape, char *message,
@@ -211,7 +289,7 @@ shuf_status shuf_numbers_shape(const shuf_numbers *what, shuf_shape *shape, char
     return tell_shape((struct shuf__wanted){.numbers = what}, shape, message, size);
 }
 
-static shuf_status check_subject(const struct shuf__question *q, const Shuf__PermuteReply *reply,
+static shuf_status check_subject(const struct shuf__question *q, const Shuf__ResultReply *reply,
                                  struct shuf__error *error)
 {
     const int asked = is_stream(q) ? (int)q->stream.distribution : 0;
@@ -220,10 +298,15 @@ static shuf_status check_subject(const struct shuf__question *q, const Shuf__Per
                           (int)reply->distribution, asked);
     if (is_stream(q) && q->stream.sums && !q->stream.prefetch && !reply->sums)
         return shuf__fail(error, SHUF_PROTOCOL, "reply without sums: expected them");
+    const uint64_t record =
+        q->request.body_case == SHUF__REQUEST__BODY_SHUFFLE ? q->shuffle.record : 0;
+    if (reply->record != record)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply record %" PRIu64 ": expected %" PRIu64,
+                          reply->record, record);
     return SHUF_OK;
 }
 
-static shuf_status check_shape(const shuf_shape *shape, const Shuf__PermuteReply *reply,
+static shuf_status check_shape(const shuf_shape *shape, const Shuf__ResultReply *reply,
                                struct shuf__error *error)
 {
     if (reply->rows == shape->rows && reply->count == shape->count &&
@@ -248,10 +331,10 @@ static unsigned copy_edge(uint64_t edge[SHUF_EDGE], const uint64_t *values, size
 shuf_status shuf__result_read(const struct shuf__question *q, const Shuf__Reply *reply,
                               shuf_result *result, struct shuf__error *error)
 {
-    if (reply->body_case != SHUF__REPLY__BODY_PERMUTE)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a PermuteReply",
+    if (reply->body_case != SHUF__REPLY__BODY_RESULT)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a ResultReply",
                           (int)reply->body_case);
-    const Shuf__PermuteReply *p = reply->permute;
+    const Shuf__ResultReply *p = reply->result;
     if (check_shape(&q->shape, p, error) || check_subject(q, p, error))
         return error->status;
     *result = (shuf_result){.shape = q->shape};

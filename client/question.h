@@ -15,10 +15,15 @@
 
 #include <stdbool.h>
 
-/* What a caller asks for: one of them, the other is NULL. */
+struct shuf__lease;
+
+/* What a caller asks for: one of them, the others are NULL, or 0. */
 struct shuf__wanted {
     const shuf_permutation *permutation;
     const shuf_numbers *numbers;
+    const shuf_records *records; /* of: */
+    const struct shuf__lease *input;
+    uint64_t buffer; /* bytes */
 };
 
 /* A request with its parts, which point at each other: not to be copied. */
@@ -26,6 +31,15 @@ struct shuf__question {
     Shuf__Request request;
     Shuf__Permute permute; /* one of these */
     Shuf__Stream stream;
+    Shuf__Shuffle shuffle;
+    Shuf__Allocate allocate;
+    struct { /* the fields of that one which any may have; NULL: it has not */
+        Shuf__Transport **accept;
+        size_t *n_accept;
+        protobuf_c_boolean *fingerprint, *prefetch, *event;
+        Shuf__Release **give_back;
+    } terms;
+    uint64_t connection; /* that its input is of; 0: it has none */
     Shuf__Slice slice;
     Shuf__Shard shard;
     Shuf__Transport accept[SHUF__TRANSPORTS];
@@ -41,7 +55,10 @@ shuf_status shuf__question_make(struct shuf__question *q, struct shuf__wanted wa
 shuf_status shuf__question_accept(struct shuf__question *q, unsigned transports,
                                   struct shuf__error *error);
 
-/* How it is to be answered. */
+/* Memory to be filled, and no values yet. */
+bool shuf__question_is_buffer(const struct shuf__question *q);
+
+/* How it is to be answered, where the request has that. */
 void shuf__question_fingerprint(struct shuf__question *q);
 void shuf__question_prefetch(struct shuf__question *q);
 void shuf__question_event(struct shuf__question *q);

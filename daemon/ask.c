@@ -30,10 +30,15 @@ struct shuf__ask {
     uint64_t start_ns; /* for the log */
 };
 
-/* The values stay where they are; else they are sent, or only summed up. */
+/* The values stay where they are; else they are sent, or only summed up. A buffer has none yet. */
 static bool is_leased(const struct shuf__ask *ask)
 {
-    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE;
+    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || ask->what.key.buffer;
+}
+
+static bool is_sent(const struct shuf__ask *ask)
+{
+    return ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE && !ask->what.key.buffer;
 }
 
 /* ---- log ---- */
@@ -75,7 +80,7 @@ static void log_reply(const struct shuf__ask *ask, uint64_t device_ns)
 
 struct reply {
     Shuf__Reply reply;
-    Shuf__PermuteReply body;
+    Shuf__ResultReply body;
     Shuf__Sums sums;
 };
 
@@ -84,12 +89,13 @@ static void begin_reply(const struct shuf__ask *ask, struct reply *r)
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
     const struct shuf__key *key = &ask->what.key;
     r->reply = (Shuf__Reply)SHUF__REPLY__INIT;
-    r->body = (Shuf__PermuteReply)SHUF__PERMUTE_REPLY__INIT;
-    r->reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    r->reply.permute = &r->body;
+    r->body = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
+    r->reply.body_case = SHUF__REPLY__BODY_RESULT;
+    r->reply.result = &r->body;
+    r->body.record = key->record;
     if (key->distribution)
         r->body.distribution = (Shuf__Distribution)key->distribution;
-    else
+    else if (!key->buffer)
         r->body.algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
     r->body.dtype = ask->what.dtype;
     r->body.rows = key->rows;
@@ -160,8 +166,7 @@ static bool has_read_all(const struct shuf__session *session)
 }
 
 static shuf_status hand_out(const struct shuf__session *session, const struct shuf__cell *cell,
-                            bool fresh, Shuf__PermuteReply *body, int *fd,
-                            struct shuf__error *error)
+                            bool fresh, Shuf__ResultReply *body, int *fd, struct shuf__error *error)
 {
     if (cell->kind == SHUF__MEMORY_CUDA_IPC) {
         body->ipc_handle.data = (uint8_t *)(uintptr_t)cell->block.ipc;
@@ -181,12 +186,16 @@ static shuf_status hand_out(const struct shuf__session *session, const struct sh
 
 /* Makes the reference to the result a lease of the client's. What then does not reach it is not
  * among what it has. */
-static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__PermuteReply *body,
+static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__ResultReply *body,
                          int *fd, struct shuf__error *error)
 {
     bool fresh;
     struct shuf__result *result = ask->waiter.result;
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
+    body->block = result->cell->id;
+    body->block_bytes = result->cell->bytes;
+    if (ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) /* a buffer that nobody maps */
+        return shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error);
     if (shuf__holder_expose(ask->session, result->cell, &fresh, error))
         return error->status;
     if (hand_out(ask->session, result->cell, fresh, body, fd, error) ||
@@ -195,8 +204,6 @@ static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__Perm
             shuf__holder_unmapped(ask->session, result->cell->id);
         return error->status;
     }
-    body->block = result->cell->id;
-    body->block_bytes = result->cell->bytes;
     if (shuf__pool_of(result->cell->kind) == SHUF__POOL_DEVICE)
         body->device_id = (char *)(uintptr_t)backend->device_id;
     if (event) {
@@ -223,9 +230,9 @@ static void reply_result(struct shuf__ask *ask, const uint8_t *event)
         shuf__session_fail(ask->session, &error);
         return;
     }
-    ask->session->server->served++;
+    ask->session->server->served += !ask->what.key.buffer;
     log_reply(ask, summary.device_ns);
-    bool bulk = ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    bool bulk = is_sent(ask);
     if (bulk)
         shuf__lease_end_prefetch(ask->session, result);
     if (ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
@@ -273,11 +280,16 @@ static shuf_status await(const struct shuf__ask *ask, struct shuf__error *error)
 
 /* ---- the request ---- */
 
+static bool is_shareable(const struct shuf__ask *ask)
+{
+    return ask->what.key.record == 0 && !ask->what.key.buffer;
+}
+
 static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error)
 {
     struct shuf__results *results = &ask->session->server->results;
     const struct shuf__key *key = &ask->what.key;
-    struct shuf__result *result = shuf__results_find(results, key);
+    struct shuf__result *result = is_shareable(ask) ? shuf__results_find(results, key) : NULL;
     if (result) {
         ask->shared = true;
         if (result->ready)
@@ -290,6 +302,8 @@ static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error
     ask->waiter.result = shuf__results_make(results, key, ask->what.bytes);
     if (!ask->waiter.result)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    if (ask->what.input)
+        ask->waiter.result->input = shuf__result_ref(ask->what.input);
     return SHUF_OK;
 }
 
@@ -344,9 +358,13 @@ static shuf_status understand(struct shuf__ask *ask, const struct shuf__terms *t
     enum shuf__memory kind;
     const struct shuf__session *session = ask->session;
     const struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
-    if (shuf__transport_pick(ask->session, backend, &terms->accepted, &ask->transport, &kind,
+    const struct shuf__cell *input = ask->what.input ? ask->what.input->cell : NULL;
+    if (shuf__transport_pick(ask->session, backend, &terms->accepted, input, &ask->transport, &kind,
                              error))
         return error->status;
+    if (ask->what.key.buffer && ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
+        return shuf__fail(error, SHUF_INVALID,
+                          "accept: no transport in it, expected how the buffer is to be filled");
     ask->what.key.uid = session->peer.uid;
     ask->what.key.kind = kind;
     ask->prefetch = terms->prefetch;
@@ -355,10 +373,28 @@ static shuf_status understand(struct shuf__ask *ask, const struct shuf__terms *t
     ask->waiter.want = (struct shuf__want){
         .fingerprint = terms->fingerprint,
         .sums = terms->sums,
-        .edges = summed_up || !is_leased(ask),
+        .edges = is_shareable(ask) && (summed_up || !is_leased(ask)),
         .event = terms->event && !summed_up, /* for that it has to be over */
     };
     return SHUF_OK;
+}
+
+static void answer(struct shuf__ask *ask)
+{
+    struct shuf__error error;
+    log_request(ask);
+    if (ask->what.bytes == 0) {
+        reply_empty(ask);
+        return;
+    }
+    if (begin(ask, &error)) {
+        shuf__session_fail(ask->session, &error);
+        return;
+    }
+    if (serve(ask, &error) != SHUF_OK) {
+        shuf__compute_unref(ask->waiter.result);
+        fail(ask->session, &error);
+    }
 }
 
 void shuf__ask(struct shuf__session *session, const struct shuf__asked *what,
@@ -366,21 +402,10 @@ void shuf__ask(struct shuf__session *session, const struct shuf__asked *what,
 {
     struct shuf__error error;
     struct shuf__ask ask = {.session = session, .what = *what, .start_ns = uv_hrtime()};
-    if (understand(&ask, terms, &error)) {
+    if (understand(&ask, terms, &error))
         shuf__session_fail(session, &error);
-        return;
-    }
-    log_request(&ask);
-    if (what->bytes == 0) {
-        reply_empty(&ask);
-        return;
-    }
-    if (begin(&ask, &error)) {
-        shuf__session_fail(session, &error);
-        return;
-    }
-    if (serve(&ask, &error) != SHUF_OK) {
-        shuf__compute_unref(ask.waiter.result);
-        fail(session, &error);
-    }
+    else
+        answer(&ask);
+    if (what->input) /* the result has its own */
+        shuf__result_unref(what->input);
 }

@@ -34,6 +34,16 @@ static const struct shuf__budget *budget_of(const struct shuf__cells *cells, enu
     return &cells->budgets[shuf__pool_of(kind)];
 }
 
+/* What clients have written to since is no longer counted as available. */
+static void look_at_buffers(struct shuf__cells *cells, enum shuf__memory kind)
+{
+    struct shuf__cell *cell;
+    if (cells->buffers > 0 && kind == SHUF__MEMORY_MEMFD)
+        LIST_FOREACH (cell, &cells->list, link)
+            if (cell->open)
+                shuf__cell_open(cell);
+}
+
 shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kind,
                                 struct shuf__error *error)
 {
@@ -43,6 +53,7 @@ shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kin
     budget->limit = budget->most = budget->configured;
     if (budget->configured != 0)
         return SHUF_OK;
+    look_at_buffers(cells, kind);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
     uint64_t ours = budget->used - budget->unbacked + budget->leaving, reserve = total / RESERVE;
@@ -83,10 +94,19 @@ static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kin
 }
 
 shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
-                                  uint64_t bytes, struct shuf__error *error)
+                                  uint64_t bytes, const struct shuf__cell *beside,
+                                  struct shuf__error *error)
 {
     uint64_t size = round_up(bytes, SHUF__BLOCK_UNIT), most = budget_of(cells, kind)->most;
-    return size <= most ? SHUF_OK : too_large(size, most, kind, error);
+    uint64_t taken = beside ? beside->bytes : 0;
+    if (size > most)
+        return too_large(size, most, kind, error);
+    if (taken <= most - size)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "result in a block of %" PRIu64 " bytes beside its input's of %" PRIu64
+                      ": expected at most %" PRIu64 " together, all that results may hold (%s)",
+                      size, taken, most, name_of(kind));
 }
 
 /* What fits but for the results of others is worth another try, and nothing else is. */
@@ -110,7 +130,7 @@ shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memor
 /* ---- one cell ---- */
 
 struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum shuf__memory kind,
-                                   uint64_t size)
+                                   uint64_t size, bool buffer)
 {
     struct shuf__cell *cell = calloc(1, sizeof *cell);
     if (!cell)
@@ -120,10 +140,12 @@ struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum
     cell->bytes = size;
     cell->uid = uid;
     cell->kind = kind;
+    cell->buffer = buffer;
     cell->block.fd = -1;
     LIST_INIT(&cell->exposures);
     LIST_INSERT_HEAD(&cells->list, cell, link);
     cells->count++;
+    cells->buffers += buffer;
     cells->budgets[shuf__pool_of(kind)].used += size;
     cells->budgets[shuf__pool_of(kind)].unbacked += size;
     return cell;
@@ -135,6 +157,14 @@ void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes)
         return;
     cell->all->budgets[shuf__pool_of(cell->kind)].unbacked -= bytes - cell->backed;
     cell->backed = bytes;
+}
+
+void shuf__cell_open(struct shuf__cell *cell)
+{
+    cell->open = true;
+    uint64_t backed =
+        cell->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_backed(&cell->block) : cell->bytes;
+    shuf__cell_back(cell, backed < cell->bytes ? backed : cell->bytes);
 }
 
 /* Of host memory the kernel knows; of device memory those know who were given it. */
@@ -181,6 +211,7 @@ static void forget(struct shuf__cell *cell)
     }
     LIST_REMOVE(cell, link);
     cell->all->count--;
+    cell->all->buffers -= cell->buffer;
     cell->lingering = false;
     shuf__holder_forget(cell);
 }

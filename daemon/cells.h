@@ -24,6 +24,8 @@ struct shuf__cell {
     uint64_t backed;          /* of these: known to have memory behind them, see cell_back */
     uint32_t uid;
     enum shuf__memory kind;
+    bool buffer;    /* a client writes to it, when it likes, */
+    bool open;      /* from now on */
     bool lingering; /* dropped, and still mapped by somebody */
     bool strayed;   /* host memory that was given to a process which has hung up */
     LIST_HEAD(, shuf__exposure) exposures;
@@ -54,7 +56,8 @@ struct shuf__cells {
     lingering;       /* of these, what lingers; the next to be looked at first */
     uv_timer_t look; /* at what lingers */
     uint64_t last_id, count, lingerers;
-    uint64_t most; /* cells: each has a descriptor */
+    uint64_t buffers; /* of these cells */
+    uint64_t most;    /* cells: each has a descriptor */
 };
 
 void shuf__cells_init(struct shuf__cells *cells, uv_loop_t *loop);
@@ -72,9 +75,11 @@ uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kin
 /* Within the budget, and the number of cells. */
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size);
 
-/* SHUF_NO_MEMORY where so much would not fit if nobody had anything. */
+/* SHUF_NO_MEMORY where so much would not fit if nobody had anything but `beside` (NULL: nothing).
+ */
 shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
-                                  uint64_t bytes, struct shuf__error *error);
+                                  uint64_t bytes, const struct shuf__cell *beside,
+                                  struct shuf__error *error);
 
 /* Why it does not fit: SHUF_NO_MEMORY where it never could, SHUF_BUSY where others are in its way;
  * both name bytes asked, in use and allowed. */
@@ -83,11 +88,14 @@ shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memor
 
 /* Charges it; block.memory is NULL until a job allocates it. NULL when memory is out. */
 struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum shuf__memory kind,
-                                   uint64_t size);
+                                   uint64_t size, bool buffer);
 
 /* The system has given memory for the first `bytes` of it: of device memory all with the block, of
  * host memory what has been written to. */
 void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes);
+
+/* A buffer has its memory and its client: of host memory the system tells what is written to. */
+void shuf__cell_open(struct shuf__cell *cell);
 
 /* Nobody computes into it any more. It goes back to the system, now or when it can. */
 void shuf__cell_drop(struct shuf__cell *cell);

@@ -49,6 +49,7 @@ static bool is_cancelled(void *context)
 static struct shuf__job job_of(const struct shuf__result *result, struct shuf__task *task)
 {
     struct shuf__job job = shuf__job_of(&result->key);
+    job.input = result->input ? &result->input->cell->block : NULL;
     job.cancelled = task ? is_cancelled : NULL;
     job.cancel_context = task;
     return job;
@@ -78,6 +79,8 @@ static bool is_small(const struct shuf__backend *backend, const struct shuf__res
 {
     const struct shuf__job job = job_of(result, NULL);
     enum shuf__memory kind = (enum shuf__memory)result->key.kind;
+    if (result->key.buffer) /* no job: it is only allocated, which may take its time */
+        return false;
     if ((want->fingerprint && !result->summary.has_fingerprint) ||
         (want->sums && !result->summary.has_sums) ||
         (want->edges && !result->summary.has_edges && kind != SHUF__MEMORY_MEMFD))
@@ -118,7 +121,8 @@ static shuf_status allocate(struct shuf__backend *backend, struct shuf__cell *ce
 {
     if (cell->block.memory)
         return SHUF_OK;
-    return backend->ops->alloc(backend, cell->kind, cell->bytes, &cell->block, error);
+    return (cell->buffer ? shuf__backend_alloc_open : backend->ops->alloc)(
+        backend, cell->kind, cell->bytes, &cell->block, error);
 }
 
 /* Without memory for its table it goes without. */
@@ -137,7 +141,11 @@ static shuf_status begin_values(struct shuf__work *work, struct shuf__backend *b
     struct shuf__cell *cell = work->result->cell;
     if (is_cancelled(&work->task))
         return shuf__fail(error, SHUF_CANCELLED, "result: cancelled");
-    if (allocate(backend, cell, error) || launch_work(work, backend))
+    if (allocate(backend, cell, error))
+        return error->status;
+    if (cell->buffer) /* its client computes it */
+        return SHUF_OK;
+    if (launch_work(work, backend))
         return error->status;
     work->launched = true;
     if (!work->want.event || cell->kind != SHUF__MEMORY_CUDA_IPC)
@@ -178,15 +186,26 @@ static void take_table(struct shuf__work *work)
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
     const struct shuf__job job = job_of(result, NULL);
-    if (!result->ready && !work->launched &&
+    if (!result->ready && !work->launched && !result->key.buffer &&
         shuf__counts_help(shuf__engine_backend(work->server->engine), &job))
         work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
+}
+
+/* What is launched before it and is not there yet comes before it. */
+static shuf_status check_input(const struct shuf__result *input, struct shuf__error *error)
+{
+    if (!input || input->ready)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "lease of the input: its values could not be computed");
 }
 
 static bool begin(struct shuf__task *task)
 {
     struct shuf__work *work = work_of(task);
-    if (!work->result->cell && shuf__result_take_cell(work->result, &work->error))
+    struct shuf__result *result = work->result;
+    if (!result->ready && check_input(result->input, &work->error))
+        return false;
+    if (!result->cell && shuf__result_take_cell(result, &work->error))
         return false;
     take_table(work);
     return true;
@@ -224,8 +243,9 @@ static void free_work(struct shuf__work *work)
 static struct shuf__work *start(struct shuf__server *server, struct shuf__result *result,
                                 const struct shuf__want *want, struct shuf__error *error)
 {
+    const struct shuf__cell *beside = result->input ? result->input->cell : NULL;
     if (!result->cell && shuf__cells_could_fit(&server->cells, (enum shuf__memory)result->key.kind,
-                                               result->bytes, error))
+                                               result->bytes, beside, error))
         return NULL;
     struct shuf__work *work = make_work(server, result);
     if (!work) {
@@ -322,18 +342,27 @@ static bool try_again(struct shuf__work *work)
     return shuf__result_make_room(result) && shuf__engine_submit(work->server->engine, &work->task);
 }
 
+static void become_ready(struct shuf__server *server, struct shuf__result *result)
+{
+    server->results.computed += !result->ready && !result->key.buffer;
+    result->ready = true;
+    shuf__result_end_input(result);
+}
+
 static void keep(struct shuf__work *work)
 {
-    struct shuf__result *result = work->result;
-    work->server->results.computed += !result->ready;
-    result->ready = true;
-    result->summary = work->summary;
+    become_ready(work->server, work->result);
+    work->result->summary = work->summary;
 }
 
 /* What the system has given by now: of host memory only what was written to for certain. */
 static void note_memory(const struct shuf__result *result)
 {
-    if (result->cell && result->cell->block.memory)
+    if (!result->cell || !result->cell->block.memory)
+        return;
+    if (result->cell->buffer)
+        shuf__cell_open(result->cell);
+    else
         shuf__cell_back(result->cell, result->cell->kind != SHUF__MEMORY_MEMFD ? result->cell->bytes
                                       : result->ready                          ? result->bytes
                                                                                : 0);
@@ -388,9 +417,11 @@ static shuf_status hand_over(struct shuf__server *server, struct shuf__backend *
 shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *result,
                               const struct shuf__want *want, bool *there, struct shuf__error *error)
 {
-    bool over, was_ready = result->ready;
+    bool over;
     struct shuf__backend *backend;
     *there = shuf__described(result, want);
+    if (result->input && !result->input->ready)
+        return SHUF_OK;
     if (*there || result->work || !(backend = shuf__engine_borrow(server->engine)) ||
         !is_small(backend, result, want))
         return SHUF_OK;
@@ -400,8 +431,8 @@ shuf_status shuf__compute_now(struct shuf__server *server, struct shuf__result *
         return error->status;
     if (!over)
         return hand_over(server, backend, result, error);
-    server->results.computed += !was_ready;
-    *there = result->ready = true;
+    become_ready(server, result);
+    *there = true;
     note_memory(result);
     return SHUF_OK;
 }

@@ -23,6 +23,8 @@ struct shuf__job shuf__job_of(const struct shuf__key *key)
         .count = key->count,
         .stride = key->stride,
         .width = key->width,
+        .record = key->record,
+        .inverse = key->inverse,
     };
 }
 

@@ -17,12 +17,16 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
 void shuf__handle_release(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_index(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_allocate(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_write(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_shuffle(struct shuf__session *session, const Shuf__Request *request);
 
-/* The client of a Permute or a Stream that waits has left. */
+/* The client of a request for a result that waits has left. */
 void shuf__ask_drop(struct shuf__ask *ask);
 
-/* The same of an Index. */
+/* The same of an Index, and of a Write. */
 void shuf__lookup_drop(struct shuf__lookup *lookup);
+void shuf__writing_drop(struct shuf__writing *writing);
 
 /* The one of that name; an empty name is the default. */
 shuf_status shuf__permute_algorithm(const char *name, enum shuf_algorithm *algorithm,

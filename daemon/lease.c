@@ -35,6 +35,17 @@ static struct shuf__lease *find(const struct shuf__session *session, uint64_t id
     return NULL;
 }
 
+struct shuf__lease *shuf__lease_find(const struct shuf__session *session, uint64_t id,
+                                     struct shuf__error *error)
+{
+    struct shuf__lease *lease = find(session, id);
+    if (lease && !lease->prefetch)
+        return lease;
+    shuf__fail(error, SHUF_INVALID, "lease %" PRIu64 ": expected one that this connection holds",
+               id);
+    return NULL;
+}
+
 /* What `result` was prefetched for has come; or, with NULL, the oldest. */
 static void end_prefetch(struct shuf__session *session, const struct shuf__result *result)
 {

@@ -47,6 +47,11 @@ shuf_status shuf__lease_take(struct shuf__session *session, struct shuf__result 
                              Shuf__Transport transport, bool prefetch, uint64_t *id,
                              struct shuf__error *error);
 
+/* What the session holds under that id; NULL, with SHUF_INVALID, where that is nothing, or only
+ * prefetched. */
+struct shuf__lease *shuf__lease_find(const struct shuf__session *session, uint64_t id,
+                                     struct shuf__error *error);
+
 /* Does what a Release says. Fails with SHUF_INVALID at a lease that the session does not hold,
  * whoever does; then none is given back. */
 shuf_status shuf__lease_give_back(struct shuf__session *session, const Shuf__Release *release,

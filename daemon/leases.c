@@ -24,6 +24,13 @@ static void fill_permutation(const struct shuf__key *key, Shuf__LeaseEntry *entr
     entry->epoch = key->epoch;
 }
 
+static void fill_shuffle(const struct shuf__key *key, Shuf__LeaseEntry *entry)
+{
+    fill_permutation(key, entry);
+    entry->record = key->record;
+    entry->inverse = key->inverse;
+}
+
 static void fill_stream(const struct shuf__key *key, Shuf__LeaseEntry *entry)
 {
     entry->distribution = (Shuf__Distribution)key->distribution;
@@ -51,7 +58,12 @@ static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry
     entry->seed = key->seed;
     entry->rows = key->rows;
     entry->count = key->count;
-    if (key->distribution)
+    entry->buffer = key->buffer;
+    if (key->buffer)
+        return;
+    if (key->record)
+        fill_shuffle(key, entry);
+    else if (key->distribution)
         fill_stream(key, entry);
     else
         fill_permutation(key, entry);

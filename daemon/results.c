@@ -46,6 +46,11 @@ void shuf__result_hide(struct shuf__result *result)
     result->found = false;
 }
 
+static bool is_shareable(const struct shuf__key *key)
+{
+    return key->record == 0 && !key->buffer;
+}
+
 /* Without memory for the table's node it serves its own request and is found by no other. */
 struct shuf__result *shuf__results_make(struct shuf__results *results, const struct shuf__key *key,
                                         uint64_t bytes)
@@ -57,7 +62,7 @@ struct shuf__result *shuf__results_make(struct shuf__results *results, const str
     result->key = *key;
     result->bytes = bytes;
     result->refs = 1;
-    result->found = tsearch(result, &results->table, compare) != NULL;
+    result->found = is_shareable(key) && tsearch(result, &results->table, compare) != NULL;
     return result;
 }
 
@@ -95,15 +100,30 @@ static struct shuf__shelf *make_shelf(struct shuf__result *result)
     return shelf;
 }
 
+/* What nobody can find is only memory for the next: it is the coldest, and no younger than what was
+ * before it. */
+static void insert_idle(struct shuf__result *result, struct shuf__shelf *shelf)
+{
+    struct shuf__idle *list = idle_list(result);
+    result->idle_since_ms = uv_now(result->all->trim.loop);
+    if (result->found) {
+        TAILQ_INSERT_TAIL(list, result, coldest);
+        TAILQ_INSERT_TAIL(&shelf->coldest, result, in_shelf);
+        return;
+    }
+    if (!TAILQ_EMPTY(list))
+        result->idle_since_ms = TAILQ_FIRST(list)->idle_since_ms;
+    TAILQ_INSERT_HEAD(list, result, coldest);
+    TAILQ_INSERT_HEAD(&shelf->coldest, result, in_shelf);
+}
+
 static void become_idle(struct shuf__result *result, struct shuf__shelf *shelf)
 {
     struct shuf__results *results = result->all;
     result->shelf = shelf;
-    result->idle_since_ms = uv_now(results->trim.loop);
     shelf->count++;
     results->idle_bytes += shelf->size;
-    TAILQ_INSERT_TAIL(idle_list(result), result, coldest);
-    TAILQ_INSERT_TAIL(&shelf->coldest, result, in_shelf);
+    insert_idle(result, shelf);
     if (!uv_is_active((uv_handle_t *)&results->trim))
         uv_timer_start(&results->trim, on_trim, results->keep_ms, 0);
 }
@@ -127,6 +147,7 @@ static void end_result(struct shuf__result *result)
     assert(result->refs == 0 && !result->work);
     if (result->shelf)
         end_idle(result);
+    shuf__result_end_input(result);
     shuf__result_hide(result);
     free(result);
 }
@@ -189,15 +210,17 @@ static bool reuse(struct shuf__result *result, uint64_t size, bool only_spare)
 {
     struct shuf__shelf *shelf = find_shelf(result, size);
     struct shuf__result *old = shelf ? coldest_in(shelf) : NULL;
-    if (!old || (only_spare && !is_full(shelf)))
+    if (!old || (only_spare && old->found && !is_full(shelf)))
         return false;
     take_over(result, old);
     return true;
 }
 
+/* A buffer has memory of its own, from its client's first look at it to the last. */
 bool shuf__result_reuse_cell(struct shuf__result *result)
 {
-    return reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
+    return !result->key.buffer &&
+           reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
                  true);
 }
 
@@ -253,11 +276,11 @@ shuf_status shuf__result_take_cell(struct shuf__result *result, struct shuf__err
     if (shuf__cells_measure(cells, kind, error))
         return error->status;
     uint64_t size = shuf__cells_size(cells, kind, result->bytes);
-    if (!shuf__cells_fit(cells, kind, size) && reuse(result, size, false))
+    if (!shuf__cells_fit(cells, kind, size) && !result->key.buffer && reuse(result, size, false))
         return SHUF_OK;
     if (!make_fit(result->all, kind, size))
         return shuf__cells_refuse(cells, kind, size, error);
-    result->cell = shuf__cell_make(cells, result->key.uid, kind, size);
+    result->cell = shuf__cell_make(cells, result->key.uid, kind, size, result->key.buffer);
     return result->cell ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
 }
 
@@ -283,14 +306,23 @@ struct shuf__result *shuf__result_ref(struct shuf__result *result)
     return result;
 }
 
-/* What was never completed is neither a result nor worth its memory. */
+void shuf__result_end_input(struct shuf__result *result)
+{
+    struct shuf__result *input = result->input;
+    result->input = NULL;
+    if (input)
+        shuf__result_unref(input);
+}
+
+/* What was never completed is neither a result nor worth its memory; a buffer's memory is nobody
+ * else's. */
 void shuf__result_unref(struct shuf__result *result)
 {
     struct shuf__shelf *shelf = NULL;
     assert(result->refs > 0);
     if (--result->refs > 0)
         return;
-    if (result->ready && result->all->keep_ms > 0) {
+    if (result->ready && !result->key.buffer && result->all->keep_ms > 0) {
         shelf = find_shelf(result, result->cell->bytes);
         shelf = shelf ? shelf : make_shelf(result);
     }

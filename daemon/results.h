@@ -20,12 +20,17 @@
 #include <uv.h>
 
 /* Everything that decides a result's bytes, and whose it is: of a permutation, or of a stream where
- * `distribution` is set. Compared as memory: it has no padding. */
+ * `distribution` is set. Compared as memory: it has no padding.
+ *
+ * Of a shuffle where `record` is set, and of a buffer, `count` bytes that a client fills, where
+ * that is: what these hold is known to their clients alone, so their keys are never compared. */
 struct shuf__key {
     uint64_t n, seed, epoch, rows, offset, count, stride; /* a stream's epoch is its number */
     double mean, std;                                     /* of GAUSS; no -0 and no NaN */
+    uint64_t record;
     uint32_t uid, algorithm, kind, width;
     uint32_t distribution, number;
+    uint32_t inverse, buffer;
 };
 
 enum { SHUF__EDGE = 4 }; /* values of head and of tail */
@@ -50,7 +55,8 @@ struct shuf__result {
     bool found; /* in the table */
     bool ready; /* the values are there */
     struct shuf__summary summary;
-    struct shuf__work *work; /* the job for it that waits or runs, or NULL */
+    struct shuf__work *work;    /* the job for it that waits or runs, or NULL */
+    struct shuf__result *input; /* of a shuffle: a reference, until it is ready or given up */
 
     struct shuf__shelf *shelf; /* while nobody refers to it */
     uint64_t idle_since_ms;
@@ -75,8 +81,8 @@ void shuf__results_init(struct shuf__results *results, uv_loop_t *loop);
 /* The result of that key, whether it is ready or being computed, or NULL. */
 struct shuf__result *shuf__results_find(struct shuf__results *results, const struct shuf__key *key);
 
-/* A new one of `bytes` bytes of values, with one reference and nothing computed. NULL when memory
- * is out. */
+/* A new one of `bytes` bytes of values, with one reference and nothing computed; to be found by its
+ * key, but for shuffles and buffers. NULL when memory is out. */
 struct shuf__result *shuf__results_make(struct shuf__results *results, const struct shuf__key *key,
                                         uint64_t bytes);
 
@@ -93,6 +99,9 @@ bool shuf__result_make_room(struct shuf__result *result);
 
 struct shuf__result *shuf__result_ref(struct shuf__result *result);
 void shuf__result_unref(struct shuf__result *result);
+
+/* Its input is no longer needed, where it has one. */
+void shuf__result_end_input(struct shuf__result *result);
 
 /* It will not be what its key says: nobody is to find it. */
 void shuf__result_hide(struct shuf__result *result);

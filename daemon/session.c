@@ -75,6 +75,8 @@ void shuf__session_close(struct shuf__session *session)
         shuf__ask_drop(session->ask);
     if (session->lookup)
         shuf__lookup_drop(session->lookup);
+    if (session->writing)
+        shuf__writing_drop(session->writing);
     end_replies(session);
     shuf__leases_end(session);
     shuf__holder_leave(session);
@@ -504,6 +506,9 @@ static handler *const handlers[] = {
     [SHUF__REQUEST__BODY_LEASES] = shuf__handle_leases,
     [SHUF__REQUEST__BODY_INDEX] = shuf__handle_index,
     [SHUF__REQUEST__BODY_STREAM] = shuf__handle_stream,
+    [SHUF__REQUEST__BODY_ALLOCATE] = shuf__handle_allocate,
+    [SHUF__REQUEST__BODY_WRITE] = shuf__handle_write,
+    [SHUF__REQUEST__BODY_SHUFFLE] = shuf__handle_shuffle,
 };
 
 static handler *find_handler(const Shuf__Request *request)
@@ -519,7 +524,7 @@ static void dispatch(struct shuf__session *session, const Shuf__Request *request
     if (!handle)
         refuse_frame(session, request->id, SHUF_PROTOCOL,
                      "request: no body that is known, expected hello, permute, status, release, "
-                     "leases, index or stream");
+                     "leases, index, stream, allocate, write or shuffle");
     else if (!session->greeted && !hello)
         refuse_frame(session, request->id, SHUF_PROTOCOL, "first request: expected hello");
     else if (session->greeted && hello)

@@ -22,6 +22,7 @@ struct shuf__ask;
 struct shuf__holder;
 struct shuf__lookup;
 struct shuf__server;
+struct shuf__writing;
 
 enum { SHUF__REPLY_MAX = SHUF__FRAME_HEADER + SHUF__FRAME_MAX };
 
@@ -44,11 +45,12 @@ struct shuf__session {
     unsigned holds;      /* handles not yet closed, fetches not yet done */
     enum shuf__session_state state;
     bool greeted;
-    bool same_namespace;         /* as the daemon's, of PIDs; once that is known */
-    bool last;                   /* the reply on its way is the last */
-    uint64_t id;                 /* of the request at hand */
-    struct shuf__ask *ask;       /* what waits for its result, or NULL */
-    struct shuf__lookup *lookup; /* an Index that the engine is at, or NULL */
+    bool same_namespace;           /* as the daemon's, of PIDs; once that is known */
+    bool last;                     /* the reply on its way is the last */
+    uint64_t id;                   /* of the request at hand */
+    struct shuf__ask *ask;         /* what waits for its result, or NULL */
+    struct shuf__lookup *lookup;   /* an Index that the engine is at, or NULL */
+    struct shuf__writing *writing; /* a Write, or NULL */
     LIST_HEAD(, shuf__lease) leases;
     uint64_t leased, prefetches; /* of these */
     struct shuf__holder *holder; /* NULL until it is given a block */

@@ -67,6 +67,7 @@ static void tell_memory(const struct shuf__server *server, const struct shuf__ba
     status->host_used = host->used;
     status->host_limit = host->limit;
     status->blocks = cells->count;
+    status->buffers = cells->buffers;
     status->lingering = cells->lingerers;
     status->idle = server->results.idle_bytes;
     status->leases = server->leases.count;

@@ -103,42 +103,67 @@ static bool wants_values(const struct shuf__accepted *accepted)
     return false;
 }
 
+/* Memory that the backend makes, on the input's side where there is one. */
+static bool is_made(const struct shuf__backend *backend, const struct shuf__cell *input,
+                    enum shuf__memory kind)
+{
+    return backend->ops->makes[kind] &&
+           (!input || shuf__pool_of(kind) == shuf__pool_of(input->kind));
+}
+
+/* Of what needs no certain one: as the input's, or the one that the backend computes in. */
+static enum shuf__memory any_kind(const struct shuf__backend *backend,
+                                  const struct shuf__cell *input)
+{
+    return input && shuf__pool_of(input->kind) != shuf__pool_of(backend->ops->own)
+               ? input->kind
+               : backend->ops->own;
+}
+
 static shuf_status none_of_them(const struct shuf__backend *backend,
-                                const struct shuf__accepted *accepted, struct shuf__error *error)
+                                const struct shuf__accepted *accepted,
+                                const struct shuf__cell *input, struct shuf__error *error)
 {
     char asked[64] = "", has[64] = "";
     for (int i = 0; i < TRANSPORTS; i++) {
         char *list = accepts(accepted, table[i].transport) ? asked : NULL;
-        if (table[i].kind == SHUF__MEMORY_KINDS || backend->ops->makes[table[i].kind])
+        if (table[i].kind == SHUF__MEMORY_KINDS || is_made(backend, input, table[i].kind))
             list = has;
         if (list)
             snprintf(list + strlen(list), sizeof asked - strlen(list), "%s%s", *list ? ", " : "",
                      table[i].name);
     }
+    if (input)
+        return shuf__fail(error, SHUF_INVALID,
+                          "transport %s: the input is in %s memory, expected %s",
+                          *asked ? asked : "(unknown)",
+                          shuf__pool_of(input->kind) == SHUF__POOL_HOST ? "host" : "device", has);
     return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
                       *asked ? asked : "(unknown)", backend->ops->name, has);
 }
 
 shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
-                                 const struct shuf__accepted *accepted, Shuf__Transport *transport,
+                                 const struct shuf__accepted *accepted,
+                                 const struct shuf__cell *input, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error)
 {
     bool refused = false;
     *transport = SHUF__TRANSPORT__TRANSPORT_NONE;
-    *kind = backend->ops->own;
+    *kind = any_kind(backend, input);
     if (!wants_values(accepted))
         return SHUF_OK;
     for (int i = 0; i < TRANSPORTS; i++) {
         bool any = table[i].kind == SHUF__MEMORY_KINDS;
-        if (!accepts(accepted, table[i].transport) || (!any && !backend->ops->makes[table[i].kind]))
+        if (!accepts(accepted, table[i].transport) ||
+            (!any && !is_made(backend, input, table[i].kind)))
             continue;
         if (table[i].may && table[i].may(session, error)) {
             refused = true;
             continue;
         }
         *transport = table[i].transport;
-        *kind = any ? backend->ops->own : table[i].kind;
+        *kind = any ? *kind : table[i].kind;
         return SHUF_OK;
     }
-    return refused ? error->status : none_of_them(backend, accepted, error);
+    return refused ? error->status : none_of_them(backend, accepted, input, error);
 }

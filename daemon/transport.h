@@ -7,6 +7,7 @@
 #define SHUFD_TRANSPORT_H
 
 #include "backend.h"
+#include "cells.h"
 #include "message.h"
 
 struct shuf__session;
@@ -18,10 +19,12 @@ struct shuf__accepted {
 };
 
 /* Picks from what is accepted the transport with the least copying that the backend has and
- * this client may use; NONE where nothing is. *kind is the memory that it needs. Fails with
- * SHUF_INVALID, or with SHUF_DENIED where only what is refused to this client would do. */
+ * this client may use; NONE where nothing is. *kind is the memory that it needs, on the side of
+ * that of `input` (NULL: on either). Fails with SHUF_INVALID, or with SHUF_DENIED where only what
+ * is refused to this client would do. */
 shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
-                                 const struct shuf__accepted *accepted, Shuf__Transport *transport,
+                                 const struct shuf__accepted *accepted,
+                                 const struct shuf__cell *input, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
 /* "memfd"; for messages. */

@@ -85,6 +85,7 @@ struct shuf__block {
     int fd;           /* MEMFD: the daemon's own (memfd.h); CUDA_FD: what others import; else -1 */
     uint8_t ipc[SHUF__IPC_HANDLE]; /* CUDA_IPC: what others open */
     uint64_t detail[2];            /* the backend's own */
+    bool open;                     /* MEMFD: others may write to it (memfd.h) */
 };
 
 /* Of values x, with z = (x - centre) * scale, in double precision: the order in which they are
@@ -159,6 +160,9 @@ struct shuf__backend_ops {
     /* Copies [offset, offset + bytes) of the block to host memory. */
     shuf_status (*read)(struct shuf__backend *backend, const struct shuf__block *block,
                         uint64_t offset, uint64_t bytes, void *out, struct shuf__error *error);
+    /* The other way. Of a block of MEMFD on any thread, at any time. */
+    shuf_status (*write)(struct shuf__backend *backend, struct shuf__block *block, uint64_t offset,
+                         uint64_t bytes, const void *in, struct shuf__error *error);
 };
 
 extern const struct shuf__backend_ops shuf__cpu_ops;
@@ -180,6 +184,11 @@ bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct sh
 
 /* What the job makes, for messages: "permute", "gauss", "uniform", "shuffle". */
 const char *shuf__job_name(const struct shuf__job *job);
+
+/* A block that others fill: ops->alloc, but that one of MEMFD is open (memfd.h). */
+shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
+                                     uint64_t bytes, struct shuf__block *block,
+                                     struct shuf__error *error);
 
 /* launch, and waits until it is done. */
 shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,

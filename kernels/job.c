@@ -3,8 +3,11 @@
  * What is the same for a job on every backend.
  */
 #include "backend.h"
+#include "memfd.h"
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
+
+#include <inttypes.h>
 
 /* Streams and primefold evaluate what was asked for, primefold follows all exchanges where there
  * are few values; the others evaluate the domain. */
@@ -32,6 +35,24 @@ bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct sh
     if (job->record && job->n > 8 * ops->quick / job->record)
         return false;
     return job->rows <= ops->quick / evaluations_a_row(job);
+}
+
+/* What is there is asked first, since the memfd itself would succeed, and the kernel kill whoever
+ * fills it. */
+shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
+                                     uint64_t bytes, struct shuf__block *block,
+                                     struct shuf__error *error)
+{
+    uint64_t available, total;
+    if (kind != SHUF__MEMORY_MEMFD)
+        return backend->ops->alloc(backend, kind, bytes, block, error);
+    if (backend->ops->memory(backend, kind, &available, &total, error))
+        return error->status;
+    if (bytes > available)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "buffer of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
+                          bytes, available);
+    return shuf__memfd_alloc_open(bytes, block, error);
 }
 
 shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,

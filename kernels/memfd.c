@@ -36,24 +36,25 @@ static int create(void)
     return fd;
 }
 
-static int reopen(int fd)
+static int reopen(int fd, int access)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return open(path, access | O_CLOEXEC);
 }
 
-static shuf_status seal(int fd, uint64_t bytes, struct shuf__error *error)
+/* An open one keeps a mode that lets us give it to its writer. */
+static shuf_status seal(int fd, uint64_t bytes, bool open, struct shuf__error *error)
 {
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (open ? 0 : F_SEAL_FUTURE_WRITE);
     if (fcntl(fd, F_ADD_SEALS, seals))
         return fail(error, bytes, "F_ADD_SEALS");
-    if (fchmod(fd, 0400))
+    if (fchmod(fd, open ? 0600 : 0400))
         return fail(error, bytes, "fchmod");
     return SHUF_OK;
 }
 
-static shuf_status fill(int fd, uint64_t bytes, struct shuf__block *block,
+static shuf_status fill(int fd, uint64_t bytes, bool open, struct shuf__block *block,
                         struct shuf__error *error)
 {
     if (bytes > INT64_MAX || ftruncate(fd, (off_t)bytes))
@@ -62,9 +63,9 @@ static shuf_status fill(int fd, uint64_t bytes, struct shuf__block *block,
     if (memory == MAP_FAILED)
         return fail(error, bytes, "mmap");
     madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
-    if (seal(fd, bytes, error))
+    if (seal(fd, bytes, open, error))
         goto unmap;
-    block->fd = reopen(fd);
+    block->fd = reopen(fd, O_RDONLY);
     if (block->fd < 0) {
         fail(error, bytes, "/proc/self/fd");
         goto unmap;
@@ -72,13 +73,15 @@ static shuf_status fill(int fd, uint64_t bytes, struct shuf__block *block,
     block->memory = memory;
     block->host = memory;
     block->bytes = bytes;
+    block->open = open;
     return SHUF_OK;
 unmap:
     munmap(memory, bytes);
     return error->status;
 }
 
-shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error)
+static shuf_status alloc(uint64_t bytes, bool open, struct shuf__block *block,
+                         struct shuf__error *error)
 {
     *block = (struct shuf__block){.kind = SHUF__MEMORY_MEMFD, .fd = -1};
     if (bytes == 0)
@@ -86,9 +89,20 @@ shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct 
     int fd = create();
     if (fd < 0)
         return fail(error, bytes, "memfd_create");
-    shuf_status status = fill(fd, bytes, block, error);
+    shuf_status status = fill(fd, bytes, open, block, error);
     close(fd);
     return status;
+}
+
+shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error)
+{
+    return alloc(bytes, false, block, error);
+}
+
+shuf_status shuf__memfd_alloc_open(uint64_t bytes, struct shuf__block *block,
+                                   struct shuf__error *error)
+{
+    return alloc(bytes, true, block, error);
 }
 
 void shuf__memfd_free(struct shuf__block *block)
@@ -102,7 +116,13 @@ void shuf__memfd_free(struct shuf__block *block)
 
 int shuf__memfd_share(const struct shuf__block *block)
 {
-    return reopen(block->fd);
+    return reopen(block->fd, block->open ? O_RDWR : O_RDONLY);
+}
+
+uint64_t shuf__memfd_backed(const struct shuf__block *block)
+{
+    struct stat status;
+    return fstat(block->fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
 }
 
 /* Held for a moment only. Whoever opens the file in it waits for its end, and has the kernel signal

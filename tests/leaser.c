@@ -78,7 +78,7 @@ static void place(struct leaser_parcel *p, uint64_t block)
 
 struct leaser_parcel leaser_parcel(const Shuf__Permute *asked)
 {
-    struct leaser_parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT};
+    struct leaser_parcel p = {.reply = SHUF__RESULT_REPLY__INIT};
     p.reply.rows = 1;
     p.reply.count = asked->n;
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
@@ -104,8 +104,8 @@ static void send_parcel(int fd, uint64_t id, struct leaser_parcel *p, int connec
     for (unsigned i = 0; i < p->descriptors; i++)
         descriptors[i] = leaser_memory(p, connection);
     reply.id = id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p->reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p->reply;
     reply.bulk_bytes = p->bulk;
     peer_put_reply(fd, &reply, descriptors, p->descriptors);
     peer_put(fd, values, p->bulk);
@@ -130,6 +130,40 @@ static void answer_permute(int fd, uint64_t id, const Shuf__Permute *asked, int 
     if (!asked->prefetch)
         leaser.has[asked->seed] = true;
     send_parcel(fd, id, &p, connection);
+}
+
+static void answer_allocate(int fd, uint64_t id, const Shuf__Allocate *asked, int connection)
+{
+    Shuf__Permute as = SHUF__PERMUTE__INIT;
+    as.n = asked->bytes / 4;
+    as.seed = LEASER_BUFFER;
+    const bool sent = leaser.transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
+    struct leaser_parcel p = leaser_parcel(&as);
+    p.bulk = 0;
+    p.reply.count = asked->bytes;
+    p.reply.dtype = SHUF__DTYPE__DTYPE_AUTO;
+    if (sent) {
+        p.reply.lease = ++leaser.leases;
+        p.reply.block = LEASER_BUFFER;
+        p.reply.block_bytes = LEASER_UNIT;
+    }
+    p.reply.shared = false;
+    if (leaser.spoil)
+        leaser.spoil(&p);
+    say(p.descriptors > 0 ? " buffer+" : " buffer");
+    hear_release(asked->give_back);
+    send_parcel(fd, id, &p, connection);
+}
+
+static void answer_write(int fd, uint64_t id, const Shuf__Write *asked)
+{
+    Shuf__WriteReply done = SHUF__WRITE_REPLY__INIT;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    say(" write%d:%d", (int)asked->offset, (int)asked->data.len);
+    reply.id = id;
+    reply.body_case = SHUF__REPLY__BODY_WRITE;
+    reply.write = &done;
+    peer_put_reply(fd, &reply, NULL, 0);
 }
 
 static void answer_release(int fd, uint64_t id, const Shuf__Release *release)
@@ -160,6 +194,10 @@ void leaser_script(int fd, int connection)
         }
         if (request->body_case == SHUF__REQUEST__BODY_PERMUTE)
             answer_permute(fd, request->id, request->permute, connection);
+        else if (request->body_case == SHUF__REQUEST__BODY_ALLOCATE)
+            answer_allocate(fd, request->id, request->allocate, connection);
+        else if (request->body_case == SHUF__REQUEST__BODY_WRITE)
+            answer_write(fd, request->id, request->write);
         else if (request->body_case == SHUF__REQUEST__BODY_RELEASE)
             answer_release(fd, request->id, request->release);
         else

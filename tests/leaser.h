@@ -16,13 +16,14 @@ enum {
     LEASER_SMALL = 10,      /* values in 2 MiB */
     LEASER_LARGE = 1500000, /* in 6 MiB, which are not kept mapped */
     LEASER_BLOCKS = 300,    /* seeds are below */
+    LEASER_BUFFER = 299,    /* the block of a buffer */
     LEASER_OFFSET = 64,     /* of the values in a block */
     LEASER_UNIT = 2 << 20,
 };
 
 /* What an answer is made of. */
 struct leaser_parcel {
-    Shuf__PermuteReply reply;
+    Shuf__ResultReply reply;
     uint64_t bulk; /* bytes behind the reply */
     size_t file;   /* bytes of the memory behind a descriptor */
     bool unsealed;
@@ -43,7 +44,9 @@ extern struct leaser {
     bool has[LEASER_BLOCKS]; /* descriptors that this connection has */
     uint64_t leases;
     int takes;
-    char said[8192]; /* "hello take+ take-1/7": a descriptor sent, lease 1 and block 7 given back */
+    /* "hello take+ take-1/7": a descriptor sent, lease 1 and block 7 given back; "write10:7": to
+     * byte 10 of a buffer, 7 of them */
+    char said[8192];
 } leaser;
 
 void leaser_script(int fd, int connection);

@@ -99,7 +99,7 @@ static void open_in_a_client(void **state)
     unsigned late = 0;
     struct wire *w = wire_greet(*state);
     for (int i = 0; i < ROUNDS; i++) {
-        const Shuf__PermuteReply *reply = wire_lease(w, N, 7, HOST);
+        const Shuf__ResultReply *reply = wire_lease(w, N, 7, HOST);
         uint64_t id = reply->lease, block = reply->block;
         int fd = wire_take_descriptor(w);
         wire_release(w, id, block); /* which is a lie */
@@ -169,7 +169,7 @@ static void had_by_one_who_hangs_up(void **state)
 {
     struct wire *w = wire_greet(*state);
     bool host = own == HOST;
-    const Shuf__PermuteReply *reply = wire_lease(w, N, 7, own);
+    const Shuf__ResultReply *reply = wire_lease(w, N, 7, own);
     uint64_t id = reply->lease, block = reply->block;
     wire_release(w, id, block); /* the word of one who is there counts */
     WIRE_AWAIT((struct harness *)*state, s, s.blocks == 0);
@@ -187,7 +187,7 @@ static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport
 {
     struct wire *w = wire_greet(h);
     for (uint64_t seed = 1000; seed < 1100; seed++) {
-        const Shuf__PermuteReply *reply = wire_lease(w, N, seed, transport);
+        const Shuf__ResultReply *reply = wire_lease(w, N, seed, transport);
         assert_int_not_equal(reply->block, block);
         wire_release(w, reply->lease, reply->block);
     }
@@ -197,7 +197,7 @@ static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport
 static void stale_view_stays(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
-    const Shuf__PermuteReply *reply = wire_lease(w, N, 7, HOST);
+    const Shuf__ResultReply *reply = wire_lease(w, N, 7, HOST);
     uint64_t block = reply->block, id = reply->lease;
     void *copy = malloc(BYTES);
     const void *view = wire_map(w, UNIT);

@@ -29,7 +29,7 @@ static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 /* Leases, and gives back at once: `shared` tells whether it was there. */
 static bool touch(struct wire *w, uint64_t n, uint64_t seed)
 {
-    const Shuf__PermuteReply *reply = wire_lease(w, n, seed, own);
+    const Shuf__ResultReply *reply = wire_lease(w, n, seed, own);
     bool was_there = reply->shared;
     wire_release(w, reply->lease, reply->block);
     return was_there;
@@ -52,9 +52,9 @@ static void equal_ones_share(void **state)
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *a = wire_greet(&h), *b = wire_greet(&h);
-    Shuf__PermuteReply first = *wire_lease(a, 100000, 1, own);
-    Shuf__PermuteReply again = *wire_lease(b, 100000, 1, own);
-    Shuf__PermuteReply other = *wire_lease(b, 100000, 2, own);
+    Shuf__ResultReply first = *wire_lease(a, 100000, 1, own);
+    Shuf__ResultReply again = *wire_lease(b, 100000, 1, own);
+    Shuf__ResultReply other = *wire_lease(b, 100000, 2, own);
     assert_true(!first.shared && again.shared && !other.shared);
     assert_true(again.block == first.block && again.lease != first.lease);
     assert_int_not_equal(other.block, first.block);
@@ -94,7 +94,7 @@ static void unequal_ones_do_not(void **state)
     asks[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of asks[6] */
     for (int i = 0; i < 10; i++) {
         wire_send_permute(w, &asks[i]);
-        assert_int_equal(wire_expect(w, SHUF_OK, "")->permute->shared, i == 9);
+        assert_int_equal(wire_expect(w, SHUF_OK, "")->result->shared, i == 9);
     }
     assert_int_equal(wire_status(&h).computed, 9);
     wire_close(w);
@@ -110,11 +110,11 @@ static void summary_then_lease(void **state)
     Shuf__Permute summary = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
     summary.fingerprint = true;
     wire_send_permute(w, &summary);
-    uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->permute->fingerprint;
+    uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->result->fingerprint;
     assert_true(touch(w, 100000, 7));
     assert_int_equal(wire_status(&h).computed, 1);
     wire_send_permute(w, &summary); /* which knows its fingerprint by now */
-    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_true(reply->shared && reply->fingerprint == fingerprint && reply->n_head == 4);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -144,7 +144,7 @@ static void ask_for_many(int channel, void *context)
     child_say(channel, 0);
     child_hear(channel);
     wire_send_permute(w, &permute);
-    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->fingerprint, row.fingerprint);
     child_say(channel, reply->block);
     child_hear(channel);
@@ -225,7 +225,7 @@ static void joined_is_served(void **state)
     WIRE_AWAIT(&h, s, s.clients == 3);
     assert_int_equal(wire_status(&h).queued, 2);
     wire_close(blocker);
-    assert_true(wire_expect(second, SHUF_OK, "")->permute->shared);
+    assert_true(wire_expect(second, SHUF_OK, "")->result->shared);
     wire_close(second);
     assert_true(harness_stop(&h));
 }
@@ -288,11 +288,11 @@ static void leased_ones_stay(void **state)
     struct wire *w = wire_greet(&h), *holder = wire_greet(&h);
     uint64_t block = wire_lease(holder, BLOCK_N, 1, own)->block;
     for (uint64_t seed = 2; seed <= 12; seed++) {
-        const Shuf__PermuteReply *reply = wire_lease(w, BLOCK_N, seed, own);
+        const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, seed, own);
         assert_int_not_equal(reply->block, block);
         wire_release(w, reply->lease, reply->block);
     }
-    const Shuf__PermuteReply *reply = wire_lease(w, BLOCK_N, 1, own);
+    const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, 1, own);
     assert_true(reply->shared && reply->block == block);
     assert_true(wire_status(&h).memory_used <= 4 * UNIT);
     wire_close(w);
@@ -360,7 +360,7 @@ static void nothing_is_kept(void **state)
     summary.algorithm = (char *)"philox24";
     for (int i = 0; i < 3; i++) {
         wire_send_permute(w, &summary);
-        const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+        const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
         assert_memory_equal(reply->head, head, sizeof head); /* though the result is gone by now */
         assert_false(touch(w, BLOCK_N, 1));
         wire_check_alive(w);

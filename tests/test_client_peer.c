@@ -29,9 +29,9 @@ static const shuf_permutation asked = {.n = VALUES, .seed = 7, .epoch = 3};
 static uint32_t answer[VALUES];
 
 /* The right reply, but for what a script changed; then `bytes` of the bulk. */
-static void put_answer(int fd, const Shuf__PermuteReply *changed, uint64_t bulk, size_t bytes)
+static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t bulk, size_t bytes)
 {
-    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     uint64_t epoch = 0;
     if (changed)
@@ -44,8 +44,8 @@ static void put_answer(int fd, const Shuf__PermuteReply *changed, uint64_t bulk,
     reply.id = get_request(fd, &epoch);
     if (reply.id == 0 || epoch != asked.epoch)
         return;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &permute;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &permute;
     reply.bulk_bytes = bulk;
     peer_put_reply(fd, &reply, NULL, 0);
     peer_put(fd, answer, bytes);
@@ -198,7 +198,7 @@ static void answers_too_few_bytes(int fd, int connection)
 static void answers_too_many_rows(int fd, int connection)
 {
     (void)connection;
-    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.rows = 2;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
@@ -208,7 +208,7 @@ static void answers_too_many_rows(int fd, int connection)
 static void answers_another_type(int fd, int connection)
 {
     (void)connection;
-    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.dtype = SHUF__DTYPE__DTYPE_I64;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
@@ -251,7 +251,7 @@ static void wrong_answers(void **state)
         {answers_too_many_rows, SHUF_PROTOCOL, "reply of 2 x "},
         {answers_another_type, SHUF_PROTOCOL, "reply of 1 x "},
         {refuses_with_bulk, SHUF_PROTOCOL, "bulk_bytes 10: expected 0"},
-        {greets_again, SHUF_PROTOCOL, "PermuteReply"},
+        {greets_again, SHUF_PROTOCOL, "ResultReply"},
         {ends_in_words, 200, "because?[2J?"},
     };
     static uint32_t out[VALUES];
@@ -272,7 +272,7 @@ static void wrong_answers(void **state)
 static void describes_with_escapes(int fd, int connection)
 {
     (void)connection;
-    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.algorithm = permute.backend = permute.device = peer_hostile;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);

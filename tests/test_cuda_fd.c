@@ -97,7 +97,7 @@ static uint32_t first_value(struct wire *w)
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     permute.seed = 1;
     wire_send_permute(w, &permute);
-    assert_true(wire_expect(w, SHUF_OK, "")->permute->shared); /* what was leased, from its block */
+    assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* what was leased, from its block */
     wire_read_bulk(w, values, sizeof values);
     return values[0];
 }

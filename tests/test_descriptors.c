@@ -38,7 +38,7 @@ static void descriptor_comes_once(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    const Shuf__PermuteReply *reply = wire_lease(w, N, 5, own);
+    const Shuf__ResultReply *reply = wire_lease(w, N, 5, own);
     uint64_t id = reply->lease, block = reply->block;
     assert_true(reply->descriptor);
     reply = wire_lease(w, N, 5, own);
@@ -69,13 +69,13 @@ static void one_on_its_way(void **state)
     wire_send_permute(w, &first); /* which needs no other */
     WIRE_AWAIT(&shared, s, s.leases == 2);
     w->id -= 2;
-    assert_true(wire_expect(w, SHUF_OK, "")->permute->descriptor);
+    assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);
     w->id++;
     wire_expect(w, SHUF_BUSY, "expected the replies before it to be read first");
     w->id++;
-    assert_false(wire_expect(w, SHUF_OK, "")->permute->descriptor);
+    assert_false(wire_expect(w, SHUF_OK, "")->result->descriptor);
     wire_send_permute(w, &second);
-    assert_true(wire_expect(w, SHUF_OK, "")->permute->descriptor);
+    assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);
     wire_close(w);
     WIRE_AWAIT(&shared, s, s.leases == 0);
 }

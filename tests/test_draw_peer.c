@@ -27,7 +27,7 @@ static void answer(int fd, uint64_t id)
     static const double values[COUNT];
     static uint64_t head[6] = {1, 2, 3, 4, 5, 6}; /* more than there is room for */
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    Shuf__PermuteReply body = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__ResultReply body = SHUF__RESULT_REPLY__INIT;
     Shuf__Sums sums = SHUF__SUMS__INIT;
     body.distribution = part.distribution;
     body.dtype = part.dtype;
@@ -45,8 +45,8 @@ static void answer(int fd, uint64_t id)
     sums.z4 = 166;
     body.sums = part.sums ? &sums : NULL;
     reply.id = id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &body;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &body;
     reply.bulk_bytes = BYTES;
     peer_put_reply(fd, &reply, NULL, 0);
     peer_put(fd, values, BYTES);

@@ -111,7 +111,7 @@ static void lease_meanwhile(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     for (uint64_t i = 0; i < 100; i++) {
-        const Shuf__PermuteReply *reply = wire_lease(w, 10000, i % 5, wire_own_transport(backend));
+        const Shuf__ResultReply *reply = wire_lease(w, 10000, i % 5, wire_own_transport(backend));
         wire_release(w, reply->lease, reply->block);
         usleep(1000);
     }

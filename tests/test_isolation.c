@@ -117,6 +117,20 @@ static uint64_t random_bytes(void)
     return (1 + random_below(MOST_UNITS * UNIT / 8)) * 8;
 }
 
+/* Zeros, whoever had the memory before; what is left in it is for nobody. */
+static void fill_buffer(struct user *user, uint64_t bytes)
+{
+    shuf_lease *buffer = NULL;
+    expect_ok(user->handle, shuf_buffer_take(user->handle, bytes, NULL, &buffer));
+    const uint8_t *found = buffer->data;
+    for (uint64_t i = 0; i < buffer->block_bytes; i++)
+        assert_int_equal(found[i], 0);
+    for (int i = 0; i < user->blocks; i++)
+        assert_int_not_equal(user->block[i], buffer->block);
+    memset(buffer->buffer, 0xEE, buffer->block_bytes);
+    expect_ok(user->handle, shuf_lease_release(user->handle, buffer));
+}
+
 /* Two at a time, so that what is given back is not just what comes next. */
 static void work(struct user *user, int results)
 {
@@ -125,6 +139,7 @@ static void work(struct user *user, int results)
         use(user, random_bytes() + user->more, &leases[i % 2]);
     for (int i = 0; i < 2; i++)
         expect_ok(user->handle, shuf_lease_release(user->handle, leases[i]));
+    fill_buffer(user, random_bytes());
 }
 
 static void tell_blocks(int channel, const struct user *user)
@@ -224,7 +239,7 @@ static void no_foreign_byte(void **state)
 static void ask_what_root_has(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
-    const Shuf__PermuteReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    const Shuf__ResultReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_false(reply->shared);
     child_say(channel, reply->block);
     child_hear(channel);
@@ -261,7 +276,7 @@ static void ask_for_ipc(int channel, void *context)
     permute.n_accept = 2;
     wire_send_permute(w, &permute); /* what is left will do */
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
     wire_read_bulk(w, values, reply->bulk_bytes);
     wire_check_alive(w);

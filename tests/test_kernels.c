@@ -183,6 +183,32 @@ static void read_at_any_offset(void **state)
     free(part);
 }
 
+/* What is behind and before a part that is written stays, as a plain copy of it tells. */
+static void write_at_any_offset(void **state)
+{
+    (void)state;
+    random_start("write_at_any_offset");
+    enum { BYTES = 300000 };
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    uint8_t *expected = calloc(1, BYTES), *found = malloc(BYTES);
+    jobs_alloc(BYTES, &block);
+    for (int i = 0; i < 100; i++) {
+        uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
+        uint64_t bytes = i ? random_size(BYTES - offset) : 0;
+        for (uint64_t j = 0; j < bytes; j++)
+            expected[offset + j] = (uint8_t)random_u64();
+        assert_int_equal(
+            backend->ops->write(backend, &block, offset, bytes, expected + offset, &error),
+            SHUF_OK);
+    }
+    assert_int_equal(backend->ops->read(backend, &block, 0, BYTES, found, &error), SHUF_OK);
+    assert_memory_equal(found, expected, BYTES);
+    backend->ops->free(backend, &block);
+    free(expected);
+    free(found);
+}
+
 static void host_view_is_the_block(void **state)
 {
     (void)state;
@@ -343,6 +369,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(quick_jobs),
         cmocka_unit_test(quick_jobs_by_position),
         cmocka_unit_test(fingerprint_of_any_length),
+        cmocka_unit_test(write_at_any_offset),
         cmocka_unit_test(read_at_any_offset),
         cmocka_unit_test(host_view_is_the_block),
         cmocka_unit_test(nothing_at_all),

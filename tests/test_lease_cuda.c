@@ -399,6 +399,52 @@ static void wrong_handles(void **state)
     }
 }
 
+/* ---- Buffers ------------------------------------------------------------------------- */
+
+/* Mapped writable, written to and read where it is, and never kept. */
+static void fill_buffer(Shuf__Transport transport, const char *said)
+{
+    enum { BYTES = 1000 };
+    shuf_lease_options options = {.transports = leaser_bit(transport)};
+    shuf_lease *lease = NULL;
+    uint8_t in[BYTES], out[BYTES];
+    memset(in, 0x5a, sizeof in);
+    shuf *handle = begin(transport);
+    assert_int_equal(shuf_buffer_take(handle, BYTES, &options, &lease), SHUF_OK);
+    assert_ptr_equal(lease->buffer, lease->data);
+    assert_non_null(lease->buffer);
+    assert_int_equal(shuf_lease_write(handle, lease, 300, 700, in), SHUF_OK);
+    assert_int_equal(shuf_lease_read(handle, lease, 300, 700, out), SHUF_OK);
+    assert_memory_equal(in, out, 700);
+    assert_int_equal(shuf_lease_write(handle, lease, 301, 700, in), SHUF_INVALID);
+    cuda->fails = "cuMemcpyHtoD";
+    expect_failure(handle, shuf_lease_write(handle, lease, 0, 1, in), "cuMemcpyHtoD: ");
+    cuda->fails = NULL;
+    leaser_release(handle, &lease);
+    assert_true(cuda->mapped == 0 && cuda->opened == 0);
+    finish(handle, said);
+}
+
+static void buffers(void **state)
+{
+    (void)state;
+    fill_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "hello buffer+ release-1/299 goodbye");
+    fill_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "hello buffer release-1/299 goodbye");
+}
+
+/* What is read-only stays so. */
+static void results_are_not_written_to(void **state)
+{
+    (void)state;
+    shuf_lease *lease = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    assert_null(lease->buffer);
+    assert_int_equal(shuf_lease_write(handle, lease, 0, 1, ""), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "a result, expected a buffer to write to"));
+    finish(handle, "hello take+ goodbye");
+}
+
 /* Nothing to load: the lease goes back, and host memory is leased as ever. */
 static void without_libcuda(void **state)
 {
@@ -448,6 +494,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_call_fails),
         cmocka_unit_test(reading_fails),
         cmocka_unit_test(wrong_handles),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(results_are_not_written_to),
     };
     if (argc > 1 && strcmp(argv[1], "missing") == 0)
         return cmocka_run_group_tests(missing, NULL, NULL);

@@ -69,7 +69,7 @@ static void copies(void **state)
 
 static void nothing(struct leaser_parcel *p)
 {
-    p->reply = (Shuf__PermuteReply)SHUF__PERMUTE_REPLY__INIT;
+    p->reply = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
     p->reply.rows = 1;
     p->reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
@@ -288,7 +288,7 @@ static void sends_one_with_the_values(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct leaser_parcel p = {.reply = SHUF__PERMUTE_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
+    struct leaser_parcel p = {.reply = SHUF__RESULT_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
     Shuf__Reply reply = SHUF__REPLY__INIT;
     p.reply.rows = 1;
     p.reply.count = LEASER_LARGE;
@@ -296,14 +296,14 @@ static void sends_one_with_the_values(int fd, int connection)
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     reply.id = request->id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p.reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
     reply.bulk_bytes = p.bulk;
     peer_put_reply(fd, &reply, NULL, 0);
     memory = leaser_memory(&p, 0);
     static uint8_t values[16384];
     peer_put(fd, values, sizeof values);
-    reply.permute = NULL; /* any bytes will do */
+    reply.result = NULL; /* any bytes will do */
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
     peer_put_reply(fd, &reply, &memory, 1);
     close(memory);
@@ -339,8 +339,8 @@ static void uses_up_descriptors(int fd, int connection)
     Shuf__Reply reply = SHUF__REPLY__INIT;
     int memory = leaser_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p.reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
     peer_put_reply(fd, &reply, &memory, 1);
     peer_linger(fd);
     while (count > 0)
@@ -376,8 +376,8 @@ static void sends_bytes_one_by_one(int fd, int connection)
     struct leaser_parcel p = leaser_parcel(request->permute);
     int memory = leaser_memory(&p, 0);
     reply.id = request->id;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &p.reply;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
     size_t size = shuf__message_pack(&reply.base, frame, sizeof frame);
     for (size_t i = 0; i < size; i++) {
         peer_put_byte(fd, frame[i], &memory, i == 0);
@@ -688,6 +688,84 @@ static void prefetch(void **state)
     leaser_finish(handle, "hello prefetch take+ prefetch");
 }
 
+/* ---- Buffers ----------------------------------------------------------------------- */
+
+static void buffer_by_descriptor(void **state)
+{
+    (void)state;
+    shuf_lease *lease = NULL;
+    shuf *handle = leaser_begin(leaser_script);
+    for (int i = 0; i < 2; i++) { /* a small one is not kept either */
+        assert_int_equal(shuf_buffer_take(handle, 1000, NULL, &lease), SHUF_OK);
+        memset(lease->buffer, 7, 1000);
+        assert_int_equal(leaser_mappings(), 1);
+    }
+    leaser_release(handle, &lease);
+    assert_int_equal(leaser_mappings(), 0);
+    leaser_finish(handle, "hello buffer+ buffer+-1/299 release-2/299");
+}
+
+static void buffer_by_bytes(void **state)
+{
+    (void)state;
+    static char in[61440 + 100];
+    const shuf_lease_options options = {.transports = SHUF_INLINE};
+    shuf_lease *lease = NULL;
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    shuf *handle = leaser_begin(leaser_script);
+    assert_int_equal(shuf_buffer_take(handle, 100000, &options, &lease), SHUF_OK);
+    assert_null(lease->buffer);
+    assert_null(lease->data);
+    assert_int_equal(shuf_lease_write(handle, lease, 5, sizeof in, in), SHUF_OK);
+    leaser_release(handle, &lease);
+    leaser_finish(handle, "hello buffer write5:61440 write61445:100 release-1");
+}
+
+static void spoil_no_lease(struct leaser_parcel *p)
+{
+    p->reply.lease = 0;
+}
+
+static void spoil_small_block(struct leaser_parcel *p)
+{
+    p->reply.block_bytes = 999;
+}
+
+static void spoil_count(struct leaser_parcel *p)
+{
+    p->reply.count++;
+}
+
+static void spoil_record(struct leaser_parcel *p)
+{
+    p->reply.record = 8;
+}
+
+static void wrong_buffers(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct leaser_parcel *parcel);
+        const char *words;
+    } rows[] = {
+        {spoil_no_lease, "reply lease 0: expected another"},
+        {spoil_small_block, "expected 1000 bytes behind it in a block of 999"},
+        {spoil_count, "reply of 1 rows of 1001 values"},
+        {spoil_record, "reply record 8: expected 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf_lease *lease = NULL;
+        const shuf_lease_options options = {.transports = SHUF_INLINE};
+        leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+        leaser.spoil = rows[i].spoil;
+        shuf *handle = leaser_begin(leaser_script);
+        assert_int_equal(shuf_buffer_take(handle, 1000, &options, &lease), SHUF_PROTOCOL);
+        if (!strstr(shuf_message(handle), rows[i].words))
+            fail_msg("%s", shuf_message(handle));
+        leaser_finish(handle, "hello buffer");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -713,6 +791,9 @@ int main(void)
         cmocka_unit_test(released_after_the_loss),
         cmocka_unit_test(used_by_a_child),
         cmocka_unit_test(prefetch),
+        cmocka_unit_test(buffer_by_descriptor),
+        cmocka_unit_test(buffer_by_bytes),
+        cmocka_unit_test(wrong_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,7 +129,7 @@ static void give_back_with_the_next(void **state)
     assert_int_equal(wire_status(&shared).leases, before);
     back.lease = &id;
     wire_send_permute(w, &permute);
-    assert_int_not_equal(wire_expect(w, SHUF_OK, "")->permute->lease, id);
+    assert_int_not_equal(wire_expect(w, SHUF_OK, "")->result->lease, id);
     assert_int_equal(wire_status(&shared).leases, before);
     wire_send_permute(w, &permute); /* again, which it no longer holds */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
@@ -155,7 +155,7 @@ static void most_leases(void **state)
     wire_release(w, ids[1], 0);
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_true(reply->permute->descriptor); /* which comes for the first time */
+    assert_true(reply->result->descriptor); /* which comes for the first time */
     wire_check_alive(w);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -174,9 +174,9 @@ static void empty_shard(void **state)
     permute.shard = &shard;
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    assert_int_equal(reply->permute->lease + reply->permute->block + reply->bulk_bytes, 0);
-    assert_int_equal(reply->permute->count, 0);
+    assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    assert_int_equal(reply->result->lease + reply->result->block + reply->bulk_bytes, 0);
+    assert_int_equal(reply->result->count, 0);
     wire_close(w);
 }
 
@@ -218,7 +218,7 @@ static void entry_tells_all(void **state)
     permute.epoch = 8;
     permute.epochs = 3;
     wire_send_permute(w, &permute);
-    Shuf__PermuteReply reply = *wire_expect(w, SHUF_OK, "")->permute;
+    Shuf__ResultReply reply = *wire_expect(w, SHUF_OK, "")->result;
     request.body_case = SHUF__REQUEST__BODY_LEASES;
     request.leases = &leases;
     leases.after = reply.lease - 1;
@@ -289,7 +289,7 @@ static void outlives_daemon(int signal)
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
-    const Shuf__PermuteReply *reply = wire_lease(w, MANY, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    const Shuf__ResultReply *reply = wire_lease(w, MANY, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     uint64_t bytes = reply->bytes, size = reply->block_bytes;
     const void *view = wire_map(w, size);
     void *copy = malloc(bytes);
@@ -332,7 +332,7 @@ static void taken_at_the_end(void **state)
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);
     wire_close(running);
-    const Shuf__PermuteReply *reply = wire_expect(waiting, SHUF_OK, "")->permute;
+    const Shuf__ResultReply *reply = wire_expect(waiting, SHUF_OK, "")->result;
     assert_true(reply->lease && reply->descriptor);
     const uint32_t *view = wire_map(waiting, UNIT);
     wire_expect_end(waiting);

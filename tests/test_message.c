@@ -62,7 +62,7 @@ static void reply_there_and_back(void **state)
     (void)state;
     uint64_t head[] = {5, UINT64_MAX, 8};
     static char device[] = "a device", message[] = "queue full";
-    Shuf__PermuteReply permute = SHUF__PERMUTE_REPLY__INIT;
+    Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.n_head = 3;
     permute.head = head;
     permute.device = device;
@@ -70,8 +70,8 @@ static void reply_there_and_back(void **state)
     reply.id = UINT64_MAX;
     reply.status = 3;
     reply.message = message;
-    reply.body_case = SHUF__REPLY__BODY_PERMUTE;
-    reply.permute = &permute;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &permute;
     reply.bulk_bytes = UINT64_C(1) << 40;
     size_t size = shuf__message_pack(&reply.base, out, sizeof out);
     const Shuf__Reply *r =
@@ -80,10 +80,10 @@ static void reply_there_and_back(void **state)
     assert_int_equal(r->id, UINT64_MAX);
     assert_int_equal(r->status, 3);
     assert_string_equal(r->message, "queue full");
-    assert_int_equal(r->permute->n_head, 3);
-    assert_memory_equal(r->permute->head, head, sizeof head);
-    assert_int_equal(r->permute->n_tail, 0);
-    assert_string_equal(r->permute->device, "a device");
+    assert_int_equal(r->result->n_head, 3);
+    assert_memory_equal(r->result->head, head, sizeof head);
+    assert_int_equal(r->result->n_tail, 0);
+    assert_string_equal(r->result->device, "a device");
     assert_int_equal(r->bulk_bytes, UINT64_C(1) << 40);
 }
 
@@ -149,7 +149,7 @@ static size_t put_field(uint8_t *to, unsigned field, size_t length)
     return used;
 }
 
-/* PermuteReply.head, packed: each byte of input would take eight. The arena
+/* ResultReply.head, packed: each byte of input would take eight. The arena
  * refuses; the process's own heap is never asked. */
 static void hostile_growth_is_refused(void **state)
 {

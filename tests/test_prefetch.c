@@ -33,9 +33,9 @@ static void prefetch(struct wire *w, Shuf__Permute *permute)
     permute->prefetch = true;
     wire_send_permute(w, permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->permute->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
-    assert_int_equal(reply->permute->lease + reply->permute->block + reply->bulk_bytes, 0);
-    assert_int_equal(reply->permute->rows, 1);
+    assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_int_equal(reply->result->lease + reply->result->block + reply->bulk_bytes, 0);
+    assert_int_equal(reply->result->rows, 1);
 }
 
 static void prefetch_seed(struct wire *w, uint64_t seed)
@@ -66,7 +66,7 @@ static void at_once_and_joined(void **state)
     wire_send_permute(w, &permute);
     WIRE_AWAIT(h, now, now.joined == 1);
     wire_close(blocker);
-    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_true(reply->shared && reply->lease);
     s = wire_status(h);
     assert_true(s.computed == 1 && s.leases == 1); /* the prefetch's is over */

@@ -143,7 +143,7 @@ static void test_byte_by_byte(void **state)
         wire_send_bytes(w, frame + i, 1);
         usleep(500);
     }
-    assert_int_equal(wire_expect(w, SHUF_OK, "")->permute->count, 10);
+    assert_int_equal(wire_expect(w, SHUF_OK, "")->result->count, 10);
     wire_close(w);
 }
 
@@ -204,27 +204,27 @@ static void test_summary(void **state)
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_string_equal(reply->permute->algorithm, "primefold"); /* the default */
+    assert_string_equal(reply->result->algorithm, "primefold"); /* the default */
     permute.algorithm = (char *)"philox24";
     wire_send_permute(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->bulk_bytes, 0);
-    assert_string_equal(reply->permute->algorithm, "philox24");
-    assert_int_equal(reply->permute->dtype, SHUF__DTYPE__DTYPE_U32);
-    assert_int_equal(reply->permute->bytes, 40);
-    assert_int_equal(reply->permute->fingerprint, 0);
-    assert_int_equal(reply->permute->n_head, 4);
-    assert_int_equal(reply->permute->n_tail, 4);
-    assert_memory_equal(reply->permute->head, head, sizeof head);
-    assert_memory_equal(reply->permute->tail, tail, sizeof tail);
+    assert_string_equal(reply->result->algorithm, "philox24");
+    assert_int_equal(reply->result->dtype, SHUF__DTYPE__DTYPE_U32);
+    assert_int_equal(reply->result->bytes, 40);
+    assert_int_equal(reply->result->fingerprint, 0);
+    assert_int_equal(reply->result->n_head, 4);
+    assert_int_equal(reply->result->n_tail, 4);
+    assert_memory_equal(reply->result->head, head, sizeof head);
+    assert_memory_equal(reply->result->tail, tail, sizeof tail);
 
     permute.n = 5; /* head and tail do not overlap */
     permute.fingerprint = true;
     wire_send_permute(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->permute->n_head, 4);
-    assert_int_equal(reply->permute->n_tail, 1);
-    assert_int_not_equal(reply->permute->fingerprint, 0);
+    assert_int_equal(reply->result->n_head, 4);
+    assert_int_equal(reply->result->n_tail, 1);
+    assert_int_not_equal(reply->result->fingerprint, 0);
     wire_close(w);
 }
 
@@ -243,8 +243,8 @@ static void test_empty_shard(void **state)
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->permute->count, 0);
-    assert_int_equal(reply->permute->n_head + reply->permute->n_tail, 0);
+    assert_int_equal(reply->result->count, 0);
+    assert_int_equal(reply->result->n_head + reply->result->n_tail, 0);
     assert_int_equal(reply->bulk_bytes, 0);
     wire_check_alive(w);
     wire_close(w);

@@ -26,9 +26,10 @@ static void every_mistake(void **state)
         const char *words;
     } rows[] = {
         {"", 64, "Usage: shufctl VERB"},
-        {"shuffle", 64,
-         "verb 'shuffle': expected permute, index, gauss, uniform, status, leases, version, help"},
-        {"help shuffle", 64, "verb 'shuffle'"},
+        {"shufle", 64,
+         "verb 'shufle': expected permute, shuffle, index, gauss, uniform, status, leases, "
+         "version, help"},
+        {"help shufle", 64, "verb 'shufle'"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
         {"permute 10", 64, "argument '10'"},
         {"permute --seed 7", 64, "--n: missing"},

@@ -51,16 +51,16 @@ static void send_stream(struct wire *w, Shuf__Stream *stream)
     wire_send(w, &request);
 }
 
-static const Shuf__PermuteReply *ask(struct wire *w, Shuf__Stream *stream)
+static const Shuf__ResultReply *ask(struct wire *w, Shuf__Stream *stream)
 {
     send_stream(w, stream);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_PERMUTE);
-    assert_int_equal(reply->permute->distribution, stream->distribution);
-    assert_string_equal(reply->permute->algorithm, "");
-    assert_int_equal(reply->permute->rows, 1);
-    assert_int_equal(reply->permute->count, stream->count);
-    return reply->permute;
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_RESULT);
+    assert_int_equal(reply->result->distribution, stream->distribution);
+    assert_string_equal(reply->result->algorithm, "");
+    assert_int_equal(reply->result->rows, 1);
+    assert_int_equal(reply->result->count, stream->count);
+    return reply->result;
 }
 
 static struct draw draw_of(const Shuf__Stream *stream, enum shuf_number number, uint64_t i)
@@ -92,7 +92,7 @@ static void check_values(const Shuf__Stream *stream, enum shuf_number number, co
 static void ask_inline(struct wire *w, Shuf__Stream *stream, enum shuf_number number)
 {
     const uint64_t bytes = stream->count * draw_width(number);
-    const Shuf__PermuteReply *reply = ask(w, stream);
+    const Shuf__ResultReply *reply = ask(w, stream);
     assert_int_equal(reply->bytes, bytes);
     assert_int_equal(reply->dtype, stream->dtype);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
@@ -186,7 +186,7 @@ static void equal_requests_share(void **state)
     struct wire *w = wire_greet(&daemon_);
     Shuf__Stream stream = gauss(N, own);
     stream.seed = 1001;
-    const Shuf__PermuteReply *reply = ask(w, &stream);
+    const Shuf__ResultReply *reply = ask(w, &stream);
     const uint64_t block = reply->block;
     assert_false(reply->shared);
     stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default, by name */
@@ -227,7 +227,7 @@ static double plain_sum(const Shuf__Stream *stream, const Shuf__Sums *sums, int 
     return sum;
 }
 
-static void check_sums(const Shuf__Stream *stream, const Shuf__PermuteReply *reply)
+static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *reply)
 {
     const Shuf__Sums *s = reply->sums;
     assert_non_null(s);
@@ -249,7 +249,7 @@ static void sums_where_asked_for(void **state)
     stream.seed = 2001;
     stream.mean = -3;
     stream.std = 0.25;
-    const Shuf__PermuteReply *reply = ask(w, &stream);
+    const Shuf__ResultReply *reply = ask(w, &stream);
     assert_null(reply->sums);
     assert_int_equal(reply->n_head, 0);
     stream.sums = true;
@@ -278,7 +278,7 @@ static void prefetched(void **state)
     Shuf__Stream stream = gauss(N, wire_own_transport(backend));
     stream.seed = 3001;
     stream.prefetch = true;
-    const Shuf__PermuteReply *reply = ask(w, &stream);
+    const Shuf__ResultReply *reply = ask(w, &stream);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_int_equal(reply->lease + reply->block, 0);
     stream.prefetch = false;
@@ -296,7 +296,7 @@ static void listed_and_given_back(void **state)
     struct wire *w = wire_greet(&daemon_);
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    const Shuf__PermuteReply *reply = wire_lease(w, 1000, 5, own);
+    const Shuf__ResultReply *reply = wire_lease(w, 1000, 5, own);
     uint64_t first = reply->lease;
     Shuf__Stream stream = gauss(N, own);
     Shuf__Release release = SHUF__RELEASE__INIT;

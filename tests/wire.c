@@ -180,7 +180,7 @@ const Shuf__Reply *wire_receive(struct wire *w)
     wire_read_bulk(w, w->frame + SHUF__FRAME_HEADER, length);
     const Shuf__Reply *reply = shuf__reply_unpack(&w->arena, w->frame + SHUF__FRAME_HEADER, length);
     assert_non_null(reply);
-    bool promised = reply->body_case == SHUF__REPLY__BODY_PERMUTE && reply->permute->descriptor;
+    bool promised = reply->body_case == SHUF__REPLY__BODY_RESULT && reply->result->descriptor;
     assert_int_equal(w->descriptor >= 0, promised);
     return reply;
 }
@@ -329,13 +329,13 @@ Shuf__Transport wire_own_transport(const char *backend)
                                             : SHUF__TRANSPORT__TRANSPORT_MEMFD;
 }
 
-const Shuf__PermuteReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
-                                     Shuf__Transport transport)
+const Shuf__ResultReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
+                                    Shuf__Transport transport)
 {
     Shuf__Permute permute = wire_permutation(n, transport);
     permute.seed = seed;
     wire_send_permute(w, &permute);
-    const Shuf__PermuteReply *reply = wire_expect(w, SHUF_OK, "")->permute;
+    const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->transport, transport);
     assert_int_not_equal(reply->lease, 0);
     assert_int_not_equal(reply->block, 0);

@@ -97,8 +97,8 @@ void wire_show_descriptors(pid_t pid); /* on stderr */
 Shuf__Transport wire_own_transport(const char *backend);
 
 /* Leases the permutation of n values for that seed. Valid until the next reply. */
-const Shuf__PermuteReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
-                                     Shuf__Transport transport);
+const Shuf__ResultReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
+                                    Shuf__Transport transport);
 /* Gives one lease back; `block` 0: and says nothing of it being unmapped. */
 void wire_release(struct wire *w, uint64_t lease, uint64_t block);
 

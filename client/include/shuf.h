@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf: permutations and random numbers from a running shufd
- * =============================================================
+ * libshuf: permutations, shuffles and random numbers from a running shufd
+ * =======================================================================
  *
  * An answer is a pure function of its request: the same algorithm, n, seed and
  * epoch give the same bits on every machine, backend and release, and so do the
@@ -120,8 +120,8 @@ typedef struct shuf_permutation {
 typedef struct shuf_shape {
     uint64_t rows;    /* epochs; 1 of numbers */
     uint64_t count;   /* values in a row */
-    shuf_dtype dtype; /* never SHUF_AUTO */
-    unsigned width;   /* bytes of a value: 2, 4 or 8 */
+    shuf_dtype dtype; /* SHUF_AUTO only of records and of a buffer */
+    unsigned width;   /* bytes of a value: 2, 4 or 8; of a record; 1 of a buffer */
     uint64_t bytes;   /* rows * count * width */
 } shuf_shape;
 
@@ -147,7 +147,7 @@ enum { SHUF_EDGE = 4 };
 /* What the daemon tells of a result. */
 typedef struct shuf_result {
     shuf_shape shape;
-    char algorithm[32];             /* of a permutation; else "" */
+    char algorithm[32];             /* of a permutation or a shuffle; else "" */
     shuf_distribution distribution; /* of numbers; else 0 */
     char backend[16];               /* "cpu", "cuda" */
     char device[128];               /* its name for people */
@@ -228,6 +228,36 @@ SHUF_API shuf_status shuf_draw_stream(shuf *handle, const shuf_numbers *what, sh
 SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *what, shuf_result *result);
 /* shuf_draw_lease() and shuf_draw_prefetch() stand below, with the leases. */
 
+/* ---- Records ------------------------------------------------------------ */
+
+/* What is to be done to an array of n records of `record` bytes each: y[i] = x[p(i)], p being the
+ * permutation that shuf_permute() gives for the same algorithm, n, seed and epoch. With `inverse`,
+ * y[p(i)] = x[i], which undoes the other exactly. What a record holds is never looked at. */
+#define SHUF_RECORD_MAX UINT64_C(65536)
+typedef struct shuf_records {
+    const char *algorithm; /* as of a shuf_permutation */
+    uint64_t n;            /* 1 to 2^62; has no default, as the next */
+    uint64_t record;       /* bytes: 1 to SHUF_RECORD_MAX */
+    uint64_t seed, epoch;  /* any */
+    bool inverse;
+} shuf_records;
+
+/* Shuffles the caller's memory: n * record bytes of `in` to `out`; both have `bytes` bytes, at
+ * least as many, and do not overlap. *result may be NULL; it has no head, tail or fingerprint, and
+ * a shape of n values of `record` bytes.
+ *
+ *     float x[1000][3], y[1000][3];
+ *     shuf_records what = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
+ *     shuf_shuffle(daemon, &what, x, y, sizeof x, NULL);
+ *
+ * The daemon holds twice the bytes meanwhile, in host memory that is new and costs what it takes
+ * the system to clear it: who shuffles again and again takes a buffer once (shuf_buffer_take())
+ * and has that shuffled. When the daemon is lost the next one is given `in` anew. Fails as
+ * shuf_permute() does, and with SHUF_NO_MEMORY where the daemon has no room for both. */
+SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *what, const void *in, void *out,
+                                  size_t bytes, shuf_result *result);
+/* shuf_shuffle_lease() stands below, with the leases. */
+
 /* ---- Single places ------------------------------------------------------ */
 
 /* What is looked up. */
@@ -275,7 +305,8 @@ typedef enum shuf_transport {
 SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
 /* A result that stays where it was computed, and this process's view of it. Equal requests of one
- * user share one result, so it must not be written to. All fields are only to be read.
+ * user share one result, so it must not be written to: only what shuf_buffer_take() gives may be,
+ * which every transport maps writable. All fields are only to be read.
  *
  * `data` has result.shape.bytes bytes, row-major; NULL where these are 0. With device_id "" it is
  * host memory. Else it is memory of that GPU: a CUdeviceptr, to be used in the context that was
@@ -294,6 +325,7 @@ typedef struct shuf_lease {
     uint64_t id; /* as shuf_leases() tells it; 0 with INLINE, of which the daemon keeps none */
     uint64_t block, block_bytes; /* the memory that holds the values; 0 with INLINE. Leases of one
                                   * block share one copy, in whatever process they are. */
+    void *buffer;                /* of shuf_buffer_take(): `data`, to be written to; else NULL */
 } shuf_lease;
 
 typedef struct shuf_lease_options {
@@ -337,6 +369,36 @@ SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *what,
 SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *what,
                                         const shuf_lease_options *options);
 
+/* Takes memory for this process to fill: `bytes` bytes, at least 1, all zeros and nobody else's,
+ * for as long as the lease is held. options and *lease are as in shuf_lease_take(); options->event
+ * is not looked at. Where it is mapped it is written to by lease->buffer (with device memory, a
+ * CUdeviceptr), or by shuf_lease_write(); by SHUF_INLINE alone lease->buffer and lease->data are
+ * NULL, and shuf_lease_write() is the only way. With options NULL it is host memory.
+ *
+ * A fork()ed child shares the memory for as long as it has it mapped. A daemon that is lost leaves
+ * the memory as it is, but can do nothing more with it: what is asked of it then is
+ * SHUF_NO_DAEMON. Fails as shuf_lease_take() does. */
+SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
+                                      const shuf_lease_options *options, shuf_lease **lease);
+
+/* Copies `bytes` bytes to [offset, offset + bytes) of a buffer, wherever it is. Fails with
+ * SHUF_INVALID (no buffer, or outside it), SHUF_DEVICE, or as shuf_permute(), but that a lost
+ * daemon is SHUF_NO_DAEMON. */
+SHUF_API shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t offset,
+                                      size_t bytes, const void *in);
+
+/* Takes a lease of what->n records, shuffled, of the first what->n * what->record bytes of `input`:
+ * a buffer, which may be written to again when this returns (with options->event: when the event
+ * has come), or any other lease of this handle but one by SHUF_INLINE. The input is not changed.
+ * options and *lease are as in shuf_lease_take(), but that the transports must have one for the
+ * side that the input is on, the host's or the device's (SHUF_INLINE is for either), and that
+ * *lease is not the input. It is shared with nobody: asked for again it is computed again. Fails as
+ * shuf_lease_take() does, with SHUF_INVALID also where the records are not within the input; a lost
+ * daemon is SHUF_NO_DAEMON, as the input is lost with it. */
+SHUF_API shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *what,
+                                        const shuf_lease *input, const shuf_lease_options *options,
+                                        shuf_lease **lease);
+
 /* One lease, as the daemon tells of it. */
 typedef struct shuf_lease_entry {
     uint64_t id, pid;
@@ -348,12 +410,15 @@ typedef struct shuf_lease_entry {
     uint64_t block, block_bytes; /* the memory's id and size */
     uint64_t seed;
     uint64_t rows, count;
-    char algorithm[32]; /* of a permutation, as n and epoch are; else "" */
+    char algorithm[32]; /* of a permutation or a shuffle, as n and epoch are; else "" */
     uint64_t n, epoch;
     shuf_distribution distribution; /* of numbers, as what follows is; else 0 */
     uint64_t stream, offset;
     shuf_dtype dtype;
     double mean, std;
+    uint64_t record; /* of a shuffle, as `inverse` is; else 0 */
+    bool inverse;
+    bool buffer; /* of shuf_buffer_take(): `count` bytes */
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease by id: those of this user, or everybody's for root and for the
@@ -379,12 +444,13 @@ typedef struct shuf_daemon {
     char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
     uint64_t pid;
     uint64_t uptime_ms;
-    uint64_t clients;                   /* connections, this one included */
-    uint64_t queued, queue_limit;       /* jobs waiting or running */
-    uint64_t served;                    /* permutations and streams answered since the start */
+    uint64_t clients;             /* connections, this one included */
+    uint64_t queued, queue_limit; /* jobs waiting or running */
+    uint64_t served;              /* permutations, streams and shuffles answered since the start */
     uint64_t memory_used, memory_limit; /* bytes of blocks, where the backend computes */
     uint64_t host_used, host_limit;     /* of host memory; on the CPU backend the same */
     uint64_t blocks;                    /* allocations */
+    uint64_t buffers;                   /* of these: those that clients fill */
     uint64_t idle;      /* bytes of blocks with results that nobody refers to any more */
     uint64_t lingering; /* of the blocks: not in use, kept until nobody has them mapped */
     uint64_t leases;

@@ -93,6 +93,22 @@ static void print_permutation(const shuf_lease_entry *e)
     fputc('\n', stdout);
 }
 
+static void print_shuffle(const shuf_lease_entry *e)
+{
+    printf("%s, %s%" PRIu64 " records of %" PRIu64 " bytes, seed %" PRIu64 ", epoch %" PRIu64 "\n",
+           e->algorithm, e->inverse ? "back, " : "", e->n, e->record, e->seed, e->epoch);
+}
+
+static void print_what(const shuf_lease_entry *e)
+{
+    if (e->buffer)
+        printf("buffer of %" PRIu64 " bytes\n", e->count);
+    else if (e->record)
+        print_shuffle(e);
+    else
+        (e->distribution ? print_numbers : print_permutation)(e);
+}
+
 static bool print(void *context, const shuf_lease_entry *e)
 {
     char user[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], age[SHUF__UNITS_TEXT];
@@ -101,7 +117,7 @@ static bool print(void *context, const shuf_lease_entry *e)
            shuf__user_text(user, e->uid), shuf_transport_name(e->transport), e->block,
            shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
            state_of(e));
-    (e->distribution ? print_numbers : print_permutation)(e);
+    print_what(e);
     return true;
 }
 
@@ -122,6 +138,19 @@ static void add_numbers(json_t *object, const shuf_lease_entry *e)
     json_object_set_new(object, "std", json_real(e->std));
 }
 
+static void add_what(json_t *object, const shuf_lease_entry *e)
+{
+    json_object_set_new(object, "buffer", json_boolean(e->buffer));
+    if (e->buffer)
+        return;
+    shuf__json_decimal(object, "seed", e->seed);
+    (e->distribution ? add_numbers : add_permutation)(object, e);
+    if (e->record == 0)
+        return;
+    shuf__json_integer(object, "record", e->record);
+    json_object_set_new(object, "inverse", json_boolean(e->inverse));
+}
+
 static bool add(void *context, const shuf_lease_entry *e)
 {
     json_t *object = json_object();
@@ -134,8 +163,7 @@ static bool add(void *context, const shuf_lease_entry *e)
     shuf__json_seconds(object, "age_seconds", e->age_ms * 1000000);
     shuf__json_integer(object, "block", e->block);
     shuf__json_integer(object, "block_bytes", e->block_bytes);
-    shuf__json_decimal(object, "seed", e->seed);
-    (e->distribution ? add_numbers : add_permutation)(object, e);
+    add_what(object, e);
     shuf__json_integer(object, "rows", e->rows);
     shuf__json_integer(object, "count", e->count);
     json_array_append_new(context, object);

@@ -24,6 +24,7 @@ static int help(int argc, char **argv);
 
 static const struct verb verbs[] = {
     {"permute", "a pseudo-random permutation, or a part of one", shuf__verb_permute},
+    {"shuffle", "the records of an array, in the order of a permutation", shuf__verb_shuffle},
     {"index", "values at single positions, or positions of values", shuf__verb_index},
     {"gauss", "normally distributed numbers of a stream", shuf__verb_gauss},
     {"uniform", "uniformly distributed numbers of a stream", shuf__verb_uniform},
@@ -38,7 +39,7 @@ enum { VERBS = sizeof verbs / sizeof *verbs };
 static void print_usage(FILE *to)
 {
     fputs("Usage: shufctl VERB [OPTION...]\n"
-          "Asks a running shufd for permutations and random numbers.\n\n",
+          "Asks a running shufd for permutations, shuffles and random numbers.\n\n",
           to);
     for (int i = 0; i < VERBS; i++)
         fprintf(to, "  %-9s %s\n", verbs[i].name, verbs[i].what);

@@ -169,6 +169,17 @@ static shuf_status cpu_read(struct shuf__backend *backend, const struct shuf__bl
     return SHUF_OK;
 }
 
+static shuf_status cpu_write(struct shuf__backend *backend, struct shuf__block *block,
+                             uint64_t offset, uint64_t bytes, const void *in,
+                             struct shuf__error *error)
+{
+    (void)backend;
+    (void)error;
+    if (bytes)
+        memcpy((char *)block->memory + offset, in, bytes);
+    return SHUF_OK;
+}
+
 const struct shuf__backend_ops shuf__cpu_ops = {
     .name = "cpu",
     .makes = {[SHUF__MEMORY_MEMFD] = true},
@@ -184,6 +195,7 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .fingerprint = cpu_fingerprint,
     .sums = cpu_sums,
     .read = cpu_read,
+    .write = cpu_write,
 };
 
 shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,

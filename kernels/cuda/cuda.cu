@@ -223,6 +223,24 @@ shuf_status cuda_read(shuf__backend *backend, const shuf__block *block, uint64_t
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
+shuf_status cuda_write(shuf__backend *backend, shuf__block *block, uint64_t offset, uint64_t bytes,
+                       const void *in, shuf__error *error)
+{
+    Cuda *cuda = cuda_of(backend);
+    char *to = static_cast<char *>(block->memory) + offset;
+    cudaError_t e = cudaSuccess;
+    if (block->kind == SHUF__MEMORY_MEMFD) {
+        if (bytes)
+            memcpy(to, in, bytes);
+        return SHUF_OK;
+    }
+    SHUF__STEP(e, "choosing the device", use_device(cuda));
+    SHUF__STEP(e, "copying to a buffer",
+               cudaMemcpyAsync(to, in, bytes, cudaMemcpyHostToDevice, cuda->stream));
+    SHUF__STEP(e, "copying to a buffer", cudaStreamSynchronize(cuda->stream));
+    return e == cudaSuccess ? SHUF_OK : error->status;
+}
+
 } // namespace
 
 cudaError_t use_device(const Cuda *cuda)
@@ -261,4 +279,5 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     shuf::cuda_fingerprint,
     shuf::cuda_sums,
     shuf::cuda_read,
+    shuf::cuda_write,
 };

@@ -24,7 +24,7 @@ static struct mapping {
     uint8_t *address;
     size_t size;
     int fd; /* -1: nothing mapped */
-    int readable;
+    int readable, writable;
 } mappings[MAPPINGS];
 
 EXPORT struct fake_cuda *fake_cuda(void)
@@ -171,7 +171,7 @@ EXPORT int cuMemMap(unsigned long long address, size_t size, size_t offset,
     if (!m || m->size != size || m->fd >= 0 || offset != 0 || flags != 0)
         return INVALID_VALUE;
     m->fd = fcntl((int)allocation, F_DUPFD_CLOEXEC, 3);
-    m->readable = 0;
+    m->readable = m->writable = 0;
     fake.mapped++;
     return SUCCESS;
 }
@@ -185,11 +185,14 @@ EXPORT int cuMemSetAccess(unsigned long long address, size_t size, const struct 
 {
     struct mapping *m = find(address, size);
     MAY_FAIL("cuMemSetAccess");
-    if (!m || m->fd < 0 || count != 1 || access->type != 1 || access->flags != 1 || !current() ||
+    const int protection = access->flags == 3 ? PROT_READ | PROT_WRITE : PROT_READ;
+    if (!m || m->fd < 0 || count != 1 || access->type != 1 ||
+        (access->flags != 1 && access->flags != 3) || !current() ||
         access->id != 40 + current()->gpu ||
-        mmap(m->address, size, PROT_READ, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED)
+        mmap(m->address, size, protection, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED)
         return INVALID_VALUE;
     m->readable = 1;
+    m->writable = access->flags == 3;
     return SUCCESS;
 }
 
@@ -302,4 +305,20 @@ EXPORT int cuMemcpyDtoH_v2(void *out, unsigned long long address, size_t size)
         return INVALID_VALUE;
     memcpy(out, (const void *)(uintptr_t)address, size);
     return SUCCESS;
+}
+
+EXPORT int cuMemcpyHtoD_v2(unsigned long long address, const void *in, size_t size)
+{
+    struct mapping *m = find(address, size);
+    struct fake_memory *memory = find_opened(address, size);
+    MAY_FAIL("cuMemcpyHtoD");
+    if (!current() || !((m && m->writable) || (memory && memory->opened_in == current())))
+        return INVALID_VALUE;
+    memcpy((void *)(uintptr_t)address, in, size);
+    return SUCCESS;
+}
+
+EXPORT int cuStreamSynchronize(void *stream)
+{
+    return current() && !stream ? SUCCESS : INVALID_VALUE;
 }

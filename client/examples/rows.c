@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A table whose rows are shuffled anew in every epoch: it is written once, to memory that the
+ * daemon leases, and each epoch's rows are read where the daemon put them.
+ *
+ *     cc rows.c $(pkg-config --cflags --libs libshuf) -o rows && ./rows 3
+ */
+#include <shuf.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 100000, COLUMNS = 4 };
+
+typedef float row[COLUMNS];
+
+static void fill(row *table)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            table[i][j] = (float)i + (float)j / 10;
+}
+
+static shuf_status run(shuf *daemon, uint64_t epochs)
+{
+    shuf_lease *table = NULL, *shuffled = NULL;
+    shuf_records what = {.n = ROWS, .record = sizeof(row), .seed = 7};
+    shuf_status status = shuf_buffer_take(daemon, ROWS * sizeof(row), NULL, &table);
+    if (status == SHUF_OK && table->buffer)
+        fill(table->buffer);
+    for (; status == SHUF_OK && what.epoch < epochs; what.epoch++) {
+        status = shuf_shuffle_lease(daemon, &what, table, NULL, &shuffled);
+        if (status != SHUF_OK)
+            break;
+        const row *rows = shuffled->data;
+        printf("epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", what.epoch,
+               (double)rows[0][0], (double)rows[0][1], (double)rows[0][2], (double)rows[0][3],
+               (double)rows[1][0]);
+    }
+    return status; /* the leases end with the handle */
+}
+
+int main(int argc, char **argv)
+{
+    shuf *daemon;
+    shuf_status status = shuf_connect(&daemon, NULL);
+    if (status == SHUF_OK)
+        status = run(daemon, argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
+    if (status != SHUF_OK)
+        fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
+    shuf_close(daemon);
+    return status == SHUF_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See array.h.
+ */
+#include "array.h"
+
+#include "exit.h"
+#include "npy_read.h"
+#include "shuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* Up to `size` bytes, fewer at the file's end; -1 with errno. */
+static ssize_t read_at(int fd, uint64_t offset, size_t size, void *out)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+static int cannot_read(const struct shuf__array *a, const char *why)
+{
+    return shuf__fail_with(EX_IOERR, "--in %s: cannot read: %s", a->name, why);
+}
+
+static int malformed(const struct shuf__array *a, const char *why)
+{
+    return shuf__fail_with(EX_DATAERR, "--in %s: %s", a->name, why);
+}
+
+static int check_records(const struct shuf__array *a)
+{
+    if (a->bytes == 0)
+        return malformed(a, a->header && a->records > 0
+                                ? "records of 0 bytes, expected at least 1"
+                                : "no records in it, expected at least one");
+    if (a->record > SHUF_RECORD_MAX)
+        return shuf__fail_with(EX_DATAERR,
+                               "--in %s: records of %" PRIu64 " bytes (the size of a value times "
+                               "the shape behind the first dimension), expected at most %" PRIu64,
+                               a->name, a->record, SHUF_RECORD_MAX);
+    return EX_OK;
+}
+
+static int take_npy(struct shuf__array *a, struct shuf__npy *npy, uint64_t size, uint64_t told)
+{
+    char why[SHUF__NPY_WHY];
+    if (npy->header > size || npy->header > SHUF__NPY_DICT_MAX)
+        return malformed(a, npy->header > size ? "header: cut off"
+                                               : "header: longer than 1 MiB, expected a shorter");
+    if (!(a->header = malloc(npy->header)))
+        return shuf__fail_with(EX_OSERR, "--in %s: no memory for its header", a->name);
+    a->header_size = npy->header;
+    if (read_at(a->fd, 0, npy->header, a->header) != (ssize_t)npy->header)
+        return cannot_read(a, "its header");
+    if (!shuf__npy_read(a->header + npy->dict, npy->header - npy->dict, npy, why))
+        return malformed(a, why);
+    if (size - npy->header != npy->bytes)
+        return shuf__fail_with(EX_DATAERR,
+                               "--in %s: %" PRIu64 " bytes behind its header, expected the %" PRIu64
+                               " that it tells of",
+                               a->name, size - npy->header, npy->bytes);
+    if (told != 0 && told != npy->record)
+        return shuf__fail_with(EX_USAGE,
+                               "--record %" PRIu64 ": the records of %s have %" PRIu64
+                               " bytes; expected that, or nothing",
+                               told, a->name, npy->record);
+    a->records = npy->records;
+    a->record = npy->record;
+    a->bytes = npy->bytes;
+    return check_records(a);
+}
+
+static int take_raw(struct shuf__array *a, uint64_t size, uint64_t told)
+{
+    if (told == 0)
+        return shuf__fail_with(EX_USAGE,
+                               "--record: missing; expected it, as in --record 4096, since %s is "
+                               "no .npy, which would tell",
+                               a->name);
+    if (size % told != 0)
+        return shuf__fail_with(
+            EX_DATAERR, "--in %s: %" PRIu64 " bytes, expected a multiple of --record %" PRIu64,
+            a->name, size, told);
+    a->record = told;
+    a->records = size / told;
+    a->bytes = size;
+    return check_records(a);
+}
+
+static int look_into(struct shuf__array *a, uint64_t told)
+{
+    struct stat status;
+    struct shuf__npy npy;
+    char why[SHUF__NPY_WHY];
+    uint8_t front[SHUF__NPY_FRONT];
+    if (fstat(a->fd, &status) != 0)
+        return cannot_read(a, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return shuf__fail_with(EX_NOINPUT, "--in %s: expected a regular file, whose size is known",
+                               a->name);
+    ssize_t got = read_at(a->fd, 0, sizeof front, front);
+    if (got < 0)
+        return cannot_read(a, strerror(errno));
+    if (!shuf__npy_begins(front, (size_t)got, &npy, why))
+        return take_raw(a, (uint64_t)status.st_size, told);
+    return npy.header ? take_npy(a, &npy, (uint64_t)status.st_size, told) : malformed(a, why);
+}
+
+int shuf__array_open(struct shuf__array *array, const char *path, uint64_t record)
+{
+    *array = (struct shuf__array){.name = path};
+    array->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (array->fd < 0)
+        return shuf__fail_with(errno == EACCES ? EX_NOPERM : EX_NOINPUT, "--in %s: cannot open: %s",
+                               path, strerror(errno));
+    int code = look_into(array, record);
+    if (code == EX_OK)
+        posix_fadvise(array->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only a hint */
+    else
+        shuf__array_close(array);
+    return code;
+}
+
+int shuf__array_read(const struct shuf__array *array, uint64_t offset, size_t size, void *out)
+{
+    ssize_t got = read_at(array->fd, array->header_size + offset, size, out);
+    if (got < 0)
+        return cannot_read(array, strerror(errno));
+    return (size_t)got == size ? EX_OK : cannot_read(array, "it was cut off meanwhile");
+}
+
+void shuf__array_close(struct shuf__array *array)
+{
+    close(array->fd);
+    free(array->header);
+    *array = (struct shuf__array){.fd = -1};
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shufctl shuffle`: the records of a file, in the order of a permutation. They go into
+ * memory that the daemon leases, and from what it makes of that to the output.
+ */
+#include "array.h"
+#include "exit.h"
+#include "json.h"
+#include "output.h"
+#include "progress.h"
+#include "shuffle_options.h"
+#include "subject.h"
+#include "target.h"
+#include "units.h"
+#include "verb.h"
+
+#include <inttypes.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum {
+    PART = 4 << 20,  /* bytes between two looks at the clock */
+    LOSSES_MAX = 16, /* daemons that may be lost on the way */
+};
+
+struct run {
+    const struct shuf__shuffle_options *options;
+    struct shuf__array array;
+    struct shuf__output output;
+    shuf_lease *buffer;
+    shuf_result result;
+    uint64_t seen_ns;
+    int code; /* of what is no failure of the daemon's */
+};
+
+/* ---- in ---------------------------------------------------------------------- */
+
+/* Straight into the buffer where that is mapped here. */
+static shuf_status fill_part(shuf *daemon, struct run *run, uint64_t offset, size_t size)
+{
+    static char part[PART];
+    const shuf_lease *buffer = run->buffer;
+    char *to = buffer->buffer ? (char *)buffer->buffer + offset : part;
+    run->code = shuf__array_read(&run->array, offset, size, to);
+    if (run->code != EX_OK || buffer->buffer)
+        return SHUF_OK;
+    return shuf_lease_write(daemon, buffer, offset, size, part);
+}
+
+static shuf_status fill(shuf *daemon, struct run *run)
+{
+    struct shuf__progress progress;
+    const uint64_t all = run->array.bytes;
+    shuf_status status = SHUF_OK;
+    shuf__progress_start(&progress, all, true);
+    for (uint64_t done = 0; done < all && status == SHUF_OK && run->code == EX_OK;) {
+        const size_t size = all - done < PART ? (size_t)(all - done) : PART;
+        status = fill_part(daemon, run, done, size);
+        done += size;
+        shuf__progress_add(&progress, size);
+    }
+    shuf__progress_end(&progress);
+    return status;
+}
+
+/* A handle's end is its leases' end: releasing would replace the message of a failure. A buffer of
+ * a try before this one goes with the next. */
+static shuf_status shuffle_once(shuf *daemon, struct run *run, shuf_lease **shuffled)
+{
+    shuf_records what = run->options->what;
+    what.n = run->array.records;
+    what.record = run->array.record;
+    shuf_status status = shuf_buffer_take(daemon, run->array.bytes, NULL, &run->buffer);
+    if (status == SHUF_OK)
+        status = fill(daemon, run);
+    if (status == SHUF_OK && run->code == EX_OK)
+        status = shuf_shuffle_lease(daemon, &what, run->buffer, NULL, shuffled);
+    return status == SHUF_OK ? shuf_lease_release(daemon, run->buffer) : status;
+}
+
+/* Whether a daemon can be reached again is for the library to say, when it takes the next buffer.
+ */
+static shuf_status shuffle(shuf *daemon, struct run *run, shuf_lease **shuffled)
+{
+    shuf_daemon ignored;
+    shuf_status status = shuffle_once(daemon, run, shuffled);
+    for (int losses = 0; status == SHUF_NO_DAEMON && losses < LOSSES_MAX; losses++) {
+        if ((status = shuf_daemon_status(daemon, &ignored)) == SHUF_OK)
+            status = shuffle_once(daemon, run, shuffled);
+    }
+    return status;
+}
+
+/* ---- out --------------------------------------------------------------------- */
+
+static int write_records(struct run *run, const shuf_lease *shuffled)
+{
+    struct shuf__progress progress;
+    struct shuf__output *output = &run->output;
+    const uint64_t all = run->array.bytes;
+    bool written = true;
+    int code = shuf__output_reserve(output, run->array.header_size + all);
+    if (code != EX_OK)
+        return code;
+    if (run->array.header)
+        written = shuf__output_write(output, run->array.header, run->array.header_size);
+    shuf__progress_start(&progress, all, !isatty(output->fd));
+    for (uint64_t done = 0; done < all && written;) {
+        const size_t size = all - done < PART ? (size_t)(all - done) : PART;
+        written = shuf__output_write(output, (const char *)shuffled->data + done, size);
+        done += size;
+        shuf__progress_add(&progress, size);
+    }
+    shuf__progress_end(&progress);
+    return written ? shuf__output_commit(output) : shuf__output_failed(output);
+}
+
+/* ---- what is told ------------------------------------------------------------- */
+
+static const char *format_of(const struct run *run)
+{
+    return run->array.header ? "npy" : "raw";
+}
+
+static void print(const struct run *run)
+{
+    char text[SHUF__UNITS_TEXT];
+    const shuf_result *r = &run->result;
+    const shuf_records *what = &run->options->what;
+    const uint64_t ns = r->device_ns;
+    shuf__subject_line(stdout, "written", "%s (%s)", run->options->out, format_of(run));
+    shuf__subject_line(stdout, "backend", "%s, %s", r->backend, r->device);
+    shuf__subject_line(stdout, "algorithm", "%s%s", r->algorithm, what->inverse ? ", inverse" : "");
+    shuf__subject_line(stdout, "seed", "%" PRIu64, what->seed);
+    shuf__subject_line(stdout, "epoch", "%" PRIu64, what->epoch);
+    shuf__subject_line(stdout, "records", "%" PRIu64 " of %" PRIu64 " byte%s (%s)",
+                       run->array.records, run->array.record, run->array.record == 1 ? "" : "s",
+                       shuf__units_bytes(text, run->array.bytes));
+    shuf__subject_line(stdout, "on device", "%s", shuf__units_time(text, ns));
+    shuf__subject_line(stdout, "seen", "%s", shuf__units_time(text, run->seen_ns));
+    if (ns > 0)
+        shuf__units_bytes(text, (uint64_t)((double)run->array.bytes * 1e9 / (double)ns));
+    shuf__subject_line(stdout, "rate", "%s%s on device", ns > 0 ? text : "-", ns > 0 ? "/s" : "");
+}
+
+static void print_json(const struct run *run, FILE *to)
+{
+    json_t *object = json_object();
+    const shuf_result *r = &run->result;
+    const shuf_records *what = &run->options->what;
+    shuf__json_text(object, "backend", r->backend);
+    shuf__json_text(object, "device", r->device);
+    shuf__json_text(object, "algorithm", r->algorithm);
+    shuf__json_integer(object, "n", run->array.records);
+    shuf__json_integer(object, "record", run->array.record);
+    shuf__json_decimal(object, "seed", what->seed);
+    shuf__json_decimal(object, "epoch", what->epoch);
+    json_object_set_new(object, "inverse", json_boolean(what->inverse));
+    shuf__json_integer(object, "bytes", run->array.bytes);
+    shuf__json_seconds(object, "device_seconds", r->device_ns);
+    shuf__json_seconds(object, "seen_seconds", run->seen_ns);
+    shuf__json_text(object, "in", run->options->in);
+    shuf__json_text(object, "out", run->options->out);
+    shuf__json_text(object, "format", format_of(run));
+    shuf__json_print(object, to);
+}
+
+static void report(const struct run *run)
+{
+    const bool standard = shuf__target_descriptor(run->options->out) == STDOUT_FILENO;
+    if (run->options->daemon.json)
+        print_json(run, standard ? stderr : stdout);
+    else if (!standard)
+        print(run);
+}
+
+/* ---- the verb ------------------------------------------------------------------ */
+
+/* An algorithm's name is the daemon's to know: a slip is told before the array is copied. */
+static shuf_status check_algorithm(shuf *daemon, const char *name)
+{
+    uint32_t value;
+    const shuf_permutation one = {.algorithm = name, .n = 1};
+    return name ? shuf_permute(daemon, &one, &value, sizeof value, NULL) : SHUF_OK;
+}
+
+static int deliver(shuf *daemon, struct run *run)
+{
+    shuf_lease *shuffled = NULL;
+    const uint64_t begin = shuf__clock_ns();
+    shuf_status status = shuffle(daemon, run, &shuffled);
+    if (status != SHUF_OK)
+        return shuf__fail_call(daemon, status, &run->options->daemon);
+    if (run->code == EX_OK)
+        run->code = write_records(run, shuffled);
+    run->seen_ns = shuf__clock_ns() - begin;
+    if (run->code != EX_OK)
+        return run->code;
+    run->result = shuffled->result;
+    report(run);
+    return EX_OK;
+}
+
+static int run_with(shuf *daemon, struct run *run)
+{
+    shuf_status status = check_algorithm(daemon, run->options->what.algorithm);
+    if (status != SHUF_OK)
+        return shuf__fail_call(daemon, status, &run->options->daemon);
+    int code = shuf__output_open(&run->output, run->options->out, true);
+    if (code != EX_OK)
+        return code;
+    code = deliver(daemon, run);
+    shuf__output_close(&run->output);
+    return code;
+}
+
+int shuf__verb_shuffle(int argc, char **argv)
+{
+    struct shuf__shuffle_options options;
+    struct run run = {.options = &options};
+    shuf *daemon;
+    shuf__shuffle_options(argc, argv, &options);
+    int code = shuf__array_open(&run.array, options.in, options.record);
+    if (code != EX_OK)
+        return code;
+    code = shuf__connect_or_fail(&daemon, &options.daemon);
+    if (code == EX_OK)
+        code = run_with(daemon, &run);
+    shuf_close(daemon);
+    shuf__array_close(&run.array);
+    return code;
+}

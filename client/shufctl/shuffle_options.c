@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See shuffle_options.h.
+ */
+#include "shuffle_options.h"
+
+#include "number.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <sysexits.h>
+
+enum key { KEY_IN = 0x100, KEY_RECORD, KEY_SEED, KEY_EPOCH, KEY_ALGORITHM, KEY_INVERSE, KEY_OUT };
+
+static const struct argp_option option_table[] = {
+    {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 1},
+    {"record", KEY_RECORD, "BYTES", 0,
+     "The size of a record, 1 to 65536; an .npy tells its own: what one index of the first "
+     "dimension selects",
+     1},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 2},
+    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 2},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 2},
+    {"inverse", KEY_INVERSE, NULL, 0, "Undo it: from what was shuffled so, what was there before",
+     2},
+    {"out", KEY_OUT, "FILE", 0,
+     "Write the shuffled array to FILE, which may be that of --in, or to standard output for - "
+     "(required)",
+     3},
+    {0},
+};
+
+struct parse {
+    struct shuf__shuffle_options *options;
+    bool seed;
+};
+
+static void read_number(struct argp_state *state, const char *field, const char *text,
+                        uint64_t *value)
+{
+    struct shuf__error error;
+    if (shuf__number_parse(field, text, value, &error))
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+}
+
+static void read_record(struct argp_state *state, const char *text, uint64_t *record)
+{
+    read_number(state, "--record", text, record);
+    if (*record == 0 || *record > SHUF_RECORD_MAX)
+        argp_failure(state, EX_USAGE, 0, "--record %.64s: expected 1 to %" PRIu64 " bytes", text,
+                     SHUF_RECORD_MAX);
+}
+
+static void finish(struct argp_state *state, const struct parse *parse)
+{
+    if (!parse->options->in)
+        argp_failure(state, EX_USAGE, 0, "--in: missing; expected it, as in --in rows.npy");
+    if (!parse->seed)
+        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    if (!parse->options->out)
+        argp_failure(state, EX_USAGE, 0, "--out: missing; expected it, as in --out shuffled.npy");
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    struct shuf__shuffle_options *options = parse->options;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->daemon;
+        return 0;
+    case ARGP_KEY_END:
+        finish(state, parse);
+        return 0;
+    case KEY_IN:
+        options->in = text;
+        return 0;
+    case KEY_RECORD:
+        read_record(state, text, &options->record);
+        return 0;
+    case KEY_SEED:
+        parse->seed = true;
+        read_number(state, "--seed", text, &options->what.seed);
+        return 0;
+    case KEY_EPOCH:
+        read_number(state, "--epoch", text, &options->what.epoch);
+        return 0;
+    case KEY_ALGORITHM:
+        if (!*text) /* the default is said by leaving the option out */
+            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
+        options->what.algorithm = text;
+        return 0;
+    case KEY_INVERSE:
+        options->what.inverse = true;
+        return 0;
+    case KEY_OUT:
+        options->out = text;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void shuf__shuffle_options(int argc, char **argv, struct shuf__shuffle_options *options)
+{
+    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 4}, {0}};
+    static const struct argp argp = {
+        .children = children,
+        .options = option_table,
+        .parser = parse_option,
+        .args_doc = "--in FILE --seed S --out FILE",
+        .doc = "Has the daemon put the records of an array into the order of a permutation, and "
+               "writes them: record i of the output is record p(i) of the input."
+               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. The permutation is "
+               "what shufctl permute gives for as many numbers as there are records. The array "
+               "and its copy are in the daemon's memory meanwhile. With the array on standard "
+               "output the summary is told only with --json, on standard error.\n",
+    };
+    struct parse parse = {.options = options};
+    *options = (struct shuf__shuffle_options){0};
+    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+}

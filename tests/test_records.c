@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shuffles of records by libshuf, from a real daemon on the backend that the command line
+ * names: memory of the caller's, buffers by every transport, leases of other results,
+ * and daemons that are lost on the way.
+ */
+#include "harness.h"
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/random.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *backend;
+static struct harness daemon_;
+
+static int start_daemon(void **state)
+{
+    (void)state;
+    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
+}
+
+static int stop_daemon(void **state)
+{
+    (void)state;
+    return harness_stop(&daemon_) ? 0 : -1;
+}
+
+static shuf *open_handle(void)
+{
+    shuf *handle;
+    if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    return handle;
+}
+
+static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+{
+    if (got != wanted || !strstr(shuf_message(handle), words))
+        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
+}
+
+static void expect_ok(shuf *handle, shuf_status got)
+{
+    expect(handle, got, SHUF_OK, "");
+}
+
+static bool has_gpu(void)
+{
+    return strncmp(backend, "cuda", 4) == 0;
+}
+
+/* ---- what is right ------------------------------------------------------------ */
+
+static uint8_t *noise(uint64_t bytes)
+{
+    uint8_t *made = malloc(bytes);
+    assert_non_null(made);
+    for (uint64_t i = 0; i < bytes; i++)
+        made[i] = (uint8_t)(random_u64() >> 11);
+    return made;
+}
+
+static void check(const shuf_records *what, const uint8_t *in, const uint8_t *out)
+{
+    const shuf_permutation order = {
+        .algorithm = what->algorithm, .n = what->n, .seed = what->seed, .epoch = what->epoch};
+    uint64_t *p = expected_values(&order, NULL);
+    for (uint64_t i = 0; i < what->n; i++) {
+        const uint64_t to = what->inverse ? p[i] : i, from = what->inverse ? i : p[i];
+        if (memcmp(out + to * what->record, in + from * what->record, what->record) != 0)
+            fail_msg("%s n %" PRIu64 " record %" PRIu64 " inverse %d seed %" PRIu64 ": record "
+                     "%" PRIu64 " is not that of %" PRIu64,
+                     what->algorithm, what->n, what->record, what->inverse, what->seed, to, from);
+    }
+    free(p);
+}
+
+static shuf_records draw_records(void)
+{
+    static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
+    shuf_records what = {
+        .algorithm = algorithms[random_below(3)],
+        .record = random_size(random_below(8) ? 300 : SHUF_RECORD_MAX),
+        .seed = random_u64(),
+        .epoch = random_u64(),
+        .inverse = random_below(2),
+    };
+    what.n = random_size(1 + (UINT64_C(4) << 20) / what.record);
+    return what;
+}
+
+/* ---- memory of the caller's ---------------------------------------------------- */
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    random_start("there_and_back");
+    shuf *handle = open_handle();
+    for (int i = 0; i < 60; i++) {
+        shuf_result result;
+        shuf_records what = draw_records();
+        const uint64_t bytes = what.n * what.record;
+        uint8_t *in = noise(bytes), *out = noise(bytes), *back = noise(bytes);
+        expect_ok(handle, shuf_shuffle(handle, &what, in, out, bytes, &result));
+        check(&what, in, out);
+        assert_string_equal(result.algorithm, what.algorithm);
+        assert_int_equal(result.shape.count, what.n);
+        assert_int_equal(result.shape.width, what.record);
+        assert_int_equal(result.shape.bytes, bytes);
+        assert_int_equal(result.heads + result.tails, 0);
+        what.inverse = !what.inverse;
+        expect_ok(handle, shuf_shuffle(handle, &what, out, back, bytes, NULL));
+        assert_memory_equal(in, back, bytes);
+        free(in);
+        free(out);
+        free(back);
+    }
+    shuf_close(handle);
+}
+
+/* Without a descriptor to be had the bytes are sent, both ways. */
+static void without_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit old, none;
+    random_start("without_descriptors");
+    const shuf_records what = {.n = 5000, .record = 57, .seed = 7};
+    const uint64_t bytes = what.n * what.record;
+    uint8_t *in = noise(bytes), *out = noise(bytes);
+    shuf *handle = open_handle();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = old;
+    const int next = dup(STDERR_FILENO); /* which is what there is room for no longer */
+    assert_true(next > STDERR_FILENO && close(next) == 0);
+    none.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    shuf_status status = shuf_shuffle(handle, &what, in, out, bytes, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    expect_ok(handle, status);
+    check(&(shuf_records){"primefold", 5000, 57, 7, 0, false}, in, out);
+    free(in);
+    free(out);
+    shuf_close(handle);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    uint8_t in[80] = {0}, out[80];
+    shuf *handle = open_handle();
+    static const struct {
+        shuf_records what;
+        size_t bytes;
+        const char *words;
+    } cases[] = {
+        {{.n = 0, .record = 8}, 80, "n 0: expected 1 to 2^62"},
+        {{.n = (UINT64_C(1) << 62) + 1, .record = 8}, 80, "n 4611686018427387905: expected 1 to"},
+        {{.n = 10, .record = 0}, 80, "record 0: expected 1 to 65536"},
+        {{.n = 10, .record = 65537}, 80, "record 65537: expected 1 to 65536"},
+        {{.n = UINT64_C(1) << 62, .record = 8}, 80, "so many bytes pass 2^63"},
+        {{.n = 10, .record = 8}, 79, "bytes 79: expected at least 80 for 10 records of 8"},
+        {{.algorithm = "sattolo", .n = 10, .record = 8}, 80, "algorithm \"sattolo\": expected"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect(handle, shuf_shuffle(handle, &cases[i].what, in, out, cases[i].bytes, NULL),
+               SHUF_INVALID, cases[i].words);
+    const shuf_records what = {.n = 10, .record = 4};
+    expect(handle, shuf_shuffle(handle, &what, in, in + 39, 40, NULL), SHUF_INVALID,
+           "in and out overlap: expected 40 bytes each");
+    expect_ok(handle, shuf_shuffle(handle, &what, in, in + 40, 40, NULL));
+    expect(handle, shuf_shuffle(handle, &what, NULL, out, 40, NULL), SHUF_INVALID, "in NULL");
+    expect(handle, shuf_shuffle(handle, &what, in, NULL, 40, NULL), SHUF_INVALID, "out NULL");
+    shuf_close(handle);
+}
+
+/* ---- buffers ------------------------------------------------------------------- */
+
+static uint8_t *read_all(shuf *handle, const shuf_lease *lease)
+{
+    uint8_t *bytes = malloc(lease->result.shape.bytes);
+    expect_ok(handle, shuf_lease_read(handle, lease, 0, lease->result.shape.bytes, bytes));
+    return bytes;
+}
+
+static bool all_zero(const uint8_t *bytes, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+/* Takes a buffer by `there`, fills it in parts, and has it shuffled twice to `back`, once into the
+ * lease that the first result had. */
+static void check_buffer(shuf_transport there, shuf_transport back)
+{
+    enum { N = 3001, RECORD = 41, BYTES = N * RECORD };
+    const shuf_lease_options to = {.transports = there}, from = {.transports = back};
+    shuf *handle = open_handle();
+    shuf_lease *buffer = NULL, *shuffled = NULL;
+    uint8_t *in = noise(BYTES);
+    expect_ok(handle, shuf_buffer_take(handle, BYTES, &to, &buffer));
+    assert_int_equal(buffer->transport, there);
+    assert_int_equal(buffer->result.shape.bytes, BYTES);
+    assert_ptr_equal(buffer->buffer, buffer->data);
+    assert_int_not_equal(buffer->id, 0);
+    if (there != SHUF_INLINE) {
+        uint8_t *before = read_all(handle, buffer);
+        assert_true(all_zero(before, BYTES));
+        free(before);
+    }
+    for (uint64_t i = 0; i < BYTES; i += 50000)
+        expect_ok(handle, shuf_lease_write(handle, buffer, i, BYTES - i < 50000 ? BYTES - i : 50000,
+                                           in + i));
+    for (int i = 0; i < 2; i++) {
+        const shuf_records what = {.algorithm = "philox24",
+                                   .n = N,
+                                   .record = RECORD,
+                                   .seed = 7,
+                                   .epoch = (uint64_t)i,
+                                   .inverse = i};
+        expect_ok(handle, shuf_shuffle_lease(handle, &what, buffer, &from, &shuffled));
+        assert_int_equal(shuffled->transport, back);
+        assert_null(shuffled->buffer);
+        assert_false(shuffled->shared);
+        uint8_t *out = read_all(handle, shuffled);
+        check(&what, in, out);
+        free(out);
+    }
+    expect_ok(handle, shuf_lease_release(handle, shuffled));
+    expect_ok(handle, shuf_lease_release(handle, buffer));
+    free(in);
+    shuf_close(handle);
+}
+
+static void transports(void **state)
+{
+    (void)state;
+    random_start("transports");
+    check_buffer(SHUF_MEMFD, SHUF_MEMFD);
+    check_buffer(SHUF_MEMFD, SHUF_INLINE);
+    check_buffer(SHUF_INLINE, SHUF_INLINE);
+    if (!has_gpu())
+        check_buffer(SHUF_INLINE, SHUF_MEMFD);
+}
+
+static void device_transports(void **state)
+{
+    (void)state;
+    if (!has_gpu())
+        skip();
+    random_start("device_transports");
+    check_buffer(SHUF_INLINE, SHUF_CUDA_FD);
+    check_buffer(SHUF_CUDA_FD, SHUF_CUDA_FD);
+    check_buffer(SHUF_CUDA_FD, SHUF_INLINE);
+    check_buffer(SHUF_CUDA_IPC, SHUF_CUDA_FD);
+    check_buffer(SHUF_CUDA_FD, SHUF_CUDA_IPC);
+}
+
+/* What is written by the mapping is what is shuffled, each time; and the same block serves for
+ * results that nobody can find. */
+static void written_again(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    shuf *handle = open_handle();
+    shuf_lease *buffer = NULL, *shuffled = NULL;
+    const shuf_records what = {.algorithm = "lcg", .n = N, .record = 4, .seed = 3};
+    uint64_t blocks[4];
+    expect_ok(handle, shuf_buffer_take(handle, N * 4, NULL, &buffer));
+    uint32_t *values = buffer->buffer;
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < N; i++)
+            values[i] = round * N + i;
+        expect_ok(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled));
+        check(&what, (const uint8_t *)values, shuffled->data);
+        blocks[round] = shuffled->block;
+        assert_int_not_equal(blocks[round], buffer->block);
+    }
+    assert_int_equal(blocks[2], blocks[1]);
+    assert_int_equal(blocks[3], blocks[1]);
+    shuf_close(handle);
+}
+
+/* The input may be what the daemon computed, and several leases use it at a time. */
+static void of_other_leases(void **state)
+{
+    (void)state;
+    enum { N = 4096 };
+    const shuf_permutation order = {.n = N, .seed = 9};
+    const shuf_records what = {.algorithm = "primefold", .n = N / 2, .record = 8, .seed = 1};
+    shuf *handle = open_handle();
+    shuf_lease *input = NULL, *once = NULL, *twice = NULL, *copy = NULL;
+    expect_ok(handle, shuf_lease_take(handle, &order, NULL, &input));
+    expect_ok(handle, shuf_shuffle_lease(handle, &what, input, NULL, &once));
+    check(&what, input->data, once->data);
+    expect_ok(handle, shuf_shuffle_lease(handle, &what, once, NULL, &twice));
+    check(&what, once->data, twice->data);
+    expect_ok(handle, shuf_lease_release(handle, input));
+    check(&what, once->data, twice->data);
+    const shuf_records longer = {.n = N / 2 + 1, .record = 8};
+    expect(handle, shuf_shuffle_lease(handle, &longer, once, NULL, &copy), SHUF_INVALID,
+           "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
+    expect(handle, shuf_shuffle_lease(handle, &what, once, NULL, &once), SHUF_INVALID,
+           "the input, expected another");
+    expect(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
+           "a result, expected a buffer");
+    const shuf_lease_options sent = {.transports = SHUF_INLINE};
+    expect_ok(handle, shuf_lease_take(handle, &order, &sent, &copy));
+    shuf_lease *none = NULL;
+    expect(handle, shuf_shuffle_lease(handle, &what, copy, NULL, &none), SHUF_INVALID,
+           "input by inline: a copy in this process");
+    assert_null(none);
+    shuf_close(handle);
+}
+
+static void buffers_refused(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_lease *lease = NULL;
+    const shuf_lease_options sent = {.transports = SHUF_INLINE};
+    char byte;
+    expect(handle, shuf_buffer_take(handle, 0, NULL, &lease), SHUF_INVALID, "bytes 0: expected");
+    expect(handle, shuf_buffer_take(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
+           "expected less than 2^63");
+    expect(handle, shuf_buffer_take(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
+           "expected at most");
+    expect_ok(handle, shuf_buffer_take(handle, 10, &sent, &lease));
+    expect(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
+           "a buffer by inline, expected one that is mapped here");
+    expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
+           "offset 10, 1 bytes: expected to end within the 10 bytes");
+    expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID, "offset 1844");
+    expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
+    expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
+    shuf_close(handle);
+}
+
+struct seen {
+    shuf_lease_entry entries[4];
+    size_t count;
+};
+
+static bool see(void *context, const shuf_lease_entry *entry)
+{
+    struct seen *seen = context;
+    assert_true(seen->count < 4);
+    seen->entries[seen->count++] = *entry;
+    return true;
+}
+
+static void are_listed(void **state)
+{
+    (void)state;
+    struct seen seen = {.count = 0};
+    shuf_daemon status;
+    shuf *handle = open_handle();
+    shuf_lease *buffer = NULL, *shuffled = NULL;
+    const shuf_records what = {
+        .algorithm = "lcg", .n = 50, .record = 20, .seed = 3, .epoch = 4, .inverse = true};
+    expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer));
+    expect_ok(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled));
+    expect_ok(handle, shuf_leases(handle, see, &seen));
+    assert_int_equal(seen.count, 2);
+    const shuf_lease_entry *b = &seen.entries[0], *s = &seen.entries[1];
+    assert_true(b->buffer && b->ready && b->count == 1001 && b->rows == 1 && b->record == 0);
+    assert_string_equal(b->algorithm, "");
+    assert_int_equal(b->id, buffer->id);
+    assert_true(!s->buffer && s->n == 50 && s->record == 20 && s->inverse && s->epoch == 4);
+    assert_string_equal(s->algorithm, "lcg");
+    expect_ok(handle, shuf_daemon_status(handle, &status));
+    assert_int_equal(status.buffers, 1);
+    assert_int_equal(status.leases, 2);
+    expect_ok(handle, shuf_lease_release(handle, buffer));
+    expect_ok(handle, shuf_daemon_status(handle, &status));
+    assert_int_equal(status.buffers, 0);
+    shuf_close(handle);
+}
+
+/* ---- daemons that are lost ------------------------------------------------------ */
+
+static void kill_daemon(void)
+{
+    assert_true(WIFSIGNALED(harness_kill(&daemon_, SIGKILL)));
+}
+
+static void lost_with_a_buffer(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_lease *buffer = NULL, *shuffled = NULL, *sent = NULL;
+    const shuf_records what = {.algorithm = "lcg", .n = 100, .record = 10};
+    const shuf_lease_options by_bytes = {.transports = SHUF_INLINE};
+    expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &buffer));
+    expect_ok(handle, shuf_buffer_take(handle, 1000, &by_bytes, &sent));
+    memset(buffer->buffer, 7, 1000);
+    kill_daemon();
+    assert_true(harness_restart(&daemon_));
+    expect(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+           "the daemon that held the lease is gone");
+    assert_null(shuffled);
+    expect(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
+    const char *bytes = buffer->data;
+    assert_true(bytes[0] == 7 && bytes[999] == 7); /* which stays */
+    shuf_permutation order = {.n = 10};
+    uint32_t values[10];
+    expect_ok(handle, shuf_permute(handle, &order, values, sizeof values, NULL)); /* another */
+    expect(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+           "the daemon that held the lease is gone");
+    expect_ok(handle, shuf_lease_release(handle, buffer));
+    expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &sent));
+    expect_ok(handle, shuf_shuffle_lease(handle, &what, sent, NULL, &shuffled));
+    shuf_close(handle);
+}
+
+/* Whoever kills it does so while the caller's shuffles run: all the same they are right. */
+static void lost_on_the_way(void **state)
+{
+    (void)state;
+    random_start("lost_on_the_way");
+    const shuf_records what = {.algorithm = "primefold", .n = 100000, .record = 100, .seed = 5};
+    const uint64_t bytes = what.n * what.record;
+    uint8_t *in = noise(bytes), *out = malloc(bytes);
+    shuf *handle = open_handle();
+    for (int i = 0; i < 5; i++) {
+        const pid_t victim = daemon_.pid, killer = fork();
+        assert_true(killer >= 0);
+        if (killer == 0) {
+            usleep((useconds_t)random_below(20000));
+            kill(victim, SIGKILL);
+            _exit(0);
+        }
+        shuf_set_reconnect(handle, 0);
+        shuf_status status = shuf_shuffle(handle, &what, in, out, bytes, NULL);
+        if (status != SHUF_OK)
+            expect(handle, status, SHUF_NO_DAEMON, "");
+        else
+            check(&what, in, out);
+        waitpid(killer, NULL, 0);
+        harness_kill(&daemon_, 0);
+        assert_true(harness_restart(&daemon_));
+        shuf_set_reconnect(handle, 10000);
+        memset(out, 0, bytes);
+        expect_ok(handle, shuf_shuffle(handle, &what, in, out, bytes, NULL));
+        check(&what, in, out);
+    }
+    free(in);
+    free(out);
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_and_back),    cmocka_unit_test(without_descriptors),
+        cmocka_unit_test(refuses),           cmocka_unit_test(transports),
+        cmocka_unit_test(device_transports), cmocka_unit_test(written_again),
+        cmocka_unit_test(of_other_leases),   cmocka_unit_test(buffers_refused),
+        cmocka_unit_test(are_listed),        cmocka_unit_test(lost_with_a_buffer),
+        cmocka_unit_test(lost_on_the_way),
+    };
+    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `shufctl shuffle` as people type it: arrays of both forms there and back, what it tells,
+ * every mistake, and nothing left behind when it does not come to its end.
+ */
+#include "shuf.h"
+#include "shufctl.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/json.h"
+#include "support/random.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void write_file(const char *name, const char *header, size_t header_size, const char *bytes,
+                       size_t size)
+{
+    FILE *file = fopen(shufctl_path(name), "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(header, 1, header_size, file), header_size);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static char *noise(size_t size)
+{
+    char *bytes = malloc(size);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(random_u64() >> 9);
+    return bytes;
+}
+
+/* Of that version, with a dict of that text; its size. */
+static size_t make_header(char out[256], int version, const char *descr, const char *shape)
+{
+    const size_t prefix = version == 1 ? 10 : 12;
+    memset(out, 0, 256);
+    const size_t dict =
+        (size_t)snprintf(out + prefix, 256 - prefix,
+                         "{'descr': %s, 'fortran_order': False, 'shape': %s, }  \n", descr, shape);
+    memcpy(out, "\x93NUMPY", 6);
+    out[6] = (char)version;
+    out[8] = (char)dict;
+    return prefix + dict;
+}
+
+static void check_records(const char *algorithm, uint64_t n, uint64_t record, uint64_t epoch,
+                          const char *in, const char *out)
+{
+    const shuf_permutation what = {.algorithm = algorithm, .n = n, .seed = 7, .epoch = epoch};
+    uint64_t *p = expected_values(&what, NULL);
+    for (uint64_t i = 0; i < n; i++)
+        assert_memory_equal(out + i * record, in + p[i] * record, record);
+    free(p);
+}
+
+/* ---- there and back -------------------------------------------------------------- */
+
+static void check_npy(int version, const char *descr, const char *shape, uint64_t n,
+                      uint64_t record)
+{
+    char header[256];
+    size_t size;
+    const size_t front = make_header(header, version, descr, shape);
+    char *in = noise(n * record);
+    write_file("in.npy", header, front, in, n * record);
+    free(shufctl_succeed(NULL, "shuffle --in %s --seed 7 --epoch 3 --out %s",
+                         shufctl_path("in.npy"), shufctl_path("out.npy")));
+    char *out = shufctl_read(shufctl_path("out.npy"), &size);
+    assert_int_equal(size, front + n * record);
+    assert_memory_equal(out, header, front);
+    check_records("primefold", n, record, 3, in, out + front);
+    free(out);
+    out = shufctl_succeed(&size, "shuffle --in %s --seed 7 --epoch 3 --inverse --out - --record %d",
+                          shufctl_path("out.npy"), (int)record);
+    assert_int_equal(size, front + n * record);
+    assert_memory_equal(out + front, in, n * record);
+    free(out);
+    free(in);
+    shufctl_remove("in.npy");
+    shufctl_remove("out.npy");
+}
+
+static void npy(void **state)
+{
+    (void)state;
+    random_start("npy");
+    check_npy(1, "'<f4'", "(1000, 3)", 1000, 12);
+    check_npy(1, "'|u1'", "(1, 65536)", 1, 65536);
+    check_npy(2, "[('a', '<f8'), ('b', '|S3')]", "(777,)", 777, 11);
+    check_npy(3, "'<U5'", "(50, 2, 3)", 50, 120);
+}
+
+/* More than one part, over itself, and by every algorithm. */
+static void raw(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
+    random_start("raw");
+    for (int i = 0; i < 3; i++) {
+        size_t size;
+        const uint64_t n = 100000 - (uint64_t)i, record = 97;
+        char *in = noise(n * record);
+        write_file("records", "", 0, in, n * record);
+        for (int back = 0; back < 2; back++) {
+            free(shufctl_succeed(NULL,
+                                 "shuffle --in %s --record 97 --seed 7 --algorithm %s --out %s%s",
+                                 shufctl_path("records"), algorithms[i], shufctl_path("records"),
+                                 back ? " --inverse" : ""));
+            char *out = shufctl_read(shufctl_path("records"), &size);
+            assert_int_equal(size, n * record);
+            if (back)
+                assert_memory_equal(out, in, n * record);
+            else
+                check_records(algorithms[i], n, record, 0, in, out);
+            free(out);
+        }
+        free(in);
+        shufctl_remove("records");
+        assert_int_equal(shufctl_files(), 0);
+    }
+}
+
+/* ---- what is told ---------------------------------------------------------------- */
+
+static void summary(void **state)
+{
+    (void)state;
+    write_file("s", "", 0, "0123456789", 10);
+    char *text = shufctl_succeed(NULL, "shuffle --in %s --record 2 --seed 7 --inverse --out %s",
+                                 shufctl_path("s"), shufctl_path("s"));
+    assert_non_null(strstr(text, "algorithm   primefold, inverse\n"));
+    assert_non_null(strstr(text, "records     5 of 2 bytes (10 B)\n"));
+    assert_non_null(strstr(text, " (raw)\n"));
+    free(text);
+    json_t *object = json_parse(
+        shufctl_succeed(NULL, "shuffle --in %s --record 1 --seed 7 --epoch 9 --out %s --json",
+                        shufctl_path("s"), shufctl_path("s")));
+    assert_string_equal(json_member_text(object, "algorithm"), "primefold");
+    assert_string_equal(json_member_text(object, "seed"), "7");
+    assert_string_equal(json_member_text(object, "epoch"), "9");
+    assert_string_equal(json_member_text(object, "in"), shufctl_path("s"));
+    assert_string_equal(json_member_text(object, "format"), "raw");
+    assert_int_equal(json_member_integer(object, "n"), 10);
+    assert_int_equal(json_member_integer(object, "record"), 1);
+    assert_int_equal(json_member_integer(object, "bytes"), 10);
+    assert_true(json_is_false(json_member(object, "inverse")));
+    assert_true(json_is_real(json_member(object, "seen_seconds")));
+    json_decref(object);
+    struct command c;
+    assert_int_equal(
+        shufctl_run(&c, 0, "shuffle --in %s --record 1 --seed 7 --out - --json", shufctl_path("s")),
+        0);
+    assert_int_equal(c.out.size, 10);
+    assert_non_null(strstr(c.err.bytes, "\"record\": 1"));
+    command_free(&c);
+    shufctl_remove("s");
+}
+
+/* ---- mistakes --------------------------------------------------------------------- */
+
+static void refuse(int status, const char *words, const char *options)
+{
+    char arguments[512];
+    snprintf(arguments, sizeof arguments, "shuffle %s", options);
+    shufctl_refuse(status, words, arguments);
+}
+
+static void refuse_file(int status, const char *words, const char *more)
+{
+    char options[256];
+    snprintf(options, sizeof options, "--in %s --seed 7 --out %s %s", shufctl_path("bad"),
+             shufctl_path("out"), more);
+    refuse(status, words, options);
+}
+
+static void wrong_options(void **state)
+{
+    (void)state;
+    refuse(64, "--in: missing", "--seed 7 --out x");
+    refuse(64, "--seed: missing", "--in x --out y");
+    refuse(64, "--out: missing", "--in x --seed 7");
+    refuse(64, "--record 0: expected 1 to 65536 bytes", "--in x --seed 7 --out y --record 0");
+    refuse(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
+    refuse(64, "--record 65537: expected 1 to", "--in x --seed 7 --out y --record 65537");
+    refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");
+    refuse(66, "--in /dev/null: expected a regular file", "--in /dev/null --seed 7 --out y");
+    refuse(66, "--in /: expected a regular file", "--in / --seed 7 --out y");
+}
+
+static void wrong_files(void **state)
+{
+    (void)state;
+    char header[256];
+    static const struct {
+        const char *descr, *shape;
+        size_t bytes;
+        const char *words;
+    } cases[] = {
+        {"'|O'", "(2,)", 16, "dtype '|O': objects are not in the file"},
+        {"'<f4'", "(3,)", 11, "11 bytes behind its header, expected the 12"},
+        {"'<f4'", "(3,)", 13, "13 bytes behind its header, expected the 12"},
+        {"'<f4'", "(0,)", 0, "no records in it"},
+        {"'<f4'", "(4, 0)", 0, "records of 0 bytes"},
+        {"'<f4'", "()", 4, "shape (): a single value"},
+        {"'<f4'", "(1, 16385)", 65540, "records of 65540 bytes"},
+    };
+    char *bytes = calloc(1, 65540);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t front = make_header(header, 1, cases[i].descr, cases[i].shape);
+        write_file("bad", header, front, bytes, cases[i].bytes);
+        refuse_file(65, cases[i].words, "");
+    }
+    size_t front = make_header(header, 1, "'<f4'", "(3,)");
+    write_file("bad", header, front, bytes, 12);
+    refuse_file(64, "--record 8: the records of", "--record 8");
+    refuse_file(64, "algorithm \"knuth\": expected primefold", "--algorithm knuth");
+    write_file("bad", header, front - 5, "", 0);
+    refuse_file(65, "header: cut off", "");
+    header[6] = 9;
+    write_file("bad", header, front, bytes, 12);
+    refuse_file(65, "format version 9.0", "");
+    write_file("bad", "", 0, bytes, 12);
+    refuse_file(64, "--record: missing", "");
+    refuse_file(65, "12 bytes, expected a multiple of --record 5", "--record 5");
+    write_file("bad", "", 0, "", 0);
+    refuse_file(65, "no records in it", "--record 5");
+    free(bytes);
+    shufctl_remove("bad");
+    assert_int_equal(shufctl_files(), 0);
+}
+
+static void wrong_outputs(void **state)
+{
+    (void)state;
+    write_file("bad", "", 0, "0123", 4);
+    char options[256];
+    snprintf(options, sizeof options, "--in %s --record 1 --seed 7 --out /nowhere/x",
+             shufctl_path("bad"));
+    refuse(73, "--out /nowhere/x: cannot create", options);
+    struct command c;
+    assert_int_equal(shufctl_run(&c, 0, "shuffle --in %s --record 1 --seed 7 --out /dev/full",
+                                 shufctl_path("bad")),
+                     74);
+    command_free(&c);
+    shufctl_remove("bad");
+    assert_int_equal(shufctl_files(), 0);
+}
+
+/* A file with a hole: larger than any memory, and nothing to carry. */
+static void larger_than_memory(void **state)
+{
+    (void)state;
+    write_file("bad", "", 0, "", 0);
+    if (truncate(shufctl_path("bad"), (off_t)1 << 42) != 0) {
+        assert_int_equal(errno, EFBIG); /* not on this file system */
+        shufctl_remove("bad");
+        skip();
+    }
+    refuse_file(71, "expected at most", "--record 4096");
+    shufctl_remove("bad");
+    assert_int_equal(shufctl_files(), 0);
+}
+
+/* ---- ended on the way -------------------------------------------------------------- */
+
+/* While it works, or while it writes to a pipe that nobody reads. */
+static void interrupted(void **state)
+{
+    (void)state;
+    struct command c;
+    random_start("interrupted");
+    write_file("large", "", 0, "", 0);
+    assert_int_equal(truncate(shufctl_path("large"), 200 << 20), 0);
+    for (int i = 0; i < 4; i++) {
+        shufctl_start(&c, 0, "shuffle --in %s --record 100 --seed 7 --out %s",
+                      shufctl_path("large"), shufctl_path("out"));
+        usleep((useconds_t)random_below(150000));
+        kill(c.pid, i % 2 ? SIGINT : SIGTERM);
+        command_finish(&c);
+        const bool whole = c.status == 0;
+        assert_true(whole || c.status == 128 + (i % 2 ? SIGINT : SIGTERM));
+        command_free(&c);
+        if (whole)
+            shufctl_remove("out");
+        assert_int_equal(shufctl_files(), 1);
+    }
+    shufctl_remove("large");
+    json_t *status;
+    for (int waited = 0;; waited++) { /* and the daemon has it all back */
+        status = json_parse(shufctl_succeed(NULL, "status --json"));
+        if (json_member_integer(status, "buffers") == 0 &&
+            json_member_integer(status, "leases") == 0)
+            break;
+        json_decref(status);
+        assert_true(waited < 1000);
+        usleep(10000);
+    }
+    json_decref(status);
+}
+
+/* The next daemon is given the array anew. */
+static void daemon_is_lost(void **state)
+{
+    (void)state;
+    struct command c;
+    size_t size;
+    random_start("daemon_is_lost");
+    const uint64_t n = 400000, record = 100;
+    char *in = noise(n * record);
+    write_file("in", "", 0, in, n * record);
+    for (int i = 0; i < 3; i++) {
+        shufctl_start(&c, 0, "shuffle --in %s --record 100 --seed 7 --out %s --wait 10",
+                      shufctl_path("in"), shufctl_path("out"));
+        usleep((useconds_t)random_below(60000));
+        harness_kill(&shufctl_daemon, SIGKILL);
+        assert_true(harness_restart(&shufctl_daemon));
+        command_finish(&c);
+        if (c.status != 0)
+            fail_msg("%d: %s", c.status, c.err.bytes);
+        command_free(&c);
+        char *out = shufctl_read(shufctl_path("out"), &size);
+        assert_int_equal(size, n * record);
+        check_records("primefold", n, record, 0, in, out);
+        free(out);
+        shufctl_remove("out");
+    }
+    free(in);
+    shufctl_remove("in");
+}
+
+static void listed(void **state)
+{
+    (void)state;
+    shuf *handle;
+    shuf_lease *buffer = NULL, *shuffled = NULL;
+    const shuf_records what = {.algorithm = "lcg", .n = 5, .record = 7, .seed = 2, .inverse = true};
+    assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
+    assert_int_equal(shuf_buffer_take(handle, 35, NULL, &buffer), SHUF_OK);
+    assert_int_equal(shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_OK);
+    char *text = shufctl_succeed(NULL, "leases");
+    assert_non_null(strstr(text, "buffer of 35 bytes\n"));
+    assert_non_null(strstr(text, "lcg, back, 5 records of 7 bytes, seed 2, epoch 0\n"));
+    free(text);
+    json_t *object = json_parse(shufctl_succeed(NULL, "leases --json"));
+    const json_t *list = json_member(object, "leases"), *entry = json_array_get(list, 0);
+    assert_true(json_is_true(json_member(entry, "buffer")));
+    assert_int_equal(json_member_integer(entry, "count"), 35);
+    entry = json_array_get(list, 1);
+    assert_true(json_is_false(json_member(entry, "buffer")));
+    assert_true(json_is_true(json_member(entry, "inverse")));
+    assert_int_equal(json_member_integer(entry, "record"), 7);
+    assert_string_equal(json_member_text(entry, "algorithm"), "lcg");
+    json_decref(object);
+    text = shufctl_succeed(NULL, "status");
+    assert_non_null(strstr(text, "1 filled by clients\n"));
+    free(text);
+    shuf_close(handle);
+}
+
+static void example(void **state)
+{
+    (void)state;
+    struct command c;
+    char expected[256];
+    size_t used = 0;
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        const shuf_permutation what = {.n = 100000, .seed = 7, .epoch = epoch};
+        uint64_t *p = expected_values(&what, NULL);
+        const double x = (double)p[0];
+        used += (size_t)snprintf(expected + used, sizeof expected - used,
+                                 "epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", epoch, x,
+                                 (double)(float)(x + 0.1), (double)(float)(x + 0.2),
+                                 (double)(float)(x + 0.3), (double)p[1]);
+        free(p);
+    }
+    assert_int_equal(command_run(&c, 0, (const char *const[]){ROWS_PATH, "3", NULL}), 0);
+    assert_string_equal(c.out.bytes, expected);
+    command_free(&c);
+}
+
+int main(int argc, char **argv)
+{
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(npy),
+        cmocka_unit_test(raw),
+        cmocka_unit_test(summary),
+        cmocka_unit_test(wrong_options),
+        cmocka_unit_test(wrong_files),
+        cmocka_unit_test(wrong_outputs),
+        cmocka_unit_test(larger_than_memory),
+        cmocka_unit_test(interrupted),
+        cmocka_unit_test(daemon_is_lost),
+        cmocka_unit_test(listed),
+        cmocka_unit_test(example),
+    };
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}
