@@ -750,7 +750,7 @@ static void wrong_buffers(void **state)
     } rows[] = {
         {spoil_no_lease, "reply lease 0: expected another"},
         {spoil_small_block, "expected 1000 bytes behind it in a block of 999"},
-        {spoil_count, "reply of 1 rows of 1001 values"},
+        {spoil_count, "reply of 1 x 1001 values in 1000 bytes"},
         {spoil_record, "reply record 8: expected 0"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
