@@ -66,6 +66,7 @@ void cuda_close(shuf__backend *backend)
     scratch_free(&cuda->scratch);
     bounce_free(&cuda->bounce);
     cudaFree(cuda->launched.temporary);
+    kept_free(cuda);
     cudaFree(cuda->staging);
     cudaFree(cuda->sum);
     cudaFree(cuda->sums);

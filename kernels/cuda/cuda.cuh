@@ -13,6 +13,8 @@
 #include "quick.cuh"
 #include "stream.cuh"
 
+#include <atomic>
+
 namespace shuf
 {
 
@@ -34,6 +36,13 @@ struct Launched {
     void *cancel_context;
 };
 
+/* Device memory that a shuffle worked in, kept for the next one: to allocate it takes milliseconds,
+ * and in fresh memory the same work takes a twentieth longer. Any block that needs it has it. */
+struct Kept {
+    void *memory;
+    std::atomic<uint64_t> bytes; /* is read on any thread */
+};
+
 struct Cuda {
     shuf__backend base; /* first, so that one pointer serves for both */
     int device;
@@ -53,6 +62,7 @@ struct Cuda {
     uint64_t *word_there;    /* the same, where the device sees it */
     uint64_t ticket;
     Launched launched;
+    Kept kept;
 };
 
 inline Cuda *cuda_of(shuf__backend *backend)
@@ -80,6 +90,10 @@ shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *ava
 shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes,
                        shuf__block *block, shuf__error *error);
 void cuda_free(shuf__backend *backend, shuf__block *block);
+
+/* Memory of at least so many bytes, not wiped; NULL where there is none. And its end. */
+void *kept_memory(Cuda *cuda, uint64_t bytes);
+void kept_free(Cuda *cuda);
 
 /* cudaMalloc, wiped in the stream's order. */
 shuf_status device_alloc(Cuda *cuda, uint64_t bytes, void **memory, shuf__error *error);

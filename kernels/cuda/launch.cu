@@ -90,31 +90,33 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__job &job, void *out, boo
 
 /* ---- Shuffles ---- */
 
-/* Without windows where there is no memory for them. */
-shuf_status allocate_temporary(Cuda *cuda, const shuf__job *job, bool *wished, shuf__error *error)
+/* Where the job may work, besides; without windows where there is no memory for them. */
+shuf_status find_temporary(Cuda *cuda, const shuf__job *job, void **temporary, bool *wished,
+                           shuf__error *error)
 {
     const uint64_t wish = shuffle_wish(*job), need = shuffle_need(*job);
-    *wished = true;
-    if (wish == 0)
+    *temporary = wish ? kept_memory(cuda, wish) : nullptr;
+    *wished = !wish || *temporary;
+    if (*wished || !need)
         return SHUF_OK;
-    if (cudaMalloc(&cuda->launched.temporary, wish) == cudaSuccess)
-        return SHUF_OK;
-    cudaGetLastError(); /* forgotten */
-    *wished = false;
-    return need == 0 ? SHUF_OK : device_alloc(cuda, need, &cuda->launched.temporary, error);
+    if (device_alloc(cuda, need, &cuda->launched.temporary, error))
+        return error->status;
+    *temporary = cuda->launched.temporary;
+    return SHUF_OK;
 }
 
 shuf_status shuffle_there(Cuda *cuda, const shuf__job *job, const shuf__block *block,
                           shuf__error *error)
 {
     bool cancelled = false, wished;
+    void *temporary;
     cudaError_t e = cudaSuccess;
-    if (allocate_temporary(cuda, job, &wished, error))
+    if (find_temporary(cuda, job, &temporary, &wished, error))
         return error->status;
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
     SHUF__STEP(e, "launching the kernels",
-               shuffle_async(cuda->scratch, *job, job->input->memory, block->memory,
-                             cuda->launched.temporary, wished, cuda->stream, &cancelled));
+               shuffle_async(cuda->scratch, *job, job->input->memory, block->memory, temporary,
+                             wished, cuda->stream, &cancelled));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
     if (e == cudaSuccess && !cancelled)
         return SHUF_OK;

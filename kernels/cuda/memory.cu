@@ -159,6 +159,8 @@ shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *er
         return error->status;
     if (bytes > available)
         return refuse(cuda, bytes, error);
+    if (bytes > available - cuda->kept.bytes)
+        kept_free(cuda);
     return kinds[block->kind].make(cuda, bytes, block, error);
 }
 
@@ -173,7 +175,7 @@ shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *ava
         return shuf__cpu_memory(available, total, error);
     SHUF__STEP(e, "choosing the device", use_device(cuda_of(backend)));
     SHUF__STEP(e, "asking for free memory", cudaMemGetInfo(&free_bytes, &all_bytes));
-    *available = free_bytes;
+    *available = free_bytes + cuda_of(backend)->kept.bytes;
     *total = all_bytes;
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
@@ -221,9 +223,35 @@ void cuda_free(shuf__backend *backend, shuf__block *block)
     block->fd = -1;
 }
 
+void kept_free(Cuda *cuda)
+{
+    cudaFree(cuda->kept.memory);
+    cuda->kept.memory = nullptr;
+    cuda->kept.bytes = 0;
+}
+
+void *kept_memory(Cuda *cuda, uint64_t bytes)
+{
+    Kept &kept = cuda->kept;
+    if (kept.bytes >= bytes)
+        return kept.memory;
+    kept_free(cuda);
+    if (cudaMalloc(&kept.memory, bytes) == cudaSuccess)
+        kept.bytes = bytes;
+    else
+        kept.memory = nullptr;
+    cudaGetLastError(); /* not sticky: the next call must not see it */
+    return kept.memory;
+}
+
 shuf_status device_alloc(Cuda *cuda, uint64_t bytes, void **memory, shuf__error *error)
 {
     cudaError_t e = cudaMalloc(memory, bytes);
+    if (e == cudaErrorMemoryAllocation && cuda->kept.memory) {
+        kept_free(cuda);
+        cudaGetLastError();
+        e = cudaMalloc(memory, bytes);
+    }
     if (e == cudaErrorMemoryAllocation) {
         *memory = nullptr;
         cudaGetLastError();
