@@ -19,10 +19,12 @@ shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *what, const shu
 {
     const struct shuf__wanted wanted = {.records = what,
                                         .input = (const struct shuf__lease *)input};
-    if (*lease != input)
-        return shuf__lease_take(handle, wanted, options, lease);
-    return shuf__fail(&handle->error, SHUF_INVALID,
-                      "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
+    if (!input)
+        return shuf__fail(&handle->error, SHUF_INVALID, "input NULL: expected a lease");
+    if (*lease == input)
+        return shuf__fail(&handle->error, SHUF_INVALID,
+                          "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
+    return shuf__lease_take(handle, wanted, options, lease);
 }
 
 /* One try: the records go there and come back by one transport. */

@@ -312,6 +312,8 @@ static void of_other_leases(void **state)
            "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
     expect(handle, shuf_shuffle_lease(handle, &what, once, NULL, &once), SHUF_INVALID,
            "the input, expected another");
+    expect(handle, shuf_shuffle_lease(handle, &what, NULL, NULL, &copy), SHUF_INVALID,
+           "input NULL: expected a lease");
     expect(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
            "a result, expected a buffer");
     const shuf_lease_options sent = {.transports = SHUF_INLINE};

@@ -82,9 +82,12 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
     if (f.finished(watch))
         return;
 #pragma unroll 1
-    for (uint32_t i = 0; i < together * group; i++)
-        if (!f.right(watch) || index[i * window_threads] >= f.n)
-            index[i * window_threads] = walked(f, f.row, first + i / group * turn + i % group);
+    for (uint32_t i = 0; i < together * group; i++) {
+        const uint32_t position = first + i / group * turn + i % group;
+        /* From a place behind the last one, a walk might never come below n. */
+        if (position < f.n && (!f.right(watch) || index[i * window_threads] >= f.n))
+            index[i * window_threads] = walked(f, f.row, position);
+    }
 }
 
 /* From how many indices of the tile are in each window: where its runs begin, in the sorted tile
@@ -179,7 +182,7 @@ __global__ void __launch_bounds__(fetch_threads)
     constexpr uint32_t each = tuning::fetch_items / group, leap = fetch_threads * group;
     const uint32_t first = blockIdx.x * (leap * each) + threadIdx.x * group;
     uint4 at[each];
-    Record record[each][group];
+    alignas(16) Record record[each][group];
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
         if (first + g * leap < w.n)
@@ -331,7 +334,7 @@ cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stre
 bool windows_suit(const shuf__job &job)
 {
     if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || job.inverse ||
-        (job.record != 4 && job.record != 8 && job.record != 16) || job.n >> 31 != 0 ||
+        (job.record != 4 && job.record != 8) || job.n >> 31 != 0 ||
         job.n * job.record < tuning::windows_from)
         return false;
     return shuf__primefold_shape(job.n).p >> 31 == 0;
@@ -355,9 +358,8 @@ cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void 
     });
     if (e != cudaSuccess)
         return e;
-    return job.record == 4   ? bring<uint32_t>(w, in, out, stream)
-           : job.record == 8 ? bring<uint64_t>(w, in, out, stream)
-                             : bring<uint4>(w, in, out, stream);
+    return job.record == 4 ? bring<uint32_t>(w, in, out, stream)
+                           : bring<uint64_t>(w, in, out, stream);
 }
 
 } // namespace shuf
