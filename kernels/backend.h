@@ -22,8 +22,6 @@ extern "C" {
 
 struct shuf__counts;
 
-#define SHUF_RECORD_MAX UINT64_C(65536) /* bytes of a record that is shuffled */
-
 /* One computation: of a permutation, of a stream where `distribution` is set, or of a shuffle where
  * `record` is.
  *

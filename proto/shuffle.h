@@ -8,10 +8,9 @@
 
 #include "error.h"
 #include "shuf.pb-c.h"
+#include "shuf/algorithm.h"
 
 #include <stdint.h>
-
-#define SHUF_RECORD_MAX UINT64_C(65536) /* bytes of a record that is shuffled */
 
 enum { SHUF__WRITE_MAX = 60 * 1024 }; /* bytes of one Write: they fit a frame, beside all else */
 

@@ -6,6 +6,8 @@
 #ifndef SHUF_ALGORITHM_H
 #define SHUF_ALGORITHM_H
 
+#include <stdint.h>
+
 /* X(NAME, "name", what it is) ; the first row is the default */
 #define SHUF_ALGORITHM_MAP(X)                                                                    \
     X(PRIMEFOLD, "primefold", "affine maps modulo a prime, folds between; any n, random access") \
@@ -18,5 +20,8 @@ enum shuf_algorithm {
 #undef X
         SHUF_ALGORITHM_COUNT
 };
+
+/* Bytes of a record that is shuffled by one, at most. */
+#define SHUF_RECORD_MAX UINT64_C(65536)
 
 #endif
