@@ -280,16 +280,12 @@ static shuf_status await(const struct shuf__ask *ask, struct shuf__error *error)
 
 /* ---- the request ---- */
 
-static bool is_shareable(const struct shuf__ask *ask)
-{
-    return ask->what.key.record == 0 && !ask->what.key.buffer;
-}
-
 static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error)
 {
     struct shuf__results *results = &ask->session->server->results;
     const struct shuf__key *key = &ask->what.key;
-    struct shuf__result *result = is_shareable(ask) ? shuf__results_find(results, key) : NULL;
+    struct shuf__result *result =
+        shuf__key_is_shared(key) ? shuf__results_find(results, key) : NULL;
     if (result) {
         ask->shared = true;
         if (result->ready)
@@ -373,7 +369,7 @@ static shuf_status understand(struct shuf__ask *ask, const struct shuf__terms *t
     ask->waiter.want = (struct shuf__want){
         .fingerprint = terms->fingerprint,
         .sums = terms->sums,
-        .edges = is_shareable(ask) && (summed_up || !is_leased(ask)),
+        .edges = shuf__key_is_shared(&ask->what.key) && (summed_up || !is_leased(ask)),
         .event = terms->event && !summed_up, /* for that it has to be over */
     };
     return SHUF_OK;

@@ -46,11 +46,6 @@ void shuf__result_hide(struct shuf__result *result)
     result->found = false;
 }
 
-static bool is_shareable(const struct shuf__key *key)
-{
-    return key->record == 0 && !key->buffer;
-}
-
 /* Without memory for the table's node it serves its own request and is found by no other. */
 struct shuf__result *shuf__results_make(struct shuf__results *results, const struct shuf__key *key,
                                         uint64_t bytes)
@@ -62,7 +57,7 @@ struct shuf__result *shuf__results_make(struct shuf__results *results, const str
     result->key = *key;
     result->bytes = bytes;
     result->refs = 1;
-    result->found = is_shareable(key) && tsearch(result, &results->table, compare) != NULL;
+    result->found = shuf__key_is_shared(key) && tsearch(result, &results->table, compare) != NULL;
     return result;
 }
 

@@ -33,6 +33,12 @@ struct shuf__key {
     uint32_t inverse, buffer;
 };
 
+/* Whether what has this key is found by others who ask for the same. */
+static inline bool shuf__key_is_shared(const struct shuf__key *key)
+{
+    return key->record == 0 && !key->buffer;
+}
+
 enum { SHUF__EDGE = 4 }; /* values of head and of tail */
 
 /* What is known of a result beside its values. */
