@@ -251,3 +251,18 @@ const char *harness_backend_or_skip(int argc, char **argv)
         return backend;
     exit(WIFEXITED(status) && WEXITSTATUS(status) == EX_UNAVAILABLE ? HARNESS_SKIP : EXIT_FAILURE);
 }
+
+struct harness harness_shared;
+const char *harness_backend;
+
+int harness_start_shared(void **state)
+{
+    (void)state;
+    return harness_start(&harness_shared, harness_backend, NULL) ? 0 : -1;
+}
+
+int harness_stop_shared(void **state)
+{
+    (void)state;
+    return harness_stop(&harness_shared) ? 0 : -1;
+}

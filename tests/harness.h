@@ -47,6 +47,12 @@ int harness_kill(struct harness *h, int signal);
  * it did not exit with 0; its log is then on stderr. */
 bool harness_stop(struct harness *h);
 
+/* cmocka's fixtures: one daemon for all tests of a program, on the backend main() names first. */
+extern struct harness harness_shared;
+extern const char *harness_backend;
+int harness_start_shared(void **state);
+int harness_stop_shared(void **state);
+
 /* A connected blocking socket, whose reads and writes fail with EAGAIN after
  * HARNESS_WAIT_MS; -1 with errno. */
 int harness_connect(const char *path);

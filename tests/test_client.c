@@ -23,25 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 static shuf *open_handle(void)
 {
     shuf *handle;
-    shuf_status status = shuf_connect(&handle, daemon_.socket);
+    shuf_status status = shuf_connect(&handle, harness_shared.socket);
     if (status != SHUF_OK)
         fprintf(stderr, "%s\n", shuf_message(handle));
     assert_int_equal(status, SHUF_OK);
@@ -126,7 +111,7 @@ static void closed_streams_stay_closed(void **state)
         shuf *handle;
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
-        if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+        if (shuf_connect(&handle, harness_shared.socket) != SHUF_OK)
             _exit(1);
         _exit(fcntl(STDIN_FILENO, F_GETFD) < 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0 ? 0 : 2);
     }
@@ -141,7 +126,7 @@ static void expect_denied(const char *words)
         shuf *handle;
         if (setuid(65534) != 0)
             _exit(1);
-        shuf_status status = shuf_connect(&handle, daemon_.socket);
+        shuf_status status = shuf_connect(&handle, harness_shared.socket);
         _exit(status == SHUF_DENIED && strstr(shuf_message(handle), words) ? 0 : 2);
     }
     int status;
@@ -156,10 +141,10 @@ static void permission_denied(void **state)
     if (geteuid() != 0)
         skip();
     expect_denied("closed to uid 65534");
-    assert_int_equal(chmod(daemon_.directory, 0711), 0);
-    assert_int_equal(chmod(daemon_.socket, 0600), 0);
+    assert_int_equal(chmod(harness_shared.directory, 0711), 0);
+    assert_int_equal(chmod(harness_shared.socket, 0600), 0);
     expect_denied("for uid 65534; it is root:root's, mode 0600");
-    assert_int_equal(chmod(daemon_.directory, 0700), 0);
+    assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }
 
 static void every_type_and_view(void **state)
@@ -237,7 +222,7 @@ static void results_are_described(void **state)
     assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_OK);
     assert_string_equal(shuf_message(handle), "");
     assert_string_equal(result.algorithm, "primefold");
-    assert_string_equal(result.backend, backend);
+    assert_string_equal(result.backend, harness_backend);
     assert_true(result.device[0] != '\0' && result.device_ns > 0);
     assert_int_equal(result.shape.bytes, count * 8);
     assert_int_equal(result.fingerprint, golden_fingerprint(values, count));
@@ -352,8 +337,8 @@ static bool collect(void *context, const void *bytes, size_t size)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     if (c->kill_at[c->kills] != 0 && c->size >= c->kill_at[c->kills]) {
         c->kills++;
-        harness_kill(&daemon_, SIGKILL);
-        return harness_restart(&daemon_);
+        harness_kill(&harness_shared, SIGKILL);
+        return harness_restart(&harness_shared);
     }
     return c->stop_at == 0 || c->size < c->stop_at;
 }
@@ -402,7 +387,7 @@ static void stream_across_killed_daemons(void **state)
     assert_int_equal(c.kills, 3);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(expected_equal(values, c.bytes, 8, count));
-    assert_string_equal(result.backend, backend);
+    assert_string_equal(result.backend, harness_backend);
     free(c.bytes);
     free(values);
     shuf_close(handle);
@@ -416,7 +401,7 @@ static int ask_until(int stop_fd)
     uint32_t *out = malloc(count * sizeof *out);
     shuf *handle;
     char byte;
-    shuf_connect(&handle, daemon_.socket); /* when it finds none, the call goes on trying */
+    shuf_connect(&handle, harness_shared.socket); /* when it finds none, the call goes on trying */
     shuf_set_reconnect(handle, 60000);
     do {
         memset(out, 0xff, count * sizeof *out);
@@ -447,8 +432,8 @@ static void memory_across_killed_daemons(void **state)
     random_start("memory_across_killed_daemons");
     for (int i = 0; i < 8; i++) {
         nanosleep(&(struct timespec){.tv_nsec = (long)random_below(100) * 1000000}, NULL);
-        harness_kill(&daemon_, SIGKILL);
-        assert_true(harness_restart(&daemon_));
+        harness_kill(&harness_shared, SIGKILL);
+        assert_true(harness_restart(&harness_shared));
     }
     close(stop[1]);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -462,16 +447,16 @@ static void without_reconnecting(void **state)
     shuf_permutation what = {.n = 10};
     shuf_daemon status;
     shuf_set_reconnect(handle, 0);
-    harness_kill(&daemon_, SIGKILL);
-    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, daemon_.socket);
+    harness_kill(&harness_shared, SIGKILL);
+    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, harness_shared.socket);
     shuf_set_reconnect(handle, 100);
-    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, daemon_.socket);
-    assert_true(harness_restart(&daemon_));
+    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, harness_shared.socket);
+    assert_true(harness_restart(&harness_shared));
     assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
-    harness_kill(&daemon_, SIGKILL);
+    harness_kill(&harness_shared, SIGKILL);
     expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON,
            "the daemon was lost, and no other came within 0.100 s");
-    assert_true(harness_restart(&daemon_));
+    assert_true(harness_restart(&harness_shared));
     shuf_set_reconnect(handle, 0);
     assert_true(ask_and_check(handle, &what));
     shuf_close(handle);
@@ -483,9 +468,9 @@ static void daemon_status(void **state)
     shuf *handle = open_handle(), *other = open_handle();
     shuf_daemon before, after;
     assert_int_equal(shuf_daemon_status(handle, &before), SHUF_OK);
-    assert_int_equal(before.pid, daemon_.pid);
+    assert_int_equal(before.pid, harness_shared.pid);
     assert_int_equal(before.clients, 2);
-    assert_string_equal(before.backend, backend);
+    assert_string_equal(before.backend, harness_backend);
     assert_true(strncmp(before.version, "shufd ", 6) == 0);
     assert_true(before.device[0] && before.device_id[0]);
     assert_true(before.queue_limit > 0 && before.memory_limit > 0);
@@ -516,7 +501,7 @@ static void *be_client(void *argument)
     struct client *c = argument;
     shuf *handle;
     char byte;
-    c->right = shuf_connect(&handle, daemon_.socket) == SHUF_OK;
+    c->right = shuf_connect(&handle, harness_shared.socket) == SHUF_OK;
     if (!c->right)
         fprintf(stderr, "%s\n", shuf_message(handle));
     c->right &= write(gate.ready[1], "", 1) == 1 && read(gate.go[0], &byte, 1) == 0;
@@ -569,7 +554,7 @@ static uint64_t count_at_the_gate(void)
         came++;
     if (came < CLIENTS)
         fprintf(stderr, "%d of %d clients came\n", came, CLIENTS);
-    if (shuf_connect(&handle, daemon_.socket) == SHUF_OK)
+    if (shuf_connect(&handle, harness_shared.socket) == SHUF_OK)
         shuf_daemon_status(handle, &status);
     shuf_close(handle);
     return status.clients;
@@ -607,7 +592,7 @@ static void many_clients(void **state)
 
 int main(int argc, char **argv)
 {
-    backend = harness_backend_or_skip(argc, argv);
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_daemon),
         cmocka_unit_test(path_too_long),
@@ -629,5 +614,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_reconnecting),
         cmocka_unit_test(daemon_status),
     };
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

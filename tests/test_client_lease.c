@@ -20,21 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 static shuf *open_handle(const char *socket)
 {
     shuf *handle;
@@ -45,7 +30,7 @@ static shuf *open_handle(const char *socket)
 
 static int last_transport(void)
 {
-    return strncmp(backend, "cuda", 4) == 0 ? SHUF_CUDA_IPC : SHUF_MEMFD;
+    return strncmp(harness_backend, "cuda", 4) == 0 ? SHUF_CUDA_IPC : SHUF_MEMFD;
 }
 
 /* One of those up to the last. */
@@ -111,7 +96,7 @@ static void golden_table(void **state)
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
         struct golden row;
         shuf_lease *lease = NULL;
-        shuf *handle = open_handle(daemon_.socket);
+        shuf *handle = open_handle(harness_shared.socket);
         FILE *table = golden_open("permute.txt");
         while (golden_next(table, &row)) {
             check_golden(handle, &row, transport, SHUF_U32, &lease);
@@ -142,7 +127,7 @@ static void many_at_random(void **state)
     enum { LEASES = 12, STEPS = 600 };
     shuf_lease *leases[LEASES] = {NULL};
     shuf_permutation requests[LEASES];
-    shuf *handle = open_handle(daemon_.socket);
+    shuf *handle = open_handle(harness_shared.socket);
     random_start("many_at_random");
     for (int step = 0; step < STEPS; step++) {
         uint64_t i = random_below(LEASES);
@@ -201,10 +186,10 @@ static void prefetched(void **state)
 {
     (void)state;
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
-        shuf *handle = open_handle(daemon_.socket);
+        shuf *handle = open_handle(harness_shared.socket);
         prefetch_and_take(handle, transport);
         shuf_close(handle);
-        await_no_leases(daemon_.socket);
+        await_no_leases(harness_shared.socket);
     }
 }
 
@@ -224,7 +209,7 @@ static void hold_a_thousand(int transport)
 {
     enum { LEASES = 1000 };
     static shuf_lease *leases[LEASES];
-    shuf *handle = open_handle(daemon_.socket);
+    shuf *handle = open_handle(harness_shared.socket);
     shuf_daemon status;
     for (uint64_t i = 0; i < LEASES; i++) {
         shuf_permutation what = {.n = 100, .seed = 5, .epoch = i % 10};
@@ -259,7 +244,7 @@ static void most_leases(void **state)
     char path[HARNESS_PATH + 8];
     const char *const extra[] = {"--config", path, NULL};
     struct harness h;
-    assert_true(harness_prepare(&h, backend, extra));
+    assert_true(harness_prepare(&h, harness_backend, extra));
     snprintf(path, sizeof path, "%s/conf", h.directory);
     FILE *file = fopen(path, "we");
     fputs("leases = 2\n", file);
@@ -295,13 +280,13 @@ static void killed_daemons(void **state)
         shuf_permutation small = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
         shuf_permutation next = {.n = 1000, .seed = 9};
         shuf_lease *one = NULL, *other = NULL, *third = NULL;
-        shuf *handle = open_handle(daemon_.socket);
+        shuf *handle = open_handle(harness_shared.socket);
         take(handle, &small, transport, &one);
         take(handle, &large, transport, &other);
-        harness_kill(&daemon_, SIGKILL);
+        harness_kill(&harness_shared, SIGKILL);
         check(handle, one, &small);
         check(handle, other, &large);
-        assert_true(harness_restart(&daemon_));
+        assert_true(harness_restart(&harness_shared));
         take(handle, &next, transport, &third); /* perhaps in a block of the same number */
         check(handle, third, &next);
         check(handle, one, &small);
@@ -313,7 +298,7 @@ static void killed_daemons(void **state)
         check(handle, third, &next);
         assert_int_equal(shuf_lease_release(handle, third), SHUF_OK);
         shuf_close(handle);
-        await_no_leases(daemon_.socket);
+        await_no_leases(harness_shared.socket);
     }
 }
 
@@ -322,7 +307,7 @@ static void with_an_event(void **state)
 {
     (void)state;
     const shuf_lease_options options = {.transports = SHUF_CUDA_IPC | SHUF_MEMFD, .event = true};
-    shuf *handle = open_handle(daemon_.socket);
+    shuf *handle = open_handle(harness_shared.socket);
     shuf_lease *lease = NULL;
     for (uint64_t epoch = 0; epoch < 8; epoch++) {
         shuf_permutation what = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch};
@@ -345,7 +330,7 @@ static int leave(shuf *handle, shuf_lease *leases[2])
 static void forked(void **state)
 {
     (void)state;
-    shuf *handle = open_handle(daemon_.socket);
+    shuf *handle = open_handle(harness_shared.socket);
     for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
         int end;
         shuf_daemon status;
@@ -372,7 +357,7 @@ static void forked(void **state)
 static void wrong_transports(void **state)
 {
     (void)state;
-    shuf *handle = open_handle(daemon_.socket);
+    shuf *handle = open_handle(harness_shared.socket);
     for (int transport = last_transport() << 1; transport <= SHUF_CUDA_IPC; transport <<= 1) {
         const shuf_lease_options options = {.transports = (unsigned)transport};
         shuf_permutation what = {.n = 10};
@@ -387,7 +372,7 @@ static void wrong_transports(void **state)
 
 int main(int argc, char **argv)
 {
-    backend = harness_backend_or_skip(argc, argv);
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),   cmocka_unit_test(many_at_random),
         cmocka_unit_test(prefetched),     cmocka_unit_test(thousand_leases),
@@ -395,5 +380,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(forked),         cmocka_unit_test(wrong_transports),
         cmocka_unit_test(killed_daemons),
     };
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

@@ -18,25 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 static shuf *open_handle(void)
 {
     shuf *handle;
-    if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+    if (shuf_connect(&handle, harness_shared.socket) != SHUF_OK)
         fail_msg("%s", shuf_message(handle));
     return handle;
 }
@@ -198,7 +183,7 @@ static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_F
 
 static int transport_count(void)
 {
-    return strncmp(backend, "cuda", 4) == 0 ? 4 : 2;
+    return strncmp(harness_backend, "cuda", 4) == 0 ? 4 : 2;
 }
 
 static void take(shuf *handle, const shuf_numbers *what, shuf_transport transport,
@@ -341,8 +326,8 @@ static bool collect(void *context, const void *bytes, size_t size)
     c->size += size;
     if (c->kill_at[c->kills] != 0 && c->size >= c->kill_at[c->kills]) {
         c->kills++;
-        harness_kill(&daemon_, SIGKILL);
-        return harness_restart(&daemon_);
+        harness_kill(&harness_shared, SIGKILL);
+        return harness_restart(&harness_shared);
     }
     return c->stop_at == 0 || c->size < c->stop_at;
 }
@@ -367,7 +352,7 @@ static void stream_across_killed_daemons(void **state)
     assert_int_equal(c.kills, 2);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(is_right(&streamed, c.bytes));
-    assert_string_equal(result.backend, backend);
+    assert_string_equal(result.backend, harness_backend);
     free(c.bytes);
     shuf_close(handle);
 }
@@ -392,8 +377,8 @@ static void memory_across_killed_daemons(void **state)
     random_start("memory_across_killed_daemons");
     for (int i = 0; i < KINDS; i++) {
         const shuf_numbers what = random_numbers(i, 5000);
-        harness_kill(&daemon_, SIGKILL);
-        assert_true(harness_restart(&daemon_));
+        harness_kill(&harness_shared, SIGKILL);
+        assert_true(harness_restart(&harness_shared));
         assert_true(ask_and_check(handle, &what));
     }
     shuf_close(handle);
@@ -443,9 +428,9 @@ static void lease_outlives_the_daemon(void **state)
     for (int t = 0; t < transport_count(); t++) {
         shuf_lease *lease = NULL;
         take(handle, &what, transports[t], &lease);
-        harness_kill(&daemon_, SIGKILL);
+        harness_kill(&harness_shared, SIGKILL);
         check_lease(handle, &what, lease);
-        assert_true(harness_restart(&daemon_));
+        assert_true(harness_restart(&harness_shared));
         take(handle, &what, transports[t], &lease);
         check_lease(handle, &what, lease);
         assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
@@ -559,7 +544,7 @@ static void too_large_for_the_daemon(void **state)
 
 int main(int argc, char **argv)
 {
-    backend = harness_backend_or_skip(argc, argv);
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind),
         cmocka_unit_test(far_out),
@@ -576,5 +561,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_parameters),
         cmocka_unit_test(too_large_for_the_daemon),
     };
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

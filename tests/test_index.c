@@ -21,25 +21,10 @@
 
 enum { MOST = SHUF_LOOKUPS };
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 static shuf *open_handle(void)
 {
     shuf *handle;
-    assert_int_equal(shuf_connect(&handle, daemon_.socket), SHUF_OK);
+    assert_int_equal(shuf_connect(&handle, harness_shared.socket), SHUF_OK);
     return handle;
 }
 
@@ -304,8 +289,8 @@ static void the_next_daemon_answers(void **state)
     const shuf_permutation what = {.n = 12345, .seed = 3};
     shuf *handle = open_handle();
     look_up(handle, &what, SHUF_FORWARD, at, 3, before);
-    harness_kill(&daemon_, SIGKILL);
-    assert_true(harness_restart(&daemon_));
+    harness_kill(&harness_shared, SIGKILL);
+    assert_true(harness_restart(&harness_shared));
     look_up(handle, &what, SHUF_FORWARD, at, 3, after);
     assert_memory_equal(before, after, sizeof before);
     shuf_close(handle);
@@ -370,7 +355,7 @@ static void late_slices(void **state)
     slice.dtype = SHUF_U64;
     slice.count = SOME;
     slice.stride = 1;
-    wire_start(&h, backend, "");
+    wire_start(&h, harness_backend, "");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t turn = 0; turn < 3; turn++) {
         slice.offset = what.n - SOME - 100000 * turn;
@@ -395,7 +380,7 @@ static void many_tables(void **state)
     struct harness h;
     shuf *handle;
     random_start("many_tables");
-    wire_start(&h, backend, "host_memory = 8Mi\ndevice_memory = 8Mi\n");
+    wire_start(&h, harness_backend, "host_memory = 8Mi\ndevice_memory = 8Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t i = 0; i < 24; i++)
         check_counted(handle, 100 + i % 8, i % 2);
@@ -421,7 +406,7 @@ static void no_room_for_a_table(void **state)
     slice.offset = COUNTED_N - 3;
     slice.count = 3;
     slice.stride = 1;
-    wire_start(&h, backend, "host_memory = 2Mi\ndevice_memory = 2Mi\n");
+    wire_start(&h, harness_backend, "host_memory = 2Mi\ndevice_memory = 2Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     shuf_lease *lease = NULL; /* has the only block there is */
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
@@ -445,7 +430,7 @@ static void no_table_is_kept(void **state)
     struct harness h;
     shuf *handle;
     random_start("no_table_is_kept");
-    wire_start(&h, backend, "cache_ms = 0\n");
+    wire_start(&h, harness_backend, "cache_ms = 0\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     check_counted(handle, 5, true);
     WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0);
@@ -470,6 +455,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_room_for_a_table),
         cmocka_unit_test(no_table_is_kept),
     };
-    backend = harness_backend_or_skip(argc, argv);
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

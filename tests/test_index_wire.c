@@ -19,21 +19,6 @@
 
 enum { MOST = SHUF_LOOKUPS };
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 static Shuf__Index ask_for(uint64_t n, uint64_t *at, size_t count)
 {
     Shuf__Index index = SHUF__INDEX__INIT;
@@ -73,7 +58,7 @@ static void requests_by_hand(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
-    struct wire *w = wire_greet(&daemon_);
+    struct wire *w = wire_greet(&harness_shared);
     for (size_t i = 0; i < MOST; i++)
         at[i] = BIT(62) - 1 - i;
     static const size_t counts[] = {0, 1, 1024, 1025, MOST};
@@ -91,7 +76,7 @@ static void refused_by_hand(void **state)
 {
     (void)state;
     static uint64_t at[MOST + 100];
-    struct wire *w = wire_greet(&daemon_);
+    struct wire *w = wire_greet(&harness_shared);
     Shuf__Index index = ask_for(10, at, MOST + 1);
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "at: 8001 positions, expected at most 8000 in one request");
@@ -122,7 +107,7 @@ static void pipelined(void **state)
     (void)state;
     enum { ROUNDS = 12 };
     static uint64_t at[MOST];
-    struct wire *w = wire_greet(&daemon_);
+    struct wire *w = wire_greet(&harness_shared);
     Shuf__Index index[ROUNDS];
     for (size_t i = 0; i < MOST; i++)
         at[i] = i;
@@ -150,7 +135,7 @@ static void behind_an_endless_job(void **state)
     Shuf__Permute endless = wire_endless(&slice);
     endless.algorithm = (char *)"philox24"; /* which looks for the place of a value */
     Shuf__Index few = ask_for(1000, at, 1024), many = ask_for(1000, at, MOST);
-    wire_start(&h, backend, "queue = 1\n");
+    wire_start(&h, harness_backend, "queue = 1\n");
     struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(busy, &endless);
     wire_await_queued(&h, 1);
@@ -177,13 +162,13 @@ static void clients_that_leave(void **state)
     static uint64_t at[MOST];
     Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
     for (int i = 0; i < 100; i++) {
-        struct wire *w = wire_greet(&daemon_);
+        struct wire *w = wire_greet(&harness_shared);
         send_index(w, &index);
         send_index(w, &index);
         wire_close(w);
     }
-    WIRE_AWAIT(&daemon_, s, s.clients == 1 && s.queued == 0);
-    struct wire *w = wire_greet(&daemon_);
+    WIRE_AWAIT(&harness_shared, s, s.clients == 1 && s.queued == 0);
+    struct wire *w = wire_greet(&harness_shared);
     send_index(w, &index);
     expect_places(w, &index);
     wire_close(w);
@@ -202,11 +187,11 @@ static void counting_is_cancelled(void **state)
     while (shuf_philox24_forward(&f, x) >= BIT(35) + 1)
         x++;
     for (int i = 0; i < 3; i++) {
-        struct wire *w = wire_greet(&daemon_), *other = wire_greet(&daemon_);
+        struct wire *w = wire_greet(&harness_shared), *other = wire_greet(&harness_shared);
         send_index(w, &late);
-        wire_await_queued(&daemon_, 1);
+        wire_await_queued(&harness_shared, 1);
         wire_close(w);
-        WIRE_AWAIT(&daemon_, s, s.queued == 0);
+        WIRE_AWAIT(&harness_shared, s, s.queued == 0);
         Shuf__Index first = late;
         first.at = at + 1;
         first.n_at = 1;
@@ -225,7 +210,7 @@ static void drained(void **state)
     static uint64_t at[MOST];
     struct harness h;
     Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
-    wire_start(&h, backend, "");
+    wire_start(&h, harness_backend, "");
     struct wire *clients[20];
     for (int i = 0; i < 20; i++) {
         clients[i] = wire_greet(&h);
@@ -253,7 +238,7 @@ static void cut_short(void **state)
     late.inverse = true;
     for (size_t i = 0; i < MOST; i++)
         at[i] = i;
-    wire_start(&h, backend, "drain_timeout_ms = 3600000\n");
+    wire_start(&h, harness_backend, "drain_timeout_ms = 3600000\n");
     struct wire *w = wire_greet(&h);
     send_index(w, &late);
     wire_await_queued(&h, 1);
@@ -279,6 +264,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(drained),
         cmocka_unit_test(cut_short),
     };
-    backend = harness_backend_or_skip(argc, argv);
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

@@ -19,25 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 static shuf *open_handle(void)
 {
     shuf *handle;
-    if (shuf_connect(&handle, daemon_.socket) != SHUF_OK)
+    if (shuf_connect(&handle, harness_shared.socket) != SHUF_OK)
         fail_msg("%s", shuf_message(handle));
     return handle;
 }
@@ -55,7 +40,7 @@ static void expect_ok(shuf *handle, shuf_status got)
 
 static bool has_gpu(void)
 {
-    return strncmp(backend, "cuda", 4) == 0;
+    return strncmp(harness_backend, "cuda", 4) == 0;
 }
 
 /* ---- what is right ------------------------------------------------------------ */
@@ -393,7 +378,7 @@ static void are_listed(void **state)
 
 static void kill_daemon(void)
 {
-    assert_true(WIFSIGNALED(harness_kill(&daemon_, SIGKILL)));
+    assert_true(WIFSIGNALED(harness_kill(&harness_shared, SIGKILL)));
 }
 
 static void lost_with_a_buffer(void **state)
@@ -407,7 +392,7 @@ static void lost_with_a_buffer(void **state)
     expect_ok(handle, shuf_buffer_take(handle, 1000, &by_bytes, &sent));
     memset(buffer->buffer, 7, 1000);
     kill_daemon();
-    assert_true(harness_restart(&daemon_));
+    assert_true(harness_restart(&harness_shared));
     expect(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
            "the daemon that held the lease is gone");
     assert_null(shuffled);
@@ -435,7 +420,7 @@ static void lost_on_the_way(void **state)
     uint8_t *in = noise(bytes), *out = malloc(bytes);
     shuf *handle = open_handle();
     for (int i = 0; i < 5; i++) {
-        const pid_t victim = daemon_.pid, killer = fork();
+        const pid_t victim = harness_shared.pid, killer = fork();
         assert_true(killer >= 0);
         if (killer == 0) {
             usleep((useconds_t)random_below(20000));
@@ -449,8 +434,8 @@ static void lost_on_the_way(void **state)
         else
             check(&what, in, out);
         waitpid(killer, NULL, 0);
-        harness_kill(&daemon_, 0);
-        assert_true(harness_restart(&daemon_));
+        harness_kill(&harness_shared, 0);
+        assert_true(harness_restart(&harness_shared));
         shuf_set_reconnect(handle, 10000);
         memset(out, 0, bytes);
         expect_ok(handle, shuf_shuffle(handle, &what, in, out, bytes, NULL));
@@ -463,7 +448,7 @@ static void lost_on_the_way(void **state)
 
 int main(int argc, char **argv)
 {
-    backend = harness_backend_or_skip(argc, argv);
+    harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back),    cmocka_unit_test(without_descriptors),
         cmocka_unit_test(refuses),           cmocka_unit_test(transports),
@@ -472,5 +457,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(are_listed),        cmocka_unit_test(lost_with_a_buffer),
         cmocka_unit_test(lost_on_the_way),
     };
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

@@ -207,10 +207,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(random_jobs),       cmocka_unit_test(cancelled),
         cmocka_unit_test(quickness),
     };
-    int failed = 0;
-    backend = jobs_open(argc == 2 ? argv[1] : "");
-    while (jobs_next_kind())
-        failed += cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
-    backend->ops->close(backend);
-    return failed != 0;
+    return jobs_main(argc, argv, tests);
 }

@@ -13,21 +13,6 @@
 
 enum { N = 5000 };
 
-static const char *backend;
-static struct harness daemon_;
-
-static int start_daemon(void **state)
-{
-    (void)state;
-    return harness_start(&daemon_, backend, NULL) ? 0 : -1;
-}
-
-static int stop_daemon(void **state)
-{
-    (void)state;
-    return harness_stop(&daemon_) ? 0 : -1;
-}
-
 /* By the bytes, or whatever else is accepted. */
 static Shuf__Stream gauss(uint64_t count, Shuf__Transport transport)
 {
@@ -119,7 +104,7 @@ static void every_type(void **state)
         SHUF_NUMBER_MAP(X)
 #undef X
     };
-    struct wire *w = wire_greet(&daemon_);
+    struct wire *w = wire_greet(&harness_shared);
     for (int number = 0; number < SHUF_NUMBER_COUNT; number++)
         for (int uniform = 0; uniform < 2; uniform++) {
             Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
@@ -153,7 +138,7 @@ static void refused_by_name(void **state)
         "dtype i64: expected f64, f32, ",
         "std 1: expected 0 with uniform",
     };
-    struct wire *w = wire_greet(&daemon_);
+    struct wire *w = wire_greet(&harness_shared);
     for (int i = 0; i < 10; i++)
         rows[i] = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     rows[0].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
@@ -182,8 +167,8 @@ static void refused_by_name(void **state)
 static void equal_requests_share(void **state)
 {
     (void)state;
-    const Shuf__Transport own = wire_own_transport(backend);
-    struct wire *w = wire_greet(&daemon_);
+    const Shuf__Transport own = wire_own_transport(harness_backend);
+    struct wire *w = wire_greet(&harness_shared);
     Shuf__Stream stream = gauss(N, own);
     stream.seed = 1001;
     const Shuf__ResultReply *reply = ask(w, &stream);
@@ -244,8 +229,8 @@ static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *repl
 static void sums_where_asked_for(void **state)
 {
     (void)state;
-    struct wire *w = wire_greet(&daemon_);
-    Shuf__Stream stream = gauss(N, wire_own_transport(backend));
+    struct wire *w = wire_greet(&harness_shared);
+    Shuf__Stream stream = gauss(N, wire_own_transport(harness_backend));
     stream.seed = 2001;
     stream.mean = -3;
     stream.std = 0.25;
@@ -274,8 +259,8 @@ static void sums_where_asked_for(void **state)
 static void prefetched(void **state)
 {
     (void)state;
-    struct wire *w = wire_greet(&daemon_);
-    Shuf__Stream stream = gauss(N, wire_own_transport(backend));
+    struct wire *w = wire_greet(&harness_shared);
+    Shuf__Stream stream = gauss(N, wire_own_transport(harness_backend));
     stream.seed = 3001;
     stream.prefetch = true;
     const Shuf__ResultReply *reply = ask(w, &stream);
@@ -292,8 +277,8 @@ static void prefetched(void **state)
 static void listed_and_given_back(void **state)
 {
     (void)state;
-    const Shuf__Transport own = wire_own_transport(backend);
-    struct wire *w = wire_greet(&daemon_);
+    const Shuf__Transport own = wire_own_transport(harness_backend);
+    struct wire *w = wire_greet(&harness_shared);
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     const Shuf__ResultReply *reply = wire_lease(w, 1000, 5, own);
@@ -332,13 +317,13 @@ static void listed_and_given_back(void **state)
 static void counted(void **state)
 {
     (void)state;
-    struct wire *w = wire_greet(&daemon_);
-    const Shuf__StatusReply before = wire_status(&daemon_);
+    struct wire *w = wire_greet(&harness_shared);
+    const Shuf__StatusReply before = wire_status(&harness_shared);
     Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_NONE);
     stream.seed = 4001;
     ask(w, &stream);
     ask(w, &stream);
-    const Shuf__StatusReply after = wire_status(&daemon_);
+    const Shuf__StatusReply after = wire_status(&harness_shared);
     assert_int_equal(after.served, before.served + 2);
     assert_int_equal(after.computed, before.computed + 1);
     assert_int_equal(after.hits, before.hits + 1);
@@ -356,6 +341,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(listed_and_given_back),
         cmocka_unit_test(counted),
     };
-    backend = harness_backend_or_skip(argc, argv);
-    return cmocka_run_group_tests(tests, start_daemon, stop_daemon);
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

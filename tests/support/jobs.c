@@ -53,6 +53,16 @@ const char *jobs_kind_name(void)
     return names[jobs_kind];
 }
 
+int jobs_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count)
+{
+    int failed = 0;
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    while (jobs_next_kind())
+        failed += _cmocka_run_group_tests(jobs_kind_name(), tests, count, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}
+
 enum shuf_algorithm jobs_algorithm(const char *name)
 {
     static const char *const names[] = {

@@ -8,6 +8,8 @@
 
 #include "backend.h"
 
+struct CMUnitTest;
+
 /* The backend that the test's command line named. */
 extern struct shuf__backend *backend;
 
@@ -21,6 +23,12 @@ struct shuf__backend *jobs_open(const char *spec);
 extern enum shuf__memory jobs_kind;
 bool jobs_next_kind(void);
 const char *jobs_kind_name(void);
+
+/* The tests, of which a macro makes an array and its length, in every kind of memory of the backend
+ * that the command line names; what main() returns. */
+#define jobs_main(argc, argv, tests) \
+    jobs_run_tests(argc, argv, tests, sizeof(tests) / sizeof *(tests))
+int jobs_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count);
 
 /* A block of that kind, of `bytes` rounded up to what a block may have. */
 void jobs_alloc(uint64_t bytes, struct shuf__block *block);
