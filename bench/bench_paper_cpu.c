@@ -73,7 +73,7 @@ static void compute(struct bench *b, const struct shuf__job *job, struct shuf__b
 {
     struct shuf__error error;
     uint64_t took;
-    if (shuf__backend_permute(b->backend, job, block, &took, &error))
+    if (shuf__backend_compute(b->backend, job, block, &took, &error))
         die("%s", error.text);
 }
 

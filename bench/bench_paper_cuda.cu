@@ -11,6 +11,7 @@
 #include "paper.h"
 #include "paper_rows.cuh"
 #include "shuf/primefold.h"
+#include "workspace.cuh"
 
 #include <cstring>
 
@@ -142,7 +143,7 @@ struct Bench {
         shuf__block index = alloc(4 * n);
         shuf__error error;
         uint64_t took;
-        if (shuf__backend_permute(backend, &job, &index, &took, &error))
+        if (shuf__backend_compute(backend, &job, &index, &took, &error))
             die("indices", error.text);
         time("gather", n, Defined::by_philox24, [&](uint64_t) {
             check(bench::gather_async(arrays(n), static_cast<uint32_t *>(index.memory)), "gather");
@@ -150,15 +151,13 @@ struct Bench {
         backend->ops->free(backend, &index);
     }
 
-    bool ours(uint64_t n, uint64_t epoch, double *ns)
+    bool ours(shuf__job job, uint64_t epoch, double *ns)
     {
-        shuf__job job = job_of(SHUF_ALGORITHM_PRIMEFOLD, n, epoch);
         shuf__error error;
         uint64_t took;
-        job.record = 8;
-        job.input = &in;
-        if (shuf__backend_permute(backend, &job, &shuffled, &took, &error)) {
-            paper_not_there(out, "primefold", n, error.text);
+        job.epoch = epoch;
+        if (shuf__backend_compute(backend, &job, &shuffled, &took, &error)) {
+            paper_not_there(out, "primefold", job.n, error.text);
             return false;
         }
         *ns = static_cast<double>(took);
@@ -186,12 +185,16 @@ struct Bench {
     void primefold(uint64_t n)
     {
         double ns[PAPER_TRIALS];
+        shuf__job job = job_of(SHUF_ALGORITHM_PRIMEFOLD, n, 0);
+        job.record = 8;
+        job.input = &in;
+        const bench::Workspace workspace(backend, &job, shuffled.kind);
         forget(n);
         check(cudaDeviceSynchronize(), "primefold");
-        if (!ours(n, 0, ns) || !is_right("primefold", n, Defined::no, 0) || !ours_is_defined(n))
+        if (!ours(job, 0, ns) || !is_right("primefold", n, Defined::no, 0) || !ours_is_defined(n))
             return;
         for (uint64_t trial = 0; trial < PAPER_TRIALS; trial++)
-            if (!ours(n, trial + 1, &ns[trial]))
+            if (!ours(job, trial + 1, &ns[trial]))
                 return;
         paper_add(out, "primefold", n, ns, PAPER_TRIALS);
     }

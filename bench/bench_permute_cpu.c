@@ -85,7 +85,7 @@ static void measure(struct report *report, const struct backend_row *row, uint64
         return;
     for (unsigned i = 0; i < samples; i++) {
         uint64_t took;
-        if (shuf__backend_permute(backend, &job, &block, &took, &error))
+        if (shuf__backend_compute(backend, &job, &block, &took, &error))
             die("%s", error.text);
         ns[i] = (double)took;
     }
@@ -107,7 +107,7 @@ static void measure_small(struct report *report, const struct backend_row *row)
     for (int i = 0; i < SMALL_SAMPLES; i++) {
         double start = now_ns();
         job.epoch++;
-        if (shuf__backend_permute(backend, &job, &block, &took, &error))
+        if (shuf__backend_compute(backend, &job, &block, &took, &error))
             die("%s", error.text);
         ns[i] = now_ns() - start;
     }

@@ -74,7 +74,7 @@ struct Bench {
         shuf__block block = alloc(job.rows * job.n * job.width);
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
-            if (shuf__backend_permute(backend, &job, &block, &took, &error))
+            if (shuf__backend_compute(backend, &job, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
@@ -120,7 +120,7 @@ struct Bench {
             uint64_t took;
             const double begin = now_ns();
             job.epoch++;
-            if (shuf__backend_permute(backend, &job, &block, &took, &error))
+            if (shuf__backend_compute(backend, &job, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
                 ns[i] = now_ns() - begin;
@@ -173,7 +173,7 @@ struct Bench {
         const uint64_t bytes = count * job.width;
         shuf__block at = alloc(bytes);
         uint64_t took;
-        if (shuf__backend_permute(backend, &job, &at, &took, &error))
+        if (shuf__backend_compute(backend, &job, &at, &took, &error))
             die(error.text);
         job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
         device(what, count, bytes,

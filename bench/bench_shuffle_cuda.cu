@@ -5,6 +5,7 @@
  */
 #include "backend.h"
 #include "device.cuh"
+#include "workspace.cuh"
 
 #include <algorithm>
 #include <string>
@@ -68,9 +69,10 @@ struct Bench {
         job.record = size.record;
         job.inverse = inverse;
         job.input = &in;
+        const bench::Workspace workspace(backend, &job, to.kind);
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
-            if (shuf__backend_permute(backend, &job, &to, &took, &error))
+            if (shuf__backend_compute(backend, &job, &to, &took, &error))
                 die("shuffle", error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
@@ -98,7 +100,7 @@ struct Bench {
         job.n = job.count = size.n;
         job.rows = job.stride = 1;
         job.width = 4;
-        if (shuf__backend_permute(backend, &job, &index, &took, &error))
+        if (shuf__backend_compute(backend, &job, &index, &took, &error))
             die("indices", error.text);
         time_device("gather", ns, [&] {
             gather<<<static_cast<unsigned>((size.n + 255) / 256), 256>>>(

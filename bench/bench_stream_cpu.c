@@ -78,7 +78,7 @@ static void compute(struct shuf__backend *backend, const struct shuf__job *job,
 {
     struct shuf__error error;
     uint64_t took;
-    if (shuf__backend_permute(backend, job, block, &took, &error))
+    if (shuf__backend_compute(backend, job, block, &took, &error))
         die("%s", error.text);
 }
 

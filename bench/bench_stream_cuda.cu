@@ -108,7 +108,7 @@ struct Bench {
         double ns[samples];
         for (int i = -1; i < samples; i++) { /* the first is a warm-up, and looked at */
             uint64_t took;
-            if (shuf__backend_permute(backend, &job, &values, &took, &error) ||
+            if (shuf__backend_compute(backend, &job, &values, &took, &error) ||
                 (i < 0 && drawn_check(backend, &values, &job, &error)))
                 die(kind.name, error.text);
             if (i >= 0)

@@ -32,7 +32,7 @@ static void permute(struct subject *s)
     struct shuf__error error;
     uint64_t took;
     s->job.epoch++;
-    if (shuf__backend_permute(s->backend, &s->job, &s->block, &took, &error))
+    if (shuf__backend_compute(s->backend, &s->job, &s->block, &took, &error))
         die("%s", error.text);
 }
 

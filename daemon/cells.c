@@ -21,7 +21,7 @@ enum {
 
 enum shuf__pool shuf__pool_of(enum shuf__memory kind)
 {
-    return kind == SHUF__MEMORY_MEMFD ? SHUF__POOL_HOST : SHUF__POOL_DEVICE;
+    return shuf__memory_is_host(kind) ? SHUF__POOL_HOST : SHUF__POOL_DEVICE;
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
@@ -88,24 +88,24 @@ static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kin
                              struct shuf__error *error)
 {
     return shuf__fail(error, SHUF_NO_MEMORY,
-                      "result in a block of %" PRIu64 " bytes: expected at most %" PRIu64
+                      "block of %" PRIu64 " bytes: expected at most %" PRIu64
                       ", all that results may hold (%s)",
                       size, most, name_of(kind));
 }
 
 shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
-                                  uint64_t bytes, const struct shuf__cell *beside,
-                                  struct shuf__error *error)
+                                  uint64_t bytes, uint64_t beside, struct shuf__error *error)
 {
     uint64_t size = round_up(bytes, SHUF__BLOCK_UNIT), most = budget_of(cells, kind)->most;
-    uint64_t taken = beside ? beside->bytes : 0;
+    uint64_t taken = round_up(beside, SHUF__BLOCK_UNIT);
     if (size > most)
         return too_large(size, most, kind, error);
     if (taken <= most - size)
         return SHUF_OK;
     return shuf__fail(error, SHUF_NO_MEMORY,
-                      "result in a block of %" PRIu64 " bytes beside its input's of %" PRIu64
-                      ": expected at most %" PRIu64 " together, all that results may hold (%s)",
+                      "block of %" PRIu64 " bytes beside %" PRIu64
+                      " that its input and the work on it take: expected at most %" PRIu64
+                      " together, all that results may hold (%s)",
                       size, taken, most, name_of(kind));
 }
 
@@ -122,7 +122,7 @@ shuf_status shuf__cells_refuse(const struct shuf__cells *cells, enum shuf__memor
                           "again",
                           cells->count);
     return shuf__fail(error, SHUF_BUSY,
-                      "result in a block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
+                      "block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
                       " are in use by other results (%s); try again",
                       size, budget->used, budget->limit, name_of(kind));
 }
@@ -151,20 +151,25 @@ struct shuf__cell *shuf__cell_make(struct shuf__cells *cells, uint32_t uid, enum
     return cell;
 }
 
-void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes)
+static void set_backed(struct shuf__cell *cell, uint64_t bytes)
 {
-    if (bytes <= cell->backed)
-        return;
-    cell->all->budgets[shuf__pool_of(cell->kind)].unbacked -= bytes - cell->backed;
+    cell->all->budgets[shuf__pool_of(cell->kind)].unbacked += cell->backed - bytes;
     cell->backed = bytes;
 }
 
+void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes)
+{
+    if (bytes > cell->backed)
+        set_backed(cell, bytes);
+}
+
+/* It may be less than before: whoever writes to it can give pages back, too. */
 void shuf__cell_open(struct shuf__cell *cell)
 {
     cell->open = true;
     uint64_t backed =
         cell->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_backed(&cell->block) : cell->bytes;
-    shuf__cell_back(cell, backed < cell->bytes ? backed : cell->bytes);
+    set_backed(cell, backed < cell->bytes ? backed : cell->bytes);
 }
 
 /* Of host memory the kernel knows; of device memory those know who were given it. */

@@ -75,11 +75,9 @@ uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kin
 /* Within the budget, and the number of cells. */
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size);
 
-/* SHUF_NO_MEMORY where so much would not fit if nobody had anything but `beside` (NULL: nothing).
- */
+/* SHUF_NO_MEMORY where so much would not fit if nobody had anything but so many bytes beside it. */
 shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
-                                  uint64_t bytes, const struct shuf__cell *beside,
-                                  struct shuf__error *error);
+                                  uint64_t bytes, uint64_t beside, struct shuf__error *error);
 
 /* Why it does not fit: SHUF_NO_MEMORY where it never could, SHUF_BUSY where others are in its way;
  * both name bytes asked, in use and allowed. */

@@ -9,6 +9,7 @@
 
 #include "server.h"
 #include "table.h"
+#include "workspace.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -22,8 +23,10 @@ struct shuf__work {
     struct shuf__task task;
     struct shuf__server *server;
     struct shuf__result *result; /* holds a reference */
-    struct shuf__result *table;  /* of counts, from `begin` to `done`; NULL: it does without */
-    struct shuf__want want;      /* of whoever was the first to wait */
+    /* From `begin` to `done`; NULL: it does without. */
+    struct shuf__result *table; /* of counts */
+    struct shuf__result *workspace;
+    struct shuf__want want; /* of whoever was the first to wait */
     TAILQ_HEAD(, shuf__waiter) waiters;
     bool launched; /* and not known to be over */
     bool has_event;
@@ -83,10 +86,11 @@ static bool is_small(const struct shuf__backend *backend, const struct shuf__res
         return false;
     if ((want->fingerprint && !result->summary.has_fingerprint) ||
         (want->sums && !result->summary.has_sums) ||
-        (want->edges && !result->summary.has_edges && kind != SHUF__MEMORY_MEMFD))
+        (want->edges && !result->summary.has_edges && !shuf__memory_is_host(kind)))
         return false;
     return result->ready || (shuf__pool_of(kind) == shuf__pool_of(backend->ops->own) &&
-                             shuf__backend_is_quick(backend->ops, &job));
+                             shuf__backend_is_quick(backend->ops, &job) &&
+                             shuf__workspace_wanted(result, backend).best == 0);
 }
 
 /* Of a small one that has its memory. Not *over: the values are launched, and take longer than
@@ -130,6 +134,8 @@ static shuf_status launch_work(struct shuf__work *work, struct shuf__backend *ba
 {
     struct shuf__error ignored;
     struct shuf__job job = job_of(work->result, &work->task);
+    if (shuf__workspace_open(work->workspace, work->result, backend, &job.workspace, &work->error))
+        return work->error.status;
     if (work->table)
         job.counts = shuf__table_open(work->table, backend, &ignored);
     return backend->ops->launch(backend, &job, &work->result->cell->block, &work->error);
@@ -207,6 +213,10 @@ static bool begin(struct shuf__task *task)
         return false;
     if (!result->cell && shuf__result_take_cell(result, &work->error))
         return false;
+    if (!result->ready && !work->launched &&
+        shuf__workspace_take(result, shuf__engine_backend(work->server->engine), &work->workspace,
+                             &work->error))
+        return false;
     take_table(work);
     return true;
 }
@@ -243,9 +253,8 @@ static void free_work(struct shuf__work *work)
 static struct shuf__work *start(struct shuf__server *server, struct shuf__result *result,
                                 const struct shuf__want *want, struct shuf__error *error)
 {
-    const struct shuf__cell *beside = result->input ? result->input->cell : NULL;
-    if (!result->cell && shuf__cells_could_fit(&server->cells, (enum shuf__memory)result->key.kind,
-                                               result->bytes, beside, error))
+    if (!result->cell &&
+        shuf__workspace_could_fit(result, shuf__engine_backend(server->engine), error))
         return NULL;
     struct shuf__work *work = make_work(server, result);
     if (!work) {
@@ -332,14 +341,34 @@ static void tell_all(struct shuf__work *work)
     }
 }
 
+/* Already where the job is launched and not over: the next one, which wants them first, may begin
+ * then. What it does with them comes behind, on the device too. */
+static void give_back(struct shuf__work *work)
+{
+    shuf__table_give_back(work->table);
+    shuf__workspace_give_back(work->workspace);
+    work->table = work->workspace = NULL;
+}
+
+/* Of the job's own cells the one that the device had no memory for, or NULL. */
+static struct shuf__result *starved(struct shuf__work *work)
+{
+    struct shuf__result *const own[] = {work->result, work->workspace};
+    for (int i = 0; i < 2; i++)
+        if (own[i] && own[i]->cell && !own[i]->cell->block.memory)
+            return own[i];
+    return NULL;
+}
+
 /* The budget was wrong about the device, which others use too. */
 static bool try_again(struct shuf__work *work)
 {
-    struct shuf__result *result = work->result;
-    if (work->error.status != SHUF_NO_MEMORY || result->ready || !result->cell ||
-        result->cell->block.memory || atomic_load(&work->task.cancelled))
+    struct shuf__result *result = work->result, *lacking = starved(work);
+    if (work->error.status != SHUF_NO_MEMORY || result->ready || !lacking ||
+        atomic_load(&work->task.cancelled) || !shuf__result_make_room(lacking))
         return false;
-    return shuf__result_make_room(result) && shuf__engine_submit(work->server->engine, &work->task);
+    give_back(work);
+    return shuf__engine_submit(work->server->engine, &work->task);
 }
 
 static void become_ready(struct shuf__server *server, struct shuf__result *result)
@@ -363,9 +392,10 @@ static void note_memory(const struct shuf__result *result)
     if (result->cell->buffer)
         shuf__cell_open(result->cell);
     else
-        shuf__cell_back(result->cell, result->cell->kind != SHUF__MEMORY_MEMFD ? result->cell->bytes
-                                      : result->ready                          ? result->bytes
-                                                                               : 0);
+        shuf__cell_back(result->cell, !shuf__memory_is_host(result->cell->kind)
+                                          ? result->cell->bytes
+                                      : result->ready ? result->bytes
+                                                      : 0);
 }
 
 static void done(struct shuf__task *task)
@@ -373,15 +403,14 @@ static void done(struct shuf__task *task)
     struct shuf__work *work = work_of(task);
     struct shuf__server *server = work->server;
     struct shuf__error error = work->error;
-    shuf__table_give_back(work->table); /* for the next job, which may begin before this one ends */
-    work->table = NULL;
+    if (try_again(work))
+        return;
+    give_back(work);
     if (work->has_event && error.status == SHUF_OK) {
         shuf__engine_follow_up(server->engine, task);
         tell_event(work);
         return;
     }
-    if (try_again(work))
-        return;
     if (error.status == SHUF_OK)
         keep(work);
     note_memory(work->result);

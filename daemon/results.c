@@ -188,7 +188,7 @@ static struct shuf__result *coldest_in(struct shuf__shelf *shelf)
         next = TAILQ_NEXT(result, in_shelf);
         if (!is_full(shelf)) /* and so the shelf stays, too */
             continue;
-        result->all->evicted++;
+        result->all->evicted += result->found;
         give_up(result);
     }
     return result;
@@ -196,7 +196,7 @@ static struct shuf__result *coldest_in(struct shuf__shelf *shelf)
 
 static void take_over(struct shuf__result *result, struct shuf__result *old)
 {
-    result->all->evicted++;
+    result->all->evicted += old->found;
     result->cell = old->cell;
     end_result(old);
 }
@@ -229,7 +229,7 @@ static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_
         next = TAILQ_NEXT(result, coldest);
         if (!shuf__cell_is_unmapped(result->cell))
             continue;
-        results->evicted++;
+        results->evicted += result->found;
         give_up(result);
         any = true;
     }

@@ -52,6 +52,9 @@ struct shuf__job {
     uint64_t record; /* bytes; of a shuffle, else 0 */
     bool inverse;    /* of a shuffle */
     const struct shuf__block *input;
+    /* What it may work in (ops->workspace): of the kind wanted, with `least` bytes or more. NULL
+     * for none, where `least` is 0. */
+    const struct shuf__block *workspace;
     /* Asked now and then during long work; true ends it with SHUF_CANCELLED.
      * May be NULL. */
     bool (*cancelled)(void *context);
@@ -64,6 +67,7 @@ struct shuf__job {
 /* What a block is made of, which decides how another process can map it. */
 enum shuf__memory {
     SHUF__MEMORY_MEMFD,    /* host memory: by a read-only descriptor (memfd.h) */
+    SHUF__MEMORY_PRIVATE,  /* host memory that no other process can map: a workspace */
     SHUF__MEMORY_CUDA_FD,  /* device memory of cuMemCreate: by a descriptor */
     SHUF__MEMORY_CUDA_IPC, /* device memory of cudaMalloc: by a cudaIpcMemHandle_t */
     SHUF__MEMORY_KINDS,
@@ -72,6 +76,14 @@ enum shuf__memory {
 enum {
     SHUF__IPC_HANDLE = 64,      /* bytes of a cudaIpcMemHandle_t, and of a cudaIpcEventHandle_t */
     SHUF__BLOCK_UNIT = 2 << 20, /* blocks are multiples of it: the driver's own unit */
+};
+
+/* Memory that a job works in beside its block, of that kind: bytes with which it is fastest, and
+ * without which it cannot be done; both 0 where it wants none. What is in it before does not
+ * matter, and what is left in it is no result. */
+struct shuf__workspace {
+    enum shuf__memory kind;
+    uint64_t best, least;
 };
 
 /* Memory of a result: one whole allocation, since that is what a mapping shows. */
@@ -130,6 +142,10 @@ struct shuf__backend_ops {
                          struct shuf__block *block, struct shuf__error *error);
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
+    /* What the job would like to work in when it fills a block of that kind. On any thread, at any
+     * time. */
+    struct shuf__workspace (*workspace)(const struct shuf__backend *backend,
+                                        const struct shuf__job *job, enum shuf__memory kind);
     /* Begins to fill the block (bytes >= rows * count * width, of a shuffle n * record), which may
      * take until the end where the host computes, where the work is too large for one go, or where
      * tiles are counted. Each launch that succeeds must be followed by waits until one says that it
@@ -158,7 +174,7 @@ struct shuf__backend_ops {
     /* Copies [offset, offset + bytes) of the block to host memory. */
     shuf_status (*read)(struct shuf__backend *backend, const struct shuf__block *block,
                         uint64_t offset, uint64_t bytes, void *out, struct shuf__error *error);
-    /* The other way. Of a block of MEMFD on any thread, at any time. */
+    /* The other way. Of a block of host memory on any thread, at any time. */
     shuf_status (*write)(struct shuf__backend *backend, struct shuf__block *block, uint64_t offset,
                          uint64_t bytes, const void *in, struct shuf__error *error);
 };
@@ -177,6 +193,12 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
 /* The compiled-in backends, best first; NULL past the end. */
 const struct shuf__backend_ops *shuf__backend_at(unsigned index);
 
+/* Whether it is memory of the host, not of a device. */
+static inline bool shuf__memory_is_host(enum shuf__memory kind)
+{
+    return kind == SHUF__MEMORY_MEMFD || kind == SHUF__MEMORY_PRIVATE;
+}
+
 /* Whether the job is quick on such a backend: ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job);
 
@@ -188,10 +210,16 @@ shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__m
                                      uint64_t bytes, struct shuf__block *block,
                                      struct shuf__error *error);
 
-/* launch, and waits until it is done. */
-shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,
+/* launch, and waits until it is done. A job without a workspace has one of its own for so long. */
+shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct shuf__job *job,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error);
+
+/* A block for a job to work in, with what is best for it or, where there is less, with what it
+ * cannot do without; an empty one where that is nothing. ops->free gives it back. */
+shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
+                                          const struct shuf__workspace *wanted,
+                                          struct shuf__block *block, struct shuf__error *error);
 
 /* Single places of the job's only row, by an algorithm with compaction: the values at these
  * positions or, with `inverse`, the positions of these values; all below n. Found on the host,

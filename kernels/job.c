@@ -55,12 +55,46 @@ shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__m
     return shuf__memfd_alloc_open(bytes, block, error);
 }
 
-shuf_status shuf__backend_permute(struct shuf__backend *backend, const struct shuf__job *job,
-                                  struct shuf__block *block, uint64_t *device_ns,
-                                  struct shuf__error *error)
+static uint64_t whole_units(uint64_t bytes)
+{
+    return (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
+}
+
+shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
+                                          const struct shuf__workspace *wanted,
+                                          struct shuf__block *block, struct shuf__error *error)
+{
+    const struct shuf__backend_ops *ops = backend->ops;
+    const uint64_t best = whole_units(wanted->best), least = whole_units(wanted->least);
+    shuf_status status = ops->alloc(backend, wanted->kind, best, block, error);
+    if (status == SHUF_NO_MEMORY && least < best)
+        status = ops->alloc(backend, wanted->kind, least, block, error);
+    return status;
+}
+
+static shuf_status compute(struct shuf__backend *backend, const struct shuf__job *job,
+                           struct shuf__block *block, uint64_t *device_ns,
+                           struct shuf__error *error)
 {
     shuf_status status = backend->ops->launch(backend, job, block, error);
     for (bool done = false; status == SHUF_OK && !done;)
         status = backend->ops->wait(backend, UINT64_MAX, &done, device_ns, error);
+    return status;
+}
+
+shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct shuf__job *job,
+                                  struct shuf__block *block, uint64_t *device_ns,
+                                  struct shuf__error *error)
+{
+    struct shuf__job with = *job;
+    struct shuf__block workspace;
+    const struct shuf__workspace wanted = backend->ops->workspace(backend, job, block->kind);
+    if (job->workspace || wanted.best == 0)
+        return compute(backend, job, block, device_ns, error);
+    if (shuf__backend_alloc_workspace(backend, &wanted, &workspace, error))
+        return error->status;
+    with.workspace = workspace.memory ? &workspace : NULL;
+    const shuf_status status = compute(backend, &with, block, device_ns, error);
+    backend->ops->free(backend, &workspace);
     return status;
 }

@@ -308,11 +308,11 @@ static void over_the_budget(void **state)
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h), *holder = wire_greet(&h);
     expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY,
-                   "result in a block of 10485760 bytes: expected at most 8388608");
+                   "block of 10485760 bytes: expected at most 8388608");
     for (uint64_t i = 0; i < 4; i++)
         ids[i] = wire_lease(holder, BLOCK_N, i, own)->lease;
     expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
-                   "result in a block of 2097152 bytes: 8388608 of 8388608 are in use by ");
+                   "block of 2097152 bytes: 8388608 of 8388608 are in use by ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results (");
     assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
     wire_send_release(holder, ids, 1, NULL, 0);

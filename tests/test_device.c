@@ -1,177 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server on a device that this test makes up: the CPU's, but with memory that
- * the host cannot read, as a GPU's, and with faults. So what only a GPU, or only a
- * broken one, would show is seen on every machine.
+ * The server on a device whose memory the host cannot read, and which fails.
  */
 #include "bulk.h"
-#include "server.h"
+#include "made_up.h"
 #include "shuf/fingerprint.h"
 #include "shuf/primefold.h"
+#include "support/cmocka_all.h"
 #include "wire.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-/* ---- the device; the faults are set before the server starts ---- */
-
-enum { WAITING_N = 12345 }; /* such a job lasts until it is cancelled */
-
-static struct {
-    unsigned read_us;         /* each read takes this long */
-    uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
-    bool permute_fails, hangs;
-} faults;
-
-static struct shuf__backend *cpu;
-static struct shuf__backend device;
-
-static struct shuf__block visible(const struct shuf__block *block)
-{
-    struct shuf__block copy = *block;
-    copy.host = copy.memory;
-    return copy;
-}
-
-static void device_close(struct shuf__backend *backend)
-{
-    (void)backend;
-    cpu->ops->close(cpu);
-}
-
-static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memory kind,
-                                 uint64_t *available, uint64_t *total, struct shuf__error *error)
-{
-    (void)backend;
-    return cpu->ops->memory(cpu, kind, available, total, error);
-}
-
-static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,
-                                uint64_t bytes, struct shuf__block *block,
-                                struct shuf__error *error)
-{
-    (void)backend;
-    shuf_status status = cpu->ops->alloc(cpu, kind, bytes, block, error);
-    block->host = NULL;
-    return status;
-}
-
-static void device_free(struct shuf__backend *backend, struct shuf__block *block)
-{
-    (void)backend;
-    cpu->ops->free(cpu, block);
-}
-
-static shuf_status device_launch(struct shuf__backend *backend, const struct shuf__job *job,
-                                 struct shuf__block *block, struct shuf__error *error)
-{
-    (void)backend;
-    while (faults.hangs)
-        pause();
-    while (job->n == WAITING_N && !job->cancelled(job->cancel_context))
-        usleep(10000);
-    if (faults.permute_fails)
-        return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
-    return cpu->ops->launch(cpu, job, block, error);
-}
-
-static shuf_status device_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
-                               uint64_t *device_ns, struct shuf__error *error)
-{
-    (void)backend;
-    return cpu->ops->wait(cpu, patience_ns, done, device_ns, error);
-}
-
-static shuf_status device_fingerprint(struct shuf__backend *backend,
-                                      const struct shuf__block *block, unsigned width,
-                                      uint64_t values, uint64_t *fingerprint,
-                                      struct shuf__error *error)
-{
-    struct shuf__block copy = visible(block);
-    (void)backend;
-    return cpu->ops->fingerprint(cpu, &copy, width, values, fingerprint, error);
-}
-
-static shuf_status device_read(struct shuf__backend *backend, const struct shuf__block *block,
-                               uint64_t offset, uint64_t bytes, void *out,
-                               struct shuf__error *error)
-{
-    struct shuf__block copy = visible(block);
-    (void)backend;
-    usleep(faults.read_us);
-    if (faults.read_fails_from && offset >= faults.read_fails_from && bytes > 64)
-        return shuf__fail(error, SHUF_DEVICE, "read: the device is on fire");
-    return cpu->ops->read(cpu, &copy, offset, bytes, out, error);
-}
-
-static const struct shuf__backend_ops device_ops = {
-    .name = "made-up",
-    .makes = {[SHUF__MEMORY_MEMFD] = true},
-    .own = SHUF__MEMORY_MEMFD,
-    .close = device_close,
-    .memory = device_memory,
-    .alloc = device_alloc,
-    .free = device_free,
-    .launch = device_launch,
-    .wait = device_wait,
-    .fingerprint = device_fingerprint,
-    .read = device_read,
-};
-
-/* Takes the place of kernels/backend.c, which is not linked then. */
-shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
-                               struct shuf__error *error)
-{
-    if (strcmp(spec, "none") == 0)
-        return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
-    device.ops = &device_ops;
-    snprintf(device.device, sizeof device.device, "a device made up");
-    *backend = &device;
-    return shuf__cpu_ops.open(NULL, threads, &cpu, error);
-}
-
-/* ---- a server in a child ---- */
-
-static _Noreturn void serve(const struct harness *h, const char *backend)
-{
-    struct shuf__config config;
-    struct shuf__log log;
-    struct shuf__error error;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nothing behind */
-    shuf__config_init(&config);
-    shuf__log_init(&log, SHUF__LOG_WARNING);
-    if (!freopen(h->log, "ae", stderr) || shuf__config_set(&config, "socket", h->socket, &error) ||
-        shuf__config_set(&config, "backend", backend, &error))
-        _exit(EX_SOFTWARE);
-    signal(SIGPIPE, SIG_IGN);
-    _exit(shuf__server_run(&config, &log));
-}
-
 static void start(struct harness *h)
 {
-    int fd;
-    assert_true(harness_prepare(h, "made-up", NULL));
-    fflush(NULL);
-    h->pid = fork();
-    assert_true(h->pid >= 0);
-    if (h->pid == 0)
-        serve(h, "made-up");
-    for (int waited = 0; (fd = harness_connect(h->socket)) < 0; waited += 5) {
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(5000);
-    }
-    close(fd);
+    static const char *const as_it_is[] = {NULL};
+    made_up_start(h, as_it_is);
 }
 
 static void expect_exit(struct harness *h, int signal, int code, const char *text)
@@ -186,13 +36,6 @@ static void expect_exit(struct harness *h, int signal, int code, const char *tex
         fail_msg("expected exit %d with \"%s\", got wait status 0x%x with \"%s\"", code, text,
                  (unsigned)status, log);
     assert_true(harness_stop(h));
-}
-
-static int no_faults(void **state)
-{
-    (void)state;
-    memset(&faults, 0, sizeof faults);
-    return 0;
 }
 
 /* ---- tests ---- */
@@ -256,7 +99,7 @@ static void test_leaves_in_a_fetch(void **state)
     (void)state;
     struct harness h;
     Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    faults.read_us = 20000;
+    faults->read_us = 20000;
     start(&h);
     for (int i = 0; i < 10; i++) {
         struct wire *w = wire_greet(&h);
@@ -341,7 +184,7 @@ static void test_drain_of_staged(void **state)
     static uint32_t values[N];
     struct harness h;
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    faults.read_us = 1000;
+    faults->read_us = 1000;
     start(&h);
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
@@ -358,7 +201,7 @@ static void test_device_fails(void **state)
     (void)state;
     struct harness h;
     Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    faults.permute_fails = true;
+    faults->permute_fails = true;
     start(&h);
     struct wire *w = wire_greet(&h), *other = wire_greet(&h);
     wire_send_permute(w, &permute);
@@ -390,7 +233,7 @@ static void test_device_fails_in_bulk(void **state)
     size_t got = 0;
     ssize_t part;
     Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    faults.read_fails_from = MOST;
+    faults->read_fails_from = MOST;
     start(&h);
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
@@ -408,7 +251,7 @@ static void test_device_hangs(void **state)
     (void)state;
     struct harness h;
     Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    faults.hangs = true;
+    faults->hangs = true;
     start(&h);
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
@@ -423,12 +266,7 @@ static void test_no_device(void **state)
 {
     (void)state;
     struct harness h;
-    assert_true(harness_prepare(&h, "none", NULL));
-    fflush(NULL);
-    h.pid = fork();
-    if (h.pid == 0)
-        serve(&h, "none");
-    int status = harness_kill(&h, 0);
+    int status = made_up_start_without(&h);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EX_UNAVAILABLE);
     assert_true(access(h.socket, F_OK) != 0);
@@ -438,15 +276,15 @@ static void test_no_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_staged_chunks, no_faults),
-        cmocka_unit_test_setup(test_unread_results, no_faults),
-        cmocka_unit_test_setup(test_leaves_in_a_fetch, no_faults),
-        cmocka_unit_test_setup(test_sleeps_while_computing, no_faults),
-        cmocka_unit_test_setup(test_drain_of_staged, no_faults),
-        cmocka_unit_test_setup(test_device_fails, no_faults),
-        cmocka_unit_test_setup(test_device_fails_in_bulk, no_faults),
-        cmocka_unit_test_setup(test_device_hangs, no_faults),
-        cmocka_unit_test_setup(test_no_device, no_faults),
+        cmocka_unit_test_setup(test_staged_chunks, made_up_reset),
+        cmocka_unit_test_setup(test_unread_results, made_up_reset),
+        cmocka_unit_test_setup(test_leaves_in_a_fetch, made_up_reset),
+        cmocka_unit_test_setup(test_sleeps_while_computing, made_up_reset),
+        cmocka_unit_test_setup(test_drain_of_staged, made_up_reset),
+        cmocka_unit_test_setup(test_device_fails, made_up_reset),
+        cmocka_unit_test_setup(test_device_fails_in_bulk, made_up_reset),
+        cmocka_unit_test_setup(test_device_hangs, made_up_reset),
+        cmocka_unit_test_setup(test_no_device, made_up_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

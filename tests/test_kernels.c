@@ -316,7 +316,7 @@ static void long_job_is_cancelled(void **state)
     job.cancelled = past;
     job.cancel_context = &deadline;
     jobs_alloc(8, &block);
-    assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     assert_int_equal(error.status, SHUF_CANCELLED);
     backend->ops->free(backend, &block);
     if (now() - begin > 5)
@@ -332,7 +332,7 @@ static void check_cancelled_at_once(struct shuf__job job)
     job.cancelled = past;
     job.cancel_context = &past_already;
     jobs_alloc(4 * jobs_values(&job), &block);
-    assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     backend->ops->free(backend, &block);
 }
 

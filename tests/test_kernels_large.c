@@ -28,7 +28,7 @@ static uint64_t run(struct shuf__backend *on, enum shuf__memory kind, const stru
     uint64_t ns, fingerprint = 0, values = jobs_values(job);
     uint64_t units = (values * job->width + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, &block, &error) ||
-        shuf__backend_permute(on, job, &block, &ns, &error) ||
+        shuf__backend_compute(on, job, &block, &ns, &error) ||
         on->ops->fingerprint(on, &block, job->width, values, &fingerprint, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &block);
@@ -56,7 +56,7 @@ static void make(struct shuf__backend *on, enum shuf__memory kind, const struct 
     struct shuf__error error = {0};
     uint64_t ns, units = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, block, &error) ||
-        shuf__backend_permute(on, job, block, &ns, &error))
+        shuf__backend_compute(on, job, block, &ns, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
 }
 
@@ -81,14 +81,19 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struc
     return fingerprint;
 }
 
+static void compare_shuffled(const struct shuf__job *job)
+{
+    const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, *job);
+    while (jobs_next_kind())
+        assert_int_equal(shuffled(backend, jobs_kind, *job), expected);
+}
+
 static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
 {
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, 3);
     job.record = record;
     job.inverse = inverse;
-    const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, job);
-    while (jobs_next_kind())
-        assert_int_equal(shuffled(backend, jobs_kind, job), expected);
+    compare_shuffled(&job);
 }
 
 static void large_shuffles(void **state)
@@ -100,6 +105,19 @@ static void large_shuffles(void **state)
             compare_shuffle((UINT64_C(300) << 20) / records[i] + 1, records[i], inverse);
     compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* another form of the maps */
     compare_shuffle((UINT64_C(1) << 31) - 1, 4, false);
+    compare_shuffle(UINT64_C(24) << 20, 8, false); /* whole tiles, and the fewest by windows */
+    compare_shuffle((UINT64_C(24) << 20) - 1, 8, false);
+    compare_shuffle((UINT64_C(48) << 20) + 1, 4, false);
+}
+
+/* In the last tile but behind the last place there is one, 2^28 + 1020, that this seed's maps leave
+ * where it is: who walked on from there would never come below n. */
+static void fixed_point_behind_the_end(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, (UINT64_C(1) << 28) + 1, 64254, 0);
+    job.record = 4;
+    compare_shuffled(&job);
 }
 
 static void past_31_bits(void **state)
@@ -183,7 +201,7 @@ static void check_cancelled(struct tables *t)
     job.cancel_context = &asked;
     t->gpus->known = 0;
     jobs_alloc(8, &block);
-    assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     backend->ops->free(backend, &block);
     assert_int_equal(t->gpus->known, LAUNCH); /* what was counted stays */
     check_table(t);
@@ -246,9 +264,13 @@ static bool has_memory(struct shuf__backend *on, enum shuf__memory kind, uint64_
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(past_31_bits),       cmocka_unit_test(past_32_bits),
-        cmocka_unit_test(batch_of_long_rows), cmocka_unit_test(batch_of_wrapping_shards),
-        cmocka_unit_test(late_slices),        cmocka_unit_test(large_shuffles),
+        cmocka_unit_test(past_31_bits),
+        cmocka_unit_test(past_32_bits),
+        cmocka_unit_test(batch_of_long_rows),
+        cmocka_unit_test(batch_of_wrapping_shards),
+        cmocka_unit_test(late_slices),
+        cmocka_unit_test(large_shuffles),
+        cmocka_unit_test(fixed_point_behind_the_end),
     };
     const uint64_t needed = UINT64_C(36) << 30;
     backend = jobs_open(argc == 2 ? argv[1] : "");

@@ -582,7 +582,7 @@ static void test_memory_limit(void **state)
     Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
-                "result in a block of 20971520 bytes: expected at most 16777216, all that results "
+                "block of 20971520 bytes: expected at most 16777216, all that results "
                 "may hold (");
     wire_check_alive(w); /* which leaves a block of 2 MiB behind */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
@@ -594,8 +594,7 @@ static void test_memory_limit(void **state)
     uint64_t bytes = wire_expect(w, SHUF_OK, "")->bulk_bytes;
     permute.seed++;
     wire_send_permute(other, &permute);
-    wire_expect(other, SHUF_BUSY,
-                "result in a block of 10485760 bytes: 12582912 of 16777216 are in use by ");
+    wire_expect(other, SHUF_BUSY, "block of 10485760 bytes: 12582912 of 16777216 are in use by ");
     read_whole(w, bytes, permute.n);
     wire_await_memory_free(&h);
     wire_send_permute(other, &permute);

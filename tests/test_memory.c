@@ -215,10 +215,11 @@ static uint64_t fingerprint_of(const struct shuf__block *block, const struct shu
 /* No wait takes much longer than it was given, and all of them together are the same as one. */
 static void check_patience(struct shuf__job job, uint64_t patience_ns)
 {
-    struct shuf__block block;
+    struct shuf__block block, workspace;
     struct shuf__error error = {0};
     bool done = false;
     uint64_t ns = 0;
+    jobs_alloc_workspace(&job, &workspace);
     jobs_alloc(jobs_values(&job) * job.width, &block);
     jobs_fill(&job, &block);
     uint64_t expected = fingerprint_of(&block, &job);
@@ -235,6 +236,7 @@ static void check_patience(struct shuf__job job, uint64_t patience_ns)
     assert_in_range(ns, 1, 60000000000);
     assert_int_equal(fingerprint_of(&block, &job), expected);
     backend->ops->free(backend, &block);
+    backend->ops->free(backend, &workspace);
 }
 
 static void waiting_with_little_patience(void **state)
@@ -267,7 +269,7 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     for (unsigned bits = 16; bits <= 24; bits += 8) {
         bad.n = bad.count = (UINT64_C(1) << bits) + 1;
         bad.cancelled = yes;
-        shuf_status status = shuf__backend_permute(backend, &bad, &block, &ns, &error);
+        shuf_status status = shuf__backend_compute(backend, &bad, &block, &ns, &error);
         if (jobs_kind == SHUF__MEMORY_MEMFD || status != SHUF_OK)
             assert_int_equal(status, SHUF_CANCELLED);
         jobs_fill(&good, &block);
@@ -323,7 +325,7 @@ static void *run_elsewhere(void *context)
     struct shuf__error error = {0};
     uint64_t ns;
     if (backend->ops->alloc(backend, block->kind, block->bytes, block, &error) ||
-        shuf__backend_permute(backend, &job, block, &ns, &error)) {
+        shuf__backend_compute(backend, &job, block, &ns, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return NULL;
     }

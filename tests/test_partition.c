@@ -41,18 +41,21 @@ static struct shuf__job job_of(uint64_t n, uint64_t record, const struct shuf__b
 
 static void compare(const struct shuf__job *job, unsigned bits, int threads)
 {
-    bool done = false;
     const uint64_t bytes = job->n * job->record;
+    const uint64_t beside = shuf__partition_bytes(job, threads, bits);
     uint8_t *expected = room(bytes, 0xa5), *out = room(bytes, 0xa5);
+    uint8_t *workspace = room(beside, 0x5a);
     assert_true(shuf__cpu_shuffle_directly(lanes, threads, job, expected));
-    assert_true(shuf__partition(lanes, threads, job, bits, out, &done));
-    assert_true(done);
+    assert_true(shuf__partition(lanes, threads, job, bits, workspace, out));
+    for (unsigned i = 0; i < GUARD; i++)
+        assert_int_equal(workspace[beside + i], 0x5a);
     if (memcmp(out, expected, bytes + GUARD) != 0)
         fail_msg("%s n %" PRIu64 " seed %" PRIu64 " record %" PRIu64
                  " inverse %d in parts of 2^%u by %d threads: not what it is at once",
                  lanes->name, job->n, job->seed, job->record, job->inverse, bits, threads);
     free(expected);
     free(out);
+    free(workspace);
 }
 
 static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
@@ -130,26 +133,55 @@ static bool at_the_third(void *context)
 static void cancelled(void **state)
 {
     (void)state;
-    bool done = true;
     unsigned asked = 0;
     uint8_t *in = room(LARGE, 1), *out = room(LARGE, 2);
     struct shuf__block input = {.memory = in};
     struct shuf__job job = job_of(LARGE, 1, &input);
+    uint8_t *workspace = room(shuf__partition_bytes(&job, 2, LEAST_BITS), 0);
     job.cancelled = at_the_third;
     job.cancel_context = &asked;
-    assert_true(shuf__partition(lanes, 2, &job, LEAST_BITS, out, &done));
-    assert_false(done);
+    assert_false(shuf__partition(lanes, 2, &job, LEAST_BITS, workspace, out));
+    assert_in_range(asked, 3, 8); /* by each thread in each pass, and no more */
     free(in);
     free(out);
+    free(workspace);
 }
 
-/* The list alone would be larger than any machine: nothing is touched. */
-static void no_memory(void **state)
+/* A job goes by parts where it has all that it wishes to work in, and by itself where it has less:
+ * the workspace shows which. */
+static void with_and_without_workspace(void **state)
 {
     (void)state;
-    bool done;
-    const struct shuf__job job = job_of(UINT64_C(1) << 50, 1, NULL);
-    assert_false(shuf__partition(lanes, 2, &job, 30, NULL, &done));
+    struct shuf__block input = {.fd = -1}, workspace = {.kind = SHUF__MEMORY_PRIVATE};
+    struct shuf__job job = job_of(LARGE + 1, 4, &input);
+    while (!shuf__partition_pays(&job))
+        job.n = job.count = 2 * job.n;
+    const uint64_t n = job.n;
+    uint32_t *in = (uint32_t *)(void *)room(4 * n, 0);
+    uint8_t *out[3];
+    for (uint64_t i = 0; i < n; i++)
+        in[i] = (uint32_t)i * 2654435761u;
+    input.memory = in;
+    const struct shuf__workspace wanted = shuf__cpu_workspace(2, &job);
+    assert_int_equal(wanted.kind, SHUF__MEMORY_PRIVATE);
+    assert_int_equal(wanted.least, 0);
+    assert_true(wanted.best >= 2 * n);
+    workspace.memory = room(wanted.best, 0x5a);
+    for (int i = 0; i < 3; i++) {
+        out[i] = room(4 * n, 0xa5);
+        workspace.bytes = i == 2 ? wanted.best : wanted.best - 1;
+        job.workspace = i == 0 ? NULL : &workspace;
+        assert_true(shuf__cpu_shuffle(lanes, 2, &job, out[i]));
+        bool used = false;
+        for (uint64_t at = 0; at < wanted.best; at++)
+            used |= ((const uint8_t *)workspace.memory)[at] != 0x5a;
+        assert_int_equal(used, i == 2);
+        assert_memory_equal(out[i], out[0], 4 * n + GUARD);
+    }
+    for (int i = 0; i < 3; i++)
+        free(out[i]);
+    free(workspace.memory);
+    free(in);
 }
 
 int main(void)
@@ -157,7 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),       cmocka_unit_test(widths_of_places),
         cmocka_unit_test(random_jobs), cmocka_unit_test(when_it_pays),
-        cmocka_unit_test(cancelled),   cmocka_unit_test(no_memory),
+        cmocka_unit_test(cancelled),   cmocka_unit_test(with_and_without_workspace),
     };
     struct shuf__error error;
     if (shuf__lanes_choose(NULL, &lanes, &error)) {

@@ -567,16 +567,15 @@ static void budgets(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
     send_allocate(w, 17 << 20, HOST);
-    wire_expect(w, SHUF_NO_MEMORY,
-                "result in a block of 18874368 bytes: expected at most 16777216");
+    wire_expect(w, SHUF_NO_MEMORY, "block of 18874368 bytes: expected at most 16777216");
     Shuf__ResultReply b = allocate(w, 12 << 20, HOST);
     send_allocate(other, 12 << 20, HOST);
     wire_expect(other, SHUF_BUSY, "12582912 of 16777216 are in use by other results");
     Shuf__Shuffle s = shuffle_of(b.lease, 12 << 20, 1, HOST);
     send_shuffle(w, &s);
     wire_expect(w, SHUF_NO_MEMORY,
-                "result in a block of 12582912 bytes beside its input's of 12582912: expected at "
-                "most 16777216 together");
+                "block of 12582912 bytes beside 12582912 that its input and the work on it take: "
+                "expected at most 16777216 together");
     s.n = 3 << 20;
     shuffle(w, &s);
     assert_true(wire_status(*state).host_used <= 16 << 20);

@@ -201,7 +201,7 @@ static void cancelled(void **state)
         struct shuf__job job = job_of(kind, 0, 1 << 22);
         job.cancelled = at_once;
         jobs_alloc(job.count * job.width, &block);
-        assert_int_equal(shuf__backend_permute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+        assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
         assert_non_null(strstr(error.text, shuf__job_name(&job)));
         backend->ops->free(backend, &block);
     }

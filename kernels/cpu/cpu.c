@@ -8,7 +8,6 @@
 #include "draw.h"
 #include "host.h"
 #include "look_up.h"
-#include "memfd.h"
 #include "memory.h"
 #include "permute.h"
 #include "shuffle.h"
@@ -84,7 +83,7 @@ static shuf_status cpu_memory(struct shuf__backend *backend, enum shuf__memory k
                               uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     (void)backend;
-    assert(kind == SHUF__MEMORY_MEMFD);
+    (void)kind;
     return shuf__cpu_memory(available, total, error);
 }
 
@@ -92,14 +91,14 @@ static shuf_status cpu_alloc(struct shuf__backend *backend, enum shuf__memory ki
                              struct shuf__block *block, struct shuf__error *error)
 {
     (void)backend;
-    assert(kind == SHUF__MEMORY_MEMFD);
-    return shuf__host_alloc(bytes, block, error);
+    assert(shuf__memory_is_host(kind));
+    return shuf__host_alloc(kind, bytes, block, error);
 }
 
 static void cpu_free(struct shuf__backend *backend, struct shuf__block *block)
 {
     (void)backend;
-    shuf__memfd_free(block);
+    shuf__host_free(block);
 }
 
 static uint64_t now_ns(void)
@@ -107,6 +106,13 @@ static uint64_t now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct shuf__workspace cpu_workspace(const struct shuf__backend *backend,
+                                            const struct shuf__job *job, enum shuf__memory kind)
+{
+    (void)kind;
+    return shuf__cpu_workspace(((const struct cpu *)backend)->threads, job);
 }
 
 static bool compute(const struct cpu *cpu, int threads, const struct shuf__job *job, void *out)
@@ -182,7 +188,7 @@ static shuf_status cpu_write(struct shuf__backend *backend, struct shuf__block *
 
 const struct shuf__backend_ops shuf__cpu_ops = {
     .name = "cpu",
-    .makes = {[SHUF__MEMORY_MEMFD] = true},
+    .makes = {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true},
     .own = SHUF__MEMORY_MEMFD,
     .quick = 4096,
     .open = cpu_open,
@@ -190,6 +196,7 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .memory = cpu_memory,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .workspace = cpu_workspace,
     .launch = cpu_launch,
     .wait = cpu_wait,
     .fingerprint = cpu_fingerprint,

@@ -7,26 +7,58 @@
 #include "memfd.h"
 #include "memory.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <omp.h>
 #include <string.h>
+#include <sys/mman.h>
 
 int shuf__host_threads(unsigned asked)
 {
     return asked ? (int)asked : omp_get_max_threads();
 }
 
-shuf_status shuf__host_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error)
+/* In huge pages where the kernel has them: whoever works in it goes to thousands of places. */
+static shuf_status alloc_private(uint64_t bytes, struct shuf__block *block,
+                                 struct shuf__error *error)
+{
+    if (bytes == 0)
+        return SHUF_OK;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return shuf__fail(error, SHUF_NO_MEMORY, "%" PRIu64 " bytes to compute in: %s", bytes,
+                          strerror(errno));
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    block->memory = memory;
+    block->host = memory;
+    block->bytes = bytes;
+    return SHUF_OK;
+}
+
+shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
+                             struct shuf__error *error)
 {
     uint64_t available = 0, total;
-    *block = (struct shuf__block){.fd = -1};
+    *block = (struct shuf__block){.kind = kind, .fd = -1};
     if (bytes && shuf__cpu_memory(&available, &total, error))
         return error->status;
     if (bytes > available)
         return shuf__fail(error, SHUF_NO_MEMORY,
                           "result of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
                           bytes, available);
-    return shuf__memfd_alloc(bytes, block, error);
+    return kind == SHUF__MEMORY_PRIVATE ? alloc_private(bytes, block, error)
+                                        : shuf__memfd_alloc(bytes, block, error);
+}
+
+void shuf__host_free(struct shuf__block *block)
+{
+    if (block->kind == SHUF__MEMORY_MEMFD) {
+        shuf__memfd_free(block);
+        return;
+    }
+    if (block->memory)
+        munmap(block->memory, block->bytes);
+    *block = (struct shuf__block){.kind = SHUF__MEMORY_PRIVATE, .fd = -1};
 }
 
 static uint64_t part_of_fingerprint(const struct shuf__lanes *lanes, const void *values,

@@ -20,9 +20,11 @@ shuf_status shuf__lanes_choose(const char *name, const struct shuf__lanes **lane
 /* 0: all that there are. */
 int shuf__host_threads(unsigned asked);
 
-/* shuf__memfd_alloc(), after asking what is there: the memfd itself would succeed, and the kernel
- * would kill the daemon when it is filled. */
-shuf_status shuf__host_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
+/* A block of that kind of the host's memory, after asking what is there: the kernel itself would
+ * give more, and kill the daemon when it is filled. */
+shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
+                             struct shuf__error *error);
+void shuf__host_free(struct shuf__block *block);
 
 uint64_t shuf__host_fingerprint(const struct shuf__lanes *lanes, int threads, const void *values,
                                 unsigned width, uint64_t count);

@@ -15,7 +15,6 @@
  */
 #include "partition.h"
 
-#include "memory.h"
 #include "shape.h"
 #include "tile.h"
 
@@ -23,7 +22,6 @@
 #include <omp.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #ifdef __SSE2__
@@ -364,17 +362,26 @@ static size_t own_bytes(const struct layout *l)
     return first > second ? first : second;
 }
 
-static void *map(size_t bytes)
+/* What stands behind what in the memory to work in. */
+struct room {
+    size_t own_bytes; /* of each thread */
+    size_t places, own, spare, claimed, end;
+};
+
+static struct room make_room(const struct layout *l, int threads)
 {
-    struct shuf__error error;
-    uint64_t available, total;
-    if (shuf__cpu_memory(&available, &total, &error) || available < bytes)
-        return NULL; /* the kernel would give it, and kill when it is written to */
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: thousands of places are written to */
-    return memory;
+    struct room r = {.own_bytes = own_bytes(l)};
+    r.own = r.places + lines_of((l->parts << l->bits) * l->place_bytes);
+    r.spare = r.own + (size_t)threads * r.own_bytes;
+    r.claimed = r.spare + lines_of(l->parts * l->spare * l->chunk * (l->record + l->place_bytes));
+    r.end = r.claimed + lines_of(l->parts * sizeof(atomic_uint));
+    return r;
+}
+
+uint64_t shuf__partition_bytes(const struct shuf__job *job, int threads, unsigned bits)
+{
+    const struct layout l = lay_out(job, bits, threads);
+    return make_room(&l, threads).end;
 }
 
 static void move(struct work *work, int threads)
@@ -384,25 +391,21 @@ static void move(struct work *work, int threads)
 }
 
 bool shuf__partition(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
-                     unsigned bits, void *out, bool *done)
+                     unsigned bits, void *memory, void *out)
 {
     struct work work = {.lanes = lanes, .job = job, .out = out, .l = lay_out(job, bits, threads)};
-    const struct layout *l = &work.l;
-    assert(job->record <= RECORD_MOST && bits <= PLACE_BITS && l->chunk >> bits <= 1 &&
-           (uintptr_t)out % LINE == 0);
+    assert(job->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
+           ((uintptr_t)out | (uintptr_t)memory) % LINE == 0);
     const shuf_primefold_shape shape = shuf__primefold_shape(job->n);
-    const size_t places = lines_of((l->parts << l->bits) * l->place_bytes),
-                 claimed = lines_of(l->parts * sizeof *work.claimed),
-                 spare = l->parts * l->spare * l->chunk * (l->record + l->place_bytes);
-    work.own_bytes = own_bytes(l);
-    const size_t bytes = places + claimed + spare + (size_t)threads * work.own_bytes;
-    char *memory = map(bytes);
-    if (!memory)
-        return false;
-    work.places = memory;
-    work.own = memory + places;
-    work.spare = work.own + (size_t)threads * work.own_bytes;
-    work.claimed = (atomic_uint *)(void *)(work.spare + lines_of(spare));
+    const struct room room = make_room(&work.l, threads);
+    char *const begin = memory;
+    work.own_bytes = room.own_bytes;
+    work.places = begin + room.places;
+    work.own = begin + room.own;
+    work.spare = begin + room.spare;
+    work.claimed = (atomic_uint *)(void *)(begin + room.claimed);
+    for (uint64_t part = 0; part < work.l.parts; part++)
+        atomic_init(&work.claimed[part], 0);
     work.narrow = shuf__primefold_word_bits(&shape) <= 32;
     shuf__bijection_make(job, 0, &shape, &work.f);
     if (!job->inverse)
@@ -411,9 +414,7 @@ bool shuf__partition(const struct shuf__lanes *lanes, int threads, const struct 
     atomic_init(&work.next_part, 0);
     atomic_init(&work.cancelled, false);
     move(&work, threads);
-    munmap(memory, bytes);
-    *done = !atomic_load(&work.cancelled);
-    return true;
+    return !atomic_load(&work.cancelled);
 }
 
 /* ---- When, and how ---- */

@@ -15,10 +15,13 @@ bool shuf__partition_pays(const struct shuf__job *job);
 /* 2^bits records are a part: what is best for the job on this processor. */
 unsigned shuf__partition_bits(const struct shuf__job *job);
 
-/* As shuf__cpu_shuffle() with primefold and records of at most 127 bytes, `*done` for what that
- * returns; 9 <= bits <= 32. False, and nothing done, where there is no memory for a list of places,
- * of 2 or 4 bytes a record. */
+/* Bytes that it works in: a place in its part for each record, 2 bytes or, where bits > 16, 4, and
+ * some more for each thread. */
+uint64_t shuf__partition_bytes(const struct shuf__job *job, int threads, unsigned bits);
+
+/* As shuf__cpu_shuffle() with primefold and records of at most 127 bytes; 9 <= bits <= 32. `memory`
+ * has these bytes, from a whole line of the cache on. */
 bool shuf__partition(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
-                     unsigned bits, void *out, bool *done);
+                     unsigned bits, void *memory, void *out);
 
 #endif

@@ -123,12 +123,21 @@ bool shuf__cpu_shuffle_directly(const struct shuf__lanes *lanes, int threads,
     return shuf__cpu_permute(lanes, threads, job, out);
 }
 
+struct shuf__workspace shuf__cpu_workspace(int threads, const struct shuf__job *job)
+{
+    struct shuf__workspace wanted = {.kind = SHUF__MEMORY_PRIVATE};
+    if (job->record && shuf__partition_pays(job))
+        wanted.best = shuf__partition_bytes(job, threads, shuf__partition_bits(job));
+    return wanted;
+}
+
 bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out)
 {
-    bool done;
-    if (shuf__partition_pays(job) &&
-        shuf__partition(lanes, threads, job, shuf__partition_bits(job), out, &done))
-        return done;
+    const struct shuf__block *workspace = job->workspace;
+    const uint64_t best = shuf__cpu_workspace(threads, job).best;
+    if (best && workspace && workspace->bytes >= best)
+        return shuf__partition(lanes, threads, job, shuf__partition_bits(job), workspace->memory,
+                               out);
     return shuf__cpu_shuffle_directly(lanes, threads, job, out);
 }

@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* What the job likes to work in, with so many threads; it can do without. */
+struct shuf__workspace shuf__cpu_workspace(int threads, const struct shuf__job *job);
+
 /* Fills `out` from the job's input; false when it was cancelled. With one thread, that is the
  * caller's. */
 bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,

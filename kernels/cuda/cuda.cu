@@ -65,8 +65,6 @@ void cuda_close(shuf__backend *backend)
         cudaStreamSynchronize(cuda->stream);
     scratch_free(&cuda->scratch);
     bounce_free(&cuda->bounce);
-    cudaFree(cuda->launched.temporary);
-    kept_free(cuda);
     cudaFree(cuda->staging);
     cudaFree(cuda->sum);
     cudaFree(cuda->sums);
@@ -158,7 +156,7 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
     Cuda *cuda = cuda_of(backend);
     auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
     cudaError_t e = cudaSuccess;
-    if (block->kind == SHUF__MEMORY_MEMFD) {
+    if (shuf__memory_is_host(block->kind)) {
         *fingerprint =
             shuf__host_fingerprint(cuda->lanes, cuda->threads, block->host, width, values);
         return SHUF_OK;
@@ -184,7 +182,7 @@ shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_num
     static_assert(sums_parts * sizeof *parts <= bounce_piece, "they come in one piece");
     cudaError_t e = cudaSuccess;
     int count = 0;
-    if (block->kind == SHUF__MEMORY_MEMFD) {
+    if (shuf__memory_is_host(block->kind)) {
         shuf__host_sums(cuda->threads, block->host, number, values, centre, scale, sums);
         return SHUF_OK;
     }
@@ -212,7 +210,7 @@ shuf_status cuda_read(shuf__backend *backend, const shuf__block *block, uint64_t
     Copy copy = {from, static_cast<char *>(out), bytes, 0, 0};
     cudaError_t e = cudaSuccess;
     bool taken = false;
-    if (block->kind == SHUF__MEMORY_MEMFD) {
+    if (shuf__memory_is_host(block->kind)) {
         if (bytes)
             memcpy(out, from, bytes);
         return SHUF_OK;
@@ -230,7 +228,7 @@ shuf_status cuda_write(shuf__backend *backend, shuf__block *block, uint64_t offs
     Cuda *cuda = cuda_of(backend);
     char *to = static_cast<char *>(block->memory) + offset;
     cudaError_t e = cudaSuccess;
-    if (block->kind == SHUF__MEMORY_MEMFD) {
+    if (shuf__memory_is_host(block->kind)) {
         if (bytes)
             memcpy(to, in, bytes);
         return SHUF_OK;
@@ -266,7 +264,7 @@ shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
 
 extern const shuf__backend_ops shuf__cuda_ops = {
     "cuda",
-    {true, true, true}, /* every kind */
+    {true, true, true, true}, /* every kind */
     SHUF__MEMORY_CUDA_FD,
     shuf::tuning::tile,
     shuf::cuda_open,
@@ -274,6 +272,7 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     shuf::cuda_memory,
     shuf::cuda_alloc,
     shuf::cuda_free,
+    shuf::cuda_workspace,
     shuf::cuda_launch,
     shuf::cuda_wait,
     shuf::cuda_event,

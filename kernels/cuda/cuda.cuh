@@ -13,12 +13,11 @@
 #include "quick.cuh"
 #include "stream.cuh"
 
-#include <atomic>
-
 namespace shuf
 {
 
-/* Results in host memory of at most this size need no device memory of their own. */
+/* What is computed on its way to host memory, and a shuffle's list of indices, need no workspace up
+ * to that size. */
 constexpr uint64_t staging_bytes = 2 * bounce_piece;
 
 /* What was launched and not yet waited for to its end. */
@@ -30,17 +29,9 @@ struct Launched {
     bool cancelled;    /* while they were copied */
     uint64_t began_ns; /* of a quick one, by the host's clock */
     uint64_t device_ns;
-    void *temporary; /* device memory that was allocated for it */
-    Copy copy;       /* into a block of host memory; of no bytes for any other */
+    Copy copy; /* into a block of host memory; of no bytes for any other */
     bool (*is_cancelled)(void *context);
     void *cancel_context;
-};
-
-/* Device memory that a shuffle worked in, kept for the next one: to allocate it takes milliseconds,
- * and in fresh memory the same work takes a twentieth longer. Any block that needs it has it. */
-struct Kept {
-    void *memory;
-    std::atomic<uint64_t> bytes; /* is read on any thread */
 };
 
 struct Cuda {
@@ -54,7 +45,7 @@ struct Cuda {
     cudaEvent_t start, stop;
     Scratch scratch;
     Bounce bounce;
-    void *staging;           /* device memory for small results on their way to the host's */
+    void *staging;           /* device memory, instead of a small workspace */
     unsigned long long *sum; /* device memory */
     shuf__sums *sums;        /* the same: of sums_parts */
     float *gauss_table;      /* the same */
@@ -62,7 +53,6 @@ struct Cuda {
     uint64_t *word_there;    /* the same, where the device sees it */
     uint64_t ticket;
     Launched launched;
-    Kept kept;
 };
 
 inline Cuda *cuda_of(shuf__backend *backend)
@@ -91,14 +81,9 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
                        shuf__block *block, shuf__error *error);
 void cuda_free(shuf__backend *backend, shuf__block *block);
 
-/* Memory of at least so many bytes, not wiped; NULL where there is none. And its end. */
-void *kept_memory(Cuda *cuda, uint64_t bytes);
-void kept_free(Cuda *cuda);
-
-/* cudaMalloc, wiped in the stream's order. */
-shuf_status device_alloc(Cuda *cuda, uint64_t bytes, void **memory, shuf__error *error);
-
 /* launch.cu: the same. */
+shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__job *job,
+                               shuf__memory kind);
 shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
                         shuf__error *error);
 shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, uint64_t *device_ns,

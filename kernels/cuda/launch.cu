@@ -25,11 +25,10 @@ bool is_quick(const shuf__job *job)
     return job->rows == 1 && !job->record && shuf__backend_is_quick(&shuf__cuda_ops, job);
 }
 
-/* Nothing is under way any more, and what was allocated for it is free. */
+/* Nothing is under way any more. */
 void end(Cuda *cuda)
 {
     cudaStreamSynchronize(cuda->stream);
-    cudaFree(cuda->launched.temporary);
     cuda->launched = Launched{};
 }
 
@@ -45,7 +44,7 @@ shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *bl
                          shuf__error *error)
 {
     Launched &now = cuda->launched;
-    const bool to_host = block->kind == SHUF__MEMORY_MEMFD;
+    const bool to_host = shuf__memory_is_host(block->kind);
     cudaError_t e = cudaSuccess;
     now.quick = true;
     now.began_ns = now_ns();
@@ -60,68 +59,62 @@ shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *bl
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
+/* Device memory of so many bytes, for as long as the job is under way. */
+void *workspace_of(const Cuda *cuda, const shuf__job *job, uint64_t bytes)
+{
+    if (bytes <= staging_bytes)
+        return cuda->staging;
+    assert(job->workspace && job->workspace->bytes >= bytes);
+    return job->workspace->memory;
+}
+
 /* Where the kernels shall write. */
-shuf_status find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block, void **out,
-                        shuf__error *error)
+void *find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block)
 {
     const uint64_t bytes = job->rows * job->count * job->width;
-    Launched &now = cuda->launched;
-    *out = block->memory;
-    if (block->kind != SHUF__MEMORY_MEMFD)
-        return SHUF_OK;
-    *out = cuda->staging;
-    if (bytes > staging_bytes && device_alloc(cuda, bytes, &now.temporary, error))
-        return error->status;
-    if (now.temporary)
-        *out = now.temporary;
-    now.copy =
-        Copy{static_cast<const char *>(*out), static_cast<char *>(block->memory), bytes, 0, 0};
-    return SHUF_OK;
+    if (!shuf__memory_is_host(block->kind))
+        return block->memory;
+    void *const out = workspace_of(cuda, job, bytes);
+    cuda->launched.copy =
+        Copy{static_cast<const char *>(out), static_cast<char *>(block->memory), bytes, 0, 0};
+    return out;
+}
+
+/* By windows where there is the memory for them. */
+cudaError_t shuffle_there(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
+{
+    const bool best = job.workspace && job.workspace->bytes >= shuffle_wish(job);
+    void *const temporary =
+        best ? job.workspace->memory : workspace_of(cuda, &job, shuffle_need(job));
+    return shuffle_async(cuda->scratch, job, job.input->memory, out, temporary, best, cuda->stream,
+                         cancelled);
 }
 
 /* One launch of a stream is over too soon to be asked again. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
 {
+    if (job.record)
+        return shuffle_there(cuda, job, out, cancelled);
     if (!job.distribution)
         return permute_async(cuda->scratch, job, out, cuda->stream, cancelled);
     *cancelled = job.cancelled && job.cancelled(job.cancel_context);
     return *cancelled ? cudaSuccess : stream_async(cuda, job, out, nullptr);
 }
 
-/* ---- Shuffles ---- */
-
-/* Where the job may work, besides; without windows where there is no memory for them. */
-shuf_status find_temporary(Cuda *cuda, const shuf__job *job, void **temporary, bool *wished,
-                           shuf__error *error)
+shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+                         shuf__error *error)
 {
-    const uint64_t wish = shuffle_wish(*job), need = shuffle_need(*job);
-    *temporary = wish ? kept_memory(cuda, wish) : nullptr;
-    *wished = !wish || *temporary;
-    if (*wished || !need)
-        return SHUF_OK;
-    if (device_alloc(cuda, need, &cuda->launched.temporary, error))
-        return error->status;
-    *temporary = cuda->launched.temporary;
-    return SHUF_OK;
-}
-
-shuf_status shuffle_there(Cuda *cuda, const shuf__job *job, const shuf__block *block,
-                          shuf__error *error)
-{
-    bool cancelled = false, wished;
-    void *temporary;
+    bool cancelled = false;
+    void *const out = find_target(cuda, job, block);
     cudaError_t e = cudaSuccess;
-    if (find_temporary(cuda, job, &temporary, &wished, error))
-        return error->status;
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    SHUF__STEP(e, "launching the kernels",
-               shuffle_async(cuda->scratch, *job, job->input->memory, block->memory, temporary,
-                             wished, cuda->stream, &cancelled));
+    SHUF__STEP(e, "launching the kernels", compute_async(cuda, *job, out, &cancelled));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
     if (e == cudaSuccess && !cancelled)
         return SHUF_OK;
     end(cuda);
-    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "shuffle: cancelled") : error->status;
+    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__job_name(job))
+                     : error->status;
 }
 
 /* Records that lie in the host's memory are moved there, by its processors. */
@@ -134,32 +127,6 @@ shuf_status shuffle_here(Cuda *cuda, const shuf__job *job, const shuf__block *bl
     cuda->launched.computed = true;
     cuda->launched.device_ns = now_ns() - began;
     return SHUF_OK;
-}
-
-shuf_status launch_shuffle(Cuda *cuda, const shuf__job *job, const shuf__block *block,
-                           shuf__error *error)
-{
-    assert((job->input->kind == SHUF__MEMORY_MEMFD) == (block->kind == SHUF__MEMORY_MEMFD));
-    return block->kind == SHUF__MEMORY_MEMFD ? shuffle_here(cuda, job, block, error)
-                                             : shuffle_there(cuda, job, block, error);
-}
-
-shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
-                         shuf__error *error)
-{
-    bool cancelled = false;
-    void *out;
-    if (find_target(cuda, job, block, &out, error))
-        return error->status;
-    cudaError_t e = cudaSuccess;
-    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    SHUF__STEP(e, "launching the kernels", compute_async(cuda, *job, out, &cancelled));
-    SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
-    if (e == cudaSuccess && !cancelled)
-        return SHUF_OK;
-    end(cuda);
-    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__job_name(job))
-                     : error->status;
 }
 
 /* The ticket; or an event after all, when the GPU is at somebody else's work or has failed. */
@@ -216,6 +183,21 @@ cudaError_t copy_some(Cuda *cuda, uint64_t until)
 
 } // namespace
 
+shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__job *job,
+                               shuf__memory kind)
+{
+    const bool host = shuf__memory_is_host(kind);
+    const auto *cuda = reinterpret_cast<const Cuda *>(backend);
+    if (job->record && host)
+        return shuf__cpu_workspace(cuda->threads, job);
+    if (!job->record && !host)
+        return {kind, 0, 0};
+    const uint64_t least = job->record ? shuffle_need(*job) : job->rows * job->count * job->width;
+    const uint64_t best = job->record ? shuffle_wish(*job) : least;
+    return {SHUF__MEMORY_CUDA_FD, best > staging_bytes ? best : 0,
+            least > staging_bytes ? least : 0};
+}
+
 shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
                         shuf__error *error)
 {
@@ -232,8 +214,10 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__bloc
     now.computed = job->count == 0;
     if (now.computed)
         return SHUF_OK;
-    if (job->record)
-        return launch_shuffle(cuda, job, block, error);
+    assert(!job->record ||
+           shuf__memory_is_host(job->input->kind) == shuf__memory_is_host(block->kind));
+    if (job->record && shuf__memory_is_host(block->kind))
+        return shuffle_here(cuda, job, block, error);
     return is_quick(job) ? launch_quick(cuda, job, block, error)
                          : launch_timed(cuda, job, block, error);
 }
@@ -260,8 +244,6 @@ shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, 
     }
     *done = now.computed && is_complete(now.copy);
     *device_ns = now.device_ns;
-    if (*done && now.temporary)
-        end(cuda);
     return SHUF_OK;
 }
 

@@ -5,7 +5,6 @@
  */
 #include "cpu/memory.h"
 #include "cuda.cuh"
-#include "memfd.h"
 
 #include <cinttypes>
 #include <cstring>
@@ -145,11 +144,12 @@ const struct {
     shuf_status (*make)(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error);
     void (*unmake)(Cuda *cuda, shuf__block *block);
 } kinds[SHUF__MEMORY_KINDS] = {
-    {nullptr, nullptr}, /* MEMFD: not the device's */
+    {nullptr, nullptr}, /* MEMFD and PRIVATE: not the device's */
+    {nullptr, nullptr},
     {make_fd, unmake_fd},
     {make_ipc, unmake_ipc},
 };
-static_assert(SHUF__MEMORY_CUDA_FD == 1 && SHUF__MEMORY_CUDA_IPC == 2, "the order of the table");
+static_assert(SHUF__MEMORY_CUDA_FD == 2 && SHUF__MEMORY_CUDA_IPC == 3, "the order of the table");
 
 /* What is far too much is refused here, since the driver has other words for it. */
 shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
@@ -159,8 +159,6 @@ shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *er
         return error->status;
     if (bytes > available)
         return refuse(cuda, bytes, error);
-    if (bytes > available - cuda->kept.bytes)
-        kept_free(cuda);
     return kinds[block->kind].make(cuda, bytes, block, error);
 }
 
@@ -171,11 +169,11 @@ shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *ava
 {
     size_t free_bytes = 0, all_bytes = 0;
     cudaError_t e = cudaSuccess;
-    if (kind == SHUF__MEMORY_MEMFD)
+    if (shuf__memory_is_host(kind))
         return shuf__cpu_memory(available, total, error);
     SHUF__STEP(e, "choosing the device", use_device(cuda_of(backend)));
     SHUF__STEP(e, "asking for free memory", cudaMemGetInfo(&free_bytes, &all_bytes));
-    *available = free_bytes + cuda_of(backend)->kept.bytes;
+    *available = free_bytes;
     *total = all_bytes;
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
@@ -185,8 +183,8 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
 {
     Cuda *cuda = cuda_of(backend);
     cudaError_t e = cudaSuccess;
-    if (kind == SHUF__MEMORY_MEMFD)
-        return shuf__host_alloc(bytes, block, error);
+    if (shuf__memory_is_host(kind))
+        return shuf__host_alloc(kind, bytes, block, error);
     *block = shuf__block{};
     block->kind = kind;
     block->fd = -1;
@@ -208,8 +206,8 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
 void cuda_free(shuf__backend *backend, shuf__block *block)
 {
     Cuda *cuda = cuda_of(backend);
-    if (block->kind == SHUF__MEMORY_MEMFD) {
-        shuf__memfd_free(block);
+    if (shuf__memory_is_host(block->kind)) {
+        shuf__host_free(block);
         return;
     }
     if (use_device(cuda) == cudaSuccess)
@@ -221,48 +219,6 @@ void cuda_free(shuf__backend *backend, shuf__block *block)
     cudaGetLastError();
     *block = shuf__block{};
     block->fd = -1;
-}
-
-void kept_free(Cuda *cuda)
-{
-    cudaFree(cuda->kept.memory);
-    cuda->kept.memory = nullptr;
-    cuda->kept.bytes = 0;
-}
-
-void *kept_memory(Cuda *cuda, uint64_t bytes)
-{
-    Kept &kept = cuda->kept;
-    if (kept.bytes >= bytes)
-        return kept.memory;
-    kept_free(cuda);
-    if (cudaMalloc(&kept.memory, bytes) == cudaSuccess)
-        kept.bytes = bytes;
-    else
-        kept.memory = nullptr;
-    cudaGetLastError(); /* not sticky: the next call must not see it */
-    return kept.memory;
-}
-
-shuf_status device_alloc(Cuda *cuda, uint64_t bytes, void **memory, shuf__error *error)
-{
-    cudaError_t e = cudaMalloc(memory, bytes);
-    if (e == cudaErrorMemoryAllocation && cuda->kept.memory) {
-        kept_free(cuda);
-        cudaGetLastError();
-        e = cudaMalloc(memory, bytes);
-    }
-    if (e == cudaErrorMemoryAllocation) {
-        *memory = nullptr;
-        cudaGetLastError();
-        return refuse(cuda, bytes, error);
-    }
-    if (e == cudaSuccess && (e = cudaMemsetAsync(*memory, 0, bytes, cuda->stream)) != cudaSuccess)
-        cudaFree(*memory);
-    if (e == cudaSuccess)
-        return SHUF_OK;
-    *memory = nullptr;
-    return fail(error, e, "allocating memory to compute in");
 }
 
 } // namespace shuf

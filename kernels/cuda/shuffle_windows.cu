@@ -42,9 +42,8 @@ static_assert(tile <= UINT16_MAX, "for Windows::start and Windows::place");
 
 struct Windows {
     uint32_t n, tiles, count;
-    int bits; /* of an index in its window */
-    uint32_t
-        *list; /* the lists one after the other: that of a window begins where the window does */
+    int bits;        /* of an index in its window */
+    uint32_t *list;  /* the lists one behind the other, each begins where its window does */
     uint32_t *end;   /* of each list, so far */
     uint32_t *run;   /* of each tile and window: where in the list its run begins, */
     uint16_t *start; /* and where in the sorted tile */

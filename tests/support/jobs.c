@@ -38,7 +38,8 @@ struct shuf__backend *jobs_open(const char *spec)
 bool jobs_next_kind(void)
 {
     int kind = jobs_kind == SHUF__MEMORY_KINDS ? 0 : (int)jobs_kind + 1;
-    while (kind < SHUF__MEMORY_KINDS && !backend->ops->makes[kind])
+    while (kind < SHUF__MEMORY_KINDS &&
+           (kind == SHUF__MEMORY_PRIVATE || !backend->ops->makes[kind]))
         kind++;
     jobs_kind = (enum shuf__memory)kind;
     return kind < SHUF__MEMORY_KINDS;
@@ -210,11 +211,19 @@ void jobs_alloc(uint64_t bytes, struct shuf__block *block)
               &error);
 }
 
+void jobs_alloc_workspace(struct shuf__job *job, struct shuf__block *workspace)
+{
+    struct shuf__error error = {0};
+    const struct shuf__workspace wanted = backend->ops->workspace(backend, job, jobs_kind);
+    expect_ok(shuf__backend_alloc_workspace(backend, &wanted, workspace, &error), &error);
+    job->workspace = workspace->memory ? workspace : NULL;
+}
+
 uint64_t jobs_fill(const struct shuf__job *job, struct shuf__block *block)
 {
     uint64_t ns = 0;
     struct shuf__error error = {0};
-    expect_ok(shuf__backend_permute(backend, job, block, &ns, &error), &error);
+    expect_ok(shuf__backend_compute(backend, job, block, &ns, &error), &error);
     return ns;
 }
 

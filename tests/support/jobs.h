@@ -18,8 +18,8 @@ extern struct shuf__backend *backend;
  * device, with 1 on any other failure. */
 struct shuf__backend *jobs_open(const char *spec);
 
-/* The kind of memory that jobs are computed into: jobs_next_kind() goes on to the next that the
- * backend makes, from none to the first one; false, and none again, after the last. */
+/* The kind of memory that jobs are computed into: jobs_next_kind() goes on to the next in which the
+ * backend makes results, from none to the first one; false, and none again, after the last. */
 extern enum shuf__memory jobs_kind;
 bool jobs_next_kind(void);
 const char *jobs_kind_name(void);
@@ -32,6 +32,10 @@ int jobs_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t
 
 /* A block of that kind, of `bytes` rounded up to what a block may have. */
 void jobs_alloc(uint64_t bytes, struct shuf__block *block);
+
+/* Gives the job, which is to fill a block of that kind, what is best for it to work in; NULL, and
+ * an empty block, where it wants nothing. */
+void jobs_alloc_workspace(struct shuf__job *job, struct shuf__block *workspace);
 
 /* Runs the job, which must succeed; returns device_ns. */
 uint64_t jobs_fill(const struct shuf__job *job, struct shuf__block *block);

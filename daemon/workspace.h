@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a job works in beside its result and its input, from the daemon's budget: a
+ * cell of its user's, which is memory for that user's next jobs and results when the
+ * job is over, as all that nobody refers to is.
+ */
+#ifndef SHUFD_WORKSPACE_H
+#define SHUFD_WORKSPACE_H
+
+#include "results.h"
+
+/* What the result's job would like to work in. On any thread. */
+struct shuf__workspace shuf__workspace_wanted(const struct shuf__result *result,
+                                              const struct shuf__backend *backend);
+
+/* SHUF_NO_MEMORY where the result, its input and what its job cannot do without would not fit if
+ * nobody had anything else. */
+shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
+                                      const struct shuf__backend *backend,
+                                      struct shuf__error *error);
+
+/* On the loop's thread, when the job's turn has come: a cell for it; *workspace is NULL where it
+ * wants none, or can do without and there is no room. Fails as shuf__result_take_cell(). */
+shuf_status shuf__workspace_take(const struct shuf__result *result,
+                                 const struct shuf__backend *backend,
+                                 struct shuf__result **workspace, struct shuf__error *error);
+
+/* On the engine's thread: its block, which is NULL where the workspace is, and where the device has
+ * less memory than was thought and the job can do without. */
+shuf_status shuf__workspace_open(struct shuf__result *workspace, const struct shuf__result *result,
+                                 struct shuf__backend *backend, const struct shuf__block **block,
+                                 struct shuf__error *error);
+
+/* On the loop's thread, when the job is over, whatever became of it. NULL is allowed. */
+void shuf__workspace_give_back(struct shuf__result *workspace);
+
+#endif

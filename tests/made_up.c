@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See made_up.h.
+ */
+#include "made_up.h"
+
+#include "server.h"
+#include "support/cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+struct faults *faults;
+struct seen *seen;
+
+static struct shuf__backend *cpu;
+static struct shuf__backend device;
+
+static struct shuf__block visible(const struct shuf__block *block)
+{
+    struct shuf__block copy = *block;
+    copy.host = copy.memory;
+    return copy;
+}
+
+static void device_close(struct shuf__backend *backend)
+{
+    (void)backend;
+    cpu->ops->close(cpu);
+}
+
+static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memory kind,
+                                 uint64_t *available, uint64_t *total, struct shuf__error *error)
+{
+    (void)backend;
+    return cpu->ops->memory(cpu, kind, available, total, error);
+}
+
+static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,
+                                uint64_t bytes, struct shuf__block *block,
+                                struct shuf__error *error)
+{
+    (void)backend;
+    const unsigned number = ++seen->allocations;
+    *block = (struct shuf__block){.kind = kind, .fd = -1};
+    if (number >= faults->first_full && number < faults->first_full + faults->fulls)
+        return shuf__fail(error, SHUF_NO_MEMORY, "the device is full");
+    shuf_status status = cpu->ops->alloc(cpu, kind, bytes, block, error);
+    block->host = NULL;
+    return status;
+}
+
+static void device_free(struct shuf__backend *backend, struct shuf__block *block)
+{
+    (void)backend;
+    cpu->ops->free(cpu, block);
+}
+
+static struct shuf__workspace device_workspace(const struct shuf__backend *backend,
+                                               const struct shuf__job *job, enum shuf__memory kind)
+{
+    (void)backend;
+    (void)job;
+    (void)kind;
+    return (struct shuf__workspace){SHUF__MEMORY_PRIVATE, faults->best, faults->least};
+}
+
+/* All of it is the job's to write to. */
+static void note_job(const struct shuf__block *workspace)
+{
+    seen->jobs++;
+    seen->workspace_bytes = workspace ? workspace->bytes : 0;
+    seen->workspace_at = workspace ? workspace->memory : NULL;
+    if (workspace)
+        memset(workspace->memory, 0x5a, workspace->bytes);
+}
+
+static shuf_status device_launch(struct shuf__backend *backend, const struct shuf__job *job,
+                                 struct shuf__block *block, struct shuf__error *error)
+{
+    (void)backend;
+    note_job(job->workspace);
+    while (faults->hangs)
+        pause();
+    while (job->n == WAITING_N && !job->cancelled(job->cancel_context))
+        usleep(10000);
+    if (faults->permute_fails)
+        return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
+    return cpu->ops->launch(cpu, job, block, error);
+}
+
+static shuf_status device_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+                               uint64_t *device_ns, struct shuf__error *error)
+{
+    (void)backend;
+    return cpu->ops->wait(cpu, patience_ns, done, device_ns, error);
+}
+
+static shuf_status device_fingerprint(struct shuf__backend *backend,
+                                      const struct shuf__block *block, unsigned width,
+                                      uint64_t values, uint64_t *fingerprint,
+                                      struct shuf__error *error)
+{
+    struct shuf__block copy = visible(block);
+    (void)backend;
+    return cpu->ops->fingerprint(cpu, &copy, width, values, fingerprint, error);
+}
+
+static shuf_status device_read(struct shuf__backend *backend, const struct shuf__block *block,
+                               uint64_t offset, uint64_t bytes, void *out,
+                               struct shuf__error *error)
+{
+    struct shuf__block copy = visible(block);
+    (void)backend;
+    usleep(faults->read_us);
+    if (faults->read_fails_from && offset >= faults->read_fails_from && bytes > 64)
+        return shuf__fail(error, SHUF_DEVICE, "read: the device is on fire");
+    return cpu->ops->read(cpu, &copy, offset, bytes, out, error);
+}
+
+static const struct shuf__backend_ops device_ops = {
+    .name = "made-up",
+    .makes = {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true},
+    .own = SHUF__MEMORY_MEMFD,
+    .close = device_close,
+    .memory = device_memory,
+    .alloc = device_alloc,
+    .free = device_free,
+    .workspace = device_workspace,
+    .launch = device_launch,
+    .wait = device_wait,
+    .fingerprint = device_fingerprint,
+    .read = device_read,
+};
+
+/* Takes the place of kernels/backend.c, which is not linked then. */
+shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
+                               struct shuf__error *error)
+{
+    if (strcmp(spec, "none") == 0)
+        return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
+    device.ops = &device_ops;
+    snprintf(device.device, sizeof device.device, "a device made up");
+    *backend = &device;
+    return shuf__cpu_ops.open(NULL, threads, &cpu, error);
+}
+
+/* ---- a server in a child ---- */
+
+static void set(struct shuf__config *config, const char *name, const char *value)
+{
+    struct shuf__error error;
+    if (shuf__config_set(config, name, value, &error) == SHUF_OK)
+        return;
+    fprintf(stderr, "%s\n", error.text);
+    _exit(EX_SOFTWARE);
+}
+
+static _Noreturn void serve(const struct harness *h, const char *backend,
+                            const char *const *settings)
+{
+    struct shuf__config config;
+    struct shuf__log log;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nothing behind */
+    shuf__config_init(&config);
+    shuf__log_init(&log, SHUF__LOG_WARNING);
+    if (!freopen(h->log, "ae", stderr))
+        _exit(EX_SOFTWARE);
+    set(&config, "socket", h->socket);
+    set(&config, "backend", backend);
+    for (; *settings; settings += 2)
+        set(&config, settings[0], settings[1]);
+    signal(SIGPIPE, SIG_IGN);
+    _exit(shuf__server_run(&config, &log));
+}
+
+static void fork_server(struct harness *h, const char *backend, const char *const *settings)
+{
+    assert_true(harness_prepare(h, backend, NULL));
+    fflush(NULL);
+    h->pid = fork();
+    assert_true(h->pid >= 0);
+    if (h->pid == 0)
+        serve(h, backend, settings);
+}
+
+void made_up_start(struct harness *h, const char *const *settings)
+{
+    int fd;
+    fork_server(h, "made-up", settings);
+    for (int waited = 0; (fd = harness_connect(h->socket)) < 0; waited += 5) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+    close(fd);
+}
+
+int made_up_start_without(struct harness *h)
+{
+    static const char *const none[] = {NULL};
+    fork_server(h, "none", none);
+    return harness_kill(h, 0);
+}
+
+int made_up_reset(void **state)
+{
+    static struct {
+        struct faults faults;
+        struct seen seen;
+    } *shared;
+    (void)state;
+    if (!shared)
+        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                      0);
+    if (shared == MAP_FAILED)
+        return -1;
+    memset(shared, 0, sizeof *shared);
+    faults = &shared->faults;
+    seen = &shared->seen;
+    return 0;
+}

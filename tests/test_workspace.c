@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What jobs work in: they make the same with all that they like, with less, and with
+ * what they cannot do without, whatever was in it before.
+ */
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIT = SHUF__BLOCK_UNIT };
+
+static struct shuf__workspace wanted_by(const struct shuf__job *job)
+{
+    return backend->ops->workspace(backend, job, jobs_kind);
+}
+
+static uint64_t bytes_of(const struct shuf__job *job)
+{
+    return job->record ? job->n * job->record : jobs_values(job) * job->width;
+}
+
+/* ---- Running ---- */
+
+static void make_dirty(struct shuf__block *block)
+{
+    struct shuf__error error;
+    uint8_t *dirt = malloc(UNIT);
+    assert_non_null(dirt);
+    memset(dirt, 0xff, UNIT);
+    for (uint64_t at = 0; at < block->bytes; at += UNIT)
+        assert_int_equal(backend->ops->write(backend, block, at, UNIT, dirt, &error), SHUF_OK);
+    free(dirt);
+}
+
+/* With so many bytes to work in; 0: with no block at all. */
+static uint64_t made_with(struct shuf__job job, uint64_t bytes)
+{
+    struct shuf__block out, workspace = {.fd = -1};
+    struct shuf__error error = {0};
+    const struct shuf__workspace wanted = wanted_by(&job);
+    uint64_t ns, fingerprint;
+    jobs_alloc(bytes_of(&job), &out);
+    if (bytes > 0) {
+        assert_int_equal(backend->ops->alloc(backend, wanted.kind, bytes, &workspace, &error), SHUF_OK);
+        make_dirty(&workspace);
+        job.workspace = &workspace;
+    }
+    bool done = false;
+    assert_int_equal(backend->ops->launch(backend, &job, &out, &error), SHUF_OK);
+    while (!done)
+        assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
+    assert_int_equal(
+        backend->ops->fingerprint(backend, &out, 4, bytes_of(&job) / 4, &fingerprint, &error), SHUF_OK);
+    backend->ops->free(backend, &out);
+    if (bytes > 0)
+        backend->ops->free(backend, &workspace);
+    return fingerprint;
+}
+
+static uint64_t whole_units(uint64_t bytes)
+{
+    return (bytes + UNIT - 1) / UNIT * UNIT;
+}
+
+static void check(const struct shuf__job *job)
+{
+    struct shuf__error error = {0};
+    struct shuf__block out;
+    const struct shuf__workspace wanted = wanted_by(job);
+    const uint64_t best = whole_units(wanted.best), least = whole_units(wanted.least);
+    uint64_t ns, expected;
+    assert_true(wanted.least <= wanted.best);
+    assert_true(wanted.best == 0 || backend->ops->makes[wanted.kind]);
+    jobs_alloc(bytes_of(job), &out);
+    assert_int_equal(shuf__backend_compute(backend, job, &out, &ns, &error), SHUF_OK);
+    assert_int_equal(backend->ops->fingerprint(backend, &out, 4, bytes_of(job) / 4, &expected, &error),
+                     SHUF_OK);
+    backend->ops->free(backend, &out);
+    printf("%s of %" PRIu64 " bytes: %" PRIu64 " bytes to work in, at least %" PRIu64 "\n",
+           shuf__job_name(job), bytes_of(job), wanted.best, wanted.least);
+    assert_int_equal(made_with(*job, best), expected);
+    assert_int_equal(made_with(*job, best + 5 * UNIT), expected);
+    assert_int_equal(made_with(*job, least), expected);
+    if (best > least + UNIT)
+        assert_int_equal(made_with(*job, best - UNIT), expected);
+}
+
+/* ---- Jobs ---- */
+
+static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
+{
+    struct shuf__block in;
+    struct shuf__job job = jobs_whole(algorithm, n, 7, 3);
+    const struct shuf__job noise =
+        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, 7, 0, 0, 2 * n);
+    jobs_alloc(8 * n, &in);
+    jobs_fill(&noise, &in);
+    job.record = 8;
+    job.input = &in;
+    check(&job);
+    job.inverse = true;
+    check(&job);
+    backend->ops->free(backend, &in);
+}
+
+/* As many records as it takes for one to be wanted: more than the caches hold. */
+static void shuffles_of_many(void **state)
+{
+    (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3);
+    for (job.record = 8; wanted_by(&job).best == 0; job.count = job.n *= 2)
+        assert_in_range(job.n, 1, 1 << 26);
+    check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, job.n + 1);
+}
+
+static void shuffles_by_lists(void **state)
+{
+    (void)state;
+    check_shuffle(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1);
+    check_shuffle(SHUF_ALGORITHM_LCG, (1 << 20) - 1);
+}
+
+static void permutations_and_streams(void **state)
+{
+    (void)state;
+    const struct shuf__job permutation = jobs_whole(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1, 7, 3);
+    const struct shuf__job stream =
+        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_F64, 7, 3, 5, (3 << 20) + 1);
+    check(&permutation);
+    check(&stream);
+}
+
+static void small_jobs_want_none(void **state)
+{
+    (void)state;
+    for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
+        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, 10000, 7, 3);
+        assert_int_equal(wanted_by(&job).best, 0);
+        job.record = 12;
+        assert_int_equal(wanted_by(&job).best, 0);
+        check_shuffle(job.algorithm, 10000);
+    }
+}
+
+/* ---- Private memory, which most of them work in ---- */
+
+static void private_memory(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    uint8_t byte = 7, read = 0;
+    uint64_t available, total;
+    assert_true(backend->ops->makes[SHUF__MEMORY_PRIVATE]);
+    assert_int_equal(backend->ops->alloc(backend, SHUF__MEMORY_PRIVATE, 0, &block, &error), SHUF_OK);
+    assert_null(block.memory);
+    assert_int_equal(backend->ops->alloc(backend, SHUF__MEMORY_PRIVATE, 3 * UNIT, &block, &error), SHUF_OK);
+    assert_int_equal(block.kind, SHUF__MEMORY_PRIVATE);
+    assert_int_equal(block.bytes, 3 * UNIT);
+    assert_int_equal(block.fd, -1);
+    assert_ptr_equal(block.host, block.memory);
+    for (uint64_t at = 0; at < block.bytes; at++)
+        assert_int_equal(((const uint8_t *)block.host)[at], 0);
+    assert_int_equal(backend->ops->write(backend, &block, UNIT, 1, &byte, &error), SHUF_OK);
+    assert_int_equal(backend->ops->read(backend, &block, UNIT, 1, &read, &error), SHUF_OK);
+    assert_int_equal(read, 7);
+    backend->ops->free(backend, &block);
+    assert_null(block.memory);
+    backend->ops->free(backend, &block); /* as if it had never been */
+    assert_int_equal(backend->ops->memory(backend, SHUF__MEMORY_PRIVATE, &available, &total, &error),
+                     SHUF_OK);
+    assert_in_range(available, 1, total);
+    assert_int_equal(backend->ops->alloc(backend, SHUF__MEMORY_PRIVATE, whole_units(total), &block, &error),
+                     SHUF_NO_MEMORY);
+    assert_non_null(strstr(error.text, "are available"));
+    assert_null(block.memory);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shuffles_of_many),         cmocka_unit_test(shuffles_by_lists),
+        cmocka_unit_test(permutations_and_streams), cmocka_unit_test(small_jobs_want_none),
+        cmocka_unit_test(private_memory),
+    };
+    return jobs_main(argc, argv, tests);
+}

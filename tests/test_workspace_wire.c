@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What jobs work in is the daemon's memory: within its budget, kept for the next job,
+ * and given up for others, on a device whose jobs work in whatever a test says.
+ */
+#include "made_up.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <stdio.h>
+
+#define MI (UINT64_C(1) << 20)
+
+static struct harness h;
+static struct wire *w;
+
+/* A daemon that may hold 16 MiB. */
+static void start(void)
+{
+    static const char *const small[] = {"host_memory", "16Mi", "cache_ms", "600000", NULL};
+    made_up_start(&h, small);
+    w = wire_greet(&h);
+}
+
+static void stop(void)
+{
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* n values of 4 bytes, and only a summary of them. */
+static void send(struct wire *by, uint64_t n, uint64_t seed)
+{
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.seed = seed;
+    wire_send_permute(by, &permute);
+}
+
+static void ask(uint64_t n, uint64_t seed)
+{
+    send(w, n, seed);
+    wire_expect(w, SHUF_OK, "");
+}
+
+static void expect_used(uint64_t bytes, uint64_t blocks)
+{
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.host_used, bytes);
+    assert_int_equal(s.memory_used, bytes); /* the device's is the host's here */
+    assert_int_equal(s.blocks, blocks);
+}
+
+static void kept_for_the_next(void **state)
+{
+    (void)state;
+    faults->best = 3 * MI; /* a block has two at a time */
+    start();
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 4 * MI);
+    expect_used(8 * MI, 2);
+    assert_int_equal(wire_status(&h).idle, 8 * MI);
+    const void *first = seen->workspace_at;
+    ask(MI, 2);
+    assert_ptr_equal(seen->workspace_at, first);
+    assert_int_equal(seen->allocations, 3);
+    expect_used(12 * MI, 3);
+    ask(MI, 1); /* which is there */
+    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(wire_status(&h).evicted, 0);
+    stop();
+}
+
+/* Neither memory that is kept for a job nor what would only make one faster is in the way. */
+static void given_up_for_results(void **state)
+{
+    (void)state;
+    faults->best = 8 * MI;
+    start();
+    ask(MI, 1);
+    expect_used(12 * MI, 2);
+    ask(3 * MI, 2);
+    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->workspace_bytes, 0);
+    expect_used(16 * MI, 2);
+    assert_int_equal(wire_status(&h).evicted, 0); /* the result that was there is there */
+    stop();
+}
+
+static void kept_for_a_while(void **state)
+{
+    (void)state;
+    static const char *const shortly[] = {"cache_ms", "100", NULL};
+    static const char *const not_at_all[] = {"cache_ms", "0", NULL};
+    faults->best = 8 * MI;
+    for (int i = 0; i < 2; i++) {
+        made_up_start(&h, i == 0 ? shortly : not_at_all);
+        w = wire_greet(&h);
+        ask(MI, 1);
+        assert_int_equal(seen->workspace_bytes, 8 * MI);
+        WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
+        stop();
+    }
+}
+
+static void with_less(void **state)
+{
+    (void)state;
+    faults->best = 14 * MI;
+    start();
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 0);
+    faults->least = 5 * MI;
+    ask(MI, 2);
+    assert_int_equal(seen->workspace_bytes, 6 * MI);
+    expect_used(14 * MI, 3);
+    stop();
+}
+
+static void never_fits(void **state)
+{
+    (void)state;
+    faults->best = faults->least = 14 * MI;
+    start();
+    send(w, MI, 1);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "block of 4194304 bytes beside 14680064 that its input and the work on it take: "
+                "expected at most 16777216 together");
+    assert_int_equal(seen->jobs, 0);
+    expect_used(0, 0);
+    stop();
+}
+
+static void others_are_in_its_way(void **state)
+{
+    (void)state;
+    faults->best = faults->least = 6 * MI;
+    start();
+    struct wire *holder = wire_greet(&h);
+    const Shuf__ResultReply *reply =
+        wire_lease(holder, 2 * MI, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    const uint64_t lease = reply->lease, block = reply->block;
+    expect_used(14 * MI, 2);
+    send(w, MI, 2);
+    wire_expect(w, SHUF_BUSY,
+                "to compute in, beside the result: block of 6291456 bytes: 12582912 of 16777216 "
+                "are in use by other results (host_memory); try again");
+    WIRE_AWAIT(&h, s, s.host_used == 8 * MI && s.blocks == 1);
+    assert_int_equal(seen->jobs, 1);
+    wire_release(holder, lease, block);
+    ask(MI, 2);
+    assert_int_equal(seen->workspace_bytes, 6 * MI);
+    wire_close(holder);
+    stop();
+}
+
+/* The budget has room, but the device has not, at the second allocation from now on. */
+static void fill_device(unsigned times)
+{
+    faults->first_full = seen->allocations + 2;
+    faults->fulls = times;
+}
+
+static void device_has_less(void **state)
+{
+    (void)state;
+    start();
+    ask(MI, 1); /* works in nothing */
+    faults->best = 2 * MI;
+    fill_device(1);
+    ask(MI, 2);
+    assert_int_equal(seen->workspace_bytes, 0);
+    assert_int_equal(wire_status(&h).evicted, 0);
+    expect_used(8 * MI, 2);
+    faults->least = 2 * MI;
+    fill_device(1);
+    ask(MI, 3);
+    assert_int_equal(seen->workspace_bytes, 2 * MI);
+    assert_int_equal(wire_status(&h).evicted, 1); /* of what lay there, for another try */
+    expect_used(10 * MI, 3);
+    stop();
+}
+
+static void device_has_nothing(void **state)
+{
+    (void)state;
+    start();
+    faults->best = faults->least = 2 * MI;
+    fill_device(1000);
+    send(w, MI, 1);
+    wire_expect(w, SHUF_NO_MEMORY, "the device is full");
+    WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
+    assert_int_equal(seen->jobs, 0);
+    faults->fulls = 0;
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 2 * MI);
+    stop();
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    faults->best = 8 * MI;
+    start();
+    struct wire *leaving = wire_greet(&h);
+    send(leaving, WAITING_N, 1);
+    wire_await_queued(&h, 1);
+    WIRE_AWAIT(&h, s, s.host_used == 10 * MI);
+    wire_close(leaving);
+    WIRE_AWAIT(&h, s, s.queued == 0 && s.host_used == 8 * MI && s.idle == 8 * MI);
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 8 * MI);
+    expect_used(12 * MI, 2);
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(kept_for_the_next, made_up_reset),
+        cmocka_unit_test_setup(given_up_for_results, made_up_reset),
+        cmocka_unit_test_setup(kept_for_a_while, made_up_reset),
+        cmocka_unit_test_setup(with_less, made_up_reset),
+        cmocka_unit_test_setup(never_fits, made_up_reset),
+        cmocka_unit_test_setup(others_are_in_its_way, made_up_reset),
+        cmocka_unit_test_setup(device_has_less, made_up_reset),
+        cmocka_unit_test_setup(device_has_nothing, made_up_reset),
+        cmocka_unit_test_setup(cancelled, made_up_reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
