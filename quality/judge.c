@@ -33,6 +33,14 @@ static int judge_size(struct shuf__report *report, uint32_t n)
     return EX_OK;
 }
 
+static uint64_t rows_of(const struct shuf__report *report)
+{
+    uint64_t rows = 0;
+    for (unsigned i = 0; i < report->case_count; i++)
+        rows += report->cases[i].outcome.rows;
+    return rows;
+}
+
 static int judge_sizes(struct shuf__report *report)
 {
     const struct shuf__quality_options *o = report->options;
@@ -42,7 +50,9 @@ static int judge_sizes(struct shuf__report *report)
             return code;
     }
     if (report->findings.count == 0 && !report->interrupted)
-        return shuf__quality_fail(EX_DATAERR, "too few rows for any of the tests: expected more");
+        return shuf__quality_fail(EX_DATAERR,
+                                  "%" PRIu64 " rows: too few for any of the tests, expected more",
+                                  rows_of(report));
     return EX_OK;
 }
 

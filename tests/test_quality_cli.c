@@ -154,7 +154,7 @@ static void mistakes_are_named(void **state)
          "row 0: value 72057594037927936 at position 0: expected a permutation of 0 to 1"},
         {"printf '\\223NUMPY\\1\\0' | $Q judge --n 2", 65, "standard input: npy; expected raw"},
         {"printf '\\223NUMPY\\1\\0' | $Q judge --n 2 --dtype u64", 65, "input: npy; expected raw"},
-        {"$Q judge --n 2 </dev/null", 65, "too few rows"},
+        {"$Q judge --n 2 </dev/null", 65, "0 rows: too few for any of the tests"},
         {"$Q judge --n 2 --in /nonexistent/rows", 66, "--in /nonexistent/rows: No such file"},
         {"$Q judge --n 2 --in /tmp", 74, "/tmp: Is a directory"},
         {"$Q judge --generator lcg", 64, "--n: missing"},
