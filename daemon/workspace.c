@@ -15,6 +15,11 @@ struct shuf__workspace shuf__workspace_wanted(const struct shuf__result *result,
     return backend->ops->workspace(backend, &job, (enum shuf__memory)result->key.kind);
 }
 
+static shuf_status refuse(const struct shuf__error *why, struct shuf__error *error)
+{
+    return shuf__fail(error, why->status, "to compute in, beside the result: %s", why->text);
+}
+
 shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
                                       const struct shuf__backend *backend,
                                       struct shuf__error *error)
@@ -22,11 +27,13 @@ shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
     const struct shuf__cells *cells = result->all->cells;
     const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
     const enum shuf__memory kind = (enum shuf__memory)result->key.kind;
-    uint64_t beside = result->input ? result->input->cell->bytes : 0;
+    const struct shuf__cell *input = result->input ? result->input->cell : NULL;
+    struct shuf__error why;
+    uint64_t beside = input ? input->bytes : 0;
     if (shuf__pool_of(wanted.kind) == shuf__pool_of(kind))
         beside += wanted.least;
-    else if (shuf__cells_could_fit(cells, wanted.kind, wanted.least, 0, error))
-        return error->status;
+    else if (shuf__cells_could_fit(cells, wanted.kind, wanted.least, 0, &why))
+        return refuse(&why, error);
     return shuf__cells_could_fit(cells, kind, result->bytes, beside, error);
 }
 
@@ -62,7 +69,7 @@ shuf_status shuf__workspace_take(const struct shuf__result *result,
     if (!*workspace && wanted.least > 0 && wanted.least < wanted.best)
         *workspace = take(result, wanted.kind, wanted.least, &why);
     if (!*workspace && wanted.least > 0)
-        return shuf__fail(error, why.status, "to compute in, beside the result: %s", why.text);
+        return refuse(&why, error);
     return SHUF_OK;
 }
 
@@ -76,8 +83,7 @@ shuf_status shuf__workspace_open(struct shuf__result *workspace, const struct sh
     struct shuf__cell *cell = workspace->cell;
     if (!cell->block.memory &&
         backend->ops->alloc(backend, cell->kind, cell->bytes, &cell->block, error))
-        return error->status == SHUF_NO_MEMORY &&
-                       shuf__workspace_wanted(result, backend).least == 0
+        return error->status == SHUF_NO_MEMORY && shuf__workspace_wanted(result, backend).least == 0
                    ? SHUF_OK
                    : error->status;
     *block = &cell->block;

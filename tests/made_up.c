@@ -50,7 +50,9 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
     *block = (struct shuf__block){.kind = kind, .fd = -1};
     if (number >= faults->first_full && number < faults->first_full + faults->fulls)
         return shuf__fail(error, SHUF_NO_MEMORY, "the device is full");
-    shuf_status status = cpu->ops->alloc(cpu, kind, bytes, block, error);
+    shuf_status status = cpu->ops->alloc(
+        cpu, kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block, error);
+    block->kind = kind;
     block->host = NULL;
     return status;
 }
@@ -58,6 +60,8 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
 static void device_free(struct shuf__backend *backend, struct shuf__block *block)
 {
     (void)backend;
+    if (block->kind != SHUF__MEMORY_MEMFD)
+        block->kind = SHUF__MEMORY_PRIVATE;
     cpu->ops->free(cpu, block);
 }
 
@@ -67,7 +71,8 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
     (void)backend;
     (void)job;
     (void)kind;
-    return (struct shuf__workspace){SHUF__MEMORY_PRIVATE, faults->best, faults->least};
+    return (struct shuf__workspace){faults->elsewhere ? SHUF__MEMORY_CUDA_FD : SHUF__MEMORY_PRIVATE,
+                                    faults->best, faults->least};
 }
 
 /* All of it is the job's to write to. */
@@ -125,7 +130,8 @@ static shuf_status device_read(struct shuf__backend *backend, const struct shuf_
 
 static const struct shuf__backend_ops device_ops = {
     .name = "made-up",
-    .makes = {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true},
+    .makes =
+        {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true, [SHUF__MEMORY_CUDA_FD] = true},
     .own = SHUF__MEMORY_MEMFD,
     .close = device_close,
     .memory = device_memory,
@@ -212,11 +218,11 @@ int made_up_reset(void **state)
     static struct {
         struct faults faults;
         struct seen seen;
-    } *shared;
+    } * shared;
     (void)state;
     if (!shared)
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                      0);
+        shared =
+            mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return -1;
     memset(shared, 0, sizeof *shared);

@@ -20,7 +20,8 @@ struct faults {
     unsigned read_us;         /* each read takes this long */
     uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
     bool permute_fails, hangs;
-    uint64_t best, least;       /* bytes that permutations work in */
+    uint64_t best, least;       /* bytes that permutations work in, */
+    bool elsewhere;             /* of the device's memory, where results are in the host's */
     unsigned first_full, fulls; /* there is no memory at so many allocations, from that one on */
 };
 

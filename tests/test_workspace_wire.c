@@ -130,6 +130,29 @@ static void never_fits(void **state)
     stop();
 }
 
+/* As values that a GPU computes for host memory: of the one budget and of the other. */
+static void of_another_memory(void **state)
+{
+    (void)state;
+    static const char *const small[] = {"host_memory", "4Mi", "device_memory", "6Mi", NULL};
+    faults->elsewhere = true;
+    faults->best = faults->least = 6 * MI;
+    made_up_start(&h, small);
+    w = wire_greet(&h);
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 6 * MI);
+    expect_used(4 * MI, 2);
+    ask(MI, 2);
+    assert_int_equal(seen->allocations, 2); /* both serve again */
+    faults->least = faults->best = 7 * MI;
+    send(w, MI, 3);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "to compute in, beside the result: block of 8388608 bytes: expected at most "
+                "6291456, all that results may hold (device_memory)");
+    assert_int_equal(seen->jobs, 2);
+    stop();
+}
+
 static void others_are_in_its_way(void **state)
 {
     (void)state;
@@ -221,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup(kept_for_a_while, made_up_reset),
         cmocka_unit_test_setup(with_less, made_up_reset),
         cmocka_unit_test_setup(never_fits, made_up_reset),
+        cmocka_unit_test_setup(of_another_memory, made_up_reset),
         cmocka_unit_test_setup(others_are_in_its_way, made_up_reset),
         cmocka_unit_test_setup(device_has_less, made_up_reset),
         cmocka_unit_test_setup(device_has_nothing, made_up_reset),
