@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * One handler a request kind, in a file of its own; the table that finds them
- * is at the end of session.c. A handler replies, refuses, or gives the session's
- * work to the engine.
+ * One handler a request kind, in a file of its own; handlers.c has the table that
+ * finds them. A handler replies, refuses, or gives the session's work to the engine.
  */
 #ifndef SHUFD_HANDLERS_H
 #define SHUFD_HANDLERS_H
 
 #include "session.h"
 #include "shuf/algorithm.h"
+
+/* Has the request handled, or refuses it where it is of no kind or not its turn. */
+void shuf__handle(struct shuf__session *session, const Shuf__Request *request);
 
 void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_permute(struct shuf__session *session, const Shuf__Request *request);

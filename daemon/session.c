@@ -25,7 +25,6 @@ enum {
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 static void on_deadline(uv_timer_t *timer);
-static void dispatch(struct shuf__session *session, const Shuf__Request *request);
 
 /* ---- life ---- */
 
@@ -287,7 +286,7 @@ static void handle_frame(struct shuf__session *session, const uint8_t *bytes, si
     const Shuf__Request *request = shuf__request_unpack(&session->server->arena, bytes, length);
     if (request) {
         session->id = request->id;
-        dispatch(session, request);
+        shuf__handle(session, request);
         return;
     }
     snprintf(text, sizeof text, "frame of %zu bytes: expected a request", length);
@@ -492,43 +491,4 @@ void shuf__session_open(struct shuf__server *server, int fd)
     shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",
               (long)session->peer.pid, (long)session->peer.uid);
     await_rest(session);
-}
-
-/* ---- requests ---- */
-
-typedef void handler(struct shuf__session *session, const Shuf__Request *request);
-
-static handler *const handlers[] = {
-    [SHUF__REQUEST__BODY_HELLO] = shuf__handle_hello,
-    [SHUF__REQUEST__BODY_PERMUTE] = shuf__handle_permute,
-    [SHUF__REQUEST__BODY_STATUS] = shuf__handle_status,
-    [SHUF__REQUEST__BODY_RELEASE] = shuf__handle_release,
-    [SHUF__REQUEST__BODY_LEASES] = shuf__handle_leases,
-    [SHUF__REQUEST__BODY_INDEX] = shuf__handle_index,
-    [SHUF__REQUEST__BODY_STREAM] = shuf__handle_stream,
-    [SHUF__REQUEST__BODY_ALLOCATE] = shuf__handle_allocate,
-    [SHUF__REQUEST__BODY_WRITE] = shuf__handle_write,
-    [SHUF__REQUEST__BODY_SHUFFLE] = shuf__handle_shuffle,
-};
-
-static handler *find_handler(const Shuf__Request *request)
-{
-    size_t body = (size_t)request->body_case;
-    return body < sizeof handlers / sizeof handlers[0] ? handlers[body] : NULL;
-}
-
-static void dispatch(struct shuf__session *session, const Shuf__Request *request)
-{
-    handler *handle = find_handler(request);
-    bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
-    if (!handle)
-        refuse_frame(session, request->id, SHUF_PROTOCOL,
-                     "request: no body that is known, expected hello, permute, status, release, "
-                     "leases, index, stream, allocate, write or shuffle");
-    else if (!session->greeted && !hello)
-        refuse_frame(session, request->id, SHUF_PROTOCOL, "first request: expected hello");
-    else if (session->greeted && hello)
-        refuse_frame(session, request->id, SHUF_PROTOCOL, "hello: expected once");
-    else
-        handle(session, request);
 }

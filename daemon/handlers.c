@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See handlers.h.
+ */
+#include "handlers.h"
+
+/* X(NAME, name) */
+#define REQUESTS(X)       \
+    X(HELLO, hello)       \
+    X(PERMUTE, permute)   \
+    X(STATUS, status)     \
+    X(RELEASE, release)   \
+    X(LEASES, leases)     \
+    X(INDEX, index)       \
+    X(STREAM, stream)     \
+    X(ALLOCATE, allocate) \
+    X(WRITE, write)       \
+    X(SHUFFLE, shuffle)
+
+#define WORD(NAME, name) " " #name
+
+typedef void handler(struct shuf__session *session, const Shuf__Request *request);
+
+static handler *find(const Shuf__Request *request)
+{
+    static handler *const handlers[] = {
+#define HANDLER(NAME, name) [SHUF__REQUEST__BODY_##NAME] = shuf__handle_##name,
+        REQUESTS(HANDLER)
+#undef HANDLER
+    };
+    const size_t body = (size_t)request->body_case;
+    return body < sizeof handlers / sizeof handlers[0] ? handlers[body] : NULL;
+}
+
+static void refuse(struct shuf__session *session, const char *text)
+{
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    struct shuf__error error;
+    shuf__fail(&error, SHUF_PROTOCOL, "%s", text);
+    shuf__session_refuse(session, &reply, &error);
+}
+
+void shuf__handle(struct shuf__session *session, const Shuf__Request *request)
+{
+    handler *handle = find(request);
+    const bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
+    if (!handle)
+        refuse(session, "request: no body that is known, expected one of" REQUESTS(WORD));
+    else if (!session->greeted && !hello)
+        refuse(session, "first request: expected hello");
+    else if (session->greeted && hello)
+        refuse(session, "hello: expected once");
+    else
+        handle(session, request);
+}
