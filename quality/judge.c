@@ -18,8 +18,8 @@ static int judge_size(struct shuf__report *report, uint32_t n)
         .origin = &o->origin,
         .n = n,
         .samples = shuf__quality_samples(o, n),
-        .tests = o->tests,
-        .threads = o->threads,
+        .tests = o->judging.tests,
+        .threads = o->judging.threads,
         .progress = isatty(STDERR_FILENO),
     };
     struct shuf__case *one = &report->cases[report->case_count];
@@ -61,7 +61,7 @@ static int judge(int argc, char **argv, enum shuf__quality_verb verb)
     static struct shuf__quality_options options;
     struct shuf__report report = {.options = &options};
     shuf__quality_options(argc, argv, verb, &options);
-    report.findings.alpha = options.alpha;
+    report.findings.alpha = options.judging.alpha;
     report.cases = calloc(options.size_count, sizeof *report.cases);
     if (!report.cases)
         return shuf__quality_fail(EX_OSERR, "no memory");

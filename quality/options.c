@@ -5,20 +5,14 @@
 #include "options.h"
 
 #include "generator.h"
-#include "number.h"
 #include "sizes.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
-#include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 enum key {
-    KEY_HELP = 'h',
     KEY_N = 0x100,
     KEY_GENERATOR,
     KEY_ROUNDS,
@@ -31,12 +25,7 @@ enum key {
     KEY_EPOCH,
     KEY_VARY,
     KEY_SAMPLES,
-    KEY_TESTS,
-    KEY_ALPHA,
-    KEY_THREADS,
-    KEY_JSON,
     KEY_ALL,
-    KEY_PLOT,
 };
 
 enum { J = SHUF__JUDGE, S = SHUF__SUITE, R = SHUF__ROUNDS, ANY = J | S | R };
@@ -60,13 +49,14 @@ static const struct {
     {ANY, {"epoch", KEY_EPOCH, "E", 0, "of the first row (default 0)", 5}},
     {ANY, {"vary", KEY_VARY, "WHAT", 0, "What rows differ in: epoch (default) or seed", 5}},
     {ANY, {"samples", KEY_SAMPLES, "COUNT", 0, "How many rows (default: by n, or all)", 6}},
-    {J | S, {"tests", KEY_TESTS, "LIST", 0, "Only these, as in mmd,cycles: shuf-quality list", 6}},
-    {ANY, {"alpha", KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 6}},
-    {ANY, {"threads", KEY_THREADS, "COUNT", 0, "(default: one a core)", 6}},
-    {ANY, {"json", KEY_JSON, NULL, 0, "One JSON object instead of a table", 7}},
+    {J | S,
+     {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in mmd,cycles: shuf-quality list", 6}},
+    {ANY, {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 6}},
+    {ANY, {"threads", SHUF__KEY_THREADS, "COUNT", 0, "(default: one a core)", 6}},
+    {ANY, {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 7}},
     {S, {"all", KEY_ALL, NULL, 0, "Every finding in the table, not only what failed", 7}},
-    {R, {"plot", KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 7}},
-    {ANY, {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0}},
+    {R, {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 7}},
+    {ANY, {NULL, SHUF__KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0}},
 };
 
 enum { ROWS = sizeof table / sizeof *table };
@@ -77,77 +67,6 @@ struct parse {
     const char *generator, *sizes, *rounds; /* as given; they need each other */
     bool daemon, of_daemon, of_file, of_seed;
 };
-
-uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
-                              uint64_t least, uint64_t most)
-{
-    struct shuf__error error;
-    uint64_t value;
-    if (shuf__number_parse(field, text, &value, &error) != SHUF_OK)
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
-    if (value < least || value > most)
-        argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %" PRIu64 " to %" PRIu64, field, text,
-                     least, most);
-    return value;
-}
-
-bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
-                          const char *no, const char *yes)
-{
-    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
-        argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s or %s", field, text, no, yes);
-    return strcmp(text, yes) == 0;
-}
-
-double shuf__quality_alpha(struct argp_state *state, const char *text)
-{
-    char *end;
-    const double alpha = strtod(text, &end);
-    if (!*text || *end || !(alpha > 0 && alpha < 1))
-        argp_failure(state, EX_USAGE, 0, "--alpha %.64s: expected a number between 0 and 1", text);
-    return alpha;
-}
-
-void shuf__quality_check_input(struct argp_state *state, const char *path)
-{
-    if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
-        argp_failure(state, EX_NOINPUT, 0, "--in %.128s: %s", *path ? path : "''", strerror(errno));
-}
-
-void shuf__quality_list_name(char *list, size_t size, const char *name)
-{
-    const size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", name);
-}
-
-static void refuse_tests(struct argp_state *state, const char *text)
-{
-    char names[512] = "";
-    for (const struct shuf__test *test = shuf__tests; test->name; test++)
-        shuf__quality_list_name(names, sizeof names, test->name);
-    argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names from %s", *text ? text : "''",
-                 names);
-}
-
-static uint32_t read_tests(struct argp_state *state, const char *text)
-{
-    uint32_t tests = 0;
-    for (const char *p = text; *p;) {
-        const char *end = strchrnul(p, ',');
-        const size_t length = (size_t)(end - p);
-        int i = 0;
-        while (shuf__tests[i].name && (strlen(shuf__tests[i].name) != length ||
-                                       strncmp(shuf__tests[i].name, p, length) != 0))
-            i++;
-        if (!shuf__tests[i].name)
-            refuse_tests(state, text);
-        tests |= UINT32_C(1) << i;
-        p = *end ? end + 1 : end;
-    }
-    if (tests == 0)
-        refuse_tests(state, text);
-    return tests;
-}
 
 /* ---- What the options mean together ------------------------------------------ */
 
@@ -279,47 +198,31 @@ static void parse_source(int key, char *text, struct argp_state *state, struct p
         origin->vary_seed = shuf__quality_choice(state, "--vary", text, "epoch", "seed");
 }
 
+static const char *test_name(int i)
+{
+    return shuf__tests[i].name;
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
     struct shuf__quality_options *o = parse->options;
     switch (key) {
-    case KEY_HELP:
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case KEY_N:
         parse->sizes = text;
         return 0;
     case KEY_SAMPLES:
         o->samples = shuf__quality_number(state, "--samples", text, 2, UINT64_C(1) << 46);
         return 0;
-    case KEY_TESTS:
-        o->tests = read_tests(state, text);
-        return 0;
-    case KEY_ALPHA:
-        o->alpha = shuf__quality_alpha(state, text);
-        return 0;
-    case KEY_THREADS:
-        o->threads = (int)shuf__quality_number(state, "--threads", text, 1, 1024);
-        return 0;
-    case KEY_JSON:
-        o->json = true;
-        return 0;
     case KEY_ALL:
         o->all = true;
-        return 0;
-    case KEY_PLOT:
-        o->plot = text;
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
         return 0;
     case ARGP_KEY_END:
         finish(state, parse);
         return 0;
     default:
         if (key < KEY_GENERATOR || key > KEY_VARY)
-            return ARGP_ERR_UNKNOWN;
+            return shuf__judging_parse(key, text, state, &o->judging, test_name);
         parse_source(key, text, state, parse);
         return 0;
     }
@@ -342,10 +245,8 @@ void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
             taken[count++] = table[i].option;
     *options = (struct shuf__quality_options){
         .origin = {.type = &shuf__source_file, .input = "-"},
-        .tests = SHUF__TESTS_ALL,
-        .alpha = 0.001,
-        .threads = omp_get_max_threads(),
     };
+    shuf__judging_init(&options->judging);
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
 }
 

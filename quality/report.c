@@ -117,7 +117,7 @@ json_t *shuf__report_object(const struct shuf__quality_options *options)
     json_t *object = json_object();
     shuf__json_text(object, "shuf_quality", shuf_version());
     json_object_set_new(object, "source", origin_json(&options->origin));
-    json_object_set_new(object, "alpha", json_real(options->alpha));
+    json_object_set_new(object, "alpha", json_real(options->judging.alpha));
     return object;
 }
 
@@ -178,7 +178,7 @@ int shuf__report_finish(struct shuf__report *report, bool all)
 {
     const struct shuf__quality_options *o = report->options;
     shuf__findings_decide(&report->findings);
-    if (o->json)
+    if (o->judging.json)
         shuf__report_json(report, stdout);
     else
         shuf__report_table(report, all, stdout);

@@ -40,10 +40,10 @@ static int measure(const struct shuf__quality_options *o, struct point *point, b
         .n = point->n,
         .samples = shuf__quality_samples(o, point->n),
         .tests = only_mmd(),
-        .threads = o->threads,
+        .threads = o->judging.threads,
         .progress = isatty(STDERR_FILENO),
     };
-    struct shuf__findings findings = {.alpha = o->alpha};
+    struct shuf__findings findings = {.alpha = o->judging.alpha};
     struct shuf__outcome outcome;
     struct shuf__error error;
     origin.rounds = point->rounds;
@@ -102,8 +102,8 @@ static void print_points(const struct shuf__quality_options *o, const struct poi
         const struct shuf__finding *f = &points[i].found;
         printf("%9" PRIu32 " %6u %12" PRIu64 " %13.5g  +-%-9.3g %-7s +-%-9.3g %-7s %10.3g\n",
                points[i].n, points[i].rounds, points[i].rows, f->statistic, f->normal.high,
-               verdict(&f->normal, o->alpha), f->hoeffding.high, verdict(&f->hoeffding, o->alpha),
-               f->p);
+               verdict(&f->normal, o->judging.alpha), f->hoeffding.high,
+               verdict(&f->hoeffding, o->judging.alpha), f->p);
     }
 }
 
@@ -111,9 +111,9 @@ static int report(const struct shuf__quality_options *o, const struct point *poi
 {
     int code = EX_OK;
     json_t *object = points_json(o, points, count);
-    if (o->plot && count > 0)
-        code = shuf__draw(o->plot, &object, 1);
-    if (o->json) {
+    if (o->judging.plot && count > 0)
+        code = shuf__draw(o->judging.plot, &object, 1);
+    if (o->judging.json) {
         shuf__json_print(object, stdout); /* frees it */
     } else {
         json_decref(object);
@@ -150,7 +150,7 @@ int shuf__quality_rounds(int argc, char **argv)
     if (!points)
         return shuf__quality_fail(EX_OSERR, "no memory");
     shuf__run_catch_signals();
-    int code = options.plot ? shuf__picture_check(options.plot) : EX_OK;
+    int code = options.judging.plot ? shuf__picture_check(options.judging.plot) : EX_OK;
     if (code == EX_OK)
         code = sweep(&options, points);
     free(points);

@@ -2,20 +2,19 @@
  *
  * `shuf-quality stream`: the tests on a stream of numbers, normal or uniform ones.
  */
+#include "arguments.h"
 #include "fail.h"
-#include "options.h"
 #include "picture.h"
+#include "run.h"
 #include "stream_report.h"
 #include "verb.h"
 
 #include <inttypes.h>
-#include <omp.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 enum key {
-    KEY_HELP = 'h',
     KEY_GENERATOR = 0x100,
     KEY_IN,
     KEY_DTYPE,
@@ -23,11 +22,6 @@ enum key {
     KEY_SEED,
     KEY_STREAM,
     KEY_SAMPLES,
-    KEY_TESTS,
-    KEY_ALPHA,
-    KEY_THREADS,
-    KEY_JSON,
-    KEY_PLOT,
     KEY_AS_BITS,
 };
 
@@ -40,11 +34,8 @@ enum {
 struct options {
     struct shuf__stream_origin origin;
     uint64_t samples; /* 0: SAMPLES, or all */
-    uint32_t tests;
-    double alpha;
-    int threads;
-    bool json, as_bits, of_seed, of_law;
-    const char *plot;
+    struct shuf__judging judging;
+    bool as_bits, of_seed, of_law;
 };
 
 /* ---- Options --------------------------------------------------------------------- */
@@ -70,34 +61,9 @@ static enum shuf__dtype read_dtype(struct argp_state *state, const char *text)
     return SHUF__F64;
 }
 
-static void refuse_tests(struct argp_state *state, const char *text)
+static const char *test_name(int i)
 {
-    char names[256] = "";
-    for (const struct shuf__stream_test *const *test = shuf__stream_tests; *test; test++)
-        shuf__quality_list_name(names, sizeof names, (*test)->name);
-    argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names from %s", *text ? text : "''",
-                 names);
-}
-
-static uint32_t read_tests(struct argp_state *state, const char *text)
-{
-    uint32_t tests = 0;
-    for (const char *p = text; *p;) {
-        const char *end = strchrnul(p, ',');
-        const size_t length = (size_t)(end - p);
-        int i = 0;
-        while (shuf__stream_tests[i] && (strlen(shuf__stream_tests[i]->name) != length ||
-                                         strncmp(shuf__stream_tests[i]->name, p, length) != 0))
-            i++;
-        if (!shuf__stream_tests[i])
-            break;
-        tests |= UINT32_C(1) << i;
-        if (!*end)
-            return tests;
-        p = end + 1;
-    }
-    refuse_tests(state, text);
-    return 0;
+    return shuf__stream_tests[i] ? shuf__stream_tests[i]->name : NULL;
 }
 
 static void check_bits(struct argp_state *state, const struct options *o)
@@ -154,7 +120,7 @@ static error_t parse_source(int key, char *text, struct argp_state *state)
     else if (key == KEY_STREAM)
         origin->stream = shuf__quality_number(state, "--stream", text, 0, UINT64_MAX);
     else
-        return ARGP_ERR_UNKNOWN;
+        return shuf__judging_parse(key, text, state, &o->judging, test_name);
     return 0;
 }
 
@@ -162,32 +128,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct options *o = state->input;
     switch (key) {
-    case KEY_HELP:
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case KEY_SAMPLES:
         o->samples = shuf__quality_number(state, "--samples", text, 1, UINT64_C(1) << 46);
         return 0;
-    case KEY_TESTS:
-        o->tests = read_tests(state, text);
-        return 0;
-    case KEY_ALPHA:
-        o->alpha = shuf__quality_alpha(state, text);
-        return 0;
-    case KEY_THREADS:
-        o->threads = (int)shuf__quality_number(state, "--threads", text, 1, 1024);
-        return 0;
-    case KEY_JSON:
-        o->json = true;
-        return 0;
-    case KEY_PLOT:
-        o->plot = text;
-        return 0;
     case KEY_AS_BITS:
         o->as_bits = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
         return 0;
     case ARGP_KEY_END:
         check(state, o);
@@ -207,13 +152,14 @@ static void parse(int argc, char **argv, struct options *o)
         {"law", KEY_LAW, "LAW", 0, "What these should follow: normal (default) or uniform", 2},
         {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 3},
         {"samples", KEY_SAMPLES, "COUNT", 0, "How many (default: 1e7, or all)", 3},
-        {"tests", KEY_TESTS, "LIST", 0, "Only these, as in moments,tails: shuf-quality list", 3},
-        {"alpha", KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 3},
-        {"threads", KEY_THREADS, "COUNT", 0, "(default: one a core)", 3},
-        {"json", KEY_JSON, NULL, 0, "One JSON object instead of a table", 4},
-        {"plot", KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 4},
+        {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in moments,tails: shuf-quality list",
+         3},
+        {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 3},
+        {"threads", SHUF__KEY_THREADS, "COUNT", 0, "(default: one a core)", 3},
+        {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 4},
+        {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 4},
         {"as-bits", KEY_AS_BITS, NULL, 0, "Only write 32 bits of each, for dieharder -g 200", 4},
-        {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+        {NULL, SHUF__KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
         {0},
     };
     static const struct argp argp = {
@@ -221,8 +167,8 @@ static void parse(int argc, char **argv, struct options *o)
         .parser = parse_option,
         .doc = "Judges a stream of normally distributed numbers, or of uniform ones.",
     };
-    *o = (struct options){
-        .tests = SHUF__TESTS_ALL, .alpha = 0.001, .threads = omp_get_max_threads()};
+    *o = (struct options){.samples = 0};
+    shuf__judging_init(&o->judging);
     argp_parse(&argp, argc, argv, 0, NULL, o);
 }
 
@@ -242,9 +188,9 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
                            "warning: %" PRIu64 " value%s: few to judge by; expected %d or more",
                            values, values == 1 ? "" : "s", FEW);
     shuf__findings_decide(&report->findings);
-    (o->json ? shuf__stream_json : shuf__stream_table)(report, stdout);
-    if (o->plot)
-        code = shuf__stream_draw(report, o->plot);
+    (o->judging.json ? shuf__stream_json : shuf__stream_table)(report, stdout);
+    if (o->judging.plot)
+        code = shuf__stream_draw(report, o->judging.plot);
     if (code != EX_OK)
         return code;
     if (report->outcome.interrupted)
@@ -256,7 +202,7 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
 static bool is_judged(const struct options *o, const struct shuf__stream_law *law)
 {
     for (int i = 0; shuf__stream_tests[i]; i++)
-        if (o->tests >> i & 1 &&
+        if (o->judging.tests >> i & 1 &&
             shuf__stream_applies(shuf__stream_tests[i], law, o->origin.generator != NULL))
             return true;
     return false;
@@ -269,7 +215,7 @@ static int check_work(const struct options *o, const struct shuf__stream_law *la
                                   shuf__dtypes[o->origin.dtype].name,
                                   law->uniform ? "uniform" : "normal",
                                   o->origin.generator ? "" : ", without a generator");
-    return o->plot ? shuf__picture_check(o->plot) : EX_OK;
+    return o->judging.plot ? shuf__picture_check(o->judging.plot) : EX_OK;
 }
 
 static int judge(const struct options *o, const struct shuf__stream_law *law)
@@ -281,8 +227,8 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
         .samples = o->samples != 0       ? o->samples
                    : o->origin.generator ? SAMPLES
                                          : UINT64_MAX,
-        .tests = o->tests,
-        .threads = o->threads,
+        .tests = o->judging.tests,
+        .threads = o->judging.threads,
         .progress = isatty(STDERR_FILENO),
     };
     struct shuf__error error;
@@ -291,7 +237,7 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
         return code;
     report.origin = &o->origin;
     report.law = law;
-    report.findings.alpha = o->alpha;
+    report.findings.alpha = o->judging.alpha;
     shuf__run_catch_signals();
     const shuf_status status = shuf__stream_run(&task, &report.findings, &report.outcome, &error);
     code = status == SHUF_OK ? tell(&report, o)
