@@ -20,7 +20,7 @@ void shuf__handle_allocate(struct shuf__session *session, const Shuf__Request *r
     struct shuf__error error;
     const Shuf__Allocate *allocate = request->allocate;
     const struct shuf__asked what = {
-        .key = {.rows = 1, .count = allocate->bytes, .width = 1, .buffer = true},
+        .key = {.rows = 1, .count = allocate->bytes, .width = 1, .role = SHUF__BUFFER},
         .bytes = allocate->bytes,
         .tell = tell,
     };

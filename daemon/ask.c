@@ -33,12 +33,13 @@ struct shuf__ask {
 /* The values stay where they are; else they are sent, or only summed up. A buffer has none yet. */
 static bool is_leased(const struct shuf__ask *ask)
 {
-    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || ask->what.key.buffer;
+    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || ask->what.key.role == SHUF__BUFFER;
 }
 
 static bool is_sent(const struct shuf__ask *ask)
 {
-    return ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE && !ask->what.key.buffer;
+    return ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE &&
+           ask->what.key.role != SHUF__BUFFER;
 }
 
 /* ---- log ---- */
@@ -95,7 +96,7 @@ static void begin_reply(const struct shuf__ask *ask, struct reply *r)
     r->body.record = key->record;
     if (key->distribution)
         r->body.distribution = (Shuf__Distribution)key->distribution;
-    else if (!key->buffer)
+    else if (key->role != SHUF__BUFFER)
         r->body.algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
     r->body.dtype = ask->what.dtype;
     r->body.rows = key->rows;
@@ -230,7 +231,7 @@ static void reply_result(struct shuf__ask *ask, const uint8_t *event)
         shuf__session_fail(ask->session, &error);
         return;
     }
-    ask->session->server->served += !ask->what.key.buffer;
+    ask->session->server->served += ask->what.key.role != SHUF__BUFFER;
     log_reply(ask, summary.device_ns);
     bool bulk = is_sent(ask);
     if (bulk)
@@ -358,7 +359,7 @@ static shuf_status understand(struct shuf__ask *ask, const struct shuf__terms *t
     if (shuf__transport_pick(ask->session, backend, &terms->accepted, input, &ask->transport, &kind,
                              error))
         return error->status;
-    if (ask->what.key.buffer && ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
+    if (ask->what.key.role == SHUF__BUFFER && ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         return shuf__fail(error, SHUF_INVALID,
                           "accept: no transport in it, expected how the buffer is to be filled");
     ask->what.key.uid = session->peer.uid;

@@ -38,7 +38,7 @@ static const struct shuf__budget *budget_of(const struct shuf__cells *cells, enu
 static void look_at_buffers(struct shuf__cells *cells, enum shuf__memory kind)
 {
     struct shuf__cell *cell;
-    if (cells->buffers > 0 && kind == SHUF__MEMORY_MEMFD)
+    if (cells->buffers > 0 && shuf__memory_is_host(kind))
         LIST_FOREACH (cell, &cells->list, link)
             if (cell->open)
                 shuf__cell_open(cell);
@@ -62,6 +62,11 @@ shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kin
     return SHUF_OK;
 }
 
+uint64_t shuf__cells_least_size(uint64_t bytes)
+{
+    return round_up(bytes, SHUF__BLOCK_UNIT);
+}
+
 /* Eight sizes to the doubling. */
 uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t bytes)
 {
@@ -69,7 +74,7 @@ uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kin
     while (step <= bytes / 16)
         step *= 2;
     uint64_t rounded = round_up(bytes, step);
-    return rounded <= budget_of(cells, kind)->limit ? rounded : round_up(bytes, SHUF__BLOCK_UNIT);
+    return rounded <= budget_of(cells, kind)->limit ? rounded : shuf__cells_least_size(bytes);
 }
 
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size)
@@ -96,8 +101,8 @@ static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kin
 shuf_status shuf__cells_could_fit(const struct shuf__cells *cells, enum shuf__memory kind,
                                   uint64_t bytes, uint64_t beside, struct shuf__error *error)
 {
-    uint64_t size = round_up(bytes, SHUF__BLOCK_UNIT), most = budget_of(cells, kind)->most;
-    uint64_t taken = round_up(beside, SHUF__BLOCK_UNIT);
+    uint64_t size = shuf__cells_least_size(bytes), most = budget_of(cells, kind)->most;
+    uint64_t taken = shuf__cells_least_size(beside);
     if (size > most)
         return too_large(size, most, kind, error);
     if (taken <= most - size)

@@ -57,7 +57,7 @@ struct shuf__cells {
     uv_timer_t look; /* at what lingers */
     uint64_t last_id, count, lingerers;
     uint64_t buffers; /* of these cells */
-    uint64_t most;    /* cells: each has a descriptor */
+    uint64_t most;    /* cells: each may have a descriptor */
 };
 
 void shuf__cells_init(struct shuf__cells *cells, uv_loop_t *loop);
@@ -71,6 +71,9 @@ shuf_status shuf__cells_measure(struct shuf__cells *cells, enum shuf__memory kin
 /* How large a cell is made for so many bytes: some more, so that it serves for others of about the
  * size, as long as that is within the limit. */
 uint64_t shuf__cells_size(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t bytes);
+
+/* The smallest for so many. */
+uint64_t shuf__cells_least_size(uint64_t bytes);
 
 /* Within the budget, and the number of cells. */
 bool shuf__cells_fit(const struct shuf__cells *cells, enum shuf__memory kind, uint64_t size);

@@ -26,6 +26,7 @@ struct shuf__work {
     /* From `begin` to `done`; NULL: it does without. */
     struct shuf__result *table; /* of counts */
     struct shuf__result *workspace;
+    bool sparing;           /* with what it cannot do without: there was no memory for more */
     struct shuf__want want; /* of whoever was the first to wait */
     TAILQ_HEAD(, shuf__waiter) waiters;
     bool launched; /* and not known to be over */
@@ -82,7 +83,8 @@ static bool is_small(const struct shuf__backend *backend, const struct shuf__res
 {
     const struct shuf__job job = job_of(result, NULL);
     enum shuf__memory kind = (enum shuf__memory)result->key.kind;
-    if (result->key.buffer) /* no job: it is only allocated, which may take its time */
+    if (result->key.role ==
+        SHUF__BUFFER) /* no job: it is only allocated, which may take its time */
         return false;
     if ((want->fingerprint && !result->summary.has_fingerprint) ||
         (want->sums && !result->summary.has_sums) ||
@@ -192,31 +194,47 @@ static void take_table(struct shuf__work *work)
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
     const struct shuf__job job = job_of(result, NULL);
-    if (!result->ready && !work->launched && !result->key.buffer &&
+    if (!result->ready && !work->launched && result->key.role != SHUF__BUFFER &&
         shuf__counts_help(shuf__engine_backend(work->server->engine), &job))
         work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
 }
 
-/* What is launched before it and is not there yet comes before it. */
-static shuf_status check_input(const struct shuf__result *input, struct shuf__error *error)
+static shuf_status no_input(struct shuf__error *error)
 {
-    if (!input || input->ready)
-        return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID, "lease of the input: its values could not be computed");
+}
+
+/* One that was leased by its event, and is not there yet, comes before what is launched now. */
+static bool input_comes(const struct shuf__result *input)
+{
+    return !input || input->ready || input->work;
+}
+
+/* The result's cell, too, where nothing was computed into it. */
+static bool give_up_cell(struct shuf__result *result)
+{
+    if (!result->cell->block.memory)
+        shuf__result_drop_cell(result);
+    return false;
 }
 
 static bool begin(struct shuf__task *task)
 {
     struct shuf__work *work = work_of(task);
     struct shuf__result *result = work->result;
-    if (!result->ready && check_input(result->input, &work->error))
+    const struct shuf__backend *backend = shuf__engine_backend(work->server->engine);
+    const bool computed = !result->ready && !work->launched;
+    if (!result->ready && !input_comes(result->input)) {
+        no_input(&work->error);
+        return false;
+    }
+    if (computed && shuf__workspace_check_room(result, backend, &work->error))
         return false;
     if (!result->cell && shuf__result_take_cell(result, &work->error))
         return false;
-    if (!result->ready && !work->launched &&
-        shuf__workspace_take(result, shuf__engine_backend(work->server->engine), &work->workspace,
-                             &work->error))
-        return false;
+    if (computed &&
+        shuf__workspace_take(result, backend, work->sparing, &work->workspace, &work->error))
+        return give_up_cell(result);
     take_table(work);
     return true;
 }
@@ -346,7 +364,7 @@ static void tell_all(struct shuf__work *work)
 static void give_back(struct shuf__work *work)
 {
     shuf__table_give_back(work->table);
-    shuf__workspace_give_back(work->workspace);
+    shuf__workspace_give_back(work->workspace, work->error.status == SHUF_OK);
     work->table = work->workspace = NULL;
 }
 
@@ -360,20 +378,9 @@ static struct shuf__result *starved(struct shuf__work *work)
     return NULL;
 }
 
-/* The budget was wrong about the device, which others use too. */
-static bool try_again(struct shuf__work *work)
-{
-    struct shuf__result *result = work->result, *lacking = starved(work);
-    if (work->error.status != SHUF_NO_MEMORY || result->ready || !lacking ||
-        atomic_load(&work->task.cancelled) || !shuf__result_make_room(lacking))
-        return false;
-    give_back(work);
-    return shuf__engine_submit(work->server->engine, &work->task);
-}
-
 static void become_ready(struct shuf__server *server, struct shuf__result *result)
 {
-    server->results.computed += !result->ready && !result->key.buffer;
+    server->results.computed += !result->ready && result->key.role != SHUF__BUFFER;
     result->ready = true;
     shuf__result_end_input(result);
 }
@@ -398,22 +405,41 @@ static void note_memory(const struct shuf__result *result)
                                                       : 0);
 }
 
+/* The budget was wrong about the device, which others use too. What the job has by now is taken
+ * into account before it is asked again. */
+static bool try_again(struct shuf__work *work)
+{
+    struct shuf__result *result = work->result, *lacking = starved(work);
+    if (work->error.status != SHUF_NO_MEMORY || result->ready || !lacking ||
+        atomic_load(&work->task.cancelled))
+        return false;
+    note_memory(result);
+    work->sparing = lacking == work->workspace;
+    if (!shuf__result_make_room(lacking))
+        return false;
+    give_back(work);
+    return shuf__engine_submit(work->server->engine, &work->task);
+}
+
 static void done(struct shuf__task *task)
 {
     struct shuf__work *work = work_of(task);
     struct shuf__server *server = work->server;
-    struct shuf__error error = work->error;
     if (try_again(work))
         return;
     give_back(work);
-    if (work->has_event && error.status == SHUF_OK) {
+    note_memory(work->result);
+    if (work->has_event && work->error.status == SHUF_OK) {
         shuf__engine_follow_up(server->engine, task);
         tell_event(work);
         return;
     }
-    if (error.status == SHUF_OK)
+    if (work->error.status == SHUF_OK && work->result->input && !work->result->input->ready)
+        no_input(&work->error);
+    if (work->error.status == SHUF_OK)
         keep(work);
     note_memory(work->result);
+    const struct shuf__error error = work->error;
     work->result->work = NULL; /* what is still wanted of it is a new job's */
     tell_all(work);
     shuf__result_unref(work->result);

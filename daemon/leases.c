@@ -58,8 +58,8 @@ static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry
     entry->seed = key->seed;
     entry->rows = key->rows;
     entry->count = key->count;
-    entry->buffer = key->buffer;
-    if (key->buffer)
+    entry->buffer = key->role == SHUF__BUFFER;
+    if (key->role == SHUF__BUFFER)
         return;
     if (key->record)
         fill_shuffle(key, entry);

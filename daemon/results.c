@@ -214,20 +214,26 @@ static bool reuse(struct shuf__result *result, uint64_t size, bool only_spare)
 /* A buffer has memory of its own, from its client's first look at it to the last. */
 bool shuf__result_reuse_cell(struct shuf__result *result)
 {
-    return !result->key.buffer &&
+    return result->key.role != SHUF__BUFFER &&
            reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
                  true);
 }
 
-/* Gives up idle results, coldest first, until so much fits. Those that somebody has mapped would
- * free nothing. */
-static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_t size)
+/* What is given up for others: what somebody could find only where `all`. Those that somebody has
+ * mapped would free nothing. */
+static bool may_go(const struct shuf__result *result, bool all)
+{
+    return (all || !result->found) && shuf__cell_is_unmapped(result->cell);
+}
+
+/* Gives up idle results, coldest first, until so much fits. */
+static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_t size, bool all)
 {
     bool any = false;
     struct shuf__result *next, *result = TAILQ_FIRST(&results->idle[shuf__pool_of(kind)]);
     for (; result && !shuf__cells_fit(results->cells, kind, size); result = next) {
         next = TAILQ_NEXT(result, coldest);
-        if (!shuf__cell_is_unmapped(result->cell))
+        if (!may_go(result, all))
             continue;
         results->evicted += result->found;
         give_up(result);
@@ -237,46 +243,95 @@ static bool evict(struct shuf__results *results, enum shuf__memory kind, uint64_
 }
 
 /* Whether that would be enough: nothing is given up in vain. */
-static bool would_do(const struct shuf__results *results, enum shuf__memory kind, uint64_t size)
+static bool would_do(const struct shuf__results *results, enum shuf__memory kind, uint64_t size,
+                     bool all)
 {
     enum shuf__pool pool = shuf__pool_of(kind);
     const struct shuf__budget *budget = &results->cells->budgets[pool];
     uint64_t freed = 0;
     const struct shuf__result *result;
+    if (size > budget->limit)
+        return false; /* whatever is given up */
     TAILQ_FOREACH (result, &results->idle[pool], coldest)
-        if (budget->used - freed > budget->limit - size && shuf__cell_is_unmapped(result->cell))
+        if (budget->used - freed > budget->limit - size && may_go(result, all))
             freed += result->cell->bytes;
     return budget->used - freed <= budget->limit - size;
 }
 
-static bool make_fit(struct shuf__results *results, enum shuf__memory kind, uint64_t size)
+static bool make_fit(struct shuf__results *results, enum shuf__memory kind, uint64_t size, bool all)
 {
     if (shuf__cells_fit(results->cells, kind, size))
         return true;
-    if (size > results->cells->budgets[shuf__pool_of(kind)].limit)
-        return false; /* whatever is given up */
     shuf__cells_look(results->cells);
-    if (!would_do(results, kind, size))
+    if (!would_do(results, kind, size, all))
         return false;
-    evict(results, kind, size);
+    evict(results, kind, size, all);
     return shuf__cells_fit(results->cells, kind, size);
+}
+
+shuf_status shuf__results_check_room(const struct shuf__results *results, enum shuf__memory kind,
+                                     uint64_t bytes, struct shuf__error *error)
+{
+    const uint64_t size = shuf__cells_least_size(bytes);
+    if (shuf__cells_measure(results->cells, kind, error))
+        return error->status;
+    if (shuf__cells_fit(results->cells, kind, size))
+        return SHUF_OK;
+    shuf__cells_look(results->cells);
+    return would_do(results, kind, size, true)
+               ? SHUF_OK
+               : shuf__cells_refuse(results->cells, kind, size, error);
+}
+
+/* Rounded up, so that it serves for others; without that where so much is not to be had. */
+static bool take_cell(struct shuf__result *result, bool all, uint64_t *size)
+{
+    struct shuf__cells *cells = result->all->cells;
+    enum shuf__memory kind = kind_of(result);
+    *size = shuf__cells_size(cells, kind, result->bytes);
+    if (all && !shuf__cells_fit(cells, kind, *size) && result->key.role != SHUF__BUFFER &&
+        reuse(result, *size, false))
+        return true;
+    if (make_fit(result->all, kind, *size, all))
+        return true;
+    *size = shuf__cells_least_size(result->bytes);
+    return make_fit(result->all, kind, *size, all);
+}
+
+static shuf_status make_cell(struct shuf__result *result, uint64_t size, struct shuf__error *error)
+{
+    if (!result->cell)
+        result->cell = shuf__cell_make(result->all->cells, result->key.uid, kind_of(result), size,
+                                       result->key.role == SHUF__BUFFER);
+    return result->cell ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
 }
 
 shuf_status shuf__result_take_cell(struct shuf__result *result, struct shuf__error *error)
 {
+    uint64_t size;
     struct shuf__cells *cells = result->all->cells;
-    enum shuf__memory kind = kind_of(result);
     if (shuf__result_reuse_cell(result))
         return SHUF_OK;
-    if (shuf__cells_measure(cells, kind, error))
+    if (shuf__cells_measure(cells, kind_of(result), error))
         return error->status;
-    uint64_t size = shuf__cells_size(cells, kind, result->bytes);
-    if (!shuf__cells_fit(cells, kind, size) && !result->key.buffer && reuse(result, size, false))
-        return SHUF_OK;
-    if (!make_fit(result->all, kind, size))
-        return shuf__cells_refuse(cells, kind, size, error);
-    result->cell = shuf__cell_make(cells, result->key.uid, kind, size, result->key.buffer);
-    return result->cell ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
+    if (!take_cell(result, true, &size))
+        return shuf__cells_refuse(cells, kind_of(result), size, error);
+    return make_cell(result, size, error);
+}
+
+bool shuf__result_wish_cell(struct shuf__result *result)
+{
+    uint64_t size;
+    struct shuf__error ignored;
+    return shuf__result_reuse_cell(result) ||
+           (shuf__cells_measure(result->all->cells, kind_of(result), &ignored) == SHUF_OK &&
+            take_cell(result, false, &size) && make_cell(result, size, &ignored) == SHUF_OK);
+}
+
+void shuf__result_drop_cell(struct shuf__result *result)
+{
+    shuf__cell_drop(result->cell);
+    result->cell = NULL;
 }
 
 bool shuf__result_make_room(struct shuf__result *result)
@@ -285,10 +340,9 @@ bool shuf__result_make_room(struct shuf__result *result)
     enum shuf__memory kind = kind_of(result);
     uint64_t size = result->cell->bytes;
     struct shuf__budget *budget = &cells->budgets[shuf__pool_of(kind)];
-    shuf__cell_drop(result->cell);
-    result->cell = NULL;
+    shuf__result_drop_cell(result);
     budget->limit = budget->used; /* it was less than thought: this much is there */
-    return evict(result->all, kind, size);
+    return evict(result->all, kind, size, true);
 }
 
 /* ---- references ---- */
@@ -317,7 +371,7 @@ void shuf__result_unref(struct shuf__result *result)
     assert(result->refs > 0);
     if (--result->refs > 0)
         return;
-    if (result->ready && !result->key.buffer && result->all->keep_ms > 0) {
+    if (result->ready && result->key.role != SHUF__BUFFER && result->all->keep_ms > 0) {
         shelf = find_shelf(result, result->cell->bytes);
         shelf = shelf ? shelf : make_shelf(result);
     }

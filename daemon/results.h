@@ -22,21 +22,29 @@
 /* Everything that decides a result's bytes, and whose it is: of a permutation, or of a stream where
  * `distribution` is set. Compared as memory: it has no padding.
  *
- * Of a shuffle where `record` is set, and of a buffer, `count` bytes that a client fills, where
- * that is: what these hold is known to their clients alone, so their keys are never compared. */
+ * Of a shuffle where `record` is set, and of whatever else `role` says: what shuffles, buffers and
+ * workspaces hold is known to their clients alone or to nobody, so their keys are never compared.
+ */
 struct shuf__key {
     uint64_t n, seed, epoch, rows, offset, count, stride; /* a stream's epoch is its number */
     double mean, std;                                     /* of GAUSS; no -0 and no NaN */
     uint64_t record;
     uint32_t uid, algorithm, kind, width;
     uint32_t distribution, number;
-    uint32_t inverse, buffer;
+    uint32_t inverse, role;
+};
+
+enum shuf__role {
+    SHUF__RESULT,
+    SHUF__TABLE,     /* of counts (table.h): found by the jobs of its user */
+    SHUF__BUFFER,    /* `count` bytes that a client fills */
+    SHUF__WORKSPACE, /* workspace.h */
 };
 
 /* Whether what has this key is found by others who ask for the same. */
 static inline bool shuf__key_is_shared(const struct shuf__key *key)
 {
-    return key->record == 0 && !key->buffer;
+    return key->role == SHUF__TABLE || (key->role == SHUF__RESULT && key->record == 0);
 }
 
 enum { SHUF__EDGE = 4 }; /* values of head and of tail */
@@ -99,9 +107,21 @@ bool shuf__result_reuse_cell(struct shuf__result *result);
  * where needed. Fails as shuf__cells_refuse() says. */
 shuf_status shuf__result_take_cell(struct shuf__result *result, struct shuf__error *error);
 
+/* The same without giving up what somebody could still find; false where there is no room for it,
+ * or no telling. */
+bool shuf__result_wish_cell(struct shuf__result *result);
+
+/* Whether so many bytes of that kind could be had, by giving up what nobody refers to. Fails as
+ * shuf__cells_refuse() says. */
+shuf_status shuf__results_check_room(const struct shuf__results *results, enum shuf__memory kind,
+                                     uint64_t bytes, struct shuf__error *error);
+
 /* The device had no memory for its cell: gives up what nobody refers to. False when there was
  * nothing. The cell is dropped. */
 bool shuf__result_make_room(struct shuf__result *result);
+
+/* It has none any more: nothing was computed into it. */
+void shuf__result_drop_cell(struct shuf__result *result);
 
 struct shuf__result *shuf__result_ref(struct shuf__result *result);
 void shuf__result_unref(struct shuf__result *result);

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 
-/* No request has a stride of 0. */
 static struct shuf__key key_of(uint32_t uid, const struct shuf__job *job)
 {
     return (struct shuf__key){
@@ -14,11 +13,11 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__job *job)
         .seed = job->seed,
         .epoch = job->epoch,
         .rows = 1,
-        .stride = 0,
         .uid = uid,
         .algorithm = (uint32_t)job->algorithm,
         .kind = SHUF__MEMORY_MEMFD,
         .width = sizeof(uint64_t),
+        .role = SHUF__TABLE,
     };
 }
 

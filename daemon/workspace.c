@@ -10,14 +10,14 @@ struct shuf__workspace shuf__workspace_wanted(const struct shuf__result *result,
                                               const struct shuf__backend *backend)
 {
     const struct shuf__job job = shuf__job_of(&result->key);
-    if (result->key.buffer) /* no job */
+    if (result->key.role == SHUF__BUFFER) /* no job */
         return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
     return backend->ops->workspace(backend, &job, (enum shuf__memory)result->key.kind);
 }
 
 static shuf_status refuse(const struct shuf__error *why, struct shuf__error *error)
 {
-    return shuf__fail(error, why->status, "to compute in, beside the result: %s", why->text);
+    return shuf__fail(error, why->status, "to compute in: %s", why->text);
 }
 
 shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
@@ -37,39 +37,67 @@ shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
     return shuf__cells_could_fit(cells, kind, result->bytes, beside, error);
 }
 
-/* Found by nobody, as shuffles are not. */
-static struct shuf__key key_of(const struct shuf__result *result, enum shuf__memory kind)
-{
-    return (struct shuf__key){.record = 1, .uid = result->key.uid, .kind = kind};
-}
-
-static struct shuf__result *take(const struct shuf__result *result, enum shuf__memory kind,
-                                 uint64_t bytes, struct shuf__error *error)
-{
-    const struct shuf__key key = key_of(result, kind);
-    struct shuf__result *workspace = shuf__results_make(result->all, &key, bytes);
-    if (!workspace)
-        shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    else if (shuf__result_take_cell(workspace, error) == SHUF_OK)
-        return workspace;
-    else
-        shuf__result_unref(workspace);
-    return NULL;
-}
-
-shuf_status shuf__workspace_take(const struct shuf__result *result,
-                                 const struct shuf__backend *backend,
-                                 struct shuf__result **workspace, struct shuf__error *error)
+shuf_status shuf__workspace_check_room(const struct shuf__result *result,
+                                       const struct shuf__backend *backend,
+                                       struct shuf__error *error)
 {
     struct shuf__error why;
     const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    *workspace = NULL;
-    if (wanted.best > 0)
-        *workspace = take(result, wanted.kind, wanted.best, &why);
-    if (!*workspace && wanted.least > 0 && wanted.least < wanted.best)
-        *workspace = take(result, wanted.kind, wanted.least, &why);
-    if (!*workspace && wanted.least > 0)
+    const enum shuf__memory kind = (enum shuf__memory)result->key.kind;
+    const bool together = shuf__pool_of(wanted.kind) == shuf__pool_of(kind);
+    uint64_t bytes = shuf__cells_least_size(wanted.least);
+    if (wanted.least == 0)
+        return SHUF_OK;
+    if (together && !result->cell)
+        bytes += shuf__cells_least_size(result->bytes);
+    if (shuf__results_check_room(result->all, wanted.kind, bytes, &why) == SHUF_OK)
+        return SHUF_OK;
+    if (!together)
         return refuse(&why, error);
+    return shuf__fail(error, why.status, "with what is computed in: %s", why.text);
+}
+
+static struct shuf__result *make(const struct shuf__result *result, enum shuf__memory kind,
+                                 uint64_t bytes)
+{
+    const struct shuf__key key = {.uid = result->key.uid, .kind = kind, .role = SHUF__WORKSPACE};
+    return shuf__results_make(result->all, &key, bytes);
+}
+
+static struct shuf__result *wish(const struct shuf__result *result, enum shuf__memory kind,
+                                 uint64_t bytes)
+{
+    struct shuf__result *workspace = make(result, kind, bytes);
+    if (!workspace || shuf__result_wish_cell(workspace))
+        return workspace;
+    shuf__result_unref(workspace);
+    return NULL;
+}
+
+static shuf_status need(const struct shuf__result *result, enum shuf__memory kind, uint64_t bytes,
+                        struct shuf__result **workspace, struct shuf__error *error)
+{
+    struct shuf__error why;
+    *workspace = make(result, kind, bytes);
+    if (!*workspace)
+        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    if (shuf__result_take_cell(*workspace, &why) == SHUF_OK)
+        return SHUF_OK;
+    shuf__result_unref(*workspace);
+    *workspace = NULL;
+    return refuse(&why, error);
+}
+
+shuf_status shuf__workspace_take(const struct shuf__result *result,
+                                 const struct shuf__backend *backend, bool sparing,
+                                 struct shuf__result **workspace, struct shuf__error *error)
+{
+    const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
+    *workspace = NULL;
+    if (wanted.best > wanted.least && !sparing)
+        *workspace = wish(result, wanted.kind, wanted.best);
+    if (!*workspace && wanted.least > 0)
+        return need(result, wanted.kind, wanted.least, workspace, error);
     return SHUF_OK;
 }
 
@@ -90,13 +118,17 @@ shuf_status shuf__workspace_open(struct shuf__result *workspace, const struct sh
     return SHUF_OK;
 }
 
-void shuf__workspace_give_back(struct shuf__result *workspace)
+/* Of host memory only what was written to for certain is known to be there. */
+void shuf__workspace_give_back(struct shuf__result *workspace, bool done)
 {
     if (!workspace)
         return;
-    if (workspace->cell && workspace->cell->block.memory) {
+    struct shuf__cell *cell = workspace->cell;
+    if (cell && cell->block.memory) {
         workspace->ready = true;
-        shuf__cell_back(workspace->cell, workspace->cell->bytes);
+        shuf__cell_back(cell, !shuf__memory_is_host(cell->kind) ? cell->bytes
+                              : done                            ? workspace->bytes
+                                                                : 0);
     }
     shuf__result_unref(workspace);
 }

@@ -19,19 +19,27 @@ shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
                                       const struct shuf__backend *backend,
                                       struct shuf__error *error);
 
-/* On the loop's thread, when the job's turn has come: a cell for it; *workspace is NULL where it
- * wants none, or can do without and there is no room. Fails as shuf__result_take_cell(). */
+/* On the loop's thread, when the job's turn has come: whether there is room for the result, where
+ * it has no cell yet, and what its job cannot do without. Fails as shuf__cells_refuse(). */
+shuf_status shuf__workspace_check_room(const struct shuf__result *result,
+                                       const struct shuf__backend *backend,
+                                       struct shuf__error *error);
+
+/* Then, when the result has its cell: one for its job. What that would only like gives way to all
+ * that somebody could find, and is left out where `sparing`; *workspace is NULL where there is
+ * nothing else. Fails as shuf__result_take_cell(). */
 shuf_status shuf__workspace_take(const struct shuf__result *result,
-                                 const struct shuf__backend *backend,
+                                 const struct shuf__backend *backend, bool sparing,
                                  struct shuf__result **workspace, struct shuf__error *error);
 
 /* On the engine's thread: its block, which is NULL where the workspace is, and where the device has
- * less memory than was thought and the job can do without. */
+ * none and the job can do without. */
 shuf_status shuf__workspace_open(struct shuf__result *workspace, const struct shuf__result *result,
                                  struct shuf__backend *backend, const struct shuf__block **block,
                                  struct shuf__error *error);
 
-/* On the loop's thread, when the job is over, whatever became of it. NULL is allowed. */
-void shuf__workspace_give_back(struct shuf__result *workspace);
+/* On the loop's thread, when the job is over: `done` where it has used all of it. NULL is allowed.
+ */
+void shuf__workspace_give_back(struct shuf__result *workspace, bool done);
 
 #endif

@@ -117,7 +117,7 @@ static shuf_status understand(const struct shuf__session *session, const Shuf__W
     if (!lease)
         return error->status;
     *buffer = lease->result;
-    if (!lease->result->key.buffer)
+    if (lease->result->key.role != SHUF__BUFFER)
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to",
                           request->lease);

@@ -66,10 +66,11 @@ struct shuf__job {
 
 /* What a block is made of, which decides how another process can map it. */
 enum shuf__memory {
-    SHUF__MEMORY_MEMFD,    /* host memory: by a read-only descriptor (memfd.h) */
-    SHUF__MEMORY_PRIVATE,  /* host memory that no other process can map: a workspace */
-    SHUF__MEMORY_CUDA_FD,  /* device memory of cuMemCreate: by a descriptor */
-    SHUF__MEMORY_CUDA_IPC, /* device memory of cudaMalloc: by a cudaIpcMemHandle_t */
+    SHUF__MEMORY_MEMFD,        /* host memory: by a read-only descriptor (memfd.h) */
+    SHUF__MEMORY_PRIVATE,      /* host memory: not at all, for workspaces */
+    SHUF__MEMORY_CUDA_FD,      /* device memory of cuMemCreate: by a descriptor */
+    SHUF__MEMORY_CUDA_IPC,     /* device memory of cudaMalloc: by a cudaIpcMemHandle_t */
+    SHUF__MEMORY_CUDA_PRIVATE, /* device memory: not at all, for workspaces */
     SHUF__MEMORY_KINDS,
 };
 
@@ -78,9 +79,10 @@ enum {
     SHUF__BLOCK_UNIT = 2 << 20, /* blocks are multiples of it: the driver's own unit */
 };
 
-/* Memory that a job works in beside its block, of that kind: bytes with which it is fastest, and
- * without which it cannot be done; both 0 where it wants none. What is in it before does not
- * matter, and what is left in it is no result. */
+/* Memory that a job works in beside its block, of a private kind, since who could write to it could
+ * have the job read and write anywhere: bytes with which it is fastest, and without which it cannot
+ * be done; both 0 where it wants none. What is in it before does not matter, and what is left in it
+ * is no result. */
 struct shuf__workspace {
     enum shuf__memory kind;
     uint64_t best, least;
@@ -140,6 +142,7 @@ struct shuf__backend_ops {
      * what was asked and had. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
+    /* Also while a launch still uses it, for which it waits. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
     /* What the job would like to work in when it fills a block of that kind. On any thread, at any
@@ -197,6 +200,12 @@ const struct shuf__backend_ops *shuf__backend_at(unsigned index);
 static inline bool shuf__memory_is_host(enum shuf__memory kind)
 {
     return kind == SHUF__MEMORY_MEMFD || kind == SHUF__MEMORY_PRIVATE;
+}
+
+/* Whether no other process can map it, so that there are no results in it. */
+static inline bool shuf__memory_is_private(enum shuf__memory kind)
+{
+    return kind == SHUF__MEMORY_PRIVATE || kind == SHUF__MEMORY_CUDA_PRIVATE;
 }
 
 /* Whether the job is quick on such a backend: ops->quick. */

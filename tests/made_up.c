@@ -38,7 +38,11 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
                                  uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     (void)backend;
-    return cpu->ops->memory(cpu, kind, available, total, error);
+    if (faults->total == 0 || shuf__memory_is_host(kind))
+        return cpu->ops->memory(cpu, kind, available, total, error);
+    *total = faults->total;
+    *available = faults->total - seen->taken;
+    return SHUF_OK;
 }
 
 static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,
@@ -54,12 +58,16 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
         cpu, kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block, error);
     block->kind = kind;
     block->host = NULL;
+    if (status == SHUF_OK && !shuf__memory_is_host(kind))
+        seen->taken += bytes;
     return status;
 }
 
 static void device_free(struct shuf__backend *backend, struct shuf__block *block)
 {
     (void)backend;
+    if (!shuf__memory_is_host(block->kind))
+        seen->taken -= block->bytes;
     if (block->kind != SHUF__MEMORY_MEMFD)
         block->kind = SHUF__MEMORY_PRIVATE;
     cpu->ops->free(cpu, block);
@@ -71,7 +79,8 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
     (void)backend;
     (void)job;
     (void)kind;
-    return (struct shuf__workspace){faults->elsewhere ? SHUF__MEMORY_CUDA_FD : SHUF__MEMORY_PRIVATE,
+    return (struct shuf__workspace){faults->elsewhere ? SHUF__MEMORY_CUDA_PRIVATE
+                                                      : SHUF__MEMORY_PRIVATE,
                                     faults->best, faults->least};
 }
 
@@ -103,6 +112,7 @@ static shuf_status device_wait(struct shuf__backend *backend, uint64_t patience_
                                uint64_t *device_ns, struct shuf__error *error)
 {
     (void)backend;
+    usleep(faults->wait_us);
     return cpu->ops->wait(cpu, patience_ns, done, device_ns, error);
 }
 
@@ -128,10 +138,19 @@ static shuf_status device_read(struct shuf__backend *backend, const struct shuf_
     return cpu->ops->read(cpu, &copy, offset, bytes, out, error);
 }
 
+static shuf_status device_event(struct shuf__backend *backend, struct shuf__block *block,
+                                uint8_t handle[SHUF__IPC_HANDLE], struct shuf__error *error)
+{
+    (void)backend;
+    (void)block;
+    (void)error;
+    memset(handle, 1, SHUF__IPC_HANDLE);
+    return SHUF_OK;
+}
+
 static const struct shuf__backend_ops device_ops = {
     .name = "made-up",
-    .makes =
-        {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true, [SHUF__MEMORY_CUDA_FD] = true},
+    .makes = {true, true, true, true, true}, /* every kind */
     .own = SHUF__MEMORY_MEMFD,
     .close = device_close,
     .memory = device_memory,
@@ -140,6 +159,7 @@ static const struct shuf__backend_ops device_ops = {
     .workspace = device_workspace,
     .launch = device_launch,
     .wait = device_wait,
+    .event = device_event,
     .fingerprint = device_fingerprint,
     .read = device_read,
 };

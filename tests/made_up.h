@@ -22,12 +22,15 @@ struct faults {
     bool permute_fails, hangs;
     uint64_t best, least;       /* bytes that permutations work in, */
     bool elsewhere;             /* of the device's memory, where results are in the host's */
+    uint64_t total;             /* bytes of the device's memory; 0: as much as the host has */
+    unsigned wait_us;           /* each job takes this long */
     unsigned first_full, fulls; /* there is no memory at so many allocations, from that one on */
 };
 
 /* What the device has seen. */
 struct seen {
     unsigned allocations, jobs;
+    uint64_t taken;           /* bytes of the device's memory */
     uint64_t workspace_bytes; /* of the last job; 0: it had none */
     const void *workspace_at;
 };

@@ -246,6 +246,37 @@ static void test_device_fails_in_bulk(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
 
+/* A lease that is told by its event may be shuffled at once: the job that fills it comes first. */
+static void test_shuffles_what_is_under_way(void **state)
+{
+    (void)state;
+    struct harness h;
+    Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
+    Shuf__Permute permute = wire_permutation(1 << 20, ipc);
+    Shuf__Shuffle shuffle = SHUF__SHUFFLE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    permute.event = true;
+    faults->wait_us = 200000;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
+    assert_int_equal(reply->ipc_event.len, SHUF__IPC_HANDLE);
+    shuffle.n = 1 << 20;
+    shuffle.record = 4;
+    shuffle.seed = 3;
+    shuffle.lease = reply->lease;
+    shuffle.accept = &ipc;
+    shuffle.n_accept = 1;
+    request.body_case = SHUF__REQUEST__BODY_SHUFFLE;
+    request.shuffle = &shuffle;
+    wire_send(w, &request);
+    assert_int_equal(wire_expect(w, SHUF_OK, "")->result->record, 4);
+    assert_int_equal(seen->jobs, 2);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void test_device_hangs(void **state)
 {
     (void)state;
@@ -283,6 +314,7 @@ int main(void)
         cmocka_unit_test_setup(test_drain_of_staged, made_up_reset),
         cmocka_unit_test_setup(test_device_fails, made_up_reset),
         cmocka_unit_test_setup(test_device_fails_in_bulk, made_up_reset),
+        cmocka_unit_test_setup(test_shuffles_what_is_under_way, made_up_reset),
         cmocka_unit_test_setup(test_device_hangs, made_up_reset),
         cmocka_unit_test_setup(test_no_device, made_up_reset),
     };

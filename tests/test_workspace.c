@@ -77,6 +77,7 @@ static void check(const struct shuf__job *job)
     uint64_t ns, expected;
     assert_true(wanted.least <= wanted.best);
     assert_true(wanted.best == 0 || backend->ops->makes[wanted.kind]);
+    assert_true(wanted.best == 0 || shuf__memory_is_private(wanted.kind));
     jobs_alloc(bytes_of(job), &out);
     assert_int_equal(shuf__backend_compute(backend, job, &out, &ns, &error), SHUF_OK);
     assert_int_equal(

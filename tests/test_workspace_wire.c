@@ -116,6 +116,27 @@ static void with_less(void **state)
     stop();
 }
 
+/* A result that is found again is worth more than what a job would only like, and as much as what
+ * it needs. */
+static void is_not_worth_a_result(void **state)
+{
+    (void)state;
+    start();
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        ask(MI, seed);
+    faults->best = 6 * MI;
+    ask(MI / 2, 4);
+    assert_int_equal(seen->workspace_bytes, 0);
+    assert_int_equal(wire_status(&h).evicted, 0);
+    expect_used(14 * MI, 4);
+    faults->least = 4 * MI;
+    ask(MI / 2, 5);
+    assert_int_equal(seen->workspace_bytes, 4 * MI);
+    assert_int_equal(wire_status(&h).evicted, 1);
+    expect_used(16 * MI, 5);
+    stop();
+}
+
 static void never_fits(void **state)
 {
     (void)state;
@@ -147,8 +168,8 @@ static void of_another_memory(void **state)
     faults->least = faults->best = 7 * MI;
     send(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
-                "to compute in, beside the result: block of 8388608 bytes: expected at most "
-                "6291456, all that results may hold (device_memory)");
+                "to compute in: block of 8388608 bytes: expected at most 6291456, all that results "
+                "may hold (device_memory)");
     assert_int_equal(seen->jobs, 2);
     stop();
 }
@@ -165,9 +186,9 @@ static void others_are_in_its_way(void **state)
     expect_used(14 * MI, 2);
     send(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
-                "to compute in, beside the result: block of 6291456 bytes: 12582912 of 16777216 "
-                "are in use by other results (host_memory); try again");
-    WIRE_AWAIT(&h, s, s.host_used == 8 * MI && s.blocks == 1);
+                "with what is computed in: block of 10485760 bytes: 14680064 of 16777216 are in "
+                "use by other results (host_memory); try again");
+    expect_used(14 * MI, 2); /* nothing was given up in vain */
     assert_int_equal(seen->jobs, 1);
     wire_release(holder, lease, block);
     ask(MI, 2);
@@ -200,6 +221,30 @@ static void device_has_less(void **state)
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     assert_int_equal(wire_status(&h).evicted, 1); /* of what lay there, for another try */
     expect_used(10 * MI, 3);
+    stop();
+}
+
+/* With as much as the device has: what the job has already is not counted twice when it is asked
+ * again, and then it takes what it needs. */
+static void device_has_less_for_both(void **state)
+{
+    (void)state;
+    static const char *const all[] = {"cache_ms", "600000", NULL};
+    static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
+    faults->total = 64 * MI;
+    faults->elsewhere = true;
+    made_up_start(&h, all);
+    w = wire_greet(&h);
+    const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, ipc); /* something to give up */
+    wire_release(w, reply->lease, reply->block);
+    assert_int_equal(seen->taken, 8 * MI);
+    faults->best = 30 * MI;
+    faults->least = 24 * MI;
+    fill_device(1);
+    reply = wire_lease(w, 6 * MI, 2, ipc);
+    assert_int_equal(reply->bytes, 24 * MI);
+    assert_int_equal(seen->workspace_bytes, 24 * MI);
+    assert_int_equal(seen->taken, 48 * MI);
     stop();
 }
 
@@ -243,10 +288,12 @@ int main(void)
         cmocka_unit_test_setup(given_up_for_results, made_up_reset),
         cmocka_unit_test_setup(kept_for_a_while, made_up_reset),
         cmocka_unit_test_setup(with_less, made_up_reset),
+        cmocka_unit_test_setup(is_not_worth_a_result, made_up_reset),
         cmocka_unit_test_setup(never_fits, made_up_reset),
         cmocka_unit_test_setup(of_another_memory, made_up_reset),
         cmocka_unit_test_setup(others_are_in_its_way, made_up_reset),
         cmocka_unit_test_setup(device_has_less, made_up_reset),
+        cmocka_unit_test_setup(device_has_less_for_both, made_up_reset),
         cmocka_unit_test_setup(device_has_nothing, made_up_reset),
         cmocka_unit_test_setup(cancelled, made_up_reset),
     };

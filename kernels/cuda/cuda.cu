@@ -264,7 +264,7 @@ shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
 
 extern const shuf__backend_ops shuf__cuda_ops = {
     "cuda",
-    {true, true, true, true}, /* every kind */
+    {true, true, true, true, true}, /* every kind */
     SHUF__MEMORY_CUDA_FD,
     shuf::tuning::tile,
     shuf::cuda_open,

@@ -194,7 +194,7 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__job *jo
         return {kind, 0, 0};
     const uint64_t least = job->record ? shuffle_need(*job) : job->rows * job->count * job->width;
     const uint64_t best = job->record ? shuffle_wish(*job) : least;
-    return {SHUF__MEMORY_CUDA_FD, best > staging_bytes ? best : 0,
+    return {SHUF__MEMORY_CUDA_PRIVATE, best > staging_bytes ? best : 0,
             least > staging_bytes ? least : 0};
 }
 

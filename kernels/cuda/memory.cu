@@ -109,20 +109,25 @@ void unmake_fd(Cuda *cuda, shuf__block *block)
     close(block->fd);
 }
 
-/* ---- CUDA_IPC ---- */
+/* ---- CUDA_PRIVATE and CUDA_IPC ---- */
+
+shuf_status make_private(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
+{
+    const cudaError_t e = cudaMalloc(&block->memory, bytes);
+    if (e == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* not sticky: the next call must not see it */
+        return refuse(cuda, bytes, error);
+    }
+    return e == cudaSuccess ? SHUF_OK : fail(error, e, "allocating memory");
+}
 
 shuf_status make_ipc(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     cudaIpcMemHandle_t handle;
     static_assert(sizeof handle == sizeof block->ipc, "what backend.h says of it");
-    cudaError_t e = cudaMalloc(&block->memory, bytes);
-    if (e == cudaErrorMemoryAllocation) {
-        cudaGetLastError(); /* not sticky: the next call must not see it */
-        return refuse(cuda, bytes, error);
-    }
-    if (e != cudaSuccess)
-        return fail(error, e, "allocating the result");
-    e = cudaIpcGetMemHandle(&handle, block->memory);
+    if (make_private(cuda, bytes, block, error))
+        return error->status;
+    const cudaError_t e = cudaIpcGetMemHandle(&handle, block->memory);
     if (e != cudaSuccess) {
         fail(error, e, "making the result shareable");
         cudaFree(block->memory);
@@ -132,7 +137,7 @@ shuf_status make_ipc(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error
     return SHUF_OK;
 }
 
-void unmake_ipc(Cuda *cuda, shuf__block *block)
+void unmake_malloced(Cuda *cuda, shuf__block *block)
 {
     (void)cuda;
     cudaFree(block->memory);
@@ -145,11 +150,12 @@ const struct {
     void (*unmake)(Cuda *cuda, shuf__block *block);
 } kinds[SHUF__MEMORY_KINDS] = {
     {nullptr, nullptr}, /* MEMFD and PRIVATE: not the device's */
-    {nullptr, nullptr},
-    {make_fd, unmake_fd},
-    {make_ipc, unmake_ipc},
+    {nullptr, nullptr},          {make_fd, unmake_fd},
+    {make_ipc, unmake_malloced}, {make_private, unmake_malloced},
 };
-static_assert(SHUF__MEMORY_CUDA_FD == 2 && SHUF__MEMORY_CUDA_IPC == 3, "the order of the table");
+static_assert(SHUF__MEMORY_CUDA_FD == 2 && SHUF__MEMORY_CUDA_IPC == 3 &&
+                  SHUF__MEMORY_CUDA_PRIVATE == 4,
+              "the order of the table");
 
 /* What is far too much is refused here, since the driver has other words for it. */
 shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
@@ -202,7 +208,7 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
     return error->status;
 }
 
-/* After a quick job its kernel may still be on its way out, which unmapping would not wait for. */
+/* What is under way may still use it, which unmapping would not wait for. */
 void cuda_free(shuf__backend *backend, shuf__block *block)
 {
     Cuda *cuda = cuda_of(backend);

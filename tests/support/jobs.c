@@ -39,7 +39,7 @@ bool jobs_next_kind(void)
 {
     int kind = jobs_kind == SHUF__MEMORY_KINDS ? 0 : (int)jobs_kind + 1;
     while (kind < SHUF__MEMORY_KINDS &&
-           (kind == SHUF__MEMORY_PRIVATE || !backend->ops->makes[kind]))
+           (shuf__memory_is_private((enum shuf__memory)kind) || !backend->ops->makes[kind]))
         kind++;
     jobs_kind = (enum shuf__memory)kind;
     return kind < SHUF__MEMORY_KINDS;
