@@ -35,6 +35,26 @@ void wire_start(struct harness *h, const char *backend, const char *config)
     assert_true(harness_restart(h));
 }
 
+int wire_start_each(void **state)
+{
+    static struct harness h;
+    *state = harness_start(&h, harness_backend, NULL) ? &h : NULL;
+    return *state ? 0 : -1;
+}
+
+int wire_start_uncached(void **state)
+{
+    static struct harness h;
+    wire_start(&h, harness_backend, "cache_ms = 0\n");
+    *state = &h;
+    return 0;
+}
+
+int wire_stop_each(void **state)
+{
+    return harness_stop(*state) ? 0 : -1;
+}
+
 struct wire *wire_open(const struct harness *h)
 {
     struct wire *w = calloc(1, sizeof *w);

@@ -36,6 +36,12 @@ struct wire {
 /* Starts a daemon with a configuration of its own; one at a time. */
 void wire_start(struct harness *h, const char *backend, const char *config);
 
+/* cmocka's fixtures: a daemon for each test, which is its state, on the backend that
+ * harness_backend is; one that forgets results at once. */
+int wire_start_each(void **state);
+int wire_start_uncached(void **state);
+int wire_stop_each(void **state);
+
 /* A connection that has said nothing; a greeted one. Freed by wire_close. */
 struct wire *wire_open(const struct harness *h);
 struct wire *wire_greet(const struct harness *h);
