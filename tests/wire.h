@@ -64,6 +64,8 @@ const Shuf__Reply *wire_receive(struct wire *w);
 /* The next reply, which has this status and a line that contains `text`. */
 const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text);
 void wire_read_bulk(struct wire *w, void *out, size_t size);
+/* The same, of values of a permutation of n: all are in range, and none comes twice. */
+void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n);
 /* The daemon has closed, without a reset. */
 void wire_expect_end(struct wire *w);
 /* w->descriptor becomes the caller's. */
