@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf against a real daemon on the backend that the command line names:
- * every view and type value by value, failures that the world causes, and
- * daemons that are killed while their bytes are on the way.
+ * libshuf against a real daemon on the backend that the command line names: every
+ * view and type value by value, failures that the world causes, and many clients
+ * at once.
  */
-#include "harness.h"
-#include "shuf.h"
+#include "support/client.h"
 #include "support/cmocka_all.h"
 #include "support/expected.h"
 #include "support/golden.h"
@@ -14,52 +13,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static shuf *open_handle(void)
-{
-    shuf *handle;
-    shuf_status status = shuf_connect(&handle, harness_shared.socket);
-    if (status != SHUF_OK)
-        fprintf(stderr, "%s\n", shuf_message(handle));
-    assert_int_equal(status, SHUF_OK);
-    return handle;
-}
-
-static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
-{
-    if (got != wanted || !strstr(shuf_message(handle), words))
-        fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
-    assert_int_equal(got, wanted);
-    assert_non_null(strstr(shuf_message(handle), words));
-}
-
-/* Asks into memory and compares all of it; usable in any thread or process. */
-static bool ask_and_check(shuf *handle, const shuf_permutation *what)
-{
-    shuf_shape shape;
-    shuf_result result;
-    uint64_t count;
-    if (shuf_permutation_shape(what, &shape, NULL, 0) != SHUF_OK)
-        return false;
-    uint64_t *values = expected_values(what, &count);
-    void *out = malloc(shape.bytes + 1);
-    bool right = out && count == shape.rows * shape.count && count * shape.width == shape.bytes &&
-                 shuf_permute(handle, what, out, shape.bytes, &result) == SHUF_OK &&
-                 expected_equal(values, out, shape.width, count);
-    if (!right)
-        fprintf(stderr, "n %llu: %s\n", (unsigned long long)what->n, shuf_message(handle));
-    free(values);
-    free(out);
-    return right;
-}
 
 static shuf_permutation random_request(uint64_t n_limit)
 {
@@ -81,7 +40,7 @@ static void no_daemon(void **state)
     (void)state;
     shuf *handle;
     shuf_status status = shuf_connect(&handle, "/nonexistent/shufd.sock");
-    expect(handle, status, SHUF_NO_DAEMON, "/nonexistent/shufd.sock");
+    client_expect(handle, status, SHUF_NO_DAEMON, "/nonexistent/shufd.sock");
     assert_string_equal(shuf_socket(handle), "/nonexistent/shufd.sock");
     shuf_close(handle);
     shuf_close(NULL);
@@ -96,8 +55,8 @@ static void path_too_long(void **state)
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     shuf_status status = shuf_connect(&handle, path);
-    expect(handle, status, SHUF_INVALID, "expected at most 107");
-    expect(handle, shuf_daemon_status(handle, &daemon), SHUF_INVALID, "socket");
+    client_expect(handle, status, SHUF_INVALID, "expected at most 107");
+    client_expect(handle, shuf_daemon_status(handle, &daemon), SHUF_INVALID, "socket");
     shuf_close(handle);
 }
 
@@ -150,11 +109,11 @@ static void permission_denied(void **state)
 static void every_type_and_view(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     random_start("every_type_and_view");
     for (int i = 0; i < 300; i++) {
         shuf_permutation what = random_request(5000);
-        assert_true(ask_and_check(handle, &what));
+        assert_true(client_check(handle, &what));
     }
     shuf_close(handle);
 }
@@ -190,7 +149,7 @@ static void golden_table(void **state)
     static const shuf_dtype dtypes[] = {SHUF_U32, SHUF_U64, SHUF_I64};
     struct golden row;
     int rows = 0;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     FILE *table = golden_open("permute.txt");
     for (; golden_next(table, &row); rows++)
         for (int i = 0; i < 3; i++)
@@ -203,11 +162,11 @@ static void golden_table(void **state)
 static void more_ranks_than_values(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_permutation what = {.n = 3, .view = SHUF_VIEW_SHARD, .rank = 6, .world = 7};
-    assert_true(ask_and_check(handle, &what));
+    assert_true(client_check(handle, &what));
     what.drop_last = true;
-    assert_true(ask_and_check(handle, &what));
+    assert_true(client_check(handle, &what));
     assert_int_equal(shuf_permute(handle, &what, NULL, 0, NULL), SHUF_OK);
     shuf_close(handle);
 }
@@ -215,7 +174,7 @@ static void more_ranks_than_values(void **state)
 static void results_are_described(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_permutation what = {.n = 100003, .seed = 7, .epoch = 1, .epochs = 2, .dtype = SHUF_I64};
     shuf_result result;
     uint64_t count, *values = expected_values(&what, &count);
@@ -241,7 +200,7 @@ static void results_are_described(void **state)
 static void heads_and_tails_never_overlap(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     for (uint64_t n = 1; n <= 10; n++) {
         shuf_permutation what = {.n = n, .seed = n};
         shuf_result result;
@@ -260,7 +219,7 @@ static void heads_and_tails_never_overlap(void **state)
 static void wrong_parameters(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     uint32_t out[10];
     char message[256];
     shuf_permutation no_slice = {.n = 10, .count = 3}, no_shard = {.n = 10, .drop_last = true};
@@ -271,21 +230,26 @@ static void wrong_parameters(void **state)
     shuf_permutation odd = {.n = 10, .view = (shuf_view)7};
     shuf_permutation huge = {.n = UINT64_C(1) << 62, .epochs = 4};
     shuf_permutation whole = {.n = 10};
-    expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
-    expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID, "dtype u32");
-    expect(handle, shuf_permute(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "view 7");
-    expect(handle, shuf_permute(handle, &no_slice, out, sizeof out, NULL), SHUF_INVALID, "count 3");
-    expect(handle, shuf_permute(handle, &no_shard, out, sizeof out, NULL), SHUF_INVALID,
-           "drop_last 1: expected 0 without view SHARD");
-    expect(handle, shuf_permute(handle, &mixed, out, sizeof out, NULL), SHUF_INVALID,
-           "stride 1: expected 0 without view SLICE");
-    expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY, "pass 2^63");
-    expect(handle, shuf_permute(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
-    expect(handle, shuf_permute(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
-    expect(handle, shuf_permute(handle, &unknown, out, sizeof out, NULL), SHUF_INVALID, "sattolo");
+    client_expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
+    client_expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID,
+                  "dtype u32");
+    client_expect(handle, shuf_permute(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
+                  "view 7");
+    client_expect(handle, shuf_permute(handle, &no_slice, out, sizeof out, NULL), SHUF_INVALID,
+                  "count 3");
+    client_expect(handle, shuf_permute(handle, &no_shard, out, sizeof out, NULL), SHUF_INVALID,
+                  "drop_last 1: expected 0 without view SHARD");
+    client_expect(handle, shuf_permute(handle, &mixed, out, sizeof out, NULL), SHUF_INVALID,
+                  "stride 1: expected 0 without view SLICE");
+    client_expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY,
+                  "pass 2^63");
+    client_expect(handle, shuf_permute(handle, &whole, out, 39, NULL), SHUF_INVALID, "bytes 39");
+    client_expect(handle, shuf_permute(handle, &whole, NULL, 40, NULL), SHUF_INVALID, "out NULL");
+    client_expect(handle, shuf_permute(handle, &unknown, out, sizeof out, NULL), SHUF_INVALID,
+                  "sattolo");
     assert_int_equal(shuf_permutation_shape(&none, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "n 0: expected 1 to 2^62 (4611686018427387904)");
-    assert_true(ask_and_check(handle, &whole));
+    assert_true(client_check(handle, &whole));
     shuf_close(handle);
 }
 
@@ -293,14 +257,15 @@ static void wrong_parameters(void **state)
 static void endless_algorithm(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     char *name = malloc(100001);
     memset(name, 'a', 100000);
     name[100000] = '\0';
     shuf_permutation what = {.n = 10, .algorithm = name}, whole = {.n = 10};
-    expect(handle, shuf_summarize(handle, &what, &(shuf_result){0}), SHUF_INVALID, "request");
+    client_expect(handle, shuf_summarize(handle, &what, &(shuf_result){0}), SHUF_INVALID,
+                  "request");
     free(name);
-    assert_true(ask_and_check(handle, &whole));
+    assert_true(client_check(handle, &whole));
     shuf_close(handle);
 }
 
@@ -308,164 +273,19 @@ static void endless_algorithm(void **state)
 static void too_large_for_the_daemon(void **state)
 {
     (void)state;
-    shuf *handle = open_handle();
+    shuf *handle = client_open();
     shuf_permutation what = {.n = UINT64_C(1) << 45}, whole = {.n = 10};
     shuf_result result;
     assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_NO_MEMORY);
     assert_true(shuf_message(handle)[0] != '\0');
-    assert_true(ask_and_check(handle, &whole));
-    shuf_close(handle);
-}
-
-/* A sink that collects, and at given places dawdles, stops, or has the daemon killed. */
-struct collector {
-    uint8_t *bytes;
-    size_t size, largest;
-    size_t stop_at; /* 0: never */
-    unsigned calls, slow_calls;
-    size_t kill_at[4]; /* ascending; 0: no more */
-    unsigned kills;
-};
-
-static bool collect(void *context, const void *bytes, size_t size)
-{
-    struct collector *c = context;
-    memcpy(c->bytes + c->size, bytes, size);
-    c->size += size;
-    c->largest = size > c->largest ? size : c->largest;
-    if (c->calls++ < c->slow_calls)
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    if (c->kill_at[c->kills] != 0 && c->size >= c->kill_at[c->kills]) {
-        c->kills++;
-        harness_kill(&harness_shared, SIGKILL);
-        return harness_restart(&harness_shared);
-    }
-    return c->stop_at == 0 || c->size < c->stop_at;
-}
-
-static const shuf_permutation streamed = {.n = 1000003, .seed = 7, .dtype = SHUF_U64};
-enum { STREAMED_BYTES = 1000003 * 8 };
-
-static void stream_to_a_slow_sink(void **state)
-{
-    (void)state;
-    shuf *handle = open_handle();
-    uint64_t count, *values = expected_values(&streamed, &count);
-    struct collector c = {.bytes = malloc(STREAMED_BYTES), .slow_calls = 10};
-    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_OK);
-    assert_int_equal(c.size, STREAMED_BYTES);
-    assert_true(c.largest <= 256 * 1024);
-    assert_true(expected_equal(values, c.bytes, 8, count));
-    free(c.bytes);
-    free(values);
-    shuf_close(handle);
-}
-
-static void stream_that_the_sink_stops(void **state)
-{
-    (void)state;
-    shuf *handle = open_handle();
-    shuf_permutation small = {.n = 10};
-    struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    expect(handle, shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
-           "of 8000024 bytes");
-    assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
-    assert_true(ask_and_check(handle, &small));
-    free(c.bytes);
-    shuf_close(handle);
-}
-
-/* Each byte once and in order, though four daemons had a part in it. */
-static void stream_across_killed_daemons(void **state)
-{
-    (void)state;
-    shuf *handle = open_handle();
-    uint64_t count, *values = expected_values(&streamed, &count);
-    struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 3000001, 5000000}};
-    shuf_result result;
-    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, &result), SHUF_OK);
-    assert_int_equal(c.kills, 3);
-    assert_int_equal(c.size, STREAMED_BYTES);
-    assert_true(expected_equal(values, c.bytes, 8, count));
-    assert_string_equal(result.backend, harness_backend);
-    free(c.bytes);
-    free(values);
-    shuf_close(handle);
-}
-
-/* In a process of its own: asks until told to stop, and checks every answer. */
-static int ask_until(int stop_fd)
-{
-    static const shuf_permutation what = {.n = 2000003, .seed = 3, .epoch = 5};
-    uint64_t count, *values = expected_values(&what, &count);
-    uint32_t *out = malloc(count * sizeof *out);
-    shuf *handle;
-    char byte;
-    shuf_connect(&handle, harness_shared.socket); /* when it finds none, the call goes on trying */
-    shuf_set_reconnect(handle, 60000);
-    do {
-        memset(out, 0xff, count * sizeof *out);
-        if (shuf_permute(handle, &what, out, count * sizeof *out, NULL) != SHUF_OK) {
-            fprintf(stderr, "%s\n", shuf_message(handle));
-            return 1;
-        }
-        if (!expected_equal(values, out, 4, count))
-            return 2;
-    } while (read(stop_fd, &byte, 1) < 0);
-    shuf_close(handle);
-    free(values);
-    free(out);
-    return 0;
-}
-
-static void memory_across_killed_daemons(void **state)
-{
-    (void)state;
-    int stop[2], status;
-    assert_int_equal(pipe2(stop, O_CLOEXEC | O_NONBLOCK), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        close(stop[1]);
-        _exit(ask_until(stop[0]));
-    }
-    close(stop[0]);
-    random_start("memory_across_killed_daemons");
-    for (int i = 0; i < 8; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = (long)random_below(100) * 1000000}, NULL);
-        harness_kill(&harness_shared, SIGKILL);
-        assert_true(harness_restart(&harness_shared));
-    }
-    close(stop[1]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
-static void without_reconnecting(void **state)
-{
-    (void)state;
-    shuf *handle = open_handle();
-    shuf_permutation what = {.n = 10};
-    shuf_daemon status;
-    shuf_set_reconnect(handle, 0);
-    harness_kill(&harness_shared, SIGKILL);
-    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, harness_shared.socket);
-    shuf_set_reconnect(handle, 100);
-    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON, harness_shared.socket);
-    assert_true(harness_restart(&harness_shared));
-    assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
-    harness_kill(&harness_shared, SIGKILL);
-    expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON,
-           "the daemon was lost, and no other came within 0.100 s");
-    assert_true(harness_restart(&harness_shared));
-    shuf_set_reconnect(handle, 0);
-    assert_true(ask_and_check(handle, &what));
+    assert_true(client_check(handle, &whole));
     shuf_close(handle);
 }
 
 static void daemon_status(void **state)
 {
     (void)state;
-    shuf *handle = open_handle(), *other = open_handle();
+    shuf *handle = client_open(), *other = client_open();
     shuf_daemon before, after;
     assert_int_equal(shuf_daemon_status(handle, &before), SHUF_OK);
     assert_int_equal(before.pid, harness_shared.pid);
@@ -506,7 +326,7 @@ static void *be_client(void *argument)
         fprintf(stderr, "%s\n", shuf_message(handle));
     c->right &= write(gate.ready[1], "", 1) == 1 && read(gate.go[0], &byte, 1) == 0;
     for (int i = 0; i < 3 && c->right; i++)
-        c->right = ask_and_check(handle, &c->what[i]);
+        c->right = client_check(handle, &c->what[i]);
     shuf_close(handle);
     return NULL;
 }
@@ -606,13 +426,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_parameters),
         cmocka_unit_test(endless_algorithm),
         cmocka_unit_test(too_large_for_the_daemon),
-        cmocka_unit_test(stream_to_a_slow_sink),
-        cmocka_unit_test(stream_that_the_sink_stops),
-        cmocka_unit_test(many_clients),
-        cmocka_unit_test(stream_across_killed_daemons),
-        cmocka_unit_test(memory_across_killed_daemons),
-        cmocka_unit_test(without_reconnecting),
         cmocka_unit_test(daemon_status),
+        cmocka_unit_test(many_clients),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

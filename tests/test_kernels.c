@@ -14,7 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void check_golden(const struct golden *row, unsigned width)
 {
@@ -284,16 +283,9 @@ static void memory_is_told(void **state)
 
 /* ---- Cancelling ----------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool past(void *context)
 {
-    return now() > *(const double *)context;
+    return jobs_now() > *(const double *)context;
 }
 
 static bool never(void *context)
@@ -309,7 +301,7 @@ static void long_job_is_cancelled(void **state)
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 40) + 1, 7, 0);
     struct shuf__block block;
     struct shuf__error error = {0};
-    double begin = now(), deadline = begin + 0.1;
+    double begin = jobs_now(), deadline = begin + 0.1;
     uint64_t ns;
     job.offset = job.n - 1;
     job.count = 1;
@@ -319,8 +311,8 @@ static void long_job_is_cancelled(void **state)
     assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
     assert_int_equal(error.status, SHUF_CANCELLED);
     backend->ops->free(backend, &block);
-    if (now() - begin > 5)
-        fail_msg("cancelled after 0.1 s, ended after %.1f s", now() - begin);
+    if (jobs_now() - begin > 5)
+        fail_msg("cancelled after 0.1 s, ended after %.1f s", jobs_now() - begin);
 }
 
 static void check_cancelled_at_once(struct shuf__job job)

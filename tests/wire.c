@@ -5,6 +5,7 @@
 #include "wire.h"
 
 #include "shuf/primefold.h"
+#include "support/shufd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,11 +29,28 @@ void wire_start(struct harness *h, const char *backend, const char *config)
     static const char *const extra[] = {"--config", path, NULL};
     assert_true(harness_prepare(h, backend, extra));
     snprintf(path, sizeof path, "%s/conf", h->directory);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    fputs(config, file);
-    assert_int_equal(fclose(file), 0);
+    shufd_write(path, config);
     assert_true(harness_restart(h));
+}
+
+int wire_start_each(void **state)
+{
+    static struct harness h;
+    *state = harness_start(&h, harness_backend, NULL) ? &h : NULL;
+    return *state ? 0 : -1;
+}
+
+int wire_start_uncached(void **state)
+{
+    static struct harness h;
+    wire_start(&h, harness_backend, "cache_ms = 0\n");
+    *state = &h;
+    return 0;
+}
+
+int wire_stop_each(void **state)
+{
+    return harness_stop(*state) ? 0 : -1;
 }
 
 struct wire *wire_open(const struct harness *h)
@@ -146,6 +164,22 @@ void wire_read_bulk(struct wire *w, void *out, size_t size)
         got = recv(w->fd, (char *)out + done, size - done, 0);
         assert_true(got > 0);
     }
+}
+
+void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n)
+{
+    uint8_t *values = malloc(bytes), *seen = calloc(n / 8 + 1, 1);
+    assert_non_null(values);
+    assert_non_null(seen);
+    wire_read_bulk(w, values, bytes);
+    const uint32_t *numbers = (const uint32_t *)(const void *)values;
+    for (uint64_t i = 0; i < bytes / 4; i++) {
+        if (numbers[i] >= n || (seen[numbers[i] / 8] >> numbers[i] % 8 & 1))
+            fail_msg("value %u is out of range or came twice", numbers[i]);
+        seen[numbers[i] / 8] |= (uint8_t)(1 << numbers[i] % 8);
+    }
+    free(seen);
+    free(values);
 }
 
 /* A frame's first bytes, with which a descriptor may come. */

@@ -36,6 +36,12 @@ struct wire {
 /* Starts a daemon with a configuration of its own; one at a time. */
 void wire_start(struct harness *h, const char *backend, const char *config);
 
+/* cmocka's fixtures: a daemon for each test, which is its state, on the backend that
+ * harness_backend is; one that forgets results at once. */
+int wire_start_each(void **state);
+int wire_start_uncached(void **state);
+int wire_stop_each(void **state);
+
 /* A connection that has said nothing; a greeted one. Freed by wire_close. */
 struct wire *wire_open(const struct harness *h);
 struct wire *wire_greet(const struct harness *h);
@@ -58,6 +64,8 @@ const Shuf__Reply *wire_receive(struct wire *w);
 /* The next reply, which has this status and a line that contains `text`. */
 const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text);
 void wire_read_bulk(struct wire *w, void *out, size_t size);
+/* The same, of values of a permutation of n: all are in range, and none comes twice. */
+void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n);
 /* The daemon has closed, without a reset. */
 void wire_expect_end(struct wire *w);
 /* w->descriptor becomes the caller's. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SKIPPED = 77, GUARD = 64 };
 
@@ -262,6 +263,45 @@ static uint64_t *read_values(const struct shuf__job *job, const struct shuf__blo
         values[i] = value;
     }
     return values;
+}
+
+struct shuf__job jobs_filling(uint64_t bytes)
+{
+    return jobs_whole(SHUF_ALGORITHM_PHILOX24, bytes / 4, 3, 4);
+}
+
+void jobs_fill_whole(struct shuf__block *block)
+{
+    struct shuf__job job = jobs_filling(block->bytes);
+    jobs_fill(&job, block);
+}
+
+void jobs_check_block(const struct shuf__job *job, const struct shuf__block *block)
+{
+    uint64_t sum, *expected = jobs_values_of(job), *values = read_values(job, block);
+    struct shuf__error error = {0};
+    for (uint64_t i = 0; i < jobs_values(job); i++)
+        if (values[i] != expected[i])
+            fail_msg("value %" PRIu64 " is %" PRIu64, i, values[i]);
+    expect_ok(backend->ops->fingerprint(backend, block, job->width, jobs_values(job), &sum, &error),
+              &error);
+    free(values);
+    free(expected);
+}
+
+bool jobs_any_set(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return true;
+    return false;
+}
+
+double jobs_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)

@@ -48,6 +48,19 @@ uint64_t jobs_values(const struct shuf__job *job);
 /* What the inline ciphers give for the job's only row; freed by the caller. */
 uint64_t *jobs_values_of(const struct shuf__job *job);
 
+/* A job that fills so many bytes with values that are not all zeros. */
+struct shuf__job jobs_filling(uint64_t bytes);
+void jobs_fill_whole(struct shuf__block *block);
+
+/* What is in the block is what the job, of one row, makes. */
+void jobs_check_block(const struct shuf__job *job, const struct shuf__block *block);
+
+/* Whether one of the bytes is not zero. */
+bool jobs_any_set(const uint8_t *bytes, size_t size);
+
+/* Seconds, from some moment in the past. */
+double jobs_now(void);
+
 /* Runs the job and returns the values widened to 64 bits, freed by the caller. On the way it
  * holds the backend to its contract: nothing is written past the result's end, and the
  * fingerprint is the one that a plain sum gives (*fingerprint, may be NULL). */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Buffers against a peer that plays the daemon's part: what the client says to have one,
+ * to write to it and to give it back, and which answers it refuses.
+ */
+#include "leaser.h"
+#include "support/cmocka_all.h"
+
+#include <string.h>
+
+static void buffer_by_descriptor(void **state)
+{
+    (void)state;
+    shuf_lease *lease = NULL;
+    shuf *handle = leaser_begin(leaser_script);
+    for (int i = 0; i < 2; i++) { /* a small one is not kept either */
+        assert_int_equal(shuf_buffer_take(handle, 1000, NULL, &lease), SHUF_OK);
+        memset(lease->buffer, 7, 1000);
+        assert_int_equal(leaser_mappings(), 1);
+    }
+    leaser_release(handle, &lease);
+    assert_int_equal(leaser_mappings(), 0);
+    leaser_finish(handle, "hello buffer+ buffer+-1/299 release-2/299");
+}
+
+static void buffer_by_bytes(void **state)
+{
+    (void)state;
+    static char in[61440 + 100];
+    const shuf_lease_options options = {.transports = SHUF_INLINE};
+    shuf_lease *lease = NULL;
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    shuf *handle = leaser_begin(leaser_script);
+    assert_int_equal(shuf_buffer_take(handle, 100000, &options, &lease), SHUF_OK);
+    assert_null(lease->buffer);
+    assert_null(lease->data);
+    assert_int_equal(shuf_lease_write(handle, lease, 5, sizeof in, in), SHUF_OK);
+    leaser_release(handle, &lease);
+    leaser_finish(handle, "hello buffer write5:61440 write61445:100 release-1");
+}
+
+static void spoil_no_lease(struct leaser_parcel *p)
+{
+    p->reply.lease = 0;
+}
+
+static void spoil_small_block(struct leaser_parcel *p)
+{
+    p->reply.block_bytes = 999;
+}
+
+static void spoil_count(struct leaser_parcel *p)
+{
+    p->reply.count++;
+}
+
+static void spoil_record(struct leaser_parcel *p)
+{
+    p->reply.record = 8;
+}
+
+static void wrong_buffers(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct leaser_parcel *parcel);
+        const char *words;
+    } rows[] = {
+        {spoil_no_lease, "reply lease 0: expected another"},
+        {spoil_small_block, "expected 1000 bytes behind it in a block of 999"},
+        {spoil_count, "reply of 1 x 1001 values in 1000 bytes"},
+        {spoil_record, "reply record 8: expected 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf_lease *lease = NULL;
+        const shuf_lease_options options = {.transports = SHUF_INLINE};
+        leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+        leaser.spoil = rows[i].spoil;
+        shuf *handle = leaser_begin(leaser_script);
+        assert_int_equal(shuf_buffer_take(handle, 1000, &options, &lease), SHUF_PROTOCOL);
+        if (!strstr(shuf_message(handle), rows[i].words))
+            fail_msg("%s", shuf_message(handle));
+        leaser_finish(handle, "hello buffer");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buffer_by_descriptor),
+        cmocka_unit_test(buffer_by_bytes),
+        cmocka_unit_test(wrong_buffers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Allocate and Write by hand: what a client may do with a buffer, every field refused by
+ * name, whose leases they take, what a buffer costs and when its memory is free again.
+ */
+#include "shuffle.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire_shuffle.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { UNIT = 2 << 20, N = 5000, RECORD = 12, BYTES = N * RECORD };
+
+#define NONE SHUF__TRANSPORT__TRANSPORT_NONE
+#define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
+#define DEVICE SHUF__TRANSPORT__TRANSPORT_CUDA_FD
+
+static bool cuda;
+
+static int start_small(void **state)
+{
+    static struct harness h;
+    wire_start(&h, harness_backend, "cache_ms = 0\nhost_memory = 16Mi\n");
+    *state = &h;
+    return 0;
+}
+
+/* The client may write, and nothing else: neither the size nor the seals are its to change. */
+static void sealed(void **state)
+{
+    struct wire *w = wire_greet(*state);
+    const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
+    int fd = wire_take_descriptor(w);
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_size, b.block_bytes);
+    assert_int_equal(fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+                     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDWR);
+    assert_int_not_equal(ftruncate(fd, 0), 0);
+    assert_int_not_equal(ftruncate(fd, 2 * (off_t)b.block_bytes), 0);
+    assert_int_not_equal(fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)b.block_bytes, UNIT), 0);
+    assert_int_not_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+    assert_int_equal(pwrite(fd, "1", 1, 7), 1);
+    assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, UNIT), 0);
+    close(fd);
+    Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, HOST);
+    const Shuf__ResultReply r = *wire_shuffle(w, &s)->result;
+    fd = wire_take_descriptor(w);
+    assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    assert_ptr_equal(mmap(NULL, r.block_bytes, PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+    close(fd);
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+/* ---- what is refused ---------------------------------------------------------------- */
+
+static void wrong_allocations(void **state)
+{
+    struct wire *w = wire_greet(*state);
+    wire_send_allocate(w, 0, HOST);
+    wire_expect(w, SHUF_INVALID, "bytes 0: expected at least 1");
+    wire_send_allocate(w, UINT64_C(1) << 63, HOST);
+    wire_expect(w, SHUF_NO_MEMORY, "bytes 9223372036854775808: expected less than 2^63");
+    wire_send_allocate(w, INT64_MAX, HOST);
+    wire_expect(w, SHUF_NO_MEMORY, "expected at most");
+    wire_send_allocate(w, 100, NONE);
+    wire_expect(w, SHUF_INVALID, "accept: no transport in it");
+    if (!cuda) {
+        wire_send_allocate(w, 100, DEVICE);
+        wire_expect(w, SHUF_INVALID, "transport cuda-fd: the backend cpu has memfd, inline");
+    }
+    wire_check_alive(w);
+    assert_int_equal(wire_status(*state).blocks - (wire_status(*state).idle > 0), 0);
+    wire_close(w);
+}
+
+static void wrong_writes(void **state)
+{
+    static uint8_t data[SHUF__WRITE_MAX + 1];
+    struct wire *w = wire_greet(*state);
+    const uint64_t buffer = wire_allocate(w, 1000, HOST).lease;
+    const uint64_t result = wire_lease(w, 1000, 7, HOST)->lease;
+    static const struct {
+        uint64_t offset;
+        size_t size;
+        const char *words;
+    } cases[] = {
+        {0, 0, "data of 0 bytes: expected 1 to 61440"},
+        {0, SHUF__WRITE_MAX + 1, "data of 61441 bytes: expected 1 to 61440"},
+        {0, 1001, "offset 0, 1001 bytes: expected to end within the 1000"},
+        {1000, 1, "offset 1000, 1 bytes: expected"},
+        {UINT64_MAX, 2, "offset 18446744073709551615, 2 bytes: expected"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wire_send_write(w, buffer, cases[i].offset, data, cases[i].size);
+        wire_expect(w, SHUF_INVALID, cases[i].words);
+    }
+    wire_send_write(w, result, 0, data, 1);
+    wire_expect(w, SHUF_INVALID, "a result, expected a buffer to write to");
+    wire_send_write(w, 12345, 0, data, 1);
+    wire_expect(w, SHUF_INVALID, "lease 12345: expected one that this connection holds");
+    wire_send_write(w, buffer, 999, data, 1);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+/* Neither the leases of others nor what is only prefetched. */
+static void whose_lease(void **state)
+{
+    struct wire *w = wire_greet(*state), *other = wire_greet(*state);
+    const uint64_t lease = wire_allocate(w, BYTES, HOST).lease;
+    Shuf__Shuffle s = wire_shuffle_of(lease, N, RECORD, HOST);
+    wire_send_shuffle(other, &s);
+    wire_expect(other, SHUF_INVALID, "expected one that this connection holds");
+    wire_send_write(other, lease, 0, "1", 1);
+    wire_expect(other, SHUF_INVALID, "expected one that this connection holds");
+    wire_send_release(other, &s.lease, 1, NULL, 0);
+    wire_expect(other, SHUF_INVALID, "expected one that this connection holds");
+    Shuf__Permute ahead = wire_permutation(N, HOST);
+    ahead.prefetch = true;
+    wire_send_permute(w, &ahead);
+    wire_expect(w, SHUF_OK, "");
+    wire_await_queued(*state, 0);
+    s = wire_shuffle_of(lease + 1, N, 4, HOST);
+    wire_send_shuffle(w, &s);
+    wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
+    wire_close(other);
+    wire_close(w);
+}
+
+/* ---- when memory is free again -------------------------------------------------------- */
+
+static void expect_used(const struct harness *h, uint64_t host_used, uint64_t lingering)
+{
+    usleep(100000); /* in which the daemon looks at what lingers several times */
+    Shuf__StatusReply s = wire_status(h);
+    assert_int_equal(s.host_used, host_used);
+    assert_int_equal(s.lingering, lingering);
+}
+
+/* Given back and still mapped: it may be written to, so it is nobody else's. */
+static void given_back_and_mapped(void **state)
+{
+    struct wire *w = wire_greet(*state);
+    const Shuf__ResultReply b = wire_allocate(w, UNIT, HOST);
+    uint8_t *buffer = wire_map_writable(w, b.block_bytes);
+    memset(buffer, 0xaa, UNIT);
+    wire_release(w, b.lease, b.block); /* its word is not believed */
+    expect_used(*state, UNIT, 1);
+    const Shuf__ResultReply c = wire_allocate(w, UNIT, HOST);
+    assert_int_not_equal(c.block, b.block);
+    const uint8_t *fresh = wire_map(w, c.block_bytes);
+    memset(buffer, 0xbb, UNIT);
+    assert_true(wire_all_zero(fresh, UNIT));
+    wire_unmap(fresh, c.block_bytes);
+    wire_release(w, c.lease, c.block);
+    expect_used(*state, UNIT, 1);
+    wire_unmap(buffer, b.block_bytes);
+    expect_used(*state, 0, 0);
+    wire_close(w);
+}
+
+/* The descriptor alone is enough to keep it, also when the connection is gone. */
+static void hung_up_with_a_descriptor(void **state)
+{
+    struct wire *w = wire_greet(*state);
+    wire_allocate(w, UNIT, HOST);
+    int fd = wire_take_descriptor(w);
+    wire_close(w);
+    expect_used(*state, UNIT, 1);
+    assert_int_equal(pwrite(fd, "1", 1, 0), 1);
+    close(fd);
+    expect_used(*state, 0, 0);
+}
+
+struct part {
+    const struct harness *h;
+    bool shuffles;
+};
+
+/* Slow enough to be met at work: the order is found by counting. */
+enum { SLOW = (64 << 20) - 1 };
+
+static void hold(int channel, void *context)
+{
+    const struct part *part = context;
+    struct wire *w = wire_greet(part->h);
+    const Shuf__ResultReply b = wire_allocate(w, SLOW, HOST);
+    memset(wire_map_writable(w, b.block_bytes), 7, SLOW);
+    if (part->shuffles) {
+        Shuf__Shuffle s = wire_shuffle_of(b.lease, SLOW, 1, HOST);
+        s.algorithm = (char *)(uintptr_t) "lcg";
+        wire_send_shuffle(w, &s);
+    }
+    child_say(channel, b.block);
+    pause();
+}
+
+static void check_killed(const struct harness *h, bool shuffles)
+{
+    struct part part = {h, shuffles};
+    struct child child = child_start(hold, &part);
+    child_hear(child.channel);
+    Shuf__StatusReply s = wire_status(h);
+    assert_true(s.buffers == 1 && s.host_used >= SLOW);
+    child_kill(&child);
+    WIRE_AWAIT(h, status,
+               status.buffers == 0 && status.blocks == 0 && status.host_used == 0 &&
+                   status.queued == 0 && status.leases == 0);
+    struct wire *w = wire_greet(h);
+    wire_check_alive(w);
+    wire_close(w);
+}
+
+static void killed_with_a_buffer(void **state)
+{
+    check_killed(*state, false);
+}
+
+static void killed_while_it_is_shuffled(void **state)
+{
+    check_killed(*state, true);
+}
+
+/* ---- what it is charged to -------------------------------------------------------------- */
+
+static void budgets(void **state)
+{
+    struct wire *w = wire_greet(*state), *other = wire_greet(*state);
+    wire_send_allocate(w, 17 << 20, HOST);
+    wire_expect(w, SHUF_NO_MEMORY, "block of 18874368 bytes: expected at most 16777216");
+    Shuf__ResultReply b = wire_allocate(w, 12 << 20, HOST);
+    wire_send_allocate(other, 12 << 20, HOST);
+    wire_expect(other, SHUF_BUSY, "12582912 of 16777216 are in use by other results");
+    Shuf__Shuffle s = wire_shuffle_of(b.lease, 12 << 20, 1, HOST);
+    wire_send_shuffle(w, &s);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "block of 12582912 bytes beside 12582912 that its input and the work on it take: "
+                "expected at most 16777216 together");
+    s.n = 3 << 20;
+    wire_shuffle(w, &s);
+    assert_true(wire_status(*state).host_used <= 16 << 20);
+    wire_close(w);
+    WIRE_AWAIT(*state, status, status.host_used == 0);
+    b = wire_allocate(other, 8 << 20, HOST);
+    s = wire_shuffle_of(b.lease, 8 << 20, 1, HOST);
+    wire_shuffle(other, &s);
+    wire_close(other);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sealed, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(wrong_allocations, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(wrong_writes, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(whose_lease, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(given_back_and_mapped, wire_start_uncached, wire_stop_each),
+        cmocka_unit_test_setup_teardown(hung_up_with_a_descriptor, wire_start_uncached,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(killed_with_a_buffer, wire_start_uncached, wire_stop_each),
+        cmocka_unit_test_setup_teardown(killed_while_it_is_shuffled, wire_start_uncached,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(budgets, start_small, wire_stop_each),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    cuda = strncmp(harness_backend, "cuda", 4) == 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What shufd's configuration and command line may say, which mistakes end it and in what
+ * words, and what some keys do.
+ */
+#include "support/cmocka_all.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static void test_config_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *text;
+    } rows[] = {
+        {"queue = 8\nsokcet = /tmp/s\n", "conf:2: sokcet: no such key"},
+        {"queue = 0\n", "conf:1: queue 0: expected 1 to 1000000"},
+        {"\n\nqueue = many\n", "conf:3: queue many: expected a whole number"},
+        {"queue = -1\n", "conf:1: queue -1: is negative"},
+        {"queue = 1.5\n", "conf:1: queue 1.5: is not whole"},
+        {"host_memory = 1e30\n", "conf:1: host_memory 1e30: is too large"},
+        {"queue = 1\nclients = 2\nqueue = 3\n", "conf:3: queue 3: given in line 1 already"},
+        {"socket_mode = 0888\n", "conf:1: socket_mode 0888: expected octal permissions"},
+        {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
+        {"log_level = loud\n", "conf:1: log_level loud: expected error, warning, info or debug"},
+        {"backend =\n", "conf:1: backend '': 0 bytes, expected 1 to 107"},
+        {"queue = 1\nnonsense\n", "conf:2: expected a line KEY = VALUE"},
+        {"[daemon]\nqueue = 1\n", "conf:2: [daemon]: expected no sections"},
+    };
+    struct harness h;
+    char path[HARNESS_PATH + 8];
+    const char *arguments[] = {"--config", path, "--print-config", NULL};
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        shufd_write(path, rows[i].config);
+        shufd_expect_exit(arguments, EX_CONFIG, rows[i].text);
+    }
+    unlink(path);
+    shufd_expect_exit(arguments, EX_CONFIG, strerror(ENOENT));
+    assert_true(harness_stop(&h));
+}
+
+static void test_shipped_config(void **state)
+{
+    (void)state;
+    static char printed[16384], shipped[16384], again[16384];
+    const char *defaults[] = {"--print-config", NULL};
+    const char *of_file[] = {"--config", SHUFD_CONF, "--print-config", NULL};
+    assert_int_equal(harness_run(defaults, printed, sizeof printed), 0);
+    shufd_read(SHUFD_CONF, shipped, sizeof shipped);
+    assert_string_equal(printed, shipped);
+    assert_int_equal(harness_run(of_file, again, sizeof again), 0);
+    assert_string_equal(again, shipped);
+}
+
+static void test_print_config_in_force(void **state)
+{
+    (void)state;
+    struct harness h;
+    char path[HARNESS_PATH + 8];
+    const char *arguments[] = {"--config", path, "--socket", "/x/y", "--print-config", NULL};
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    shufd_write(path, "device_memory = 8Gi\nsocket = /a/b\nsocket_mode = 600\n");
+    shufd_expect_exit(arguments, EX_OK, "\ndevice_memory = 8589934592\n");
+    shufd_expect_exit(arguments, EX_OK, "\nsocket = /x/y\n");
+    shufd_expect_exit(arguments, EX_OK, "\nsocket_mode = 0600\n");
+    assert_true(harness_stop(&h));
+}
+
+static void test_command_line(void **state)
+{
+    (void)state;
+    const char *version[] = {"--version", NULL};
+    const char *help[] = {"--help", NULL};
+    const char *unknown[] = {"--nonsense", NULL};
+    const char *extra[] = {"argument", NULL};
+    const char *no_backend[] = {"--backend", "abacus", "--socket", "/tmp/none", "--check", NULL};
+    const char *check[] = {"--backend", harness_backend, "--socket", "/tmp/none", "--check", NULL};
+    shufd_expect_exit(version, EX_OK, "shufd ");
+    shufd_expect_exit(help, EX_OK, "--print-config");
+    shufd_expect_exit(unknown, EX_USAGE, "nonsense");
+    shufd_expect_exit(extra, EX_USAGE, "argument: expected no such argument");
+    shufd_expect_exit(no_backend, EX_USAGE, "backend abacus: expected auto, cpu or cuda");
+    shufd_expect_exit(check, EX_OK, harness_backend);
+}
+
+/* With and without --check a bad value ends it the same way. */
+static void expect_bad_config(const char *path, const char *socket, int code, const char *text)
+{
+    const char *check[] = {"--config", path, "--socket", socket, "--check", NULL};
+    const char *start[] = {"--config", path, "--socket", socket, NULL};
+    shufd_expect_exit(check, code, text);
+    shufd_expect_exit(start, code, text);
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    struct harness h;
+    char path[HARNESS_PATH + 8], missing[HARNESS_PATH + 16];
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    snprintf(missing, sizeof missing, "%s/none/s", h.directory);
+    shufd_write(path, "socket_group = no-such-group\n");
+    expect_bad_config(path, h.socket, EX_CONFIG, "socket_group no-such-group: no such group");
+    shufd_write(path, "backend = cpu:abacus\n");
+    expect_bad_config(path, h.socket, EX_CONFIG, "backend cpu:abacus: expected");
+    shufd_write(path, "backend = cpu\n");
+    expect_bad_config(path, missing, EX_CANTCREAT, "/none: ");
+    shufd_write(h.socket, "precious");
+    expect_bad_config(path, h.socket, EX_CANTCREAT, "something that is no socket");
+    assert_true(harness_stop(&h));
+}
+
+/* A pipe may never come, and a device may never end. */
+static void test_config_is_a_file(void **state)
+{
+    (void)state;
+    struct harness h;
+    char pipe[HARNESS_PATH + 8];
+    const char *of_pipe[] = {"--config", pipe, "--print-config", NULL};
+    const char *of_device[] = {"--config", "/dev/zero", "--print-config", NULL};
+    const char *of_directory[] = {"--config", "/", "--print-config", NULL};
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(pipe, sizeof pipe, "%s/pipe", h.directory);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    shufd_expect_exit(of_pipe, EX_CONFIG, "pipe: not a regular file");
+    shufd_expect_exit(of_device, EX_CONFIG, "/dev/zero: not a regular file");
+    shufd_expect_exit(of_directory, EX_CONFIG, "/: not a regular file");
+    assert_true(harness_stop(&h));
+}
+
+static void test_full_output(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        SHUFD_PATH " --print-config >/dev/full",
+        SHUFD_PATH " --backend cpu --socket /tmp/none --check >/dev/full",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        shufd_expect_code(system(commands[i]), EX_IOERR);
+}
+
+static void test_memory_limit(void **state)
+{
+    (void)state;
+    struct harness h;
+    enum { MI = 1 << 20 };
+    wire_start(&h, harness_backend, "host_memory = 16Mi\ndevice_memory = 16Mi\n");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "block of 20971520 bytes: expected at most 16777216, all that results "
+                "may hold (");
+    wire_check_alive(w); /* which leaves a block of 2 MiB behind */
+    assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
+
+    /* More than half of it, twice: the second fits when the first is read. */
+    struct wire *other = wire_greet(&h);
+    permute.n = 10 * MI / 4;
+    wire_send_permute(w, &permute);
+    uint64_t bytes = wire_expect(w, SHUF_OK, "")->bulk_bytes;
+    permute.seed++;
+    wire_send_permute(other, &permute);
+    wire_expect(other, SHUF_BUSY, "block of 10485760 bytes: 12582912 of 16777216 are in use by ");
+    wire_read_permutation(w, bytes, permute.n);
+    wire_await_memory_free(&h);
+    wire_send_permute(other, &permute);
+    wire_expect(other, SHUF_OK, "");
+    assert_int_equal(wire_status(&h).memory_used, 12 * MI); /* in its block */
+    wire_close(other);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void send_gauss(struct wire *w)
+{
+    Shuf__Stream stream = SHUF__STREAM__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    stream.seed = 7;
+    stream.stream = 3;
+    stream.offset = 5;
+    stream.count = 10;
+    stream.mean = -0.5;
+    stream.std = 2;
+    stream.dtype = SHUF__DTYPE__DTYPE_F32;
+    request.body_case = SHUF__REQUEST__BODY_STREAM;
+    request.stream = &stream;
+    wire_send(w, &request);
+}
+
+static void test_debug_log(void **state)
+{
+    (void)state;
+    struct harness h;
+    char log[8192];
+    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_start(&h, harness_backend, "log_level = debug\n");
+    struct wire *w = wire_greet(&h);
+    wire_send_permute(w, &permute);
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->bulk_bytes, permute.n);
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
+                                "values, 40 bytes, inline\n"));
+    assert_non_null(strstr(log, ": request 2: n 10, primefold, 40 bytes, "));
+    send_gauss(w);
+    wire_expect(w, SHUF_OK, "");
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, seed 7, 10 values from 5, mean "
+                                "-0.5, std 2, 40 bytes, none\n"));
+    assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, 40 bytes, "));
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_config_errors),
+        cmocka_unit_test(test_shipped_config),
+        cmocka_unit_test(test_print_config_in_force),
+        cmocka_unit_test(test_command_line),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_config_is_a_file),
+        cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_debug_log),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kernels/memfd.h promises of blocks that are memfds: nobody who is given one
+ * can change it, and that somebody still has it open or mapped is noticed, whatever
+ * processes do. The backend that the command line names makes them.
+ */
+#include "memfd.h"
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { UNIT = SHUF__BLOCK_UNIT };
+
+/* ---- Sealed --------------------------------------------------------------- */
+
+#define REFUSED(call, number)                                                          \
+    do {                                                                               \
+        errno = 0;                                                                     \
+        if ((long)(call) != -1 || errno != (number)) {                                 \
+            fprintf(stderr, "%s: %s, expected %s\n", #call, strerror(errno), #number); \
+            return false;                                                              \
+        }                                                                              \
+    } while (0)
+
+static int reopen(int fd, int flags)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, flags | O_CLOEXEC);
+}
+
+static void *map(int fd, int protection)
+{
+    return mmap(NULL, UNIT, protection, MAP_SHARED, fd, 0);
+}
+
+/* A descriptor for reading only. */
+static bool cannot_be_changed_through(int fd)
+{
+    char byte = 1;
+    REFUSED(write(fd, &byte, 1), EBADF);
+    REFUSED(ftruncate(fd, 0), EINVAL);
+    REFUSED(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), EBADF);
+    REFUSED(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), EPERM);
+    REFUSED(map(fd, PROT_READ | PROT_WRITE), EACCES);
+    void *view = map(fd, PROT_READ);
+    if (view == MAP_FAILED)
+        return false;
+    REFUSED(mprotect(view, UNIT, PROT_READ | PROT_WRITE), EACCES);
+    REFUSED(madvise(view, UNIT, MADV_REMOVE), EACCES);
+    munmap(view, UNIT);
+    return true;
+}
+
+/* The file's owner can open it for writing, but no more than that. */
+static bool seals_hold_for_the_owner(int fd)
+{
+    char byte = 1;
+    if (fchmod(fd, 0600))
+        return false;
+    int writable = reopen(fd, O_RDWR);
+    if (writable < 0)
+        return false;
+    REFUSED(pwrite(writable, &byte, 1, 0), EPERM);
+    REFUSED(pwrite(writable, &byte, 1, UNIT), EPERM);
+    REFUSED(ftruncate(writable, 0), EPERM);
+    REFUSED(ftruncate(writable, 2 * UNIT), EPERM);
+    REFUSED(fallocate(writable, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), EPERM);
+    REFUSED(fallocate(writable, FALLOC_FL_ZERO_RANGE, 0, 4096), EOPNOTSUPP);
+    REFUSED(fcntl(writable, F_ADD_SEALS, F_SEAL_WRITE), EPERM);
+    REFUSED(map(writable, PROT_READ | PROT_WRITE), EPERM);
+    void *view = map(writable, PROT_READ);
+    if (view == MAP_FAILED)
+        return false;
+    REFUSED(mprotect(view, UNIT, PROT_READ | PROT_WRITE), EACCES);
+    munmap(view, UNIT);
+    REFUSED(reopen(fd, O_RDWR | O_TRUNC), EPERM);
+    close(writable);
+    return fchmod(fd, 0400) == 0;
+}
+
+static bool a_stranger_cannot_reopen(int fd)
+{
+    char byte;
+    if (setgid(65534) || setuid(65534))
+        return false;
+    REFUSED(reopen(fd, O_RDWR), EACCES);
+    REFUSED(reopen(fd, O_RDONLY), EACCES);
+    REFUSED(fchmod(fd, 0666), EPERM);
+    return cannot_be_changed_through(fd) && pread(fd, &byte, 1, 0) == 1;
+}
+
+/* It does not outlive a test that fails. */
+static pid_t fork_child(void)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL))
+        _exit(1);
+    return child;
+}
+
+/* Runs it in a child, which must say true. */
+static void in_a_child(bool (*run)(int fd), int fd)
+{
+    int status;
+    pid_t child = fork_child();
+    if (child == 0)
+        _exit(run(fd) ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void what_is_shared_cannot_be_changed(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    struct shuf__job job = jobs_filling(UNIT);
+    jobs_alloc(UNIT, &block);
+    int fd = shuf__memfd_share(&block);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    jobs_fill_whole(&block);
+    assert_true(cannot_be_changed_through(fd));
+    assert_true(cannot_be_changed_through(block.fd));
+    if (geteuid() == 0)
+        in_a_child(a_stranger_cannot_reopen, fd);
+    in_a_child(seals_hold_for_the_owner, fd);
+    jobs_check_block(&job, &block);
+    close(fd);
+    backend->ops->free(backend, &block);
+}
+
+static void values_are_seen_through_what_is_shared(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    jobs_alloc(UNIT, &block);
+    int fd = shuf__memfd_share(&block);
+    void *view = map(fd, PROT_READ);
+    assert_true(view != MAP_FAILED);
+    jobs_fill_whole(&block);
+    assert_memory_equal(view, block.host, UNIT);
+    backend->ops->free(backend, &block);
+    assert_true(jobs_any_set(view, UNIT)); /* it stays where the block is gone */
+    munmap(view, UNIT);
+    close(fd);
+}
+
+/* ---- Unmapped ------------------------------------------------------------- */
+
+static void a_descriptor_or_a_mapping_is_noticed(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    jobs_alloc(UNIT, &block);
+    assert_true(shuf__memfd_is_unmapped(&block));
+    jobs_fill_whole(&block);
+    assert_true(shuf__memfd_is_unmapped(&block)); /* our own mapping is not in the way */
+    int fd = shuf__memfd_share(&block), again = reopen(fd, O_RDONLY);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    close(fd);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    void *view = map(again, PROT_READ);
+    close(again);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    munmap(view, UNIT / 2);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    munmap((char *)view + UNIT / 2, UNIT / 2);
+    assert_true(shuf__memfd_is_unmapped(&block));
+    assert_true(shuf__memfd_is_unmapped(&block));
+    double begin = jobs_now(); /* who opens it does not wait for a lease */
+    fd = shuf__memfd_share(&block);
+    assert_true(fd >= 0 && jobs_now() - begin < 5);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    close(fd);
+    backend->ops->free(backend, &block);
+}
+
+/* A child that does what `prepare` says, then waits to be killed. */
+static pid_t start_child(void (*prepare)(void *context), void *context)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork_child();
+    if (child == 0) {
+        if (prepare)
+            prepare(context);
+        if (write(ready[1], "", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return child;
+}
+
+static void kill_child(pid_t child)
+{
+    int status;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void map_and_close(void *context)
+{
+    int fd = *(const int *)context;
+    if (map(fd, PROT_READ) == MAP_FAILED || close(fd))
+        _exit(1);
+}
+
+static void a_childs_mapping_is_noticed(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    jobs_alloc(UNIT, &block);
+    int fd = shuf__memfd_share(&block);
+    pid_t child = start_child(map_and_close, &fd);
+    close(fd);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    kill_child(child);
+    assert_true(shuf__memfd_is_unmapped(&block));
+
+    fd = shuf__memfd_share(&block);
+    void *view = map(fd, PROT_READ);
+    close(fd);
+    child = start_child(NULL, NULL); /* which inherits the mapping */
+    munmap(view, UNIT);
+    assert_false(shuf__memfd_is_unmapped(&block));
+    kill_child(child);
+    assert_true(shuf__memfd_is_unmapped(&block));
+    backend->ops->free(backend, &block);
+}
+
+/* The daemon's own user can open the block in the very moment in which it is probed. The kernel
+ * then signals the prober, which must survive that. */
+static void an_opener_in_between_is_survived(void **state)
+{
+    (void)state;
+    char path[64];
+    struct shuf__block block;
+    unsigned mapped = 0;
+    jobs_alloc(UNIT, &block);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), block.fd);
+    pid_t child = fork_child();
+    while (child == 0)
+        close(open(path, O_RDONLY));
+    for (double end = jobs_now() + 0.3; jobs_now() < end;)
+        mapped += !shuf__memfd_is_unmapped(&block);
+    kill_child(child);
+    printf("seen open %u times\n", mapped);
+    backend->ops->free(backend, &block);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_shared_cannot_be_changed),
+        cmocka_unit_test(values_are_seen_through_what_is_shared),
+        cmocka_unit_test(a_descriptor_or_a_mapping_is_noticed),
+        cmocka_unit_test(a_childs_mapping_is_noticed),
+        cmocka_unit_test(an_opener_in_between_is_survived),
+    };
+    backend = jobs_open(argc == 2 ? argv[1] : "");
+    jobs_kind = SHUF__MEMORY_MEMFD; /* every backend makes it */
+    int failed = cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
+    backend->ops->close(backend);
+    return failed != 0;
+}

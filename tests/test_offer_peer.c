@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases from a peer that offers what the protocol does not allow, or sends its offer in
+ * a way that nobody would expect: what is wrong is refused in words that name the field,
+ * and no descriptor and no mapping may be left by any of it.
+ */
+#include "leaser.h"
+#include "support/cmocka_all.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void announces_none(struct leaser_parcel *p)
+{
+    p->reply.descriptor = false;
+}
+
+static void sends_none(struct leaser_parcel *p)
+{
+    p->descriptors = 0;
+}
+
+static void sends_two(struct leaser_parcel *p)
+{
+    p->descriptors = 2;
+}
+
+static void sends_four_for_none(struct leaser_parcel *p)
+{
+    p->reply.descriptor = false;
+    p->descriptors = 4;
+}
+
+static void names_an_unknown_block(struct leaser_parcel *p)
+{
+    p->reply.descriptor = false;
+    p->descriptors = 0;
+}
+
+static void leases_nothing(struct leaser_parcel *p)
+{
+    p->reply.lease = 0;
+}
+
+static void leases_a_copy(struct leaser_parcel *p)
+{
+    p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+}
+
+static void sends_a_descriptor_with_a_copy(struct leaser_parcel *p)
+{
+    p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    p->reply.lease = 0;
+}
+
+static void takes_another_transport(struct leaser_parcel *p)
+{
+    p->reply.transport = SHUF__TRANSPORT__TRANSPORT_CUDA_FD;
+}
+
+static void takes_no_transport(struct leaser_parcel *p)
+{
+    p->reply.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
+}
+
+static void takes_an_unknown_transport(struct leaser_parcel *p)
+{
+    p->reply.transport = (Shuf__Transport)77;
+}
+
+static void sends_bytes_too(struct leaser_parcel *p)
+{
+    p->bulk = p->reply.bytes;
+}
+
+static void ends_early(struct leaser_parcel *p)
+{
+    p->reply.block_bytes = LEASER_OFFSET + p->reply.bytes - 1;
+}
+
+static void begins_behind(struct leaser_parcel *p)
+{
+    p->reply.offset = p->reply.block_bytes + 4;
+}
+
+static void wraps(struct leaser_parcel *p)
+{
+    p->reply.offset = UINT64_MAX - 3;
+}
+
+static void begins_askew(struct leaser_parcel *p)
+{
+    p->reply.offset = 66;
+}
+
+static void has_no_block(struct leaser_parcel *p)
+{
+    p->reply.block_bytes = 0;
+}
+
+static void is_too_large_to_be(struct leaser_parcel *p)
+{
+    p->reply.block_bytes = UINT64_MAX;
+}
+
+/* Reading behind its end would be SIGBUS. */
+static void sends_less(struct leaser_parcel *p)
+{
+    p->file = p->reply.block_bytes - 1;
+}
+
+static void could_shrink(struct leaser_parcel *p)
+{
+    p->unsealed = true;
+}
+
+static void wrong_offers(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(struct leaser_parcel *parcel);
+        const char *words;
+    } rows[] = {
+        {announces_none, "reply with 1 descriptors: expected 0"},
+        {sends_none, "reply with 0 descriptors: expected 1"},
+        {sends_two, "reply with 2 descriptors: expected 1"},
+        {sends_four_for_none, "reply with 4 descriptors: expected 0"},
+        {names_an_unknown_block, "block 7 without a descriptor: expected one"},
+        {leases_nothing, "reply lease 0: expected another with memfd"},
+        {leases_a_copy, "reply lease 1: expected 0 with inline"},
+        {sends_a_descriptor_with_a_copy, "reply with a descriptor: expected none with inline"},
+        {takes_another_transport, "reply transport 3: expected one that was accepted"},
+        {takes_no_transport, "reply transport 0"},
+        {takes_an_unknown_transport, "reply transport 77"},
+        {sends_bytes_too, "reply bulk_bytes 40: expected 0"},
+        {ends_early, "offset 64: expected 40 bytes behind it in a block of 103"},
+        {begins_behind, "offset 2097156"},
+        {wraps, "offset 18446744073709551612"},
+        {begins_askew, "offset 66: expected a multiple of 4"},
+        {has_no_block, "block_bytes 0"},
+        {is_too_large_to_be, "block_bytes 18446744073709551615"},
+        {sends_less, "block 7 by a descriptor of 2097151 bytes: expected at least 2097152"},
+        {could_shrink, "block 7 by a descriptor without F_SEAL_SHRINK"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+        shuf_lease *lease = NULL;
+        leaser.spoil = rows[i].spoil;
+        shuf *handle = leaser_begin(leaser_script);
+        shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
+        if (status != SHUF_PROTOCOL || !strstr(shuf_message(handle), rows[i].words))
+            fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
+        assert_int_equal(status, SHUF_PROTOCOL);
+        assert_non_null(strstr(shuf_message(handle), rows[i].words));
+        assert_null(lease);
+        leaser.spoil = NULL; /* the next connection is a good one */
+        leaser_take(handle, 7, LEASER_SMALL, &lease);
+        leaser_check(lease, 1, 7);
+        char *said = strdup(leaser.said);
+        leaser_finish(handle, said);
+        free(said);
+    }
+}
+
+static void changes_its_size(struct leaser_parcel *p)
+{
+    if (leaser.takes == 2)
+        p->reply.block_bytes = 2 * LEASER_UNIT;
+}
+
+static void changed_block(void **state)
+{
+    (void)state;
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+    shuf_lease *lease = NULL;
+    leaser.spoil = changes_its_size;
+    shuf *handle = leaser_begin(leaser_script);
+    leaser_take(handle, 7, LEASER_SMALL, &lease);
+    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
+    assert_non_null(strstr(shuf_message(handle), "block 7 of 4194304 bytes by memfd: expected"));
+    leaser_finish(handle, "hello take+ take-1");
+}
+
+/* A lease that another call did not ask for would never be given back. */
+static void unasked_lease(void **state)
+{
+    (void)state;
+    uint32_t values[LEASER_SMALL];
+    shuf *handle = leaser_begin(leaser_script);
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+    shuf_result result;
+    assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_PROTOCOL);
+    assert_non_null(strstr(shuf_message(handle), "reply with lease 1: expected none"));
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    assert_int_equal(shuf_permute(handle, &what, values, sizeof values, NULL), SHUF_OK);
+    leaser_finish(handle, "hello take+ hello take");
+}
+
+/* Behind the reply, with the values: where nobody would look for it. */
+static void sends_one_with_the_values(int fd, int connection)
+{
+    int memory;
+    (void)connection;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    const Shuf__Request *request = peer_get(fd);
+    struct leaser_parcel p = {.reply = SHUF__RESULT_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    p.reply.rows = 1;
+    p.reply.count = LEASER_LARGE;
+    p.reply.bytes = p.bulk;
+    p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
+    p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    reply.id = request->id;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
+    reply.bulk_bytes = p.bulk;
+    peer_put_reply(fd, &reply, NULL, 0);
+    memory = leaser_memory(&p, 0);
+    static uint8_t values[16384];
+    peer_put(fd, values, sizeof values);
+    reply.result = NULL; /* any bytes will do */
+    reply.body_case = SHUF__REPLY__BODY__NOT_SET;
+    peer_put_reply(fd, &reply, &memory, 1);
+    close(memory);
+    peer_linger(fd);
+}
+
+static void descriptor_among_the_values(void **state)
+{
+    (void)state;
+    shuf *handle = leaser_begin(sends_one_with_the_values);
+    shuf_permutation what = {.n = LEASER_LARGE};
+    shuf_lease *lease = NULL;
+    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
+    assert_non_null(strstr(shuf_message(handle), "reply with 1 descriptors: expected 0"));
+    leaser_finish(handle, "");
+}
+
+static int use_up_descriptors(int *taken, int room)
+{
+    int count = 0;
+    while (count < room && (taken[count] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        count++;
+    return count;
+}
+
+static void uses_up_descriptors(int fd, int connection)
+{
+    static int taken[256];
+    (void)connection;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    const Shuf__Request *request = peer_get(fd);
+    struct leaser_parcel p = leaser_parcel(request->permute);
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    int memory = leaser_memory(&p, 0), count = use_up_descriptors(taken, 256);
+    reply.id = request->id;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
+    peer_put_reply(fd, &reply, &memory, 1);
+    peer_linger(fd);
+    while (count > 0)
+        close(taken[--count]);
+    close(memory);
+}
+
+/* This process may have no more open files: the fault is its own. */
+static void no_room_for_a_descriptor(void **state)
+{
+    (void)state;
+    struct rlimit before, low;
+    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+    shuf_lease *lease = NULL;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    shuf *handle = leaser_begin(uses_up_descriptors);
+    low = (struct rlimit){.rlim_cur = 128, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(status, SHUF_IO);
+    assert_non_null(strstr(shuf_message(handle), "a descriptor could not be received"));
+    leaser_finish(handle, "");
+}
+
+static void sends_bytes_one_by_one(int fd, int connection)
+{
+    uint8_t frame[4096];
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    (void)connection;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    const Shuf__Request *request = peer_get(fd);
+    struct leaser_parcel p = leaser_parcel(request->permute);
+    int memory = leaser_memory(&p, 0);
+    reply.id = request->id;
+    reply.body_case = SHUF__REPLY__BODY_RESULT;
+    reply.result = &p.reply;
+    size_t size = shuf__message_pack(&reply.base, frame, sizeof frame);
+    for (size_t i = 0; i < size; i++) {
+        peer_put_byte(fd, frame[i], &memory, i == 0);
+        usleep(100);
+    }
+    close(memory);
+    peer_linger(fd);
+}
+
+static void slow_reply(void **state)
+{
+    (void)state;
+    shuf *handle = leaser_begin(sends_bytes_one_by_one);
+    shuf_lease *lease = NULL;
+    leaser_take(handle, 7, LEASER_SMALL, &lease);
+    leaser_check(lease, 0, 7);
+    leaser_finish(handle, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_offers),
+        cmocka_unit_test(changed_block),
+        cmocka_unit_test(unasked_lease),
+        cmocka_unit_test(descriptor_among_the_values),
+        cmocka_unit_test(no_room_for_a_descriptor),
+        cmocka_unit_test(slow_reply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libshuf against real daemons that are killed while their bytes are on the way, on
+ * the backend that the command line names: what arrives is whole, in memory and in a
+ * sink that is slow, or stops; and where reconnecting is off it says so.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+#include "support/random.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A sink that collects, and at given places dawdles, stops, or has the daemon killed. */
+struct collector {
+    uint8_t *bytes;
+    size_t size, largest;
+    size_t stop_at; /* 0: never */
+    unsigned calls, slow_calls;
+    size_t kill_at[4]; /* ascending; 0: no more */
+    unsigned kills;
+};
+
+static bool collect(void *context, const void *bytes, size_t size)
+{
+    struct collector *c = context;
+    memcpy(c->bytes + c->size, bytes, size);
+    c->size += size;
+    c->largest = size > c->largest ? size : c->largest;
+    if (c->calls++ < c->slow_calls)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    if (c->kill_at[c->kills] != 0 && c->size >= c->kill_at[c->kills]) {
+        c->kills++;
+        harness_kill(&harness_shared, SIGKILL);
+        return harness_restart(&harness_shared);
+    }
+    return c->stop_at == 0 || c->size < c->stop_at;
+}
+
+static const shuf_permutation streamed = {.n = 1000003, .seed = 7, .dtype = SHUF_U64};
+enum { STREAMED_BYTES = 1000003 * 8 };
+
+static void stream_to_a_slow_sink(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    uint64_t count, *values = expected_values(&streamed, &count);
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .slow_calls = 10};
+    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_OK);
+    assert_int_equal(c.size, STREAMED_BYTES);
+    assert_true(c.largest <= 256 * 1024);
+    assert_true(expected_equal(values, c.bytes, 8, count));
+    free(c.bytes);
+    free(values);
+    shuf_close(handle);
+}
+
+static void stream_that_the_sink_stops(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    shuf_permutation small = {.n = 10};
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
+    client_expect(handle, shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+                  "of 8000024 bytes");
+    assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
+    assert_true(client_check(handle, &small));
+    free(c.bytes);
+    shuf_close(handle);
+}
+
+/* Each byte once and in order, though four daemons had a part in it. */
+static void stream_across_killed_daemons(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    uint64_t count, *values = expected_values(&streamed, &count);
+    struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 3000001, 5000000}};
+    shuf_result result;
+    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(c.kills, 3);
+    assert_int_equal(c.size, STREAMED_BYTES);
+    assert_true(expected_equal(values, c.bytes, 8, count));
+    assert_string_equal(result.backend, harness_backend);
+    free(c.bytes);
+    free(values);
+    shuf_close(handle);
+}
+
+/* In a process of its own: asks until told to stop, and checks every answer. */
+static int ask_until(int stop_fd)
+{
+    static const shuf_permutation what = {.n = 2000003, .seed = 3, .epoch = 5};
+    uint64_t count, *values = expected_values(&what, &count);
+    uint32_t *out = malloc(count * sizeof *out);
+    shuf *handle;
+    char byte;
+    shuf_connect(&handle, harness_shared.socket); /* when it finds none, the call goes on trying */
+    shuf_set_reconnect(handle, 60000);
+    do {
+        memset(out, 0xff, count * sizeof *out);
+        if (shuf_permute(handle, &what, out, count * sizeof *out, NULL) != SHUF_OK) {
+            fprintf(stderr, "%s\n", shuf_message(handle));
+            return 1;
+        }
+        if (!expected_equal(values, out, 4, count))
+            return 2;
+    } while (read(stop_fd, &byte, 1) < 0);
+    shuf_close(handle);
+    free(values);
+    free(out);
+    return 0;
+}
+
+static void memory_across_killed_daemons(void **state)
+{
+    (void)state;
+    int stop[2], status;
+    assert_int_equal(pipe2(stop, O_CLOEXEC | O_NONBLOCK), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(stop[1]);
+        _exit(ask_until(stop[0]));
+    }
+    close(stop[0]);
+    random_start("memory_across_killed_daemons");
+    for (int i = 0; i < 8; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = (long)random_below(100) * 1000000}, NULL);
+        harness_kill(&harness_shared, SIGKILL);
+        assert_true(harness_restart(&harness_shared));
+    }
+    close(stop[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void without_reconnecting(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    shuf_permutation what = {.n = 10};
+    shuf_daemon status;
+    shuf_set_reconnect(handle, 0);
+    harness_kill(&harness_shared, SIGKILL);
+    client_expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON,
+                  harness_shared.socket);
+    shuf_set_reconnect(handle, 100);
+    client_expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON,
+                  harness_shared.socket);
+    assert_true(harness_restart(&harness_shared));
+    assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
+    harness_kill(&harness_shared, SIGKILL);
+    client_expect(handle, shuf_daemon_status(handle, &status), SHUF_NO_DAEMON,
+                  "the daemon was lost, and no other came within 0.100 s");
+    assert_true(harness_restart(&harness_shared));
+    shuf_set_reconnect(handle, 0);
+    assert_true(client_check(handle, &what));
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stream_to_a_slow_sink),
+        cmocka_unit_test(stream_that_the_sink_stops),
+        cmocka_unit_test(stream_across_killed_daemons),
+        cmocka_unit_test(memory_across_killed_daemons),
+        cmocka_unit_test(without_reconnecting),
+    };
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
+}
