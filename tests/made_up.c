@@ -38,7 +38,9 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
                                  uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     (void)backend;
-    return cpu->ops->memory(cpu, kind, available, total, error);
+    *available = faults->available;
+    *total = faults->total;
+    return *total > 0 ? SHUF_OK : cpu->ops->memory(cpu, kind, available, total, error);
 }
 
 static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,
@@ -212,11 +214,11 @@ int made_up_reset(void **state)
     static struct {
         struct faults faults;
         struct seen seen;
-    } *shared;
+    } * shared;
     (void)state;
     if (!shared)
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                      0);
+        shared =
+            mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return -1;
     memset(shared, 0, sizeof *shared);

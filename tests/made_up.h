@@ -21,6 +21,7 @@ struct faults {
     uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
     bool permute_fails, hangs;
     uint64_t best, least;       /* bytes that permutations work in */
+    uint64_t available, total;  /* that it has; 0: as the host */
     unsigned first_full, fulls; /* there is no memory at so many allocations, from that one on */
 };
 
