@@ -76,8 +76,7 @@ shuf_status shuf__workspace_open(struct shuf__result *workspace, const struct sh
     struct shuf__cell *cell = workspace->cell;
     if (!cell->block.memory &&
         backend->ops->alloc(backend, cell->kind, cell->bytes, &cell->block, error))
-        return error->status == SHUF_NO_MEMORY &&
-                       shuf__workspace_wanted(result, backend).least == 0
+        return error->status == SHUF_NO_MEMORY && shuf__workspace_wanted(result, backend).least == 0
                    ? SHUF_OK
                    : error->status;
     *block = &cell->block;
