@@ -158,11 +158,15 @@ static void answer_allocate(int fd, uint64_t id, const Shuf__Allocate *asked, in
 static void answer_write(int fd, uint64_t id, const Shuf__Write *asked)
 {
     Shuf__WriteReply done = SHUF__WRITE_REPLY__INIT;
+    Shuf__ReleaseReply released = SHUF__RELEASE_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     say(" write%d:%d", (int)asked->offset, (int)asked->data.len);
     reply.id = id;
-    reply.body_case = SHUF__REPLY__BODY_WRITE;
-    reply.write = &done;
+    reply.body_case = leaser.odd ? SHUF__REPLY__BODY_RELEASE : SHUF__REPLY__BODY_WRITE;
+    if (leaser.odd)
+        reply.release = &released;
+    else
+        reply.write = &done;
     peer_put_reply(fd, &reply, NULL, 0);
 }
 

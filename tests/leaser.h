@@ -40,6 +40,7 @@ extern struct leaser {
     int leave;   /* the request that it leaves at, Hello being 0 */
     int leavers; /* so many connections do */
     int refuse;  /* takes that are BUSY, from the second one on */
+    bool odd;    /* it answers a Write as if it had been a Release */
     /* What there was: */
     bool has[LEASER_BLOCKS]; /* descriptors that this connection has */
     uint64_t leases;

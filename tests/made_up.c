@@ -38,11 +38,14 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
                                  uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     (void)backend;
-    if (faults->total == 0 || shuf__memory_is_host(kind))
-        return cpu->ops->memory(cpu, kind, available, total, error);
+    if (faults->device > 0 && !shuf__memory_is_host(kind)) {
+        *total = faults->device;
+        *available = faults->device - seen->taken;
+        return SHUF_OK;
+    }
+    *available = faults->available;
     *total = faults->total;
-    *available = faults->total - seen->taken;
-    return SHUF_OK;
+    return *total > 0 ? SHUF_OK : cpu->ops->memory(cpu, kind, available, total, error);
 }
 
 static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,

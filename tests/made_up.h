@@ -22,7 +22,8 @@ struct faults {
     bool permute_fails, hangs;
     uint64_t best, least;       /* bytes that permutations work in, */
     bool elsewhere;             /* of the device's memory, where results are in the host's */
-    uint64_t total;             /* bytes of the device's memory; 0: as much as the host has */
+    uint64_t available, total;  /* bytes of the host's memory; 0: as it is */
+    uint64_t device;            /* bytes of the device's; 0: as much as the host has */
     unsigned wait_us;           /* each job takes this long */
     unsigned first_full, fulls; /* there is no memory at so many allocations, from that one on */
 };

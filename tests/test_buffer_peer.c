@@ -39,6 +39,20 @@ static void buffer_by_bytes(void **state)
     leaser_finish(handle, "hello buffer write5:61440 write61445:100 release-1");
 }
 
+static void odd_reply_to_a_write(void **state)
+{
+    (void)state;
+    const shuf_lease_options options = {.transports = SHUF_INLINE};
+    shuf_lease *lease = NULL;
+    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    leaser.odd = true;
+    shuf *handle = leaser_begin(leaser_script);
+    assert_int_equal(shuf_buffer_take(handle, 100, &options, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_write(handle, lease, 0, 1, ""), SHUF_PROTOCOL);
+    assert_non_null(strstr(shuf_message(handle), "expected a WriteReply"));
+    leaser_finish(handle, "hello buffer write0:1");
+}
+
 static void spoil_no_lease(struct leaser_parcel *p)
 {
     p->reply.lease = 0;
@@ -89,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffer_by_descriptor),
         cmocka_unit_test(buffer_by_bytes),
+        cmocka_unit_test(odd_reply_to_a_write),
         cmocka_unit_test(wrong_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

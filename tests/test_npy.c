@@ -31,6 +31,8 @@ static const struct {
     {"\"<i2\"", "(9223372036854775807, 0)", 9223372036854775807, 0},
     {"[('a', '<f4'), ('b', '|S3')]", "(8,)", 8, 7},
     {"[('a', '<f4', (2, 3)), ('', '|V4'), (('title', 'name'), '<i8')]", "(8, 2)", 8, 72},
+    {"[('a name that is longer than any that is wanted here, and so is cut, with \\'s', 'u2')]",
+     "(9,)", 9, 2},
     {"[('it\\'s', [('x', '<f8'), ('y', '<f8', (3,))], (2,)), ('z', 'u1')]", "(1,)", 1, 65},
 };
 
@@ -83,12 +85,20 @@ static void refuses(void **state)
         {"{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", "dtype '<f': not known"},
         {"{'descr': '<f4x', 'fortran_order': False, 'shape': (1,)}", "dtype '<f4x': not known"},
         {"{'descr': '', 'fortran_order': False, 'shape': (1,)}", "dtype '': not known"},
+        {"{'descr': [('a', '<f4'), ('b', '')], ", "dtype '': not known"},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", "fortran_order True: the"},
         {"{'descr': '<f4', 'fortran_order': None, 'shape': (2,)}", "expected True or False"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "shape (): a single value"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "expected a number at \"-1"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551616,)}",
          "a number above 2^64"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+         "a number above 2^64"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693952,)}",
+         "more than 2^63 bytes"},
+        {"{'descr': [('a', '|V4611686018427387904'), ('b', '|V4611686018427387904')], ",
+         "a record of more than 2^63 bytes"},
+        {"{'descr': '<f4[ns]', 'fortran_order': False, 'shape': (1,)}", "'<f4[ns]': not known"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,)}",
          "more than 2^63 bytes"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4611686018427387904, 8)}",
@@ -103,6 +113,24 @@ static void refuses(void **state)
             !strstr(why, cases[i].words))
             fail_msg("%s: %s", cases[i].dict, why);
     }
+}
+
+static void nested_as_deep(void **state)
+{
+    (void)state;
+    enum { DEEP = 31 };
+    static char dict[DEEP * 11 + 64] = "{'descr': ";
+    struct shuf__npy npy;
+    char why[SHUF__NPY_WHY];
+    for (int i = 0; i < DEEP; i++)
+        strcat(dict, "[('a', ");
+    strcat(dict, "'<f4'");
+    for (int i = 0; i < DEEP; i++)
+        strcat(dict, ")]");
+    strcat(dict, ", 'fortran_order': False, 'shape': (2,)}");
+    if (!shuf__npy_read(dict, strlen(dict), &npy, why))
+        fail_msg("%s: %s", dict, why);
+    assert_int_equal(npy.record, 4);
 }
 
 static void nested_too_deep(void **state)
@@ -130,6 +158,7 @@ static void begins(void **state)
         {"\x93NUMPY\x01\x00\x76\x00{'", 12, true, 10, 128},
         {"\x93NUMPY\x02\x00\x74\x01\x02\x00", 12, true, 12, 0x20174 + 12},
         {"\x93NUMPY\x03\x00\x74\x00\x00\x00", 12, true, 12, 128},
+        {"\x93NUMPY\x03\x00\x74\x00\x00\x01", 12, true, 12, 0x1000074 + 12},
         {"\x93NUMPY\x01\x00\x76\x00", 10, true, 10, 128},
         {"\x93NUMPY\x01\x00\x76", 9, true, 0, 0},
         {"\x93NUMPY\x02\x00\x74\x01\x02", 11, true, 0, 0},
@@ -175,6 +204,7 @@ static void broken(void **state)
     for (size_t size = 0; size < sizeof whole - 1; size++)
         assert_false(read_copy(whole, size));
     assert_true(read_copy(whole, sizeof whole - 1));
+    assert_false(read_copy("{'\\", 3));
     for (int i = 0; i < 20000; i++) {
         memcpy(dict, whole, sizeof whole);
         for (uint64_t changes = 1 + random_below(3); changes > 0; changes--)
@@ -187,9 +217,10 @@ static void broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),   cmocka_unit_test(reads_other_forms),
-        cmocka_unit_test(refuses), cmocka_unit_test(nested_too_deep),
-        cmocka_unit_test(begins),  cmocka_unit_test(broken),
+        cmocka_unit_test(reads),           cmocka_unit_test(reads_other_forms),
+        cmocka_unit_test(refuses),         cmocka_unit_test(nested_as_deep),
+        cmocka_unit_test(nested_too_deep), cmocka_unit_test(begins),
+        cmocka_unit_test(broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "cpu/shuffle.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,27 +125,86 @@ static void when_it_pays(void **state)
         }
 }
 
-static bool at_the_third(void *context)
+/* What pays depends on bytes, and not on how many records they are; and so does the size of a part.
+ */
+static void pays_by_bytes(void **state)
 {
-    unsigned *asked = context;
-    return __atomic_add_fetch(asked, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
+    (void)state;
+    for (unsigned k = 18; k <= 36; k++)
+        for (unsigned size = 1; size <= 6; size++) {
+            const struct shuf__job bytes = job_of(UINT64_C(1) << k, 1, NULL);
+            const struct shuf__job records = job_of(bytes.n >> size, UINT64_C(1) << size, NULL);
+            assert_int_equal(shuf__partition_pays(&records), shuf__partition_pays(&bytes));
+            const unsigned of_bytes = shuf__partition_bits(&bytes);
+            if (k == 18)
+                assert_int_equal(shuf__partition_bits(&records),
+                                 of_bytes > 12 + size ? of_bytes - size : 12);
+        }
 }
 
+struct asked {
+    unsigned times, most;
+};
+
+static bool at_last(void *context)
+{
+    struct asked *asked = context; /* by any thread */
+    return __atomic_add_fetch(&asked->times, 1, __ATOMIC_RELAXED) >= asked->most;
+}
+
+/* At the third time that it is asked, and at the third time in the second pass: by each thread in
+ * each pass, and no more. */
 static void cancelled(void **state)
 {
     (void)state;
-    unsigned asked = 0;
+    enum { FIRST_PASS = LARGE / (16 * 2048), SECOND_PASS = LARGE >> LEAST_BITS };
     uint8_t *in = room(LARGE, 1), *out = room(LARGE, 2);
     struct shuf__block input = {.memory = in};
     struct shuf__job job = job_of(LARGE, 1, &input);
     uint8_t *workspace = room(shuf__partition_bytes(&job, 2, LEAST_BITS), 0);
-    job.cancelled = at_the_third;
+    struct asked asked = {.most = UINT_MAX};
+    job.cancelled = at_last;
     job.cancel_context = &asked;
-    assert_false(shuf__partition(lanes, 2, &job, LEAST_BITS, workspace, out));
-    assert_in_range(asked, 3, 8); /* by each thread in each pass, and no more */
+    assert_true(shuf__partition(lanes, 2, &job, LEAST_BITS, workspace, out));
+    assert_int_equal(asked.times, FIRST_PASS + SECOND_PASS);
+    for (int pass = 0; pass < 2; pass++) {
+        asked = (struct asked){.most = 3 + (pass ? FIRST_PASS : 0)};
+        assert_false(shuf__partition(lanes, 2, &job, LEAST_BITS, workspace, out));
+        assert_in_range(asked.times, asked.most, asked.most + 5);
+    }
     free(in);
     free(out);
     free(workspace);
+}
+
+/* Records that are moved at once, too: at the first time and at the last, by one thread. */
+static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
+{
+    struct asked asked = {.most = UINT_MAX};
+    uint8_t *in = room(n, 1), *out = room(n, 2);
+    const struct shuf__block input = {.memory = in};
+    struct shuf__job job = job_of(n, 1, &input);
+    job.algorithm = algorithm;
+    job.cancelled = at_last;
+    job.cancel_context = &asked;
+    assert_true(shuf__cpu_shuffle_directly(lanes, 1, &job, out));
+    const unsigned all = asked.times;
+    assert_in_range(all, 2, n);
+    for (int last = 0; last < 2; last++) {
+        asked = (struct asked){.most = last ? all : 1};
+        assert_false(shuf__cpu_shuffle_directly(lanes, 1, &job, out));
+        assert_int_equal(asked.times, asked.most);
+    }
+    free(in);
+    free(out);
+}
+
+static void cancelled_at_once(void **state)
+{
+    (void)state;
+    check_cancelled(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1);
+    check_cancelled(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1); /* by a list */
+    check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);          /* of a whole domain: by none */
 }
 
 /* A job goes by parts where it has all that it wishes to work in, and by itself where it has less:
@@ -187,9 +247,14 @@ static void with_and_without_workspace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges),       cmocka_unit_test(widths_of_places),
-        cmocka_unit_test(random_jobs), cmocka_unit_test(when_it_pays),
-        cmocka_unit_test(cancelled),   cmocka_unit_test(with_and_without_workspace),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(widths_of_places),
+        cmocka_unit_test(random_jobs),
+        cmocka_unit_test(when_it_pays),
+        cmocka_unit_test(pays_by_bytes),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(cancelled_at_once),
+        cmocka_unit_test(with_and_without_workspace),
     };
     struct shuf__error error;
     if (shuf__lanes_choose(NULL, &lanes, &error)) {

@@ -88,6 +88,7 @@ static shuf_records draw_records(void)
 static void there_and_back(void **state)
 {
     (void)state;
+    shuf_daemon status;
     random_start("there_and_back");
     shuf *handle = open_handle();
     for (int i = 0; i < 60; i++) {
@@ -109,6 +110,8 @@ static void there_and_back(void **state)
         free(out);
         free(back);
     }
+    expect_ok(handle, shuf_daemon_status(handle, &status));
+    assert_int_equal(status.leases, 0); /* of all that they took on the way */
     shuf_close(handle);
 }
 
@@ -161,7 +164,10 @@ static void refuses(void **state)
     const shuf_records what = {.n = 10, .record = 4};
     expect(handle, shuf_shuffle(handle, &what, in, in + 39, 40, NULL), SHUF_INVALID,
            "in and out overlap: expected 40 bytes each");
+    expect(handle, shuf_shuffle(handle, &what, in + 39, in, 40, NULL), SHUF_INVALID,
+           "in and out overlap: expected 40 bytes each");
     expect_ok(handle, shuf_shuffle(handle, &what, in, in + 40, 40, NULL));
+    expect_ok(handle, shuf_shuffle(handle, &what, in + 40, in, 40, NULL));
     expect(handle, shuf_shuffle(handle, &what, NULL, out, 40, NULL), SHUF_INVALID, "in NULL");
     expect(handle, shuf_shuffle(handle, &what, in, NULL, 40, NULL), SHUF_INVALID, "out NULL");
     shuf_close(handle);
@@ -330,6 +336,11 @@ static void buffers_refused(void **state)
     expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID, "offset 1844");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
+    expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped here */
+    expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
+           "offset 10, 1 bytes: expected to end within the 10 bytes");
+    expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
+    assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);
 }
 
@@ -367,6 +378,9 @@ static void are_listed(void **state)
     assert_string_equal(s->algorithm, "lcg");
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 1);
+    assert_int_equal(status.leases, 2);
+    expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer)); /* instead of the other */
+    expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 2);
     expect_ok(handle, shuf_lease_release(handle, buffer));
     expect_ok(handle, shuf_daemon_status(handle, &status));
@@ -410,6 +424,22 @@ static void lost_with_a_buffer(void **state)
     shuf_close(handle);
 }
 
+/* Who wants no other daemon is told that there is one no longer, though another is there. */
+static void lost_and_not_replaced(void **state)
+{
+    (void)state;
+    const shuf_records what = {.n = 10, .record = 4};
+    uint8_t in[40] = {0}, out[40];
+    shuf *handle = open_handle();
+    shuf_set_reconnect(handle, 0);
+    expect_ok(handle, shuf_shuffle(handle, &what, in, out, 40, NULL));
+    kill_daemon();
+    assert_true(harness_restart(&harness_shared));
+    expect(handle, shuf_shuffle(handle, &what, in, out, 40, NULL), SHUF_NO_DAEMON, "");
+    expect_ok(handle, shuf_shuffle(handle, &what, in, out, 40, NULL)); /* the next call */
+    shuf_close(handle);
+}
+
 /* Whoever kills it does so while the caller's shuffles run: all the same they are right. */
 static void lost_on_the_way(void **state)
 {
@@ -450,11 +480,17 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),    cmocka_unit_test(without_descriptors),
-        cmocka_unit_test(refuses),           cmocka_unit_test(transports),
-        cmocka_unit_test(device_transports), cmocka_unit_test(written_again),
-        cmocka_unit_test(of_other_leases),   cmocka_unit_test(buffers_refused),
-        cmocka_unit_test(are_listed),        cmocka_unit_test(lost_with_a_buffer),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(without_descriptors),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(transports),
+        cmocka_unit_test(device_transports),
+        cmocka_unit_test(written_again),
+        cmocka_unit_test(of_other_leases),
+        cmocka_unit_test(buffers_refused),
+        cmocka_unit_test(are_listed),
+        cmocka_unit_test(lost_with_a_buffer),
+        cmocka_unit_test(lost_and_not_replaced),
         cmocka_unit_test(lost_on_the_way),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

@@ -193,6 +193,7 @@ static void wrong_options(void **state)
     refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");
     refuse(66, "--in /dev/null: expected a regular file", "--in /dev/null --seed 7 --out y");
     refuse(66, "--in /: expected a regular file", "--in / --seed 7 --out y");
+    refuse(64, "--algorithm '': expected primefold", "--in x --seed 7 --out y --algorithm=");
 }
 
 static void wrong_files(void **state)
@@ -227,6 +228,13 @@ static void wrong_files(void **state)
     header[6] = 9;
     write_file("bad", header, front, bytes, 12);
     refuse_file(65, "format version 9.0", "");
+    header[6] = 2;
+    header[10] = 0x20; /* 2 MiB */
+    header[11] = 0;
+    write_file("bad", header, front, bytes, 12);
+    refuse_file(65, "header: cut off", "");
+    assert_int_equal(truncate(shufctl_path("bad"), 3 << 20), 0);
+    refuse_file(65, "header: longer than 1 MiB, expected a shorter", "");
     write_file("bad", "", 0, bytes, 12);
     refuse_file(64, "--record: missing", "");
     refuse_file(65, "12 bytes, expected a multiple of --record 5", "--record 5");
@@ -234,6 +242,35 @@ static void wrong_files(void **state)
     refuse_file(65, "no records in it", "--record 5");
     free(bytes);
     shufctl_remove("bad");
+    assert_int_equal(shufctl_files(), 0);
+}
+
+/* Nobody writes to it: who opened it as a file would wait. */
+static void fifo(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(shufctl_path("bad"), 0600), 0);
+    refuse_file(66, "expected a regular file", "--record 1");
+    shufctl_remove("bad");
+}
+
+/* What the kernel shows as a file is larger than what is in it, as one that is cut off meanwhile.
+ */
+static void shorter_than_it_looks(void **state)
+{
+    (void)state;
+    static const char path[] = "/sys/devices/system/cpu/possible";
+    struct stat status;
+    char options[256];
+    size_t size;
+    if (stat(path, &status) != 0 || status.st_size == 0)
+        skip();
+    free(shufctl_read(path, &size));
+    if (size >= (size_t)status.st_size)
+        skip();
+    snprintf(options, sizeof options, "--in %s --record 1 --seed 7 --out %s", path,
+             shufctl_path("out"));
+    refuse(74, "cannot read: it was cut off meanwhile", options);
     assert_int_equal(shufctl_files(), 0);
 }
 
@@ -271,6 +308,21 @@ static void larger_than_memory(void **state)
 
 /* ---- ended on the way -------------------------------------------------------------- */
 
+/* And no buffers. */
+static void await_leases(uint64_t leases)
+{
+    for (int waited = 0;; waited++) {
+        json_t *status = json_parse(shufctl_succeed(NULL, "status --json"));
+        const bool there = json_member_integer(status, "buffers") == 0 &&
+                           json_member_integer(status, "leases") == leases;
+        json_decref(status);
+        if (there)
+            return;
+        assert_true(waited < 1000);
+        usleep(10000);
+    }
+}
+
 /* While it works, or while it writes to a pipe that nobody reads. */
 static void interrupted(void **state)
 {
@@ -293,17 +345,27 @@ static void interrupted(void **state)
         assert_int_equal(shufctl_files(), 1);
     }
     shufctl_remove("large");
-    json_t *status;
-    for (int waited = 0;; waited++) { /* and the daemon has it all back */
-        status = json_parse(shufctl_succeed(NULL, "status --json"));
-        if (json_member_integer(status, "buffers") == 0 &&
-            json_member_integer(status, "leases") == 0)
-            break;
-        json_decref(status);
-        assert_true(waited < 1000);
-        usleep(10000);
-    }
-    json_decref(status);
+    await_leases(0); /* and the daemon has it all back */
+}
+
+/* What the array was in is given back before anybody reads what was made of it. */
+static void unread(void **state)
+{
+    (void)state;
+    enum { SIZE = 4 << 20 };
+    struct command c;
+    random_start("unread");
+    char *in = noise(SIZE);
+    write_file("in", "", 0, in, SIZE);
+    shufctl_start(&c, 0, "shuffle --in %s --record 4096 --seed 7 --out -", shufctl_path("in"));
+    await_leases(1);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    assert_int_equal(c.out.size, SIZE);
+    check_records("primefold", SIZE / 4096, 4096, 0, in, c.out.bytes);
+    command_free(&c);
+    free(in);
+    shufctl_remove("in");
 }
 
 /* The next daemon is given the array anew. */
@@ -395,9 +457,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(summary),
         cmocka_unit_test(wrong_options),
         cmocka_unit_test(wrong_files),
+        cmocka_unit_test(fifo),
+        cmocka_unit_test(shorter_than_it_looks),
         cmocka_unit_test(wrong_outputs),
         cmocka_unit_test(larger_than_memory),
         cmocka_unit_test(interrupted),
+        cmocka_unit_test(unread),
         cmocka_unit_test(daemon_is_lost),
         cmocka_unit_test(listed),
         cmocka_unit_test(example),

@@ -4,10 +4,13 @@
  * and given up for others, on a device whose jobs work in whatever a test says.
  */
 #include "made_up.h"
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
 
@@ -86,6 +89,41 @@ static void given_up_for_results(void **state)
     stop();
 }
 
+/* Though it was used last: a result may be asked for again. */
+static void given_up_before_results(void **state)
+{
+    (void)state;
+    start();
+    ask(MI, 1);
+    faults->best = 4 * MI;
+    ask(MI, 2);
+    expect_used(12 * MI, 3);
+    faults->best = 0;
+    ask(2 * MI, 3);
+    expect_used(16 * MI, 3);
+    assert_int_equal(wire_status(&h).evicted, 0);
+    stop();
+}
+
+/* What is used again and again keeps nothing else. */
+static void keeps_no_results(void **state)
+{
+    (void)state;
+    enum { JOBS = 20 };
+    static const char *const shortly[] = {"cache_ms", "200", NULL};
+    faults->best = 2 * MI;
+    made_up_start(&h, shortly);
+    w = wire_greet(&h);
+    ask(1000, 1);
+    for (uint64_t i = 1; i <= JOBS; i++) {
+        ask(1000, 1 + i);
+        usleep(50000);
+    }
+    ask(1000, 1);
+    assert_int_equal(seen->jobs, JOBS + 2);
+    stop();
+}
+
 static void kept_for_a_while(void **state)
 {
     (void)state;
@@ -140,7 +178,7 @@ static void is_not_worth_a_result(void **state)
 static void never_fits(void **state)
 {
     (void)state;
-    faults->best = faults->least = 14 * MI;
+    faults->best = faults->least = 14 * MI - 1; /* in whole units, as all blocks are */
     start();
     send(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
@@ -231,7 +269,7 @@ static void device_has_less_for_both(void **state)
     (void)state;
     static const char *const all[] = {"cache_ms", "600000", NULL};
     static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
-    faults->total = 64 * MI;
+    faults->device = 64 * MI;
     faults->elsewhere = true;
     made_up_start(&h, all);
     w = wire_greet(&h);
@@ -245,6 +283,22 @@ static void device_has_less_for_both(void **state)
     assert_int_equal(reply->bytes, 24 * MI);
     assert_int_equal(seen->workspace_bytes, 24 * MI);
     assert_int_equal(seen->taken, 48 * MI);
+    stop();
+}
+
+/* What was for the job to work in waits for the other try with it. */
+static void device_has_less_for_the_result(void **state)
+{
+    (void)state;
+    start();
+    ask(MI, 1);
+    faults->best = 2 * MI;
+    faults->first_full = seen->allocations + 1;
+    faults->fulls = 1;
+    ask(MI, 2);
+    assert_int_equal(seen->workspace_bytes, 2 * MI);
+    assert_int_equal(wire_status(&h).evicted, 1);
+    expect_used(6 * MI, 2);
     stop();
 }
 
@@ -281,11 +335,85 @@ static void cancelled(void **state)
     stop();
 }
 
+/* ---- whose it is, and what wants none ---- */
+
+static void ask_as_another(int channel, void *context)
+{
+    struct wire *other = wire_greet(context);
+    send(other, MI, 1);
+    wire_expect(other, SHUF_OK, "");
+    wire_close(other);
+    child_say(channel, 0);
+}
+
+/* What one user's job worked in is not what another's works in. */
+static void of_its_user(void **state)
+{
+    (void)state;
+    static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
+    if (geteuid() != 0)
+        skip();
+    faults->best = 4 * MI;
+    made_up_start(&h, open_to_all);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    w = wire_greet(&h);
+    ask(MI, 1);
+    const void *own = seen->workspace_at;
+    struct child child = child_start_as(65534, ask_as_another, &h);
+    child_hear(child.channel);
+    child_join(&child);
+    assert_int_equal(seen->jobs, 2);
+    assert_ptr_not_equal(seen->workspace_at, own);
+    ask(MI, 2);
+    assert_ptr_equal(seen->workspace_at, own);
+    stop();
+}
+
+/* The values are there already. */
+static void none_for_a_summary(void **state)
+{
+    (void)state;
+    start();
+    ask(MI, 1);
+    expect_used(4 * MI, 1);
+    faults->best = faults->least = 14 * MI; /* for which there would be no room */
+    Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.seed = 1;
+    permute.fingerprint = true;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    assert_int_equal(seen->jobs, 1);
+    expect_used(4 * MI, 1);
+    stop();
+}
+
+static void none_for_a_buffer(void **state)
+{
+    (void)state;
+    Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    faults->best = faults->least = 14 * MI;
+    start();
+    allocate.bytes = 4 * MI;
+    allocate.accept = &host;
+    allocate.n_accept = 1;
+    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
+    request.allocate = &allocate;
+    wire_send(w, &request);
+    wire_expect(w, SHUF_OK, "");
+    expect_used(4 * MI, 1);
+    assert_int_equal(seen->jobs, 0);
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(kept_for_the_next, made_up_reset),
         cmocka_unit_test_setup(given_up_for_results, made_up_reset),
+        cmocka_unit_test_setup(given_up_before_results, made_up_reset),
+        cmocka_unit_test_setup(keeps_no_results, made_up_reset),
         cmocka_unit_test_setup(kept_for_a_while, made_up_reset),
         cmocka_unit_test_setup(with_less, made_up_reset),
         cmocka_unit_test_setup(is_not_worth_a_result, made_up_reset),
@@ -294,8 +422,12 @@ int main(void)
         cmocka_unit_test_setup(others_are_in_its_way, made_up_reset),
         cmocka_unit_test_setup(device_has_less, made_up_reset),
         cmocka_unit_test_setup(device_has_less_for_both, made_up_reset),
+        cmocka_unit_test_setup(device_has_less_for_the_result, made_up_reset),
         cmocka_unit_test_setup(device_has_nothing, made_up_reset),
         cmocka_unit_test_setup(cancelled, made_up_reset),
+        cmocka_unit_test_setup(of_its_user, made_up_reset),
+        cmocka_unit_test_setup(none_for_a_summary, made_up_reset),
+        cmocka_unit_test_setup(none_for_a_buffer, made_up_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

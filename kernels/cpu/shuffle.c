@@ -75,7 +75,7 @@ static void join(struct work *work)
 static bool move_all(struct work *work, int threads)
 {
     const uint64_t n = work->job->n, most = PART_BYTES / work->job->record;
-    work->part = most < 16 ? 16 : most < SHUF__TILE ? most : SHUF__TILE;
+    work->part = most < SHUF__TILE ? most : SHUF__TILE; /* 16 of the largest records */
     if (threads == 1 || n <= work->part) {
         join(work);
     } else {

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a daemon may hold where nobody has said how much: what the system has left, less a
+ * reserve, and what it has given already, which is not what was asked of it. On a device
+ * that always has the same left.
+ */
+#include "made_up.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MI (UINT64_C(1) << 20)
+
+static struct harness h;
+static struct wire *w;
+
+static int start(void **state)
+{
+    static const char *const cached[] = {"cache_ms", "600000", NULL};
+    if (made_up_reset(state) != 0)
+        return -1;
+    faults->total = 160 * MI; /* of which a sixteenth is left to others */
+    faults->available = 110 * MI;
+    made_up_start(&h, cached);
+    w = wire_greet(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    wire_close(w);
+    return harness_stop(&h) ? 0 : -1;
+}
+
+static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
+{
+    Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    allocate.bytes = bytes;
+    allocate.accept = &host;
+    allocate.n_accept = 1;
+    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
+    request.allocate = &allocate;
+    wire_send(by, &request);
+    return *wire_expect(by, SHUF_OK, "")->result;
+}
+
+/* The limit is looked at when memory is asked for. */
+static uint64_t limit(void)
+{
+    const uint64_t blocks = wire_status(&h).blocks;
+    struct wire *asking = wire_greet(&h);
+    allocate(asking, 1);
+    const uint64_t found = wire_status(&h).host_limit;
+    wire_close(asking);
+    WIRE_AWAIT(&h, s, s.blocks == blocks);
+    return found;
+}
+
+/* What has gone is soon free, too. */
+static void await_limit(uint64_t bytes)
+{
+    for (unsigned waited = 0; limit() != bytes;)
+        wire_wait(&waited, "the limit");
+}
+
+/* ---- buffers ---------------------------------------------------------------------- */
+
+/* As much as has been written to, whoever did it, and no longer than it is there. */
+static void buffers(void **state)
+{
+    (void)state;
+    assert_int_equal(limit(), 100 * MI);
+    const Shuf__ResultReply b = allocate(w, 8 * MI);
+    int fd = wire_take_descriptor(w);
+    void *view = mmap(NULL, 8 * MI, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(view, MAP_FAILED);
+    assert_int_equal(limit(), 100 * MI);
+    memset(view, 1, 4 * MI);
+    assert_int_equal(limit(), 104 * MI);
+    assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 2 * MI), 0);
+    assert_int_equal(limit(), 102 * MI);
+    close(fd);
+    munmap(view, 8 * MI);
+    assert_int_equal(limit(), 102 * MI);
+    wire_release(w, b.lease, b.block);
+    WIRE_AWAIT(&h, s, s.host_used == 0);
+    await_limit(100 * MI);
+    assert_int_equal(limit(), 100 * MI);
+}
+
+/* ---- results and what jobs work in ------------------------------------------------- */
+
+static void ask(uint64_t n, uint64_t seed)
+{
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.seed = seed;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+}
+
+static void workspaces(void **state)
+{
+    (void)state;
+    faults->best = 6 * MI;
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 6 * MI);
+    assert_int_equal(limit(), 110 * MI);
+    ask(MI, 2); /* in the same */
+    assert_int_equal(limit(), 114 * MI);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(buffers, start, stop),
+        cmocka_unit_test_setup_teardown(workspaces, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is the same for a job on every backend, on one that computes nothing and has as
+ * little memory as a test says: what a job is given to work in, and that it is given back.
+ */
+#include "backend.h"
+#include "support/cmocka_all.h"
+
+#include <string.h>
+
+enum { UNIT = SHUF__BLOCK_UNIT };
+
+/* What the backend does, */
+static struct {
+    struct shuf__workspace wanted;
+    uint64_t available, total;
+    shuf_status launch;
+} does;
+
+/* and what it has seen. */
+static struct {
+    unsigned allocations, frees, jobs;
+    uint64_t bytes; /* asked for last */
+    const struct shuf__block *workspace;
+} seen;
+
+static shuf_status fake_memory(struct shuf__backend *backend, enum shuf__memory kind,
+                               uint64_t *available, uint64_t *total, struct shuf__error *error)
+{
+    (void)backend;
+    (void)kind;
+    (void)error;
+    *available = does.available;
+    *total = does.total;
+    return SHUF_OK;
+}
+
+static shuf_status fake_alloc(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
+                              struct shuf__block *block, struct shuf__error *error)
+{
+    static char memory;
+    (void)backend;
+    seen.allocations++;
+    seen.bytes = bytes;
+    *block = (struct shuf__block){.kind = kind, .fd = -1};
+    if (does.total == 0)
+        return shuf__fail(error, SHUF_DEVICE, "lost");
+    if (bytes > does.available)
+        return shuf__fail(error, SHUF_NO_MEMORY, "full");
+    block->memory = bytes > 0 ? &memory : NULL;
+    block->bytes = bytes;
+    return SHUF_OK;
+}
+
+static void fake_free(struct shuf__backend *backend, struct shuf__block *block)
+{
+    (void)backend;
+    (void)block;
+    seen.frees++;
+}
+
+static struct shuf__workspace fake_workspace(const struct shuf__backend *backend,
+                                             const struct shuf__job *job, enum shuf__memory kind)
+{
+    (void)backend;
+    (void)job;
+    assert_int_equal(kind, SHUF__MEMORY_MEMFD);
+    return does.wanted;
+}
+
+static shuf_status fake_launch(struct shuf__backend *backend, const struct shuf__job *job,
+                               struct shuf__block *block, struct shuf__error *error)
+{
+    (void)backend;
+    (void)block;
+    seen.jobs++;
+    seen.workspace = job->workspace;
+    if (job->workspace)
+        assert_int_equal(job->workspace->bytes, seen.bytes);
+    return does.launch ? shuf__fail(error, does.launch, "cannot") : SHUF_OK;
+}
+
+static shuf_status fake_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+                             uint64_t *device_ns, struct shuf__error *error)
+{
+    (void)backend;
+    (void)patience_ns;
+    (void)error;
+    *done = true;
+    *device_ns = 7;
+    return SHUF_OK;
+}
+
+static const struct shuf__backend_ops ops = {
+    .name = "fake",
+    .quick = 1000,
+    .memory = fake_memory,
+    .alloc = fake_alloc,
+    .free = fake_free,
+    .workspace = fake_workspace,
+    .launch = fake_launch,
+    .wait = fake_wait,
+};
+
+static struct shuf__backend backend = {.ops = &ops};
+
+static int reset(void **state)
+{
+    (void)state;
+    memset(&does, 0, sizeof does);
+    memset(&seen, 0, sizeof seen);
+    does.available = 8 * UNIT;
+    does.total = 16 * UNIT;
+    does.wanted.kind = SHUF__MEMORY_PRIVATE;
+    return 0;
+}
+
+static shuf_status compute(const struct shuf__job *job)
+{
+    struct shuf__error error = {0};
+    struct shuf__block block = {.kind = SHUF__MEMORY_MEMFD, .fd = -1};
+    uint64_t ns = 0;
+    const shuf_status status = shuf__backend_compute(&backend, job, &block, &ns, &error);
+    if (status)
+        assert_int_equal(error.status, status);
+    assert_int_equal(ns, status ? 0 : 7);
+    return status;
+}
+
+static const struct shuf__job any = {.n = 10, .rows = 1, .count = 10, .stride = 1, .width = 4};
+
+/* So many allocations, the last one of so many units, and all given back that were one. */
+static void expect_given(unsigned allocations, uint64_t units, unsigned frees)
+{
+    assert_int_equal(seen.allocations, allocations);
+    assert_int_equal(seen.bytes, units * UNIT);
+    assert_int_equal(seen.frees, frees);
+    assert_int_equal(seen.workspace != NULL, units > 0 && seen.jobs > 0);
+}
+
+/* ---- what jobs work in ------------------------------------------------------------ */
+
+static void in_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(compute(&any), SHUF_OK);
+    expect_given(0, 0, 0);
+}
+
+/* In whole units. */
+static void in_what_is_best(void **state)
+{
+    (void)state;
+    does.wanted.best = 7 * UNIT + 1;
+    does.wanted.least = 1;
+    assert_int_equal(compute(&any), SHUF_OK);
+    expect_given(1, 8, 1);
+}
+
+static void in_the_least(void **state)
+{
+    (void)state;
+    does.wanted.best = 8 * UNIT + 1;
+    does.wanted.least = 2 * UNIT - 1;
+    assert_int_equal(compute(&any), SHUF_OK);
+    expect_given(2, 2, 1);
+}
+
+/* Which none is, too: then the job is given no block. */
+static void in_nothing_rather_than_not(void **state)
+{
+    (void)state;
+    does.wanted.best = 9 * UNIT;
+    assert_int_equal(compute(&any), SHUF_OK);
+    expect_given(2, 0, 1);
+    assert_int_equal(seen.jobs, 1);
+}
+
+static void in_its_own(void **state)
+{
+    (void)state;
+    struct shuf__job job = any;
+    const struct shuf__block own = {.bytes = 0};
+    job.workspace = &own;
+    does.wanted.best = does.wanted.least = UNIT;
+    assert_int_equal(compute(&job), SHUF_OK);
+    assert_ptr_equal(seen.workspace, &own);
+    assert_int_equal(seen.allocations + seen.frees, 0);
+}
+
+/* Neither again in as much, nor where memory is not what is missing. */
+static void not_without_it(void **state)
+{
+    (void)state;
+    does.wanted.best = does.wanted.least = 9 * UNIT;
+    assert_int_equal(compute(&any), SHUF_NO_MEMORY);
+    expect_given(1, 9, 0);
+    does.total = 0;
+    does.wanted.least = UNIT;
+    assert_int_equal(compute(&any), SHUF_DEVICE);
+    expect_given(2, 9, 0);
+    assert_int_equal(seen.jobs, 0);
+}
+
+static void given_back_by_what_fails(void **state)
+{
+    (void)state;
+    does.wanted.best = UNIT;
+    does.launch = SHUF_CANCELLED;
+    assert_int_equal(compute(&any), SHUF_CANCELLED);
+    expect_given(1, 1, 1);
+}
+
+/* ---- buffers ---------------------------------------------------------------------- */
+
+/* What is there, and not what there could be. */
+static void buffers_fit(void **state)
+{
+    (void)state;
+    struct shuf__block block;
+    struct shuf__error error = {0};
+    assert_int_equal(
+        shuf__backend_alloc_open(&backend, SHUF__MEMORY_MEMFD, 9 * UNIT, &block, &error),
+        SHUF_NO_MEMORY);
+    assert_string_equal(error.text,
+                        "buffer of 18874368 bytes: 16777216 bytes of memory are available");
+    assert_int_equal(shuf__backend_alloc_open(&backend, SHUF__MEMORY_CUDA_FD, UNIT, &block, &error),
+                     SHUF_OK);
+    assert_int_equal(seen.allocations, 1);
+    assert_int_equal(block.kind, SHUF__MEMORY_CUDA_FD);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(in_nothing, reset),
+        cmocka_unit_test_setup(in_what_is_best, reset),
+        cmocka_unit_test_setup(in_the_least, reset),
+        cmocka_unit_test_setup(in_nothing_rather_than_not, reset),
+        cmocka_unit_test_setup(in_its_own, reset),
+        cmocka_unit_test_setup(not_without_it, reset),
+        cmocka_unit_test_setup(given_back_by_what_fails, reset),
+        cmocka_unit_test_setup(buffers_fit, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
