@@ -56,10 +56,14 @@ static void count(const struct shuf__server *server, struct usage *usage)
     qsort(usage->pointers, usage->count, sizeof usage->pointers[0], compare);
 }
 
-static void tell_memory(const struct shuf__server *server, const struct shuf__backend *backend,
+/* What results may hold is the limit of the moment; where that cannot be told, the last one. */
+static void tell_memory(struct shuf__server *server, const struct shuf__backend *backend,
                         Shuf__StatusReply *status)
 {
-    const struct shuf__cells *cells = &server->cells;
+    struct shuf__error ignored;
+    struct shuf__cells *cells = &server->cells;
+    shuf__cells_measure(cells, backend->ops->own, &ignored);
+    shuf__cells_measure(cells, SHUF__MEMORY_MEMFD, &ignored);
     const struct shuf__budget *own = &cells->budgets[shuf__pool_of(backend->ops->own)];
     const struct shuf__budget *host = &cells->budgets[SHUF__POOL_HOST];
     status->memory_used = own->used;

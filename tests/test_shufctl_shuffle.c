@@ -302,6 +302,11 @@ static void larger_than_memory(void **state)
         skip();
     }
     refuse_file(71, "expected at most", "--record 4096");
+    json_t *status = json_parse(shufctl_succeed(NULL, "status --json"));
+    const off_t half = (off_t)(json_member_integer(status, "host_limit") / 2);
+    json_decref(status);
+    assert_int_equal(truncate(shufctl_path("bad"), half + half / 4), 0);
+    refuse_file(71, "bytes, and as many for the shuffled copy: expected at most", "--record 1");
     shufctl_remove("bad");
     assert_int_equal(shufctl_files(), 0);
 }

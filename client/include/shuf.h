@@ -55,7 +55,8 @@ typedef struct shuf shuf;
  *
  * *handle is set on failure too (NULL only when memory is out), so that
  * shuf_message() can tell why, and is always given back by shuf_close(). A
- * handle that found no daemon may be used: its next call tries again.
+ * handle that found no daemon may be used: each call tries again, for as long as
+ * shuf_set_reconnect() says.
  * Fails with SHUF_INVALID (a path too long for a socket), SHUF_NO_DAEMON,
  * SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
  * SHUF_TIMEOUT (no answer to the greeting in 10 s) or SHUF_IO. */

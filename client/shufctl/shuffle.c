@@ -30,7 +30,8 @@ struct run {
     shuf_lease *buffer;
     shuf_result result;
     uint64_t seen_ns;
-    int code; /* of what is no failure of the daemon's */
+    bool lost; /* a daemon, on the way */
+    int code;  /* of what is no failure of the daemon's */
 };
 
 /* ---- in ---------------------------------------------------------------------- */
@@ -78,15 +79,16 @@ static shuf_status shuffle_once(shuf *daemon, struct run *run, shuf_lease **shuf
     return status == SHUF_OK ? shuf_lease_release(daemon, run->buffer) : status;
 }
 
-/* Whether a daemon can be reached again is for the library to say, when it takes the next buffer.
- */
+/* How long the next daemon is waited for is the library's to say. */
 static shuf_status shuffle(shuf *daemon, struct run *run, shuf_lease **shuffled)
 {
     shuf_daemon ignored;
     shuf_status status = shuffle_once(daemon, run, shuffled);
     for (int losses = 0; status == SHUF_NO_DAEMON && losses < LOSSES_MAX; losses++) {
-        if ((status = shuf_daemon_status(daemon, &ignored)) == SHUF_OK)
-            status = shuffle_once(daemon, run, shuffled);
+        run->lost = true;
+        if ((status = shuf_daemon_status(daemon, &ignored)) != SHUF_OK)
+            break;
+        status = shuffle_once(daemon, run, shuffled);
     }
     return status;
 }
@@ -184,11 +186,31 @@ static shuf_status check_algorithm(shuf *daemon, const char *name)
     return name ? shuf_permute(daemon, &one, &value, sizeof value, NULL) : SHUF_OK;
 }
 
+/* The daemon would refuse it, too, but not before the array is copied. */
+static int check_memory(shuf *daemon, const struct run *run)
+{
+    shuf_daemon now;
+    const uint64_t bytes = run->array.bytes;
+    shuf_status status = shuf_daemon_status(daemon, &now);
+    if (status != SHUF_OK)
+        return shuf__fail_call(daemon, status, &run->options->daemon);
+    if (bytes <= now.host_limit / 2)
+        return EX_OK;
+    return shuf__fail_with(EX_OSERR,
+                           "--in %s: %" PRIu64
+                           " bytes, and as many for the shuffled copy: expected "
+                           "at most %" PRIu64 " together, all that results may hold (host_memory)",
+                           run->options->in, bytes, now.host_limit);
+}
+
 static int deliver(shuf *daemon, struct run *run)
 {
     shuf_lease *shuffled = NULL;
     const uint64_t begin = shuf__clock_ns();
     shuf_status status = shuffle(daemon, run, &shuffled);
+    if (status == SHUF_NO_DAEMON && run->lost)
+        return shuf__fail_with(shuf__exit_code(status), "the daemon was lost; %s",
+                               shuf_message(daemon));
     if (status != SHUF_OK)
         return shuf__fail_call(daemon, status, &run->options->daemon);
     if (run->code == EX_OK)
@@ -206,7 +228,9 @@ static int run_with(shuf *daemon, struct run *run)
     shuf_status status = check_algorithm(daemon, run->options->what.algorithm);
     if (status != SHUF_OK)
         return shuf__fail_call(daemon, status, &run->options->daemon);
-    int code = shuf__output_open(&run->output, run->options->out, true);
+    int code = check_memory(daemon, run);
+    if (code == EX_OK)
+        code = shuf__output_open(&run->output, run->options->out, true);
     if (code != EX_OK)
         return code;
     code = deliver(daemon, run);
