@@ -107,8 +107,9 @@ static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n, uint64
 /* ---- Tests ---- */
 
 static const uint64_t records[] = {1, 2, 3, 4, 7, 8, 12, 16, 100, 4096, 65536};
-static const uint64_t sizes[] = {1,    2,    3,    5,    96,   97,   255,   256,   257,  1000,
-                                 1023, 1024, 1025, 4095, 4096, 4097, 65535, 65536, 65537};
+static const uint64_t sizes[] = {1,    2,    3,    4,    5,     96,    97,   127,
+                                 128,  129,  255,  256,  257,   1000,  1023, 1024,
+                                 1025, 4095, 4096, 4097, 65535, 65536, 65537};
 enum { RECORDS = sizeof records / sizeof *records, SIZES = sizeof sizes / sizeof *sizes };
 
 static void every_algorithm(uint64_t n, uint64_t record)
@@ -117,13 +118,13 @@ static void every_algorithm(uint64_t n, uint64_t record)
         check(job_of((enum shuf_algorithm)a, n, record));
 }
 
-/* As far as 8 MiB go, or at least two records. */
+/* As far as 8 MiB go, and a record more. */
 static void sizes_and_records(void **state)
 {
     (void)state;
     for (int r = 0; r < RECORDS; r++)
         for (int s = 0; s < SIZES; s++)
-            if (sizes[s] * records[r] <= 8 * LARGE)
+            if ((sizes[s] - 1) * records[r] <= 8 * LARGE)
                 every_algorithm(sizes[s], records[r]);
 }
 

@@ -121,9 +121,19 @@ static void shuffles_of_many(void **state)
     check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, job.n + 1);
 }
 
+static bool is_gpu(void)
+{
+    return strcmp(backend->ops->name, "cuda") == 0;
+}
+
+/* On a GPU; the host evaluates by the way. */
 static void shuffles_by_lists(void **state)
 {
     (void)state;
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1, 7, 3);
+    job.record = 8;
+    const bool there = !shuf__memory_is_host(jobs_kind);
+    assert_int_equal(wanted_by(&job).least > 0, there);
     check_shuffle(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1);
     check_shuffle(SHUF_ALGORITHM_LCG, (1 << 20) - 1);
 }
@@ -134,6 +144,9 @@ static void permutations_and_streams(void **state)
     const struct shuf__job permutation = jobs_whole(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1, 7, 3);
     const struct shuf__job stream =
         jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_F64, 7, 3, 5, (3 << 20) + 1);
+    const bool copied = is_gpu() && shuf__memory_is_host(jobs_kind);
+    assert_int_equal(wanted_by(&permutation).least > 0, copied);
+    assert_int_equal(wanted_by(&stream).least > 0, copied);
     check(&permutation);
     check(&stream);
 }
