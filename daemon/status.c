@@ -56,13 +56,13 @@ static void count(const struct shuf__server *server, struct usage *usage)
     qsort(usage->pointers, usage->count, sizeof usage->pointers[0], compare);
 }
 
-/* What results may hold is the limit of the moment; where that cannot be told, the last one. */
+/* What results may hold of host memory is the limit of the moment. Of device memory it is that of
+ * the last job: a driver may be asked while it is busy, but need not answer at once. */
 static void tell_memory(struct shuf__server *server, const struct shuf__backend *backend,
                         Shuf__StatusReply *status)
 {
     struct shuf__error ignored;
     struct shuf__cells *cells = &server->cells;
-    shuf__cells_measure(cells, backend->ops->own, &ignored);
     shuf__cells_measure(cells, SHUF__MEMORY_MEMFD, &ignored);
     const struct shuf__budget *own = &cells->budgets[shuf__pool_of(backend->ops->own)];
     const struct shuf__budget *host = &cells->budgets[SHUF__POOL_HOST];
