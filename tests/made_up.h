@@ -31,7 +31,7 @@ struct faults {
 /* What the device has seen. */
 struct seen {
     unsigned allocations, jobs;
-    uint64_t taken;           /* bytes of the device's memory */
+    _Atomic uint64_t taken;   /* bytes of the device's memory; told while it is used */
     uint64_t workspace_bytes; /* of the last job; 0: it had none */
     const void *workspace_at;
 };
