@@ -83,8 +83,7 @@ static bool is_small(const struct shuf__backend *backend, const struct shuf__res
 {
     const struct shuf__job job = job_of(result, NULL);
     enum shuf__memory kind = (enum shuf__memory)result->key.kind;
-    if (result->key.role ==
-        SHUF__BUFFER) /* no job: it is only allocated, which may take its time */
+    if (result->key.role == SHUF__BUFFER) /* is only allocated, which may take its time */
         return false;
     if ((want->fingerprint && !result->summary.has_fingerprint) ||
         (want->sums && !result->summary.has_sums) ||
@@ -210,14 +209,6 @@ static bool input_comes(const struct shuf__result *input)
     return !input || input->ready || input->work;
 }
 
-/* The result's cell, too, where nothing was computed into it. */
-static bool give_up_cell(struct shuf__result *result)
-{
-    if (!result->cell->block.memory)
-        shuf__result_drop_cell(result);
-    return false;
-}
-
 static bool begin(struct shuf__task *task)
 {
     struct shuf__work *work = work_of(task);
@@ -228,13 +219,13 @@ static bool begin(struct shuf__task *task)
         no_input(&work->error);
         return false;
     }
-    if (computed && shuf__workspace_check_room(result, backend, &work->error))
+    if (computed && shuf__workspace_make_sure(result, backend, &work->error))
         return false;
     if (!result->cell && shuf__result_take_cell(result, &work->error))
         return false;
     if (computed &&
         shuf__workspace_take(result, backend, work->sparing, &work->workspace, &work->error))
-        return give_up_cell(result);
+        return false;
     take_table(work);
     return true;
 }

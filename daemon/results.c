@@ -219,6 +219,13 @@ bool shuf__result_reuse_cell(struct shuf__result *result)
                  true);
 }
 
+bool shuf__result_reuse_any_cell(struct shuf__result *result)
+{
+    return result->key.role != SHUF__BUFFER &&
+           reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
+                 false);
+}
+
 /* What is given up for others: what somebody could find only where `all`. Those that somebody has
  * mapped would free nothing. */
 static bool may_go(const struct shuf__result *result, bool all)
@@ -328,19 +335,14 @@ bool shuf__result_wish_cell(struct shuf__result *result)
             take_cell(result, false, &size) && make_cell(result, size, &ignored) == SHUF_OK);
 }
 
-void shuf__result_drop_cell(struct shuf__result *result)
-{
-    shuf__cell_drop(result->cell);
-    result->cell = NULL;
-}
-
 bool shuf__result_make_room(struct shuf__result *result)
 {
     struct shuf__cells *cells = result->all->cells;
     enum shuf__memory kind = kind_of(result);
     uint64_t size = result->cell->bytes;
     struct shuf__budget *budget = &cells->budgets[shuf__pool_of(kind)];
-    shuf__result_drop_cell(result);
+    shuf__cell_drop(result->cell);
+    result->cell = NULL;
     budget->limit = budget->used; /* it was less than thought: this much is there */
     return evict(result->all, kind, size, true);
 }

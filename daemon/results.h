@@ -103,6 +103,9 @@ struct shuf__result *shuf__results_make(struct shuf__results *results, const str
 /* Gives it a cell where one lies ready, for no more than looking. */
 bool shuf__result_reuse_cell(struct shuf__result *result);
 
+/* The same, even in place of a result that could still be found. */
+bool shuf__result_reuse_any_cell(struct shuf__result *result);
+
 /* The same, or a new one within the budget, for which others that nobody refers to are given up
  * where needed. Fails as shuf__cells_refuse() says. */
 shuf_status shuf__result_take_cell(struct shuf__result *result, struct shuf__error *error);
@@ -119,9 +122,6 @@ shuf_status shuf__results_check_room(const struct shuf__results *results, enum s
 /* The device had no memory for its cell: gives up what nobody refers to. False when there was
  * nothing. The cell is dropped. */
 bool shuf__result_make_room(struct shuf__result *result);
-
-/* It has none any more: nothing was computed into it. */
-void shuf__result_drop_cell(struct shuf__result *result);
 
 struct shuf__result *shuf__result_ref(struct shuf__result *result);
 void shuf__result_unref(struct shuf__result *result);

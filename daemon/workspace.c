@@ -37,20 +37,29 @@ shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
     return shuf__cells_could_fit(cells, kind, result->bytes, beside, error);
 }
 
-shuf_status shuf__workspace_check_room(const struct shuf__result *result,
-                                       const struct shuf__backend *backend,
-                                       struct shuf__error *error)
+static shuf_status check_sum(const struct shuf__result *result,
+                             const struct shuf__workspace *wanted, bool together,
+                             struct shuf__error *error)
+{
+    uint64_t bytes = shuf__cells_least_size(wanted->least);
+    if (together && !result->cell)
+        bytes += shuf__cells_least_size(result->bytes);
+    return shuf__results_check_room(result->all, wanted->kind, bytes, error);
+}
+
+/* A block that its client keeps mapped frees nothing, but may serve again. */
+shuf_status shuf__workspace_make_sure(struct shuf__result *result,
+                                      const struct shuf__backend *backend,
+                                      struct shuf__error *error)
 {
     struct shuf__error why;
     const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    const enum shuf__memory kind = (enum shuf__memory)result->key.kind;
-    const bool together = shuf__pool_of(wanted.kind) == shuf__pool_of(kind);
-    uint64_t bytes = shuf__cells_least_size(wanted.least);
-    if (wanted.least == 0)
+    const bool together =
+        shuf__pool_of(wanted.kind) == shuf__pool_of((enum shuf__memory)result->key.kind);
+    if (wanted.least == 0 || check_sum(result, &wanted, together, &why) == SHUF_OK)
         return SHUF_OK;
-    if (together && !result->cell)
-        bytes += shuf__cells_least_size(result->bytes);
-    if (shuf__results_check_room(result->all, wanted.kind, bytes, &why) == SHUF_OK)
+    if (together && !result->cell && shuf__result_reuse_any_cell(result) &&
+        check_sum(result, &wanted, together, &why) == SHUF_OK)
         return SHUF_OK;
     if (!together)
         return refuse(&why, error);
@@ -111,9 +120,7 @@ shuf_status shuf__workspace_open(struct shuf__result *workspace, const struct sh
     struct shuf__cell *cell = workspace->cell;
     if (!cell->block.memory &&
         backend->ops->alloc(backend, cell->kind, cell->bytes, &cell->block, error))
-        return error->status == SHUF_NO_MEMORY && shuf__workspace_wanted(result, backend).least == 0
-                   ? SHUF_OK
-                   : error->status;
+        return shuf__workspace_wanted(result, backend).least == 0 ? SHUF_OK : error->status;
     *block = &cell->block;
     return SHUF_OK;
 }

@@ -20,10 +20,11 @@ shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
                                       struct shuf__error *error);
 
 /* On the loop's thread, when the job's turn has come: whether there is room for the result, where
- * it has no cell yet, and what its job cannot do without. Fails as shuf__cells_refuse(). */
-shuf_status shuf__workspace_check_room(const struct shuf__result *result,
-                                       const struct shuf__backend *backend,
-                                       struct shuf__error *error);
+ * it has no cell yet, and what its job cannot do without; gives the result a cell that lies there
+ * where both fit only so. Fails as shuf__cells_refuse(). */
+shuf_status shuf__workspace_make_sure(struct shuf__result *result,
+                                      const struct shuf__backend *backend,
+                                      struct shuf__error *error);
 
 /* Then, when the result has its cell: one for its job. What that would only like gives way to all
  * that somebody could find, and is left out where `sparing`; *workspace is NULL where there is

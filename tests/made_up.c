@@ -56,7 +56,8 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
     const unsigned number = ++seen->allocations;
     *block = (struct shuf__block){.kind = kind, .fd = -1};
     if (number >= faults->first_full && number < faults->first_full + faults->fulls)
-        return shuf__fail(error, SHUF_NO_MEMORY, "the device is full");
+        return shuf__fail(error, faults->fails_when_full ? SHUF_DEVICE : SHUF_NO_MEMORY,
+                          "the device is full");
     shuf_status status = cpu->ops->alloc(
         cpu, kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block, error);
     block->kind = kind;

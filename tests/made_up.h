@@ -25,7 +25,8 @@ struct faults {
     uint64_t available, total;  /* bytes of the host's memory; 0: as it is */
     uint64_t device;            /* bytes of the device's; 0: as much as the host has */
     unsigned wait_us;           /* each job takes this long */
-    unsigned first_full, fulls; /* there is no memory at so many allocations, from that one on */
+    unsigned first_full, fulls; /* there is no memory at so many allocations, from that one on, */
+    bool fails_when_full;       /* which is told as a failure of the device */
 };
 
 /* What the device has seen. */

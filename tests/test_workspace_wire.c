@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
+#define MEMFD SHUF__TRANSPORT__TRANSPORT_MEMFD
 
 static struct harness h;
 static struct wire *w;
@@ -218,8 +219,7 @@ static void others_are_in_its_way(void **state)
     faults->best = faults->least = 6 * MI;
     start();
     struct wire *holder = wire_greet(&h);
-    const Shuf__ResultReply *reply =
-        wire_lease(holder, 2 * MI, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    const Shuf__ResultReply *reply = wire_lease(holder, 2 * MI, 1, MEMFD);
     const uint64_t lease = reply->lease, block = reply->block;
     expect_used(14 * MI, 2);
     send(w, MI, 2);
@@ -232,6 +232,55 @@ static void others_are_in_its_way(void **state)
     ask(MI, 2);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     wire_close(holder);
+    stop();
+}
+
+/* A block that its client keeps mapped serves again, beside what the job needs. */
+static void beside_a_mapped_block(void **state)
+{
+    (void)state;
+    faults->best = faults->least = 6 * MI;
+    start();
+    const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, MEMFD);
+    const uint64_t block = reply->block, bytes = reply->block_bytes, lease = reply->lease;
+    const void *view = wire_map(w, bytes);
+    wire_release(w, lease, 0);
+    reply = wire_lease(w, 2 * MI, 2, MEMFD);
+    assert_int_equal(reply->block, block);
+    expect_used(14 * MI, 2);
+    wire_unmap(view, bytes);
+    stop();
+}
+
+/* Also where a new block would fit, but not with what the job needs. */
+static void beside_a_smaller_mapped_block(void **state)
+{
+    (void)state;
+    faults->best = faults->least = 6 * MI;
+    start();
+    const Shuf__ResultReply *reply = wire_lease(w, MI, 1, MEMFD);
+    const uint64_t block = reply->block, bytes = reply->block_bytes, lease = reply->lease;
+    const void *view = wire_map(w, bytes);
+    wire_release(w, lease, 0);
+    faults->best = faults->least = 10 * MI;
+    reply = wire_lease(w, MI, 2, MEMFD);
+    assert_int_equal(reply->block, block);
+    assert_int_equal(seen->workspace_bytes, 10 * MI);
+    wire_unmap(view, bytes);
+    stop();
+}
+
+/* A block is larger than its result only where there is room for that. */
+static void whole_units_where_it_is_tight(void **state)
+{
+    (void)state;
+    static const char *const tight[] = {"host_memory", "70Mi", NULL};
+    made_up_start(&h, tight);
+    w = wire_greet(&h);
+    for (uint64_t i = 0; i < 2; i++) {
+        const Shuf__ResultReply *reply = wire_lease(w, 17 * MI / 2, i, MEMFD);
+        assert_int_equal(reply->block_bytes, (i == 0 ? 36 : 34) * MI);
+    }
     stop();
 }
 
@@ -259,6 +308,21 @@ static void device_has_less(void **state)
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     assert_int_equal(wire_status(&h).evicted, 1); /* of what lay there, for another try */
     expect_used(10 * MI, 3);
+    stop();
+}
+
+/* What a job would only like is worth no daemon. */
+static void device_fails_for_a_wish(void **state)
+{
+    (void)state;
+    start();
+    faults->best = 2 * MI;
+    faults->fails_when_full = true;
+    fill_device(1);
+    ask(MI, 1);
+    assert_int_equal(seen->workspace_bytes, 0);
+    ask(MI, 2);
+    assert_int_equal(seen->workspace_bytes, 2 * MI);
     stop();
 }
 
@@ -420,7 +484,11 @@ int main(void)
         cmocka_unit_test_setup(never_fits, made_up_reset),
         cmocka_unit_test_setup(of_another_memory, made_up_reset),
         cmocka_unit_test_setup(others_are_in_its_way, made_up_reset),
+        cmocka_unit_test_setup(beside_a_mapped_block, made_up_reset),
+        cmocka_unit_test_setup(beside_a_smaller_mapped_block, made_up_reset),
+        cmocka_unit_test_setup(whole_units_where_it_is_tight, made_up_reset),
         cmocka_unit_test_setup(device_has_less, made_up_reset),
+        cmocka_unit_test_setup(device_fails_for_a_wish, made_up_reset),
         cmocka_unit_test_setup(device_has_less_for_both, made_up_reset),
         cmocka_unit_test_setup(device_has_less_for_the_result, made_up_reset),
         cmocka_unit_test_setup(device_has_nothing, made_up_reset),
