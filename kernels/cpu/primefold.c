@@ -4,6 +4,8 @@
  */
 #include "primefold.h"
 
+#include "turn.h"
+
 unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape)
 {
     if (shape->maps == 0)
@@ -28,19 +30,11 @@ void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shap
         row->quotient[r] = quotient(row->plain.map[r].multiplier, row->word_bits, shape->p);
 }
 
-/* y = m x + a, so x = m^-1 y - m^-1 a. */
 void shuf__primefold_turn(struct shuf__primefold *row)
 {
-    shuf_primefold there = row->plain;
-    const unsigned maps = there.shape.maps;
-    const uint64_t p = there.shape.p;
-    shuf_primefold_make_inverse(&there);
-    for (unsigned r = 0; r < maps; r++) {
-        const unsigned from = maps - 1 - r;
-        const uint64_t m = there.inverse[from], minus = (p - there.map[from].addend) % p;
-        row->plain.map[r] = (shuf_primefold_map){m, shuf__multiply_mod(m, minus, p),
-                                                 from > 0 ? there.map[from - 1].fold : 0};
-        row->quotient[r] = quotient(m, row->word_bits, p);
-    }
+    const shuf_primefold_shape *const shape = &row->plain.shape;
+    shuf__turn(&row->plain);
+    for (unsigned r = 0; r < shape->maps; r++)
+        row->quotient[r] = quotient(row->plain.map[r].multiplier, row->word_bits, shape->p);
     row->backward = !row->backward;
 }

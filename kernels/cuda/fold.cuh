@@ -46,6 +46,28 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
     return result;
 }
 
+/* Whether a form computes the values of positions or, of maps that have been turned (turn.h), the
+ * positions of values. */
+enum class Way { forward, backward };
+
+/* A fold of `bits` bits, or what undoes it: each part of x below its uppermost is known from the
+ * one above. `fold` is the key's, undone itself where folds are: so it may come last. Few: three
+ * parts are all of x. */
+template <Way way, bool Few>
+__device__ __forceinline__ uint32_t fold_of(uint32_t x, int shift, uint32_t fold)
+{
+    uint32_t y = x;
+    if constexpr (way == Way::backward) {
+        y ^= shifted(y, shift);
+        if constexpr (!Few) {
+            y ^= shifted(y, 2 * shift);
+            return exclusive_or(y, shifted(y, 4 * shift), fold);
+        }
+        return exclusive_or(y, shifted(y, 2 * shift), fold);
+    }
+    return exclusive_or(y, shifted(y, shift), fold);
+}
+
 /* What the first map adds over a distance, for forms whose start is a value below p. */
 struct SumsModP {
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)

@@ -12,7 +12,7 @@ namespace shuf
 
 /* A map by the fraction of p that its value is, in units of 2^-32. As both words are
  * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them. */
-template <int Maps> struct Fold16 {
+template <int Maps, Way way = Way::forward> struct Fold16 {
     using Word = uint32_t;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
@@ -98,8 +98,8 @@ template <int Maps> struct Fold16 {
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const uint32_t part = shifted(x[i], shift);
-                const uint32_t y = x[i] < whole ? exclusive_or(x[i], part, fold) : x[i];
+                const uint32_t folded = fold_of<way, false>(x[i], shift, fold);
+                const uint32_t y = x[i] < whole ? folded : x[i];
                 x[i] = __umulhi(y * map.multiplier + map.addend, p);
             }
         }

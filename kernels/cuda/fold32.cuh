@@ -18,7 +18,7 @@ namespace shuf
  * Integer logic is what this waits for: it has half of the issue slots, and a fold with its
  * condition takes three of them beside the one of a remainder. Where hardly a value is beyond the
  * whole blocks, a Hasty form folds all, and tells. */
-template <int Maps, bool Hasty> struct Fold32 : SumsModP {
+template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP {
     using Word = uint32_t;
     static constexpr int groups = Hasty ? tuning::fold_hasty_groups : tuning::fold_groups;
     static constexpr int blocks_per_sm =
@@ -102,9 +102,9 @@ template <int Maps, bool Hasty> struct Fold32 : SumsModP {
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const uint32_t part = shifted(x[i], shift);
+                const uint32_t folded = fold_of<way, Hasty>(x[i], shift, fold);
                 watch.most_folded = max(watch.most_folded, x[i]);
-                x[i] = affine(map, !Check || x[i] < whole ? exclusive_or(x[i], part, fold) : x[i]);
+                x[i] = affine(map, !Check || x[i] < whole ? folded : x[i]);
             }
         }
     }

@@ -55,9 +55,12 @@ struct Fold64Base : SumsModP {
         return sum;
     }
 
+    /* See fold_of(): three parts are all of x. */
+    template <Way way = Way::forward>
     __device__ __forceinline__ uint64_t folded(uint64_t fold, uint64_t x) const
     {
-        return x < whole ? x ^ x >> shift ^ fold : x;
+        const uint64_t y = way == Way::forward ? x : x ^ x >> shift;
+        return x < whole ? y ^ y >> (way == Way::forward ? shift : 2 * shift) ^ fold : x;
     }
 };
 
@@ -193,7 +196,7 @@ template <int Maps> struct Fold40 : Fold64Base {
 };
 
 /* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
-template <int Maps> struct Fold64 : Fold64Base {
+template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
     struct Map {
         uint64_t multiplier, quotient, addend;
     };
@@ -247,7 +250,7 @@ template <int Maps> struct Fold64 : Fold64Base {
         for (int r = 1; r < Maps; r++)
 #pragma unroll
             for (int i = 0; i < Values; i++)
-                x[i] = affine(keys.map[r], folded(keys.fold[r - 1], x[i]));
+                x[i] = affine(keys.map[r], folded<way>(keys.fold[r - 1], x[i]));
     }
 
     template <int Values>

@@ -69,7 +69,7 @@ __device__ __forceinline__ void move(const Records &r, uint64_t first, uint32_t 
 template <typename Form, int Groups>
 constexpr uint64_t tile_of = uint64_t{fold_threads} * group *Groups;
 
-template <bool Inverse, int Groups, typename Unit, typename Form>
+template <int Groups, typename Unit, typename Form>
 __global__ void __launch_bounds__(fold_threads)
     move_folded(__grid_constant__ const Form f,
                 __grid_constant__ const Steps<typename Form::Word> steps,
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(fold_threads)
     const uint64_t first = blockIdx.x * tile, left = records.n - first;
     tile_of_row<Form, Groups>(f, f.row, steps, rows, first, index);
     __syncthreads();
-    move<Inverse, Unit>(records, first, static_cast<uint32_t>(left < tile ? left : tile), index);
+    move<false, Unit>(records, first, static_cast<uint32_t>(left < tile ? left : tile), index);
 }
 
 template <bool Inverse, typename Unit, typename Index>
@@ -98,24 +98,21 @@ __global__ void __launch_bounds__(fold_threads)
 
 /* ---- Choosing ---- */
 
-/* use(Unit{}, inverse) with the widest unit that records consist of. */
+/* use(Unit{}) with the widest unit that records consist of. */
 template <typename Use> cudaError_t with_unit(const shuf__job &job, Use use)
 {
     const uint64_t odd = job.record | sizeof(uint4);
-    const auto both = [&](auto unit) {
-        return job.inverse ? use(unit, std::true_type{}) : use(unit, std::false_type{});
-    };
     switch (odd & (~odd + 1)) {
     case 1:
-        return both(uint8_t{});
+        return use(uint8_t{});
     case 2:
-        return both(uint16_t{});
+        return use(uint16_t{});
     case 4:
-        return both(uint32_t{});
+        return use(uint32_t{});
     case 8:
-        return both(uint64_t{});
+        return use(uint64_t{});
     default:
-        return both(uint4{});
+        return use(uint4{});
     }
 }
 
@@ -134,10 +131,9 @@ dim3 grid_of(const Records &records, uint64_t tile)
 }
 
 /* Few records are shared out among all of the GPU's threads, more of them in larger tiles. */
-template <typename Of, typename Unit, typename Inverse>
-cudaError_t fold_and_move(Of of, Unit, Inverse, const shuf__job &job,
-                          const shuf_primefold_shape &shape, const void *in, void *out,
-                          cudaStream_t stream)
+template <typename Of, typename Unit>
+cudaError_t fold_and_move(Of of, Unit, const shuf__job &job, const shuf_primefold_shape &shape,
+                          const void *in, void *out, cudaStream_t stream)
 {
     using Form = typename Of::Form;
     const Form f = of.make(job, shape);
@@ -146,7 +142,7 @@ cudaError_t fold_and_move(Of of, Unit, Inverse, const shuf__job &job,
     const auto launch = [&](auto groups) {
         constexpr uint64_t tile = tile_of<Form, decltype(groups)::value>;
         const Records r = make_records(job, in, out, sizeof(Unit), tile);
-        move_folded<Inverse::value, decltype(groups)::value, Unit>
+        move_folded<decltype(groups)::value, Unit>
             <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
         return cudaGetLastError();
     };
@@ -157,23 +153,24 @@ cudaError_t fold_and_move(Of of, Unit, Inverse, const shuf__job &job,
 cudaError_t folded(const shuf__job &job, const void *in, void *out, cudaStream_t stream)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
-    return with_form(shape, true, [&](auto of) {
-        return with_unit(job, [&](auto unit, auto inverse) {
-            return fold_and_move(of, unit, inverse, job, shape, in, out, stream);
-        });
-    });
+    const auto use = [&](auto of) {
+        return with_unit(
+            job, [&](auto unit) { return fold_and_move(of, unit, job, shape, in, out, stream); });
+    };
+    return job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
 }
 
 template <typename Index>
 cudaError_t listed(const shuf__job &job, const void *in, void *out, const void *list,
                    cudaStream_t stream)
 {
-    return with_unit(job, [&](auto unit, auto inverse) {
+    return with_unit(job, [&](auto unit) {
         using Unit = decltype(unit);
         const Records r = make_records(job, in, out, sizeof(Unit), listed_tile);
-        move_listed<decltype(inverse)::value, Unit>
-            <<<grid_of(r, listed_tile), fold_threads, 0, stream>>>(static_cast<const Index *>(list),
-                                                                   r);
+        const auto move_all =
+            job.inverse ? move_listed<true, Unit, Index> : move_listed<false, Unit, Index>;
+        move_all<<<grid_of(r, listed_tile), fold_threads, 0, stream>>>(
+            static_cast<const Index *>(list), r);
         return cudaGetLastError();
     });
 }

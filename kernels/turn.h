@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `primefold` backwards: what undoes affine maps and folds is as many affine maps and
+ * what undoes the folds, so all that computes values computes positions as well.
+ */
+#ifndef SHUF__TURN_H
+#define SHUF__TURN_H
+
+#include "shuf/primefold.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The maps that undo those of f, in the order in which they do; after each comes, instead of a
+ * fold, the undoing of the fold with its `fold`. f has maps: n > SHUF_PRIMEFOLD_EXACT. */
+void shuf__turn(shuf_primefold *f);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
