@@ -332,9 +332,8 @@ cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stre
 
 bool windows_suit(const shuf__job &job)
 {
-    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || job.inverse ||
-        (job.record != 4 && job.record != 8) || job.n >> 31 != 0 ||
-        job.n * job.record < tuning::windows_from)
+    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || (job.record != 4 && job.record != 8) ||
+        job.n >> 31 != 0 || job.n * job.record < tuning::windows_from)
         return false;
     return shuf__primefold_shape(job.n).p >> 31 == 0;
 }
@@ -349,12 +348,14 @@ cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void 
 {
     const Windows w = lay_out(job, static_cast<char *>(temporary));
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
-    const cudaError_t e = with_form(shape, true, [&](auto of) {
+    const auto use = [&](auto of) {
         if constexpr (sizeof(typename decltype(of)::Form::Word) == 4 && decltype(of)::maps == 4)
             return ask_all(of, job, shape, w, stream);
         else
             return cudaErrorInvalidValue; /* windows do not suit */
-    });
+    };
+    const cudaError_t e =
+        job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
     if (e != cudaSuccess)
         return e;
     return job.record == 4 ? bring<uint32_t>(w, in, out, stream)
