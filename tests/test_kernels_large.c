@@ -101,17 +101,19 @@ static void fewest_by_windows(void **state)
 {
     (void)state;
     compare_shuffle(UINT64_C(24) << 20, 8, false);
-    compare_shuffle((UINT64_C(48) << 20) + 1, 4, false);
+    compare_shuffle((UINT64_C(48) << 20) + 1, 4, true);
+    compare_shuffle((UINT64_C(192) << 20) + 9, 1, false);
 }
 
 static void large_shuffles(void **state)
 {
     (void)state;
-    static const uint64_t records[] = {4, 8, 16, 12, 256};
+    static const uint64_t records[] = {1, 2, 4, 8, 16, 12, 256};
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
         for (int inverse = 0; inverse < 2; inverse++)
             compare_shuffle((UINT64_C(300) << 20) / records[i] + 1, records[i], inverse);
     compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* another form of the maps */
+    compare_shuffle((UINT64_C(1) << 28) + 4321, 8, true);
     compare_shuffle((UINT64_C(1) << 31) - 1, 4, false);
     compare_shuffle((UINT64_C(24) << 20) - 1, 8, false);
 }

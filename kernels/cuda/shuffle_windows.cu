@@ -167,21 +167,32 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     }
 }
 
-/* What makes 16 bytes. */
-template <typename Value> struct alignas(16) Pack {
-    static constexpr uint32_t values = 16 / sizeof(Value);
-    Value value[values];
+/* Neighbours that are stored together. */
+template <typename Record, uint32_t Records>
+struct alignas(Records * sizeof(Record) < 16 ? Records * sizeof(Record) : 16) Pack {
+    Record value[Records];
 };
+
+/* Past the caches, for nobody reads it soon. */
+template <typename Packed>
+__device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
+{
+    using Word = std::conditional_t<sizeof(Packed) == 4, uint32_t,
+                                    std::conditional_t<sizeof(Packed) == 8, uint2, uint4>>;
+#pragma unroll
+    for (uint32_t q = 0; q < sizeof(Packed) / sizeof(Word); q++)
+        __stcs(reinterpret_cast<Word *>(to) + q, reinterpret_cast<const Word *>(&pack)[q]);
+}
 
 template <typename Record>
 __global__ void __launch_bounds__(fetch_threads)
     fetch(__grid_constant__ const Windows w, const Record *in)
 {
-    using Out = Pack<Record>;
+    using Out = Pack<Record, group>;
     constexpr uint32_t each = tuning::fetch_items / group, leap = fetch_threads * group;
     const uint32_t first = blockIdx.x * (leap * each) + threadIdx.x * group;
     uint4 at[each];
-    alignas(16) Record record[each][group];
+    Out record[each];
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
         if (first + g * leap < w.n)
@@ -192,17 +203,13 @@ __global__ void __launch_bounds__(fetch_threads)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (k + c < w.n)
-                record[g][c] = __ldcg(in + index[c]);
+                record[g].value[c] = __ldcg(in + index[c]);
     }
 #pragma unroll
-    for (uint32_t g = 0; g < each; g++) {
-        auto *const out =
-            reinterpret_cast<uint4 *>(static_cast<Record *>(w.fetched) + first + g * leap);
+    for (uint32_t g = 0; g < each; g++)
         if (first + g * leap < w.n) /* there is room for a whole group */
-#pragma unroll
-            for (uint32_t q = 0; q < group / Out::values; q++)
-                __stcs(out + q, *(reinterpret_cast<const uint4 *>(record[g]) + q));
-    }
+            store_past(reinterpret_cast<Out *>(static_cast<Record *>(w.fetched) + first + g * leap),
+                       record[g]);
 }
 
 /* A block a tile. */
@@ -234,28 +241,30 @@ __global__ void __launch_bounds__(deliver_threads)
         uint32_t window = window_of[k / 32];
         while (start[window + 1] <= k)
             window++;
-        __pipeline_memcpy_async(sorted + k, fetched + less[window] + k, sizeof(Record));
+        if constexpr (sizeof(Record) >= 4)
+            __pipeline_memcpy_async(sorted + k, fetched + less[window] + k, sizeof(Record));
+        else
+            sorted[k] = fetched[less[window] + k];
     }
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();
-    using Out = Pack<Record>;
-    struct alignas(2 * Out::values) Places {
-        uint16_t value[Out::values];
-    };
+    constexpr uint32_t packed = 16 / sizeof(Record);
+    using Out = Pack<Record, packed>;
+    using Places = Pack<uint16_t, packed>;
     const auto *const places = reinterpret_cast<const Places *>(w.place + begin);
-    auto *const to = reinterpret_cast<uint4 *>(out + begin);
-    const uint32_t packs = here / Out::values;
+    auto *const to = reinterpret_cast<Out *>(out + begin);
+    const uint32_t packs = here / packed;
 #pragma unroll 4
     for (uint32_t k = threadIdx.x; k < packs; k += deliver_threads) {
         const Places from = places[k];
         Out pack;
 #pragma unroll
-        for (uint32_t c = 0; c < Out::values; c++)
+        for (uint32_t c = 0; c < packed; c++)
             pack.value[c] = sorted[from.value[c]];
-        __stcs(to + k, *reinterpret_cast<const uint4 *>(&pack));
+        store_past(to + k, pack);
     }
-    const uint32_t k = packs * Out::values + threadIdx.x;
+    const uint32_t k = packs * packed + threadIdx.x;
     if (k < here)
         out[begin + k] = sorted[w.place[begin + k]];
 }
@@ -332,8 +341,9 @@ cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stre
 
 bool windows_suit(const shuf__job &job)
 {
-    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || (job.record != 4 && job.record != 8) ||
-        job.n >> 31 != 0 || job.n * job.record < tuning::windows_from)
+    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || job.record > 8 ||
+        (job.record & (job.record - 1)) != 0 || job.n >> 31 != 0 ||
+        job.n * job.record < tuning::windows_from)
         return false;
     return shuf__primefold_shape(job.n).p >> 31 == 0;
 }
@@ -358,8 +368,16 @@ cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void 
         job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
     if (e != cudaSuccess)
         return e;
-    return job.record == 4 ? bring<uint32_t>(w, in, out, stream)
-                           : bring<uint64_t>(w, in, out, stream);
+    switch (job.record) {
+    case 1:
+        return bring<uint8_t>(w, in, out, stream);
+    case 2:
+        return bring<uint16_t>(w, in, out, stream);
+    case 4:
+        return bring<uint32_t>(w, in, out, stream);
+    default:
+        return bring<uint64_t>(w, in, out, stream);
+    }
 }
 
 } // namespace shuf
