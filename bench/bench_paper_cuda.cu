@@ -2,9 +2,9 @@
  *
  * The paper's figures for GPUs (paper.h), and ours in the same run: a gather by random indices,
  * which is the bound of what gathers; its three ways to a bijective shuffle, the last of them the
- * backend's; others that it names; thrust::shuffle_copy; and the backend's default. Device time by events, medians of five.
- * Each result is looked at before it is timed: nothing missing or twice, and where it is defined
- * what it is, that.
+ * backend's; others that it names; thrust::shuffle_copy; and the backend's default. Device time by
+ * events, medians of five. Each result is looked at before it is timed: nothing missing or twice,
+ * and where it is defined what it is, that.
  */
 #include "backend.h"
 #include "device.cuh"

@@ -2,9 +2,9 @@
  *
  * A GPU against the CPU at sizes where a 32-bit index or count would go wrong:
  * the whole permutation, by fingerprint, in every kind of memory; late slices by counts that
- * take several launches; and shuffles of more than the GPU's cache holds, or of several launches. It
- * takes minutes, 70 GB of the GPU's memory and 55 of the host's, so it is registered for the GPU
- * alone and skipped where either is missing.
+ * take several launches; and shuffles of more than the GPU's cache holds, or of several launches.
+ * It takes minutes, 70 GB of the GPU's memory and 55 of the host's, so it is registered for the
+ * GPU alone and skipped where either is missing.
  */
 #include "support/cmocka_all.h"
 #include "support/jobs.h"
@@ -194,8 +194,7 @@ static void shuffles_of_three_words(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-        struct shuf__job job =
-            jobs_whole((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 1, 7, 3);
+        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 1, 7, 3);
         job.record = 12;
         const uint64_t bytes = job.n * job.record;
         const struct shuf__job noise =

@@ -228,12 +228,9 @@ static void quickness(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_records),
-        cmocka_unit_test(many_records),
-        cmocka_unit_test(many_large_records),
-        cmocka_unit_test(fixed_point_behind_the_end),
-        cmocka_unit_test(random_jobs),
-        cmocka_unit_test(cancelled),
+        cmocka_unit_test(sizes_and_records),  cmocka_unit_test(many_records),
+        cmocka_unit_test(many_large_records), cmocka_unit_test(fixed_point_behind_the_end),
+        cmocka_unit_test(random_jobs),        cmocka_unit_test(cancelled),
         cmocka_unit_test(quickness),
     };
     return jobs_main(argc, argv, tests);

@@ -47,9 +47,8 @@ __global__ void __launch_bounds__(fold_threads)
     if (threadIdx.x < places)
         index[threadIdx.x] = list[threadIdx.x];
     __syncthreads();
-    with_unit(records.unit, [&](auto unit) {
-        move<decltype(unit)>(records, records.inverse, 0, places, index);
-    });
+    with_unit(records.unit,
+              [&](auto unit) { move<decltype(unit)>(records, records.inverse, 0, places, index); });
 }
 static_assert(SHUF_PRIMEFOLD_EXACT <= fold_threads, "each thread has an index at most");
 

@@ -157,8 +157,8 @@ Records few_parts(Records records)
 {
     const uint64_t domain = uint64_t{1} << shuf_domain_bits(records.n);
     const uint64_t most = tuning::scan_blocks / ((domain + tile - 1) / tile);
-    records.parts = static_cast<uint32_t>(
-        std::max<uint64_t>(1, std::min<uint64_t>(records.parts, most)));
+    records.parts =
+        static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(records.parts, most)));
     return records;
 }
 
