@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The paper's figures for GPUs (paper.h), and ours in the same run: a gather by random indices,
- * which is the bound of what gathers; its three ways to a bijective shuffle; others that it names;
- * thrust::shuffle_copy; and the backend's shuffle. Device time by events, medians of five.
- * Each result is looked at before it is timed: nothing missing or twice, and where it is defined
- * what it is, that.
+ * which is the bound of what gathers; its three ways to a bijective shuffle, the last of them the
+ * backend's; others that it names; thrust::shuffle_copy; and the backend's default. Device time by
+ * events, medians of five. Each result is looked at before it is timed: nothing missing or twice,
+ * and where it is defined what it is, that.
  */
 #include "backend.h"
 #include "device.cuh"
@@ -151,13 +151,13 @@ struct Bench {
         backend->ops->free(backend, &index);
     }
 
-    bool ours(shuf__job job, uint64_t epoch, double *ns)
+    bool ours(const char *row, shuf__job job, uint64_t epoch, double *ns)
     {
         shuf__error error;
         uint64_t took;
         job.epoch = epoch;
         if (shuf__backend_compute(backend, &job, &shuffled, &took, &error)) {
-            paper_not_there(out, "primefold", job.n, error.text);
+            paper_not_there(out, row, job.n, error.text);
             return false;
         }
         *ns = static_cast<double>(took);
@@ -165,38 +165,44 @@ struct Bench {
     }
 
     /* Some places, by the inline code. */
-    bool ours_is_defined(uint64_t n)
+    bool is_primefold(const char *row, uint64_t n)
     {
         const shuf_primefold f = shuf_primefold_make(n, PAPER_SEED, 0);
         const auto *from = static_cast<const uint64_t *>(shuffled.memory);
         for (uint64_t k = 0; k < 300; k++) {
             const uint64_t at = k < 100 ? k * (n - 1) / 99 : paper_item(k) % n;
             uint64_t found;
-            check(cudaMemcpy(&found, from + at, sizeof found, cudaMemcpyDeviceToHost), "primefold");
+            check(cudaMemcpy(&found, from + at, sizeof found, cudaMemcpyDeviceToHost), row);
             if (found != paper_item(shuf_primefold_forward(&f, at))) {
-                paper_wrong(out, "primefold", n, "is not as the inline code has it");
+                paper_wrong(out, row, n, "is not as the inline code has it");
                 return false;
             }
         }
         return true;
     }
 
-    /* The backend takes its own time: by events too, but of quick jobs by the host's clock. */
-    void primefold(uint64_t n)
+    /* The backend's shuffle, which takes its own time: by events too. */
+    void backend_row(const char *row, uint64_t n, shuf_algorithm algorithm)
     {
+        const Defined defined = algorithm == SHUF_ALGORITHM_PHILOX24 ? Defined::by_philox24
+                                : algorithm == SHUF_ALGORITHM_LCG    ? Defined::by_lcg
+                                                                     : Defined::no;
         double ns[PAPER_TRIALS];
-        shuf__job job = job_of(SHUF_ALGORITHM_PRIMEFOLD, n, 0);
+        shuf__job job = job_of(algorithm, n, 0);
+        if (!paper_wants(out, row))
+            return;
         job.record = 8;
         job.input = &in;
         const bench::Workspace workspace(backend, &job, shuffled.kind);
         forget(n);
-        check(cudaDeviceSynchronize(), "primefold");
-        if (!ours(job, 0, ns) || !is_right("primefold", n, Defined::no, 0) || !ours_is_defined(n))
+        check(cudaDeviceSynchronize(), row);
+        if (!ours(row, job, 0, ns) || !is_right(row, n, defined, 0) ||
+            (algorithm == SHUF_ALGORITHM_PRIMEFOLD && !is_primefold(row, n)))
             return;
         for (uint64_t trial = 0; trial < PAPER_TRIALS; trial++)
-            if (!ours(job, trial + 1, &ns[trial]))
+            if (!ours(row, job, trial + 1, &ns[trial]))
                 return;
-        paper_add(out, "primefold", n, ns, PAPER_TRIALS);
+        paper_add(out, row, n, ns, PAPER_TRIALS);
     }
 
     /* 2^w + 1 items, the worst for what works on powers of two; the rows that end in -whole have
@@ -204,23 +210,20 @@ struct Bench {
     void size(unsigned w)
     {
         const uint64_t n = (uint64_t{1} << w) + 1, whole = n - 1;
-        const Arrays a = arrays(n), all = arrays(whole);
-        constexpr auto philox24 = Defined::by_philox24, lcg = Defined::by_lcg;
+        const Arrays a = arrays(n);
+        constexpr auto philox24 = Defined::by_philox24;
         if (paper_wants(out, "gather"))
             gather(n);
         row("bijective0", n, philox24, [&] { return bench::bijective0(a); });
         row("bijective1", n, philox24, [&] { return bench::bijective1(a); });
-        row("bijective2", n, philox24,
-            [&] { return bench::bijective2(a, SHUF_ALGORITHM_PHILOX24); });
-        row("bijective2-whole", whole, philox24,
-            [&] { return bench::bijective2(all, SHUF_ALGORITHM_PHILOX24); });
-        row("lcg", n, lcg, [&] { return bench::bijective2(a, SHUF_ALGORITHM_LCG); });
-        row("lcg-whole", whole, lcg, [&] { return bench::bijective2(all, SHUF_ALGORITHM_LCG); });
+        backend_row("bijective2", n, SHUF_ALGORITHM_PHILOX24);
+        backend_row("bijective2-whole", whole, SHUF_ALGORITHM_PHILOX24);
+        backend_row("lcg", n, SHUF_ALGORITHM_LCG);
+        backend_row("lcg-whole", whole, SHUF_ALGORITHM_LCG);
         row("darts", n, Defined::no, [&] { return bench::dart_throwing(a); });
         row("sort", n, Defined::no, [&] { return bench::sort_shuffle(a); });
         row("thrust", n, Defined::no, [&] { return bench::thrust_shuffle(a); });
-        if (paper_wants(out, "primefold"))
-            primefold(n);
+        backend_row("primefold", n, SHUF_ALGORITHM_PRIMEFOLD);
     }
 };
 
@@ -230,15 +233,11 @@ int main(int argc, char **argv)
 {
     Bench b{};
     shuf__error error;
-    char quick[96];
     b.out = paper_begin("shuffles of u64 as in the paper, on a GPU", argc, argv);
     bench::say_device(b.out->report);
     if (shuf__backend_open("cuda", 0, &b.backend, &error))
         die("cuda", error.text);
     paper_device(b.out, b.backend->device);
-    snprintf(quick, sizeof quick, "by the host's clock, from launch to wait, up to n = %llu",
-             static_cast<unsigned long long>(b.backend->ops->quick));
-    report_fact(b.out->report, "primefold", quick);
     b.begin();
     for (unsigned w = b.out->first; w <= b.out->last; w++)
         b.size(w);

@@ -58,11 +58,13 @@ struct Bench {
         return sorted[samples / 2];
     }
 
-    double ours(const Size &size, bool inverse)
+    double ours(const Size &size, shuf_algorithm algorithm, bool inverse)
     {
+        const std::string name = algorithm == SHUF_ALGORITHM_PRIMEFOLD ? "primefold" : "philox24";
         shuf__job job{};
         shuf__error error;
         double ns[samples];
+        job.algorithm = algorithm;
         job.n = job.count = size.n;
         job.seed = 7;
         job.rows = job.stride = 1;
@@ -77,7 +79,7 @@ struct Bench {
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
         }
-        return row(inverse ? "primefold, inverse" : "primefold", size, ns);
+        return row((inverse ? name + ", inverse" : name).c_str(), size, ns);
     }
 
     double copy(const Size &size)
@@ -132,8 +134,10 @@ struct Bench {
 
     void compare(const Size &size)
     {
-        const double there = ours(size, false), copied = copy(size);
-        ours(size, true);
+        const double there = ours(size, SHUF_ALGORITHM_PRIMEFOLD, false), copied = copy(size);
+        ours(size, SHUF_ALGORITHM_PRIMEFOLD, true);
+        ours(size, SHUF_ALGORITHM_PHILOX24, false);
+        ours(size, SHUF_ALGORITHM_PHILOX24, true);
         if (size.record == 8) {
             const double by_index = gathered(size), by_thrust = thrust_row(size);
             ratio("the gather's", size, there, by_index);

@@ -8,9 +8,6 @@
 #include "cuda/tile.cuh"
 #include "paper.h"
 
-#include <cub/agent/single_pass_scan_operators.cuh>
-#include <cuda/std/functional>
-
 namespace bench
 {
 
@@ -23,10 +20,6 @@ namespace tuning = shuf::tuning;
 using tuning::items;
 using tuning::tile;
 constexpr int warps = tuning::threads / 32;
-
-using TileState = cub::ScanTileState<uint32_t>;
-using Plus = ::cuda::std::plus<>;
-using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
 
 struct Task {
     uint32_t n, domain;
@@ -153,83 +146,6 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
             out[rank[i]] = item[i];
 }
 
-/* ---- Bijective2 ---- */
-
-__global__ void __launch_bounds__(tuning::threads) begin_scan(TileState state, int tiles)
-{
-    state.InitializeStatus(tiles);
-}
-
-/* Called by the first warp: kept values before this tile. */
-__device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage &storage,
-                                          uint32_t kept, uint32_t *prefix)
-{
-    const int index = static_cast<int>(blockIdx.x);
-    uint32_t before = 0;
-    if (index > 0)
-        before = Prefix(state, storage, Plus{}, index)(kept);
-    else if (gridDim.x > 1 && threadIdx.x == 0)
-        state.SetInclusive(0, kept);
-    if (threadIdx.x == 0)
-        *prefix = before;
-}
-
-/* Items are asked for before the tile knows where they belong, which takes about as long. */
-template <typename Bijection>
-__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
-    fused(Bijection f, TileState state, __grid_constant__ const Task task, const Arrays arrays)
-{
-    __shared__ uint32_t key[shuf::key_words], warp_kept[warps], prefix;
-    __shared__ typename Prefix::TempStorage storage;
-    uint32_t x[items], rank[items];
-    uint64_t item[items];
-    evaluate_tile(f, task, key, x);
-    load(arrays, task, x, item);
-    const uint32_t kept = shuf::rank_kept<warps>(x, task.n, rank, warp_kept, warps);
-    if (threadIdx.x < 32)
-        look_back(state, storage, kept, &prefix);
-    __syncthreads();
-    uint64_t *out = arrays.out + prefix;
-#pragma unroll
-    for (int i = 0; i < items; i++)
-        if (x[i] < task.n)
-            out[rank[i]] = item[i];
-}
-
-/* n = 2^B: a value's place is its number. */
-template <typename Bijection>
-__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
-    whole(Bijection f, __grid_constant__ const Task task, const Arrays arrays)
-{
-    __shared__ uint32_t key[shuf::key_words];
-    uint32_t x[items];
-    uint64_t item[items];
-    evaluate_tile(f, task, key, x);
-    load(arrays, task, x, item);
-#pragma unroll
-    for (int i = 0; i < items; i++)
-        if (x[i] < task.n)
-            arrays.out[first_of_thread() + 32 * i] = item[i];
-}
-
-template <typename Bijection>
-cudaError_t run_fused(Bijection f, const Arrays &arrays, uint64_t epoch, void *memory)
-{
-    const Task task = task_of(arrays.n, Bijection::purpose, epoch);
-    const auto tiles = static_cast<unsigned>(tiles_of(arrays.n));
-    TileState state;
-    if (arrays.n == task.domain) {
-        whole<<<tiles, tuning::threads>>>(f, task, arrays);
-        return cudaGetLastError();
-    }
-    if (tiles > 1) {
-        state.Init(static_cast<int>(tiles), memory, fused_bytes(arrays.n));
-        begin_scan<<<blocks_for(tiles), tuning::threads>>>(state, static_cast<int>(tiles));
-    }
-    fused<<<tiles, tuning::threads>>>(f, state, task, arrays);
-    return cudaGetLastError();
-}
-
 /* ---- The bound, and the checks ---- */
 
 constexpr int gather_items = 4;
@@ -338,22 +254,6 @@ cudaError_t place_async(const Arrays &arrays, uint64_t epoch, const uint32_t *pl
     const auto tiles = static_cast<unsigned>(tiles_of(arrays.n));
     return with_philox(arrays.n,
                        [&](auto f) { place<<<tiles, tuning::threads>>>(f, task, arrays, places); });
-}
-
-size_t fused_bytes(uint64_t n)
-{
-    size_t bytes = 0;
-    TileState::AllocationSize(static_cast<int>(tiles_of(n)), bytes);
-    return bytes;
-}
-
-cudaError_t fused_async(const Arrays &arrays, shuf_algorithm algorithm, uint64_t epoch, void *state)
-{
-    cudaError_t e = cudaSuccess;
-    if (algorithm == SHUF_ALGORITHM_LCG)
-        return run_fused(Lcg<uint32_t>(arrays.n), arrays, epoch, state);
-    with_philox(arrays.n, [&](auto f) { e = run_fused(f, arrays, epoch, state); });
-    return e;
 }
 
 cudaError_t gather_async(const Arrays &arrays, const uint32_t *index)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The paper's bijective shuffles of u64 items on a GPU, and what checks any shuffle. All of it is
- * work on the default stream. n <= 2^30, so that all numbers fit 32 bits.
+ * The paper's bijective shuffles of u64 items on a GPU, but for Bijective2, which the backend has,
+ * and what checks any shuffle. All of it is work on the default stream. n <= 2^30, so that all
+ * numbers fit 32 bits.
  */
 #ifndef SHUF__BENCH_PAPER_KERNELS_CUH
 #define SHUF__BENCH_PAPER_KERNELS_CUH
@@ -36,12 +37,6 @@ cudaError_t compact_async(const Arrays &arrays, const uint32_t *values, const ui
 /* Bijective1's: how many of each tile are kept; and, after a scan of that, f(x) again. */
 cudaError_t count_async(uint64_t n, uint64_t epoch, uint32_t *counts);
 cudaError_t place_async(const Arrays &arrays, uint64_t epoch, const uint32_t *places);
-
-/* Bijective2, all in one. `state` has fused_bytes(n); where n = 2^B, or the domain is one tile,
- * none is needed, as nothing is scanned. */
-size_t fused_bytes(uint64_t n);
-cudaError_t fused_async(const Arrays &arrays, shuf_algorithm algorithm, uint64_t epoch,
-                        void *state);
 
 cudaError_t gather_async(const Arrays &arrays, const uint32_t *index);
 

@@ -128,13 +128,6 @@ Shuffle bijective1(const Arrays &arrays)
     };
 }
 
-Shuffle bijective2(const Arrays &arrays, shuf_algorithm algorithm)
-{
-    auto state = memory(fused_bytes(arrays.n));
-    return
-        [=](uint64_t epoch) { check(fused_async(arrays, algorithm, epoch, state.get()), "fused"); };
-}
-
 Shuffle dart_throwing(const Arrays &arrays)
 {
     const uint64_t places = 2 * arrays.n;

@@ -16,10 +16,9 @@ namespace bench
 
 using Shuffle = std::function<void(uint64_t epoch)>;
 
-/* VarPhilox: in separate passes; by a two-pass scan; by a single-pass scan. */
+/* VarPhilox: in separate passes; by a two-pass scan. */
 Shuffle bijective0(const Arrays &arrays);
 Shuffle bijective1(const Arrays &arrays);
-Shuffle bijective2(const Arrays &arrays, shuf_algorithm algorithm);
 
 /* Each item's index is thrown at a table of 2n places until it finds a free one; what stands there
  * then, in the table's order, is the permutation. It is another one each time. */

@@ -2,13 +2,15 @@
  *
  * A GPU against the CPU at sizes where a 32-bit index or count would go wrong:
  * the whole permutation, by fingerprint, in every kind of memory; late slices by counts that
- * take several launches; and shuffles of more than the GPU's cache holds. It takes minutes and 35
- * GB of host memory, so it is registered for the GPU alone and skipped where either is missing.
+ * take several launches; and shuffles of more than the GPU's cache holds, or of several launches.
+ * It takes minutes, 70 GB of the GPU's memory and 55 of the host's, so it is registered for the
+ * GPU alone and skipped where either is missing.
  */
 #include "support/cmocka_all.h"
 #include "support/jobs.h"
 
 #include "counts.h"
+#include "shuf/fingerprint.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -128,6 +130,89 @@ static void fixed_point_behind_the_end(void **state)
     compare_shuffled(&job);
 }
 
+/* ---- shuffles of several launches ---- */
+
+static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, uint64_t values)
+{
+    struct shuf__error error = {0};
+    uint64_t fingerprint;
+    if (backend->ops->fingerprint(backend, block, width, values, &fingerprint, &error))
+        fail_msg("%s", error.text);
+    return fingerprint;
+}
+
+/* The shuffled block takes the place of the other. */
+static void shuffle_block(const struct shuf__job *what, bool inverse, struct shuf__block *block)
+{
+    struct shuf__block shuffled_block;
+    struct shuf__job job = *what;
+    job.inverse = inverse;
+    job.input = block;
+    make(backend, backend->ops->own, &job, job.n * job.record, &shuffled_block);
+    backend->ops->free(backend, block);
+    *block = shuffled_block;
+}
+
+/* Of the numbers from 0 on, in order. */
+static uint64_t fingerprint_in_order(uint64_t n)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += shuf_fingerprint_term(i, i);
+    return sum;
+}
+
+/* A permutation's own values are in order after the way back, and as they were after the way
+ * there: no other memory is needed to compare with. */
+static void check_values(uint64_t n, unsigned width)
+{
+    const uint64_t in_order = fingerprint_in_order(n);
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 3);
+        struct shuf__block block;
+        job.width = width;
+        make(backend, backend->ops->own, &job, n * width, &block);
+        const uint64_t values = fingerprint_of(&block, width, n);
+        job.record = width;
+        shuffle_block(&job, true, &block);
+        assert_int_equal(fingerprint_of(&block, width, n), in_order);
+        shuffle_block(&job, false, &block);
+        assert_int_equal(fingerprint_of(&block, width, n), values);
+        backend->ops->free(backend, &block);
+    }
+}
+
+static void shuffled_values(void **state)
+{
+    (void)state;
+    check_values((UINT64_C(1) << 31) + 1, 4);
+    check_values((UINT64_C(1) << 31) + 1, 8);
+    check_values(UINT64_C(1) << 32, 4);
+    check_values((UINT64_C(1) << 32) + 1, 8);
+}
+
+/* Against the CPU, and back. */
+static void shuffles_of_three_words(void **state)
+{
+    (void)state;
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 1, 7, 3);
+        job.record = 12;
+        const uint64_t bytes = job.n * job.record;
+        const struct shuf__job noise =
+            jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, 7, 0, 0, bytes / 4);
+        struct shuf__block block;
+        const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, job);
+        make(backend, backend->ops->own, &noise, bytes, &block);
+        const uint64_t before = fingerprint_of(&block, 4, bytes / 4);
+        shuffle_block(&job, false, &block);
+        assert_int_equal(fingerprint_of(&block, 4, bytes / 4), expected);
+        shuffle_block(&job, true, &block);
+        assert_int_equal(fingerprint_of(&block, 4, bytes / 4), before);
+        backend->ops->free(backend, &block);
+    }
+}
+
 static void past_31_bits(void **state)
 {
     (void)state;
@@ -215,6 +300,33 @@ static void check_cancelled(struct tables *t)
     check_table(t);
 }
 
+/* Before the first launch a shuffle asks as well. */
+static void cancelled_shuffles(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {(UINT64_C(1) << 31) + 1, UINT64_C(1) << 32};
+    for (int i = 0; i < 4; i++) {
+        int asked = 0;
+        uint64_t ns;
+        struct shuf__error error;
+        struct shuf__block in, out;
+        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, sizes[i / 2], 7, 3);
+        job.record = 1;
+        job.inverse = i % 2;
+        job.cancelled = is_second;
+        job.cancel_context = &asked;
+        jobs_kind = backend->ops->own;
+        jobs_alloc(job.n, &in);
+        jobs_alloc(job.n, &out);
+        jobs_kind = SHUF__MEMORY_KINDS;
+        job.input = &in;
+        assert_int_equal(shuf__backend_compute(backend, &job, &out, &ns, &error), SHUF_CANCELLED);
+        assert_int_equal(asked, 2);
+        backend->ops->free(backend, &in);
+        backend->ops->free(backend, &out);
+    }
+}
+
 /* The domain is four launches. */
 static void check_late_slices(struct tables *t)
 {
@@ -276,13 +388,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(batch_of_long_rows), cmocka_unit_test(batch_of_wrapping_shards),
         cmocka_unit_test(late_slices),        cmocka_unit_test(fewest_by_windows),
         cmocka_unit_test(large_shuffles),     cmocka_unit_test(fixed_point_behind_the_end),
+        cmocka_unit_test(shuffled_values),    cmocka_unit_test(shuffles_of_three_words),
+        cmocka_unit_test(cancelled_shuffles),
     };
-    const uint64_t needed = UINT64_C(36) << 30;
+    const uint64_t there = UINT64_C(66) << 30, here = UINT64_C(50) << 30;
     backend = jobs_open(argc == 2 ? argv[1] : "");
     cpu = jobs_open("cpu");
     int result = SKIPPED;
-    if (has_memory(backend, backend->ops->own, needed) &&
-        has_memory(cpu, SHUF__MEMORY_MEMFD, needed))
+    if (has_memory(backend, backend->ops->own, there) && has_memory(cpu, SHUF__MEMORY_MEMFD, here))
         result = cmocka_run_group_tests(tests, NULL, NULL) != 0;
     backend->ops->close(backend);
     cpu->ops->close(cpu);

@@ -146,6 +146,18 @@ static void many_records(void **state)
     check(job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
     check(job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
     check(job_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
+    check(job_of(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1, 12)); /* an even power of two */
+    check(job_of(SHUF_ALGORITHM_LCG, LARGE, 12));
+}
+
+/* Several tiles, each shared by several blocks of a GPU: from half a domain, all of one, and three
+ * quarters. */
+static void many_large_records(void **state)
+{
+    (void)state;
+    every_algorithm(8193, 333);
+    every_algorithm(16384, 256);
+    every_algorithm(3 << 13, 200);
 }
 
 /* The input may have what it wants behind its last record, and the block may be larger. */
@@ -216,11 +228,9 @@ static void quickness(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_records),
-        cmocka_unit_test(many_records),
-        cmocka_unit_test(fixed_point_behind_the_end),
-        cmocka_unit_test(random_jobs),
-        cmocka_unit_test(cancelled),
+        cmocka_unit_test(sizes_and_records),  cmocka_unit_test(many_records),
+        cmocka_unit_test(many_large_records), cmocka_unit_test(fixed_point_behind_the_end),
+        cmocka_unit_test(random_jobs),        cmocka_unit_test(cancelled),
         cmocka_unit_test(quickness),
     };
     return jobs_main(argc, argv, tests);

@@ -16,8 +16,7 @@
 namespace shuf
 {
 
-/* What is computed on its way to host memory, and a shuffle's list of indices, need no workspace up
- * to that size. */
+/* What is computed on its way to host memory needs no workspace up to that size. */
 constexpr uint64_t staging_bytes = 2 * bounce_piece;
 
 /* What was launched and not yet waited for to its end. */
@@ -45,7 +44,7 @@ struct Cuda {
     cudaEvent_t start, stop;
     Scratch scratch;
     Bounce bounce;
-    void *staging;           /* device memory, instead of a small workspace */
+    void *staging;           /* device memory, instead of a small workspace; a shuffle's list */
     unsigned long long *sum; /* device memory */
     shuf__sums *sums;        /* the same: of sums_parts */
     float *gauss_table;      /* the same */

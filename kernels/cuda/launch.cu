@@ -83,10 +83,11 @@ void *find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block)
 /* By windows where there is the memory for them. */
 cudaError_t shuffle_there(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
 {
-    const bool best = job.workspace && job.workspace->bytes >= shuffle_wish(job);
-    void *const temporary =
-        best ? job.workspace->memory : workspace_of(cuda, &job, shuffle_need(job));
-    return shuffle_async(cuda->scratch, job, job.input->memory, out, temporary, best, cuda->stream,
+    static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
+    const uint64_t wish = shuffle_wish(job);
+    const bool best = wish && job.workspace && job.workspace->bytes >= wish;
+    return shuffle_async(cuda->scratch, job, job.input->memory, out,
+                         best ? job.workspace->memory : nullptr, cuda->staging, cuda->stream,
                          cancelled);
 }
 
@@ -192,10 +193,11 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__job *jo
         return shuf__cpu_workspace(cuda->threads, job);
     if (!job->record && !host)
         return {kind, 0, 0};
-    const uint64_t least = job->record ? shuffle_need(*job) : job->rows * job->count * job->width;
-    const uint64_t best = job->record ? shuffle_wish(*job) : least;
-    return {SHUF__MEMORY_CUDA_PRIVATE, best > staging_bytes ? best : 0,
-            least > staging_bytes ? least : 0};
+    if (job->record)
+        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_wish(*job), 0};
+    const uint64_t bytes = job->rows * job->count * job->width;
+    const uint64_t needed = bytes > staging_bytes ? bytes : 0;
+    return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
 }
 
 shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,

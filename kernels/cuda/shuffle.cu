@@ -2,15 +2,15 @@
  *
  * Records moved where the permutation says, directly: a block has the indices of a tile of
  * neighbouring places in shared memory, and its threads move what belongs there, side by side.
- * Of `primefold` the block works them out for itself; of the others, which know no value by
- * itself, they are computed before and read. Records that are large together go by windows
- * (shuffle_windows.cu).
+ * Of `primefold` the block works them out for itself; only of so few records that they are
+ * exchanged, one by one, is there a list, which is made before. Records that are large together go
+ * by windows (shuffle_windows.cu), and the others' by the scan (shuffle_scan.cu).
  */
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
+#include "move.cuh"
 #include "shape.h"
-#include "tuning.cuh"
 
 #include <cassert>
 
@@ -19,51 +19,6 @@ namespace shuf
 
 namespace
 {
-
-constexpr int listed_tile = 2048; /* places of a block that reads its indices */
-
-/* What is moved: `units` words of the type Unit make a record. */
-struct Records {
-    const void *in;
-    void *out;
-    uint64_t n;
-    uint32_t units;
-    uint32_t parts; /* blocks that share a tile */
-};
-
-/* Record index[k] of the input becomes record first + k; of Inverse, the other way round. Each
- * thread has several loads on their way before it stores. */
-template <bool Inverse, typename Unit, typename Index>
-__device__ __forceinline__ void move(const Records &r, uint64_t first, uint32_t places,
-                                     const Index *index)
-{
-    constexpr uint32_t batch = sizeof(Unit) > 8 ? 4 : 8;
-    const Unit *const in = static_cast<const Unit *>(r.in);
-    Unit *const out = static_cast<Unit *>(r.out);
-    const uint32_t total = places * r.units, share = (total + r.parts - 1) / r.parts;
-    const uint32_t begin = blockIdx.y * share;
-    const uint32_t end = begin + share < total ? begin + share : total;
-    for (uint32_t t = begin + threadIdx.x; t < end; t += blockDim.x * batch) {
-        Unit unit[batch];
-        uint64_t to[batch];
-#pragma unroll
-        for (uint32_t b = 0; b < batch; b++) {
-            const uint32_t at = t + b * blockDim.x;
-            if (at >= end)
-                break;
-            const uint32_t k = r.units == 1 ? at : at / r.units;
-            const uint32_t part = at - k * r.units;
-            const uint64_t here = (first + k) * r.units + part;
-            const uint64_t there = uint64_t{index[k]} * r.units + part;
-            unit[b] = in[Inverse ? here : there];
-            to[b] = Inverse ? there : here;
-        }
-#pragma unroll
-        for (uint32_t b = 0; b < batch; b++)
-            if (t + b * blockDim.x < end)
-                out[to[b]] = unit[b];
-    }
-}
 
 /* Groups: of a thread. */
 template <typename Form, int Groups>
@@ -80,50 +35,24 @@ __global__ void __launch_bounds__(fold_threads)
     const uint64_t first = blockIdx.x * tile, left = records.n - first;
     tile_of_row<Form, Groups>(f, f.row, steps, rows, first, index);
     __syncthreads();
-    move<false, Unit>(records, first, static_cast<uint32_t>(left < tile ? left : tile), index);
+    move<Unit>(records, false, first, static_cast<uint32_t>(left < tile ? left : tile), index);
 }
 
-template <bool Inverse, typename Unit, typename Index>
+/* One tile of all the records. */
 __global__ void __launch_bounds__(fold_threads)
-    move_listed(const Index *list, __grid_constant__ const Records records)
+    move_listed(const uint32_t *list, __grid_constant__ const Records records)
 {
-    __shared__ Index index[listed_tile];
-    const uint64_t first = uint64_t{blockIdx.x} * listed_tile, left = records.n - first;
-    const auto places = static_cast<uint32_t>(left < listed_tile ? left : listed_tile);
-    for (uint32_t k = threadIdx.x; k < places; k += blockDim.x)
-        index[k] = list[first + k];
+    __shared__ uint32_t index[SHUF_PRIMEFOLD_EXACT];
+    const auto places = static_cast<uint32_t>(records.n);
+    if (threadIdx.x < places)
+        index[threadIdx.x] = list[threadIdx.x];
     __syncthreads();
-    move<Inverse, Unit>(records, first, places, index);
+    with_unit(records.unit,
+              [&](auto unit) { move<decltype(unit)>(records, records.inverse, 0, places, index); });
 }
+static_assert(SHUF_PRIMEFOLD_EXACT <= fold_threads, "each thread has an index at most");
 
 /* ---- Choosing ---- */
-
-/* use(Unit{}) with the widest unit that records consist of. */
-template <typename Use> cudaError_t with_unit(const shuf__job &job, Use use)
-{
-    const uint64_t odd = job.record | sizeof(uint4);
-    switch (odd & (~odd + 1)) {
-    case 1:
-        return use(uint8_t{});
-    case 2:
-        return use(uint16_t{});
-    case 4:
-        return use(uint32_t{});
-    case 8:
-        return use(uint64_t{});
-    default:
-        return use(uint4{});
-    }
-}
-
-Records make_records(const shuf__job &job, const void *in, void *out, size_t unit, uint64_t tile)
-{
-    const uint64_t parts = tile * job.record / tuning::move_bytes;
-    return {in, out, job.n, static_cast<uint32_t>(job.record / unit),
-            static_cast<uint32_t>(parts < 1       ? 1
-                                  : parts > 65535 ? 65535
-                                                  : parts)};
-}
 
 dim3 grid_of(const Records &records, uint64_t tile)
 {
@@ -131,8 +60,8 @@ dim3 grid_of(const Records &records, uint64_t tile)
 }
 
 /* Few records are shared out among all of the GPU's threads, more of them in larger tiles. */
-template <typename Of, typename Unit>
-cudaError_t fold_and_move(Of of, Unit, const shuf__job &job, const shuf_primefold_shape &shape,
+template <typename Unit, typename Of>
+cudaError_t fold_and_move(Of of, const shuf__job &job, const shuf_primefold_shape &shape,
                           const void *in, void *out, cudaStream_t stream)
 {
     using Form = typename Of::Form;
@@ -141,7 +70,7 @@ cudaError_t fold_and_move(Of of, Unit, const shuf__job &job, const shuf_primefol
     const auto steps = make_steps(f, shape.p, 1);
     const auto launch = [&](auto groups) {
         constexpr uint64_t tile = tile_of<Form, decltype(groups)::value>;
-        const Records r = make_records(job, in, out, sizeof(Unit), tile);
+        const Records r = make_records(job, in, out, tile);
         move_folded<decltype(groups)::value, Unit>
             <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
         return cudaGetLastError();
@@ -154,70 +83,48 @@ cudaError_t folded(const shuf__job &job, const void *in, void *out, cudaStream_t
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
     const auto use = [&](auto of) {
-        return with_unit(
-            job, [&](auto unit) { return fold_and_move(of, unit, job, shape, in, out, stream); });
+        cudaError_t e = cudaSuccess;
+        with_unit(unit_of(job), [&](auto unit) {
+            e = fold_and_move<decltype(unit)>(of, job, shape, in, out, stream);
+        });
+        return e;
     };
     return job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
 }
 
-template <typename Index>
-cudaError_t listed(const shuf__job &job, const void *in, void *out, const void *list,
-                   cudaStream_t stream)
+cudaError_t listed(const shuf__job &job, const void *in, void *out, void *list, cudaStream_t stream)
 {
-    return with_unit(job, [&](auto unit) {
-        using Unit = decltype(unit);
-        const Records r = make_records(job, in, out, sizeof(Unit), listed_tile);
-        const auto move_all =
-            job.inverse ? move_listed<true, Unit, Index> : move_listed<false, Unit, Index>;
-        move_all<<<grid_of(r, listed_tile), fold_threads, 0, stream>>>(
-            static_cast<const Index *>(list), r);
-        return cudaGetLastError();
-    });
-}
-
-bool is_folded(const shuf__job &job)
-{
-    return job.algorithm == SHUF_ALGORITHM_PRIMEFOLD && job.n > SHUF_PRIMEFOLD_EXACT;
-}
-
-/* The job that makes the list. */
-shuf__job indices_of(const shuf__job &job)
-{
-    shuf__job list = job;
-    list.record = 0;
-    list.width = job.n <= uint64_t{1} << 32 ? 4 : 8;
-    return list;
+    shuf__job indices = job;
+    indices.record = 0;
+    indices.width = sizeof(uint32_t);
+    const cudaError_t e = primefold_async(indices, list, nullptr, stream);
+    if (e != cudaSuccess)
+        return e;
+    const Records r = make_records(job, in, out, SHUF_PRIMEFOLD_EXACT);
+    move_listed<<<dim3(1, r.parts), fold_threads, 0, stream>>>(static_cast<uint32_t *>(list), r);
+    return cudaGetLastError();
 }
 
 } // namespace
 
-uint64_t shuffle_need(const shuf__job &job)
-{
-    return is_folded(job) ? 0 : job.n * indices_of(job).width;
-}
-
 uint64_t shuffle_wish(const shuf__job &job)
 {
-    return windows_suit(job) ? windows_bytes(job) : shuffle_need(job);
+    return windows_suit(job) ? windows_bytes(job) : 0;
 }
 
 cudaError_t shuffle_async(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
-                          void *temporary, bool wished, cudaStream_t stream, bool *cancelled)
+                          void *windows, void *list, cudaStream_t stream, bool *cancelled)
 {
     assert(job.record && job.rows == 1 && job.offset == 0 && job.stride == 1 && job.count == job.n);
     *cancelled = job.cancelled && job.cancelled(job.cancel_context);
     if (*cancelled)
         return cudaSuccess;
-    if (wished && windows_suit(job))
-        return windows_async(job, in, out, temporary, stream);
-    if (is_folded(job))
-        return folded(job, in, out, stream);
-    const shuf__job list = indices_of(job);
-    const cudaError_t e = permute_async(scratch, list, temporary, stream, cancelled);
-    if (e != cudaSuccess || *cancelled)
-        return e;
-    return list.width == 4 ? listed<uint32_t>(job, in, out, temporary, stream)
-                           : listed<uint64_t>(job, in, out, temporary, stream);
+    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+        return scan_and_move(scratch, job, in, out, stream, cancelled);
+    if (windows)
+        return windows_async(job, in, out, windows, stream);
+    return job.n > SHUF_PRIMEFOLD_EXACT ? folded(job, in, out, stream)
+                                        : listed(job, in, out, list, stream);
 }
 
 } // namespace shuf

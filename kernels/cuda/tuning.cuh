@@ -51,9 +51,12 @@ constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a superblock a wa
 constexpr int uniform_threads = 256, uniform_draws = 4;
 
 /* Shuffles: a block moves so many bytes of large records; fewer records than `move_few` are in
- * small tiles. By windows where all records have `windows_from` bytes or more, of which
- * `window_bytes` are in one: below, the L2 holds enough of them. */
+ * small tiles. Of a scan, whose tiles are large and evaluated by each block that shares one, there
+ * are no more than `scan_blocks` for that, twenty times what a GPU holds. By windows where all
+ * records have `windows_from` bytes or more, of which `window_bytes` are in one: below, the L2
+ * holds enough of them. */
 constexpr uint64_t move_bytes = 64 << 10, move_few = uint64_t{3} << 20;
+constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{192} << 20, window_bytes = 16 << 20;
 constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = 2;
 constexpr int window_most = 512; /* windows */

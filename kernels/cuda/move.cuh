@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records moved by the threads of a block, side by side, in the widest words that they consist of,
+ * where the indices of a tile of neighbouring places say.
+ */
+#ifndef SHUF__CUDA_MOVE_CUH
+#define SHUF__CUDA_MOVE_CUH
+
+#include "backend.h"
+#include "tuning.cuh"
+
+namespace shuf
+{
+
+/* What is moved: `units` words of `unit` bytes make a record. */
+struct Records {
+    const void *in;
+    void *out;
+    uint64_t n;
+    uint32_t unit, units;
+    uint32_t parts; /* blocks that share a tile: all of the same blockIdx.x */
+    bool inverse;
+};
+
+/* use(Unit{}) with the word of so many bytes. */
+#pragma nv_exec_check_disable
+template <typename Use> __host__ __device__ __forceinline__ void with_unit(uint32_t bytes, Use use)
+{
+    switch (bytes) {
+    case 1:
+        return use(uint8_t{});
+    case 2:
+        return use(uint16_t{});
+    case 4:
+        return use(uint32_t{});
+    case 8:
+        return use(uint64_t{});
+    default:
+        return use(uint4{});
+    }
+}
+
+/* The widest that its records consist of. */
+inline uint32_t unit_of(const shuf__job &job)
+{
+    const uint64_t odd = job.record | sizeof(uint4);
+    return static_cast<uint32_t>(odd & (~odd + 1));
+}
+
+/* Of tiles of so many places. Of large records blocks have less than a tile each. */
+inline Records make_records(const shuf__job &job, const void *in, void *out, uint64_t tile)
+{
+    constexpr uint64_t most = 65535; /* of a grid's blocks in y */
+    const uint64_t parts = tile * job.record / tuning::move_bytes;
+    return {in,
+            out,
+            job.n,
+            unit_of(job),
+            static_cast<uint32_t>(job.record / unit_of(job)),
+            static_cast<uint32_t>(parts < 1      ? 1
+                                  : parts > most ? most
+                                                 : parts),
+            job.inverse};
+}
+
+/* Record index[k] of the input becomes record first + k; inversely, the other way round. Each
+ * thread has several loads on their way before it stores. */
+template <typename Unit, typename Index>
+__device__ __forceinline__ void move(const Records &r, bool inverse, uint64_t first,
+                                     uint32_t places, const Index *index)
+{
+    constexpr uint32_t batch = sizeof(Unit) > 8 ? 4 : 8;
+    const Unit *const in = static_cast<const Unit *>(r.in);
+    Unit *const out = static_cast<Unit *>(r.out);
+    const uint32_t total = places * r.units, share = (total + r.parts - 1) / r.parts;
+    const uint32_t begin = blockIdx.y * share;
+    const uint32_t end = begin + share < total ? begin + share : total;
+    for (uint32_t t = begin + threadIdx.x; t < end; t += blockDim.x * batch) {
+        Unit unit[batch];
+        uint64_t to[batch];
+#pragma unroll
+        for (uint32_t b = 0; b < batch; b++) {
+            const uint32_t at = t + b * blockDim.x;
+            if (at >= end)
+                break;
+            const uint32_t k = r.units == 1 ? at : at / r.units;
+            const uint32_t part = at - k * r.units;
+            const uint64_t here = (first + k) * r.units + part;
+            const uint64_t there = uint64_t{index[k]} * r.units + part;
+            unit[b] = in[inverse ? here : there];
+            to[b] = inverse ? there : here;
+        }
+#pragma unroll
+        for (uint32_t b = 0; b < batch; b++)
+            if (t + b * blockDim.x < end)
+                out[to[b]] = unit[b];
+    }
+}
+
+} // namespace shuf
+
+#endif

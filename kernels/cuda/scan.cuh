@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fused kernel: bijection, flag, single-pass scan with decoupled look-back
+ * (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+ * look-back", 2016; CUB's), and a sink that takes the values from registers.
+ *
+ * Rows follow one another in one scan: as every row keeps exactly n values, a
+ * value's place in its row is its place in the scan less row * n.
+ *
+ * What becomes of a tile's values is for a sink to say, a struct made on the host:
+ *
+ *   in_rows             whether there may be several rows
+ *   in_parts, parts()   whether blocks of the same blockIdx.x share a tile, and how many
+ *   Asked, ask()        what it fetches for the values at once, so that the look-back's wait is not
+ *                       lost
+ *   hold()              their ranks in the tile are known: all threads wait before give()
+ *   give()              their places are known
+ *   Whole               itself or its base, of which give() takes values at n = 2^B, where nothing
+ *                       has to be waited for
+ */
+#ifndef SHUF__CUDA_SCAN_CUH
+#define SHUF__CUDA_SCAN_CUH
+
+#include "counts.h"
+#include "permute.cuh"
+#include "tile.cuh"
+
+#include <cub/agent/single_pass_scan_operators.cuh>
+#include <cuda/std/functional>
+
+namespace shuf::scan
+{
+
+using tuning::items;
+using tuning::tile;
+
+constexpr int warps = tuning::threads / 32;
+constexpr int counts_tiles = SHUF__COUNTS_TILE / tile; /* tiles of a counts tile */
+constexpr uint64_t launch_counts = tuning::launch_tiles / counts_tiles;
+static_assert(SHUF__COUNTS_TILE % tile == 0 && tuning::launch_tiles % counts_tiles == 0,
+              "a launch of a job with counts begins and ends where counts tiles do");
+
+using TileState = cub::ScanTileState<uint32_t>;
+using Plus = ::cuda::std::plus<>;
+using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
+
+/* The key words of `rows` rows, and every tile's state before the scan. */
+template <shuf_purpose Purpose>
+__global__ void __launch_bounds__(tuning::threads)
+    prepare(TileState state, int tiles, uint32_t *keys, int rows, uint64_t seed, uint64_t epoch)
+{
+    if (tiles)
+        state.InitializeStatus(tiles);
+    constexpr int blocks = key_words / 8;
+    int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (index < rows * blocks)
+        shuf_key_words(seed, epoch + index / blocks, Purpose, index % blocks, keys + 8 * index);
+}
+
+__device__ __forceinline__ void load_key(const Launch &launch, uint64_t row, uint32_t *key)
+{
+    if (threadIdx.x < key_words)
+        key[threadIdx.x] = launch.keys
+                               ? launch.keys[(row - launch.first_row) * key_words + threadIdx.x]
+                               : launch.key[threadIdx.x];
+    __syncthreads();
+}
+
+/* Of a tile. */
+template <bool InRows>
+__device__ __forceinline__ uint64_t row_of(const Launch &launch, uint64_t number)
+{
+    if constexpr (!InRows)
+        return 0;
+    return launch.tiles == 1 ? number : number / launch.tiles;
+}
+
+/* Called by the first warp of a tile's other blocks: what the first one has found. It has been
+ * scheduled before them. */
+__device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_t *prefix)
+{
+    TileState::StatusWord status = cub::SCAN_TILE_INCLUSIVE;
+    uint32_t inclusive = kept;
+    if (gridDim.x > 1)
+        do
+            state.WaitForValid(static_cast<int>(blockIdx.x), status, inclusive);
+        while (status != cub::SCAN_TILE_INCLUSIVE);
+    if (threadIdx.x == 0)
+        *prefix = inclusive - kept;
+}
+
+/* Called by the first warp: kept values in this launch before this tile. */
+template <bool InParts>
+__device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage &storage,
+                                          const Launch &launch, uint32_t kept, uint32_t *prefix)
+{
+    int index = static_cast<int>(blockIdx.x);
+    uint32_t exclusive = 0;
+    if (InParts && blockIdx.y > 0)
+        return look_up(state, kept, prefix);
+    if (gridDim.x > 1 && index > 0)
+        exclusive = Prefix(state, storage, Plus{}, index)(kept);
+    else if (gridDim.x > 1 && threadIdx.x == 0)
+        state.SetInclusive(0, kept);
+    if (threadIdx.x == 0) {
+        *prefix = exclusive;
+        if (launch.starts && blockIdx.x % counts_tiles == 0)
+            launch.starts[blockIdx.x / counts_tiles] = launch.base + exclusive;
+        if (blockIdx.x == gridDim.x - 1 && launch.base_out)
+            *launch.base_out = launch.base + exclusive + kept;
+    }
+}
+
+/* One block a tile of a row's domain, or several. */
+template <typename Bijection, typename Sink>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    compact(Bijection f, TileState state, __grid_constant__ const Launch launch,
+            __grid_constant__ const Sink sink)
+{
+    using Word = typename Bijection::Word;
+    __shared__ uint32_t key[key_words], warp_kept[warps], prefix;
+    __shared__ typename Prefix::TempStorage storage;
+
+    uint64_t number = launch.first_tile + blockIdx.x;
+    uint64_t row = row_of<Sink::in_rows>(launch, number);
+    load_key(launch, row, key);
+
+    uint64_t start =
+        (number - row * launch.tiles) * tile + threadIdx.x / 32 * (32 * items) + threadIdx.x % 32;
+    Word x[items], n = static_cast<Word>(launch.n);
+    uint32_t rank[items];
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        x[i] = static_cast<Word>(start + 32 * i);
+    f.evaluate(key, x);
+    if (launch.domain < tile) { /* inputs past a small domain are no values */
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            x[i] = start + 32 * i < launch.domain ? x[i] : n;
+    }
+    typename Sink::Asked asked;
+    sink.ask(x, n, asked);
+    uint32_t kept = rank_kept<warps>(x, n, rank, warp_kept, warps);
+    sink.hold(x, n, rank);
+    if (threadIdx.x < 32)
+        look_back<Sink::in_parts>(state, storage, launch, kept, &prefix);
+    __syncthreads();
+    sink.give(launch, row, launch.base + prefix - row * launch.n, kept, x, rank, asked);
+}
+
+/* n = 2^B: nothing is dropped, so every value knows its place and the scan is
+ * skipped. One block a tile of a row's output, or several. */
+template <typename Bijection, typename Sink>
+__global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
+    direct(Bijection f, __grid_constant__ const Launch launch, __grid_constant__ const Sink sink)
+{
+    using Word = typename Bijection::Word;
+    __shared__ uint32_t key[key_words];
+    uint64_t number = launch.first_tile + blockIdx.x;
+    uint64_t row = row_of<Sink::in_rows>(launch, number);
+    load_key(launch, row, key);
+
+    uint64_t start = (number - row * launch.tiles) * tile + threadIdx.x;
+    Word x[items], mask = static_cast<Word>(launch.domain - 1);
+#pragma unroll
+    for (int i = 0; i < items; i++)
+        x[i] =
+            static_cast<Word>(launch.offset + (start + i * tuning::threads) * launch.stride) & mask;
+    f.evaluate(key, x);
+    sink.give(launch, row, start, x);
+}
+
+/* A job of several launches takes long enough to leave the core to others. */
+inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
+{
+    cudaError_t e = cudaEventRecord(scratch.turn, stream);
+    return e == cudaSuccess ? cudaEventSynchronize(scratch.turn) : e;
+}
+
+/* One job with its types chosen. */
+template <typename Bijection, typename Sink> struct Run {
+    const Scratch &scratch;
+    const shuf__job &job;
+    Bijection f;
+    Sink sink;
+    cudaStream_t stream;
+    Launch launch;
+    bool whole;
+    uint64_t queued = 0; /* counts tiles, since it was last waited */
+
+    Run(const Scratch &scratch_, const shuf__job &job_, Bijection f_, Sink sink_,
+        cudaStream_t stream_)
+        : scratch(scratch_), job(job_), f(f_), sink(sink_), stream(stream_),
+          launch(make_launch(job_, Bijection::purpose))
+    {
+        whole = job.n == launch.domain;
+        uint64_t inputs = whole ? job.count : launch.domain;
+        launch.tiles = (inputs + tile - 1) / tile;
+    }
+
+    void begin(uint64_t rows, int tiles, TileState state)
+    {
+        uint64_t work = job.rows > 1 ? rows * (key_words / 8) : 0;
+        work = work > static_cast<uint64_t>(tiles) ? work : static_cast<uint64_t>(tiles);
+        if (work == 0)
+            return;
+        int blocks = static_cast<int>((work + tuning::threads - 1) / tuning::threads);
+        prepare<Bijection::purpose><<<blocks, tuning::threads, 0, stream>>>(
+            state, tiles, scratch.keys, job.rows > 1 ? static_cast<int>(rows) : 0, job.seed,
+            job.epoch + launch.first_row);
+    }
+
+    /* Tiles [launch.first_tile, + tiles), which touch `rows` rows. */
+    cudaError_t one_launch(uint64_t tiles, uint64_t rows)
+    {
+        TileState state;
+        bool scan = !whole && tiles > 1;
+        if (scan)
+            state.Init(static_cast<int>(tiles), scratch.tile_state, scratch_bytes(tiles));
+        launch.keys = job.rows > 1 ? scratch.keys : nullptr;
+        begin(rows, scan ? static_cast<int>(tiles) : 0, state);
+        const dim3 grid(static_cast<unsigned>(tiles), sink.parts());
+        const typename Sink::Whole &all = sink;
+        if (whole)
+            direct<<<grid, tuning::threads, 0, stream>>>(f, launch, all);
+        else
+            compact<<<grid, tuning::threads, 0, stream>>>(f, state, launch, sink);
+        return cudaGetLastError();
+    }
+
+    static size_t scratch_bytes(uint64_t tiles)
+    {
+        size_t bytes = 0;
+        TileState::AllocationSize(static_cast<int>(tiles), bytes);
+        return bytes;
+    }
+
+    /* How many tiles one launch may take from here. */
+    uint64_t most_tiles() const
+    {
+        uint64_t by_rows = (tuning::launch_rows - 1) * launch.tiles;
+        return launch.tiles < tuning::launch_tiles && by_rows < tuning::launch_tiles
+                   ? by_rows
+                   : tuning::launch_tiles;
+    }
+
+    bool is_cancelled() const
+    {
+        return job.cancelled && job.cancelled(job.cancel_context);
+    }
+
+    /* Waits for what is queued, and has so much of what it wrote to scratch.starts. */
+    cudaError_t fetch(uint64_t words)
+    {
+        cudaError_t e = cudaSuccess;
+        queued = 0;
+        if (words)
+            e = cudaMemcpyAsync(scratch.starts_here, scratch.starts, words * sizeof *scratch.starts,
+                                cudaMemcpyDeviceToHost, stream);
+        return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
+    }
+
+    /* Between two launches: has the job been cancelled, or been given all it asked for? */
+    cudaError_t between(bool *cancelled, bool *complete)
+    {
+        cudaError_t e = fetch(whole ? 0 : 1);
+        if (!whole)
+            launch.base = *scratch.starts_here;
+        *complete = !whole && job.rows == 1 && launch.base > launch.last;
+        *cancelled = is_cancelled();
+        return e;
+    }
+
+    cudaError_t all(bool *cancelled)
+    {
+        bool complete = false;
+        const uint64_t total = launch.tiles * job.rows;
+        for (;;) {
+            uint64_t left = total - launch.first_tile, most = most_tiles();
+            uint64_t tiles = left < most ? left : most;
+            uint64_t end = launch.first_tile + tiles;
+            launch.first_row = launch.first_tile / launch.tiles;
+            launch.base_out = left > most ? scratch.starts : nullptr;
+            cudaError_t e = one_launch(tiles, (end - 1) / launch.tiles - launch.first_row + 1);
+            if (e != cudaSuccess || left <= most)
+                return e;
+            e = between(cancelled, &complete);
+            if (e != cudaSuccess || *cancelled || complete)
+                return e;
+            launch.first_tile = end;
+        }
+    }
+
+    /* The counts are added to when all of the span has been counted, or not at all. */
+    cudaError_t one_span(const shuf__span &span)
+    {
+        const uint64_t tiles = span.end - span.begin;
+        const bool adds = span.end > job.counts->known;
+        launch.first_tile = span.begin * counts_tiles;
+        launch.base = job.counts->before[span.begin];
+        launch.starts = adds ? scratch.starts : nullptr;
+        launch.base_out = adds ? scratch.starts + tiles : nullptr;
+        queued += tiles;
+        cudaError_t e = one_launch(tiles * counts_tiles, 1);
+        if (e == cudaSuccess && adds)
+            e = fetch(tiles + 1);
+        if (e == cudaSuccess && adds)
+            shuf__counts_add(job.counts, &span, scratch.starts_here);
+        return e;
+    }
+
+    /* Of what is known each launch knows where it begins, and need not wait for the last; but no
+     * more is queued at once than without counts. */
+    cudaError_t by_counts(bool *cancelled)
+    {
+        shuf__span span{};
+        cudaError_t e = cudaSuccess;
+        while (e == cudaSuccess && shuf__counts_next(&job, launch_counts, tuning::apart, &span)) {
+            if (queued + span.end - span.begin > launch_counts)
+                e = fetch(0);
+            *cancelled = is_cancelled();
+            if (e != cudaSuccess || *cancelled)
+                break;
+            e = one_span(span);
+        }
+        return e;
+    }
+
+    cudaError_t go(bool *cancelled)
+    {
+        return job.counts ? by_counts(cancelled) : all(cancelled);
+    }
+};
+
+/* use(f) with the job's bijection. */
+template <typename Use> cudaError_t with_bijection(const shuf__job &job, Use use)
+{
+    const unsigned bits = shuf_domain_bits(job.n);
+    const bool narrow = bits <= 32, odd = bits % 2 != 0;
+    switch (job.algorithm) {
+    case SHUF_ALGORITHM_PHILOX24:
+        if (narrow)
+            return odd ? use(Philox24<uint32_t, true>(job.n))
+                       : use(Philox24<uint32_t, false>(job.n));
+        return odd ? use(Philox24<uint64_t, true>(job.n)) : use(Philox24<uint64_t, false>(job.n));
+    case SHUF_ALGORITHM_LCG:
+        return narrow ? use(Lcg<uint32_t>(job.n)) : use(Lcg<uint64_t>(job.n));
+    case SHUF_ALGORITHM_PRIMEFOLD:
+    case SHUF_ALGORITHM_COUNT:
+        break;
+    }
+    return cudaErrorInvalidValue;
+}
+
+} // namespace shuf::scan
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shuffles by what leaves values out: the scan of scan.cuh, with sinks that move the records
+ * themselves. The paper's Bijective2, for records of any size, both ways; no list of the indices is
+ * ever in memory.
+ */
+#include "shuffle.cuh"
+
+#include "move.cuh"
+#include "scan.cuh"
+
+#include <algorithm>
+
+namespace shuf
+{
+
+namespace
+{
+
+using tuning::items;
+using tuning::tile;
+constexpr uint32_t none = UINT32_MAX;
+
+/* ---- The sinks ---- */
+
+/* Records of one word, forward: each thread brings those of its own values, all of them under way
+ * before any is waited for. */
+template <typename Unit> struct Gather {
+    using Whole = Gather;
+    static constexpr bool in_rows = false, in_parts = false;
+    const Unit *in;
+    Unit *out;
+
+    struct Asked {
+        Unit unit[items];
+    };
+
+    static constexpr unsigned parts()
+    {
+        return 1;
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void ask(const Word (&x)[items], Word n, Asked &asked) const
+    {
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            asked.unit[i] = x[i] < n ? in[x[i]] : Unit{};
+    }
+
+    /* Of both, only one is left to keep. */
+    template <typename Word>
+    __device__ __forceinline__ void hold(const Word (&x)[items], Word n,
+                                         uint32_t (&rank)[items]) const
+    {
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            rank[i] = x[i] < n ? rank[i] : none;
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void give(const Launch &, uint64_t, uint64_t position, uint32_t,
+                                         const Word (&)[items], const uint32_t (&rank)[items],
+                                         const Asked &asked) const
+    {
+        Unit *const here = out + position;
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            if (rank[i] != none)
+                here[rank[i]] = asked.unit[i];
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void give(const Launch &launch, uint64_t, uint64_t start,
+                                         const Word (&x)[items]) const
+    {
+        Unit unit[items];
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            unit[i] = in[x[i]];
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            if (start + i * tuning::threads < launch.count)
+                out[start + i * tuning::threads] = unit[i];
+    }
+};
+
+/* Any records, either way: the tile's values in shared memory, in order, are the indices that its
+ * threads move by. Kernels with a cipher in them are long: one has all words and both ways. */
+struct Move {
+    using Whole = Move;
+    static constexpr bool in_rows = false, in_parts = true;
+    Records records;
+
+    struct Asked {
+    };
+
+    unsigned parts() const
+    {
+        return records.parts;
+    }
+
+    template <typename Word> static __device__ __forceinline__ Word *index()
+    {
+        __shared__ Word there[tile];
+        return there;
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void by_index(uint64_t first, uint32_t places) const
+    {
+        with_unit(records.unit, [&](auto unit) {
+            move<decltype(unit)>(records, records.inverse, first, places, index<Word>());
+        });
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void ask(const Word (&)[items], Word, Asked &) const
+    {
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void hold(const Word (&x)[items], Word n,
+                                         uint32_t (&rank)[items]) const
+    {
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            if (x[i] < n)
+                index<Word>()[rank[i]] = x[i];
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void give(const Launch &, uint64_t, uint64_t position, uint32_t kept,
+                                         const Word (&)[items], const uint32_t (&)[items],
+                                         const Asked &) const
+    {
+        by_index<Word>(position, kept);
+    }
+
+    template <typename Word>
+    __device__ __forceinline__ void give(const Launch &launch, uint64_t, uint64_t start,
+                                         const Word (&x)[items]) const
+    {
+        const uint64_t first = start - threadIdx.x, left = launch.count - first;
+#pragma unroll
+        for (int i = 0; i < items; i++)
+            index<Word>()[threadIdx.x + i * tuning::threads] = x[i];
+        __syncthreads();
+        by_index<Word>(first, static_cast<uint32_t>(left < tile ? left : tile));
+    }
+};
+
+/* ---- Choosing ---- */
+
+/* Blocks that share a tile work out its values each for themselves: only where tiles are few. */
+Records few_parts(Records records)
+{
+    const uint64_t domain = uint64_t{1} << shuf_domain_bits(records.n);
+    const uint64_t most = tuning::scan_blocks / ((domain + tile - 1) / tile);
+    records.parts =
+        static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(records.parts, most)));
+    return records;
+}
+
+/* Values of 64 bits leave no registers for records, nor do larger records for their values. */
+template <typename Bijection, typename Unit>
+constexpr bool has_room = sizeof(typename Bijection::Word) == 4 && sizeof(Unit) <= 8;
+
+/* One job with its bijection chosen. */
+template <typename Bijection>
+cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, const Records &records,
+                cudaStream_t stream, bool *cancelled)
+{
+    cudaError_t e = cudaSuccess;
+    bool done = false;
+    if (!records.inverse && records.units == 1)
+        with_unit(records.unit, [&](auto unit) {
+            using Unit = decltype(unit);
+            if constexpr (has_room<Bijection, Unit>) {
+                const Gather<Unit> sink{static_cast<const Unit *>(records.in),
+                                        static_cast<Unit *>(records.out)};
+                e = scan::Run(scratch, job, f, sink, stream).go(cancelled);
+                done = true;
+            }
+        });
+    return done ? e : scan::Run(scratch, job, f, Move{records}, stream).go(cancelled);
+}
+
+} // namespace
+
+cudaError_t scan_and_move(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
+                          cudaStream_t stream, bool *cancelled)
+{
+    const Records records = few_parts(make_records(job, in, out, tile));
+    return scan::with_bijection(
+        job, [&](auto f) { return run(scratch, job, f, records, stream, cancelled); });
+}
+
+} // namespace shuf
