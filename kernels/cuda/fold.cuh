@@ -50,22 +50,24 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
  * positions of values. */
 enum class Way { forward, backward };
 
-/* A fold of `bits` bits, or what undoes it: each part of x below its uppermost is known from the
- * one above. `fold` is the key's, undone itself where folds are: so it may come last. Few: three
- * parts are all of x. */
+/* x folded, or unfolded: then each part of it below the uppermost is known from the one above, and
+ * `fold`, which was unfolded before, comes last. Few: three parts are all of x. Where it does not
+ * fold, x. */
 template <Way way, bool Few>
-__device__ __forceinline__ uint32_t fold_of(uint32_t x, int shift, uint32_t fold)
+__device__ __forceinline__ uint32_t fold_of(uint32_t x, int shift, uint32_t fold, bool folds)
 {
     uint32_t y = x;
+    int by = shift;
     if constexpr (way == Way::backward) {
-        y ^= shifted(y, shift);
+        y ^= shifted(y, by);
+        by *= 2;
         if constexpr (!Few) {
-            y ^= shifted(y, 2 * shift);
-            return exclusive_or(y, shifted(y, 4 * shift), fold);
+            y ^= shifted(y, by);
+            by *= 2;
         }
-        return exclusive_or(y, shifted(y, 2 * shift), fold);
     }
-    return exclusive_or(y, shifted(y, shift), fold);
+    const uint32_t part = shifted(y, by);
+    return folds ? exclusive_or(y, part, fold) : x;
 }
 
 /* What the first map adds over a distance, for forms whose start is a value below p. */

@@ -98,8 +98,7 @@ template <int Maps, Way way = Way::forward> struct Fold16 {
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const uint32_t folded = fold_of<way, false>(x[i], shift, fold);
-                const uint32_t y = x[i] < whole ? folded : x[i];
+                const uint32_t y = fold_of<way, false>(x[i], shift, fold, x[i] < whole);
                 x[i] = __umulhi(y * map.multiplier + map.addend, p);
             }
         }

@@ -102,9 +102,10 @@ template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const uint32_t folded = fold_of<way, Hasty>(x[i], shift, fold);
+                const bool folds = !Check || x[i] < whole;
+                const uint32_t y = fold_of<way, Hasty>(x[i], shift, fold, folds);
                 watch.most_folded = max(watch.most_folded, x[i]);
-                x[i] = affine(map, !Check || x[i] < whole ? folded : x[i]);
+                x[i] = affine(map, y);
             }
         }
     }
