@@ -7,7 +7,6 @@
 #include "device.cuh"
 #include "workspace.cuh"
 
-#include <algorithm>
 #include <string>
 #include <thrust/device_ptr.h>
 #include <thrust/random.h>
@@ -18,13 +17,26 @@ namespace
 
 using bench::check;
 using bench::die;
-using bench::samples;
 using bench::time_device;
 
 constexpr uint64_t most = (uint64_t{4} << 30) + 4096; /* bytes of records */
 
 struct Size {
     uint64_t record, n;
+};
+
+/* More of what takes microseconds, each of which counts. */
+constexpr int few_samples = 9, many_samples = 101;
+constexpr uint64_t small_bytes = 64 << 20;
+
+struct Times {
+    double ns[many_samples];
+    int count;
+
+    explicit Times(const Size &size)
+        : ns{}, count(size.record * size.n < small_bytes ? many_samples : few_samples)
+    {
+    }
 };
 
 constexpr Size sizes[] = {
@@ -47,15 +59,13 @@ struct Bench {
     shuf__backend *backend;
     shuf__block in, to, index;
 
-    double row(const char *what, const Size &size, double (&ns)[samples])
+    /* Their median, in nanoseconds. */
+    double row(const char *what, const Size &size, Times &times)
     {
-        double sorted[samples];
-        std::copy(ns, ns + samples, sorted);
-        std::sort(sorted, sorted + samples);
         const std::string name = std::string(what) + ", " + std::to_string(size.record) + " bytes";
-        report_add(out, name.c_str(), size.n, size.n, "records", 2 * size.n * size.record, ns,
-                   samples);
-        return sorted[samples / 2];
+        report_add(out, name.c_str(), size.n, size.n, "records", 2 * size.n * size.record, times.ns,
+                   times.count);
+        return times.ns[times.count / 2]; /* they are sorted by now */
     }
 
     double ours(const Size &size, shuf_algorithm algorithm, bool inverse)
@@ -63,7 +73,7 @@ struct Bench {
         const std::string name = algorithm == SHUF_ALGORITHM_PRIMEFOLD ? "primefold" : "philox24";
         shuf__job job{};
         shuf__error error;
-        double ns[samples];
+        Times times(size);
         job.algorithm = algorithm;
         job.n = job.count = size.n;
         job.seed = 7;
@@ -72,25 +82,25 @@ struct Bench {
         job.inverse = inverse;
         job.input = &in;
         const bench::Workspace workspace(backend, &job, to.kind);
-        for (int i = -1; i < samples; i++) { /* the first is a warm-up */
+        for (int i = -1; i < times.count; i++) { /* the first is a warm-up */
             uint64_t took;
             if (shuf__backend_compute(backend, &job, &to, &took, &error))
                 die("shuffle", error.text);
             if (i >= 0)
-                ns[i] = static_cast<double>(took);
+                times.ns[i] = static_cast<double>(took);
         }
-        return row((inverse ? name + ", inverse" : name).c_str(), size, ns);
+        return row((inverse ? name + ", inverse" : name).c_str(), size, times);
     }
 
     double copy(const Size &size)
     {
-        double ns[samples];
-        time_device("copy", ns, [&] {
+        Times times(size);
+        time_device("copy", times.ns, times.count, [&] {
             check(cudaMemcpyAsync(to.memory, in.memory, size.n * size.record,
                                   cudaMemcpyDeviceToDevice),
                   "copy");
         });
-        return row("copy", size, ns);
+        return row("copy", size, times);
     }
 
     double gathered(const Size &size)
@@ -98,31 +108,31 @@ struct Bench {
         shuf__job job{};
         shuf__error error;
         uint64_t took;
-        double ns[samples];
+        Times times(size);
         job.n = job.count = size.n;
         job.rows = job.stride = 1;
         job.width = 4;
         if (shuf__backend_compute(backend, &job, &index, &took, &error))
             die("indices", error.text);
-        time_device("gather", ns, [&] {
+        time_device("gather", times.ns, times.count, [&] {
             gather<<<static_cast<unsigned>((size.n + 255) / 256), 256>>>(
                 static_cast<const uint64_t *>(in.memory),
                 static_cast<const uint32_t *>(index.memory), size.n,
                 static_cast<uint64_t *>(to.memory));
         });
-        return row("gather by indices in memory", size, ns);
+        return row("gather by indices in memory", size, times);
     }
 
     double thrust_row(const Size &size)
     {
-        double ns[samples];
+        Times times(size);
         const thrust::device_ptr<uint64_t> from(static_cast<uint64_t *>(in.memory)),
             into(static_cast<uint64_t *>(to.memory));
-        time_device("thrust", ns, [&] {
+        time_device("thrust", times.ns, times.count, [&] {
             thrust::shuffle_copy(from, from + static_cast<ptrdiff_t>(size.n), into,
                                  thrust::default_random_engine(7));
         });
-        return row("thrust::shuffle_copy", size, ns);
+        return row("thrust::shuffle_copy", size, times);
     }
 
     void ratio(const char *what, const Size &size, double ours_ns, double other_ns)

@@ -30,13 +30,13 @@ inline void check(cudaError_t e, const char *what)
 
 constexpr int samples = 9;
 
-/* Work that is queued on the default stream, in nanoseconds, after one that warms up. */
-template <typename Work> void time_device(const char *what, double (&ns)[samples], Work work)
+/* Work that is queued on the default stream, so often, in nanoseconds, after one that warms up. */
+template <typename Work> void time_device(const char *what, double *ns, int count, Work work)
 {
     cudaEvent_t start, stop;
     check(cudaEventCreate(&start), what);
     check(cudaEventCreate(&stop), what);
-    for (int i = -1; i < samples; i++) {
+    for (int i = -1; i < count; i++) {
         float ms;
         check(cudaEventRecord(start), what);
         work();
@@ -49,6 +49,11 @@ template <typename Work> void time_device(const char *what, double (&ns)[samples
     }
     check(cudaEventDestroy(start), what);
     check(cudaEventDestroy(stop), what);
+}
+
+template <typename Work> void time_device(const char *what, double (&ns)[samples], Work work)
+{
+    time_device(what, ns, samples, work);
 }
 
 /* Device and driver; returns the number of multiprocessors. */
