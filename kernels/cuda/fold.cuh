@@ -51,8 +51,8 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
 enum class Way { forward, backward };
 
 /* x folded, or unfolded: then each part of it below the uppermost is known from the one above, and
- * `fold`, which was unfolded before, comes last. Few: three parts are all of x. Where it does not
- * fold, x. */
+ * `fold`, which was unfolded before, comes last. Few: four parts of `shift` bits are all of x, else
+ * eight. Where it does not fold, x. */
 template <Way way, bool Few>
 __device__ __forceinline__ uint32_t fold_of(uint32_t x, int shift, uint32_t fold, bool folds)
 {

@@ -55,7 +55,7 @@ struct Fold64Base : SumsModP {
         return sum;
     }
 
-    /* See fold_of(): three parts are all of x. */
+    /* See fold_of(): here three parts are all of x. */
     template <Way way = Way::forward>
     __device__ __forceinline__ uint64_t folded(uint64_t fold, uint64_t x) const
     {

@@ -22,7 +22,7 @@ template <typename Form_, int Maps_, Way way = Way::forward> struct FormOf {
     static Form make(const shuf__job &job, const shuf_primefold_shape &shape)
     {
         shuf_primefold key = shuf_primefold_make_of(&shape, job.seed, job.epoch);
-        if (way == Way::backward) {
+        if constexpr (way == Way::backward) {
             shuf__turn(&key);
             for (int r = 0; r < maps; r++)
                 key.map[r].fold = shuf_primefold_unfold(&key, r, 0);

@@ -9,6 +9,8 @@
 #include "backend.h"
 #include "tuning.cuh"
 
+#include <algorithm>
+
 namespace shuf
 {
 
@@ -47,19 +49,17 @@ inline uint32_t unit_of(const shuf__job &job)
     return static_cast<uint32_t>(odd & (~odd + 1));
 }
 
-/* Of tiles of so many places. Of large records blocks have less than a tile each. */
+/* Of tiles of so many places. Of large records blocks have less than a tile each: fewer than a grid
+ * may have in y, as a tile has at most 4096 places and a record 64 KiB. */
 inline Records make_records(const shuf__job &job, const void *in, void *out, uint64_t tile)
 {
-    constexpr uint64_t most = 65535; /* of a grid's blocks in y */
-    const uint64_t parts = tile * job.record / tuning::move_bytes;
+    const uint64_t parts = std::min(tile, job.n) * job.record / tuning::move_bytes;
     return {in,
             out,
             job.n,
             unit_of(job),
             static_cast<uint32_t>(job.record / unit_of(job)),
-            static_cast<uint32_t>(parts < 1      ? 1
-                                  : parts > most ? most
-                                                 : parts),
+            static_cast<uint32_t>(std::max<uint64_t>(parts, 1)),
             job.inverse};
 }
 

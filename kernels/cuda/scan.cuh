@@ -75,8 +75,8 @@ __device__ __forceinline__ uint64_t row_of(const Launch &launch, uint64_t number
     return launch.tiles == 1 ? number : number / launch.tiles;
 }
 
-/* Called by the first warp of a tile's other blocks: what the first one has found. It has been
- * scheduled before them. */
+/* Called by the first warp of a tile's other blocks: what the first one has found. They may wait
+ * for it, as a look-back may for other tiles: blocks start in the order of blockIdx.x, then y. */
 __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_t *prefix)
 {
     TileState::StatusWord status = cub::SCAN_TILE_INCLUSIVE;
@@ -84,7 +84,7 @@ __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_
     if (gridDim.x > 1)
         do
             state.WaitForValid(static_cast<int>(blockIdx.x), status, inclusive);
-        while (status != cub::SCAN_TILE_INCLUSIVE);
+        while (__any_sync(0xffffffffu, status != cub::SCAN_TILE_INCLUSIVE));
     if (threadIdx.x == 0)
         *prefix = inclusive - kept;
 }

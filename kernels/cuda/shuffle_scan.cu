@@ -86,7 +86,8 @@ template <typename Unit> struct Gather {
 };
 
 /* Any records, either way: the tile's values in shared memory, in order, are the indices that its
- * threads move by. Kernels with a cipher in them are long: one has all words and both ways. */
+ * threads move by. Kernels with a cipher in them are long: one serves records of any unit, both
+ * ways. */
 struct Move {
     using Whole = Move;
     static constexpr bool in_rows = false, in_parts = true;

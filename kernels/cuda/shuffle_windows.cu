@@ -80,11 +80,15 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
         index[i * window_threads] = x[i / group][i % group];
     if (f.finished(watch))
         return;
+    uint32_t again = 0; /* a bit an index */
+#pragma unroll
+    for (uint32_t g = 0; g < together; g++)
+        again |= unfinished(f, watch, x[g]) << g * group;
 #pragma unroll 1
-    for (uint32_t i = 0; i < together * group; i++) {
+    for (; again != 0; again &= again - 1) {
+        const uint32_t i = __ffs(static_cast<int>(again)) - 1;
         const uint32_t position = first + i / group * turn + i % group;
-        /* From a place behind the last one, a walk might never come below n. */
-        if (position < f.n && (!f.right(watch) || index[i * window_threads] >= f.n))
+        if (position < f.n) /* from behind the last place a walk might never come below n */
             index[i * window_threads] = walked(f, f.row, position);
     }
 }
@@ -173,41 +177,68 @@ struct alignas(Records * sizeof(Record) < 16 ? Records * sizeof(Record) : 16) Pa
     Record value[Records];
 };
 
-/* Past the caches, for nobody reads it soon. */
+template <typename Packed>
+using WordOf = std::conditional_t<sizeof(Packed) == 4, uint32_t,
+                                  std::conditional_t<sizeof(Packed) == 8, uint2, uint4>>;
+
+/* Past the caches, for nobody reads it again, or soon. */
+template <typename Packed> __device__ __forceinline__ Packed load_past(const Packed *from)
+{
+    const auto word = __ldcs(reinterpret_cast<const WordOf<Packed> *>(from));
+    return reinterpret_cast<const Packed &>(word);
+}
+
 template <typename Packed>
 __device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
 {
-    using Word = std::conditional_t<sizeof(Packed) == 4, uint32_t,
-                                    std::conditional_t<sizeof(Packed) == 8, uint2, uint4>>;
-#pragma unroll
-    for (uint32_t q = 0; q < sizeof(Packed) / sizeof(Word); q++)
-        __stcs(reinterpret_cast<Word *>(to) + q, reinterpret_cast<const Word *>(&pack)[q]);
+    __stcs(reinterpret_cast<WordOf<Packed> *>(to), reinterpret_cast<const WordOf<Packed> &>(pack));
 }
 
+/* Through the L2 alone, and the whole line with it: all of it is asked for soon, from both halves
+ * of the L2. */
+template <typename Record> __device__ __forceinline__ Record load_of_window(const Record *from)
+{
+    if constexpr (sizeof(Record) == 8) {
+        uint64_t word;
+        asm volatile("ld.global.cg.L2::128B.u64 %0, [%1];" : "=l"(word) : "l"(from));
+        return word;
+    } else {
+        uint32_t word;
+        if constexpr (sizeof(Record) == 4)
+            asm volatile("ld.global.cg.L2::128B.u32 %0, [%1];" : "=r"(word) : "l"(from));
+        else if constexpr (sizeof(Record) == 2)
+            asm volatile("ld.global.cg.L2::128B.u16 %0, [%1];" : "=r"(word) : "l"(from));
+        else
+            asm volatile("ld.global.cg.L2::128B.u8 %0, [%1];" : "=r"(word) : "l"(from));
+        return static_cast<Record>(word);
+    }
+}
+
+/* What a warp stores at once has no gaps. */
 template <typename Record>
 __global__ void __launch_bounds__(fetch_threads)
     fetch(__grid_constant__ const Windows w, const Record *in)
 {
-    using Out = Pack<Record, group>;
-    constexpr uint32_t each = tuning::fetch_items / group, leap = fetch_threads * group;
-    const uint32_t first = blockIdx.x * (leap * each) + threadIdx.x * group;
-    uint4 at[each];
+    constexpr uint32_t packed = sizeof(Record) < 8 ? 4 : 2, each = tuning::fetch_items / packed;
+    constexpr uint32_t leap = fetch_threads * packed;
+    using In = Pack<uint32_t, packed>;
+    using Out = Pack<Record, packed>;
+    const uint32_t first = blockIdx.x * (leap * each) + threadIdx.x * packed;
+    In at[each];
     Out record[each];
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
-        if (first + g * leap < w.n)
-            at[g] = __ldcs(reinterpret_cast<const uint4 *>(w.list + first + g * leap));
-#pragma unroll
-    for (uint32_t g = 0; g < each; g++) {
-        const uint32_t k = first + g * leap, index[group] = {at[g].x, at[g].y, at[g].z, at[g].w};
-#pragma unroll
-        for (uint32_t c = 0; c < group; c++)
-            if (k + c < w.n)
-                record[g].value[c] = __ldcg(in + index[c]);
-    }
+        if (first + g * leap < w.n) /* there is room for a whole pack */
+            at[g] = load_past(reinterpret_cast<const In *>(w.list + first + g * leap));
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
-        if (first + g * leap < w.n) /* there is room for a whole group */
+#pragma unroll
+        for (uint32_t c = 0; c < packed; c++)
+            if (first + g * leap + c < w.n)
+                record[g].value[c] = load_of_window(in + at[g].value[c]);
+#pragma unroll
+    for (uint32_t g = 0; g < each; g++)
+        if (first + g * leap < w.n)
             store_past(reinterpret_cast<Out *>(static_cast<Record *>(w.fetched) + first + g * leap),
                        record[g]);
 }
