@@ -36,7 +36,6 @@ constexpr uint32_t turn = window_threads * group; /* from one group of a thread 
 constexpr uint32_t together = 2;                  /* groups worked out at a time */
 constexpr uint32_t most = tuning::window_most;
 constexpr uint32_t share = most / window_threads; /* windows of a thread */
-constexpr uint32_t ask_bytes = 2 * tile * sizeof(uint32_t);
 static_assert(most % window_threads == 0 && items % (group * together) == 0, "dealt out evenly");
 static_assert(tile <= UINT16_MAX, "for Windows::start and Windows::place");
 
@@ -59,13 +58,12 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
         w.end[window] = window << w.bits;
 }
 
-/* The indices of some groups of this thread's places, from `first` on, to shared memory of the
- * thread's own, each window_threads behind the other: there are too few registers for all. */
+/* The indices of some groups of this thread's places, from `first` on. */
 template <typename Form>
 __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps, uint32_t first,
-                                        uint32_t *index)
+                                        uint32_t (*x)[group])
 {
-    uint32_t start = f.start(f.row, first), x[together][group];
+    uint32_t start = f.start(f.row, first);
 #pragma unroll
     for (uint32_t g = 0; g < together; g++) {
         spread(f, start, steps.one, x[g]);
@@ -75,23 +73,43 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
         f.quick_rest(f.row, x[g], watch);
-#pragma unroll
-    for (uint32_t i = 0; i < together * group; i++)
-        index[i * window_threads] = x[i / group][i % group];
     if (f.finished(watch))
         return;
-    uint32_t again = 0; /* a bit an index */
+    uint32_t again = 0; /* a bit an index: all others of the tile wait for these */
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
         again |= unfinished(f, watch, x[g]) << g * group;
 #pragma unroll 1
     for (; again != 0; again &= again - 1) {
-        const uint32_t i = __ffs(static_cast<int>(again)) - 1;
-        const uint32_t position = first + i / group * turn + i % group;
-        if (position < f.n) /* from behind the last place a walk might never come below n */
-            index[i * window_threads] = walked(f, f.row, position);
+        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
+        const uint32_t position = first + bit / group * turn + bit % group;
+        /* From a place behind the last one, a walk might never come below n. */
+        const uint32_t right = position < f.n ? walked(f, f.row, position) : 0;
+#pragma unroll
+        for (uint32_t i = 0; i < together * group; i++)
+            if (i == bit)
+                x[i / group][i % group] = right;
     }
 }
+
+/* Of the indices of a group, which of the tile's in the same window: 16 bits each. */
+struct Ranks {
+    uint32_t pair[group / 2];
+
+    /* In order of c. There are too few registers for all that might be on their way: a pair waits
+     * for its ranks. */
+    __device__ __forceinline__ void set(uint32_t c, uint32_t rank)
+    {
+        pair[c / 2] = c % 2 ? pair[c / 2] | rank << 16 : rank;
+        if (c % 2)
+            asm volatile("" : "+r"(pair[c / 2]));
+    }
+
+    __device__ __forceinline__ uint32_t get(uint32_t c) const
+    {
+        return c % 2 ? pair[c / 2] >> 16 : pair[c / 2] & 0xffff;
+    }
+};
 
 /* From how many indices of the tile are in each window: where its runs begin, in the sorted tile
  * (which `count` becomes) and in the lists, less that. */
@@ -125,26 +143,23 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     ask(__grid_constant__ const Form f, __grid_constant__ const Steps<uint32_t> steps,
         __grid_constant__ const Windows w, uint32_t first_tile)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
-    __shared__ uint32_t count[most], less[most];
-    uint32_t *const sorted = reinterpret_cast<uint32_t *>(shared);
-    uint32_t *const index = sorted + tile + threadIdx.x; /* of this thread's places */
+    __shared__ uint32_t sorted[tile], count[most], less[most];
     const uint32_t tile_number = first_tile + blockIdx.x, begin = tile_number * tile;
     const uint32_t here = Whole ? tile : w.n - begin, mine = threadIdx.x * group;
-    uint32_t rank[groups][group];
+    uint32_t x[groups][group];
+    Ranks rank[groups];
     for (uint32_t window = threadIdx.x; window < most; window += window_threads)
         count[window] = 0;
-#pragma unroll 1
+#pragma unroll
     for (uint32_t g = 0; g < groups; g += together)
-        indices(f, steps, begin + mine + g * turn, index + g * group * window_threads);
+        indices(f, steps, begin + mine + g * turn, x + g);
     __syncthreads();
 #pragma unroll
     for (uint32_t g = 0; g < groups; g++)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here)
-                rank[g][c] =
-                    atomicAdd(&count[index[(g * group + c) * window_threads] >> w.bits], 1);
+                rank[g].set(c, atomicAdd(&count[x[g][c] >> w.bits], 1));
     __syncthreads();
     reserve(w, tile_number, count, less);
     __syncthreads();
@@ -154,9 +169,8 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here) {
-                const uint32_t x = index[(g * group + c) * window_threads];
-                const uint32_t at = count[x >> w.bits] + rank[g][c];
-                sorted[at] = x;
+                const uint32_t at = count[x[g][c] >> w.bits] + rank[g].get(c);
+                sorted[at] = x[g][c];
                 place[c] = static_cast<uint16_t>(at);
             }
         if (Whole || mine + g * turn < here) /* there is room for a whole group */
@@ -166,8 +180,8 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     __syncthreads();
 #pragma unroll 4
     for (uint32_t k = threadIdx.x; k < here; k += window_threads) {
-        const uint32_t x = sorted[k];
-        w.list[less[x >> w.bits] + k] = x;
+        const uint32_t index = sorted[k];
+        w.list[less[index >> w.bits] + k] = index;
     }
 }
 
@@ -342,16 +356,11 @@ cudaError_t ask_all(Of of, const shuf__job &job, const shuf_primefold_shape &sha
     const Form f = of.make(job, shape);
     const auto steps = make_steps(f, shape.p, 1, window_threads);
     const uint32_t whole = w.n / tile;
-    cudaError_t e = allow_shared(ask<true, Form>, ask_bytes);
-    if (e == cudaSuccess)
-        e = allow_shared(ask<false, Form>, ask_bytes);
-    if (e != cudaSuccess)
-        return e;
     empty_lists<<<blocks_for(w.count, 256), 256, 0, stream>>>(w);
     if (whole)
-        ask<true><<<whole, window_threads, ask_bytes, stream>>>(f, steps, w, 0);
+        ask<true><<<whole, window_threads, 0, stream>>>(f, steps, w, 0);
     if (whole < w.tiles)
-        ask<false><<<1, window_threads, ask_bytes, stream>>>(f, steps, w, whole);
+        ask<false><<<1, window_threads, 0, stream>>>(f, steps, w, whole);
     return cudaGetLastError();
 }
 
