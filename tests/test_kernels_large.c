@@ -102,9 +102,9 @@ static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
 static void fewest_by_windows(void **state)
 {
     (void)state;
-    compare_shuffle(UINT64_C(24) << 20, 8, false);
-    compare_shuffle((UINT64_C(48) << 20) + 1, 4, true);
-    compare_shuffle((UINT64_C(192) << 20) + 9, 1, false);
+    compare_shuffle(UINT64_C(10) << 20, 8, false);
+    compare_shuffle((UINT64_C(20) << 20) + 1, 4, true);
+    compare_shuffle((UINT64_C(80) << 20) + 9, 1, false);
 }
 
 static void large_shuffles(void **state)
@@ -117,7 +117,8 @@ static void large_shuffles(void **state)
     compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* another form of the maps */
     compare_shuffle((UINT64_C(1) << 28) + 4321, 8, true);
     compare_shuffle((UINT64_C(1) << 31) - 1, 4, false);
-    compare_shuffle((UINT64_C(24) << 20) - 1, 8, false);
+    compare_shuffle((UINT64_C(10) << 20) - 1, 8, false);
+    compare_shuffle((UINT64_C(192) << 20) - 7, 2, true);
 }
 
 /* In the last tile but behind the last place there is one, 2^28 + 1020, that this seed's maps leave
