@@ -64,12 +64,12 @@ inline Records make_records(const shuf__job &job, const void *in, void *out, uin
 }
 
 /* Record index[k] of the input becomes record first + k; inversely, the other way round. Each
- * thread has several loads on their way before it stores. */
-template <typename Unit, typename Index>
+ * thread has several loads on their way before it stores: at most Most, of wide units 4. */
+template <typename Unit, uint32_t Most = 8, typename Index>
 __device__ __forceinline__ void move(const Records &r, bool inverse, uint64_t first,
                                      uint32_t places, const Index *index)
 {
-    constexpr uint32_t batch = sizeof(Unit) > 8 ? 4 : 8;
+    constexpr uint32_t batch = sizeof(Unit) > 8 ? 4 : Most;
     const Unit *const in = static_cast<const Unit *>(r.in);
     Unit *const out = static_cast<Unit *>(r.out);
     const uint32_t total = places * r.units, share = (total + r.parts - 1) / r.parts;

@@ -24,8 +24,9 @@ namespace
 template <typename Form, int Groups>
 constexpr uint64_t tile_of = uint64_t{fold_threads} * group *Groups;
 
+/* Of few records each thread has few, so that all blocks are on the GPU at once. */
 template <int Groups, typename Unit, typename Form>
-__global__ void __launch_bounds__(fold_threads)
+__global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_blocks_per_sm : 1)
     move_folded(__grid_constant__ const Form f,
                 __grid_constant__ const Steps<typename Form::Word> steps,
                 __grid_constant__ const Rows rows, __grid_constant__ const Records records)
@@ -35,7 +36,9 @@ __global__ void __launch_bounds__(fold_threads)
     const uint64_t first = blockIdx.x * tile, left = records.n - first;
     tile_of_row<Form, Groups>(f, f.row, steps, rows, first, index);
     __syncthreads();
-    move<Unit>(records, false, first, static_cast<uint32_t>(left < tile ? left : tile), index);
+    constexpr uint32_t most = Groups == 1 ? group : 2 * group;
+    move<Unit, most>(records, false, first, static_cast<uint32_t>(left < tile ? left : tile),
+                     index);
 }
 
 /* One tile of all the records. */
@@ -75,8 +78,10 @@ cudaError_t fold_and_move(Of of, const shuf__job &job, const shuf_primefold_shap
             <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
         return cudaGetLastError();
     };
-    return job.n < tuning::move_few ? launch(std::integral_constant<int, 1>{})
-                                    : launch(std::integral_constant<int, Form::groups>{});
+    if constexpr (sizeof(typename Form::Word) == sizeof(uint32_t)) /* others have many records */
+        if (job.n < tuning::move_few)
+            return launch(std::integral_constant<int, 1>{});
+    return launch(std::integral_constant<int, Form::groups>{});
 }
 
 cudaError_t folded(const shuf__job &job, const void *in, void *out, cudaStream_t stream)

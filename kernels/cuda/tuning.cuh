@@ -56,6 +56,7 @@ constexpr int uniform_threads = 256, uniform_draws = 4;
  * records have `windows_from` bytes or more, of which `window_bytes` are in one: below, the L2
  * holds enough of them. */
 constexpr uint64_t move_bytes = 64 << 10, move_few = uint64_t{3} << 20;
+constexpr int move_few_blocks_per_sm = 12;
 constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{80} << 20, window_bytes = 16 << 20;
 constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = 2;
