@@ -109,7 +109,7 @@ static inline void draw_block(const shuf_gauss *g, vector lane, uint64_t index,
 {
     const vector low = V(add_epi32)(V(slli_epi32)(lane, 4), all((uint32_t)index));
     for (uint32_t j = 0; j < SHUF_GAUSS_BLOCK / 4; j++)
-        draw_words(&g->words, V(add_epi32)(low, all(j)), (uint32_t)(index >> 32), SHUF_GAUSS_ROUNDS,
+        draw_words(&g->words, V(add_epi32)(low, all(j)), (uint32_t)(index >> 32), SHUF_GAUSS_OLD_ROUNDS,
                    word + 4 * j);
 }
 

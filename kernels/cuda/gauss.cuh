@@ -29,7 +29,7 @@ constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
 struct Gauss {
-    Words<SHUF_GAUSS_ROUNDS> words;
+    Words<SHUF_GAUSS_OLD_ROUNDS> words;
     double a, c, mean;
     float a_f32, c_f32, mean_f32;
     const float *table;

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 enum {
-    SHUF_GAUSS_ROUNDS = 7,
+    SHUF_GAUSS_OLD_ROUNDS = 7,
     SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
     SHUF_GAUSS_LANES = 32,   /* blocks side by side */
     SHUF_GAUSS_SUPER = 1024, /* their values: those from a multiple of it on */
@@ -85,7 +85,7 @@ SHUF_FUNCTION void shuf__gauss_words(const shuf_gauss *g, uint64_t index,
                                      uint32_t word[SHUF_GAUSS_BLOCK])
 {
     for (unsigned j = 0; j < SHUF_GAUSS_BLOCK / 4; j++) {
-        const shuf_philox4x32 four = shuf_stream_words(&g->words, index + j, SHUF_GAUSS_ROUNDS);
+        const shuf_philox4x32 four = shuf_stream_words(&g->words, index + j, SHUF_GAUSS_OLD_ROUNDS);
         for (unsigned k = 0; k < 4; k++)
             word[4 * j + k] = four.word[k];
     }

@@ -32,6 +32,30 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint6
     return s;
 }
 
+/* A draw of a normal stream: the four words after `SHUF_GAUSS_ROUNDS` rounds, and the four words
+ * that stood there after `SHUF_GAUSS_EARLY_ROUNDS`. */
+typedef struct shuf_stream_draw {
+    uint32_t word[4], early[4];
+} shuf_stream_draw;
+
+enum { SHUF_GAUSS_EARLY_ROUNDS = 7, SHUF_GAUSS_ROUNDS = 10 };
+
+SHUF_FUNCTION shuf_stream_draw shuf_stream_draw_make(const shuf_stream *s, uint64_t index)
+{
+    shuf_stream_draw draw;
+    shuf_philox4x32 c = {{(uint32_t)index, (uint32_t)(index >> 32), s->high[0], s->high[1]}};
+    uint32_t key0 = s->key[0], key1 = s->key[1];
+    c = shuf_philox4x32_rounds(c, key0, key1, SHUF_GAUSS_EARLY_ROUNDS);
+    for (int i = 0; i < 4; i++)
+        draw.early[i] = c.word[i];
+    key0 += SHUF_GAUSS_EARLY_ROUNDS * SHUF_PHILOX4X32_WEYL0;
+    key1 += SHUF_GAUSS_EARLY_ROUNDS * SHUF_PHILOX4X32_WEYL1;
+    c = shuf_philox4x32_rounds(c, key0, key1, SHUF_GAUSS_ROUNDS - SHUF_GAUSS_EARLY_ROUNDS);
+    for (int i = 0; i < 4; i++)
+        draw.word[i] = c.word[i];
+    return draw;
+}
+
 /* Words 4 * index to 4 * index + 3. */
 SHUF_FUNCTION shuf_philox4x32 shuf_stream_words(const shuf_stream *s, uint64_t index, int rounds)
 {
