@@ -33,8 +33,8 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
 }
 
 /* Superblocks that lie in the job as a whole. Paired: values come to lie at even places. */
-template <typename Number, bool Paired>
-__global__ void __launch_bounds__(tuning::gauss_threads, tuning::gauss_blocks_per_sm)
+template <typename Number, bool Paired, bool Standard>
+__global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                 typename Number::Out *out)
 {
@@ -44,15 +44,18 @@ __global__ void __launch_bounds__(tuning::gauss_threads, tuning::gauss_blocks_pe
     for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
         const Block b(g, first + i, lane, table);
-        typename Number::Out *const to =
-            out + ((first + i) * SHUF_GAUSS_SUPER - g.offset + place(0, lane));
+        const uint64_t from = (first + i) * SHUF_GAUSS_SUPER - g.offset;
+        typename Number::Out *const to = out + (from + place(0, lane));
+        uint32_t small = 0;
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             typename Number::Value y[4];
-            Number::values(g, b, p, y);
+            Number::template values<Standard>(g, b, p, y, small);
             put_pair<Number, Paired>(to + p * 32, y[0], y[1]);
             put_pair<Number, Paired>(to + (p + 2) * 32, y[2], y[3]);
         }
+        if (sizeof(typename Number::Value) < sizeof(double))
+            mend<Number>(g, first + i, lane, small, from, g.count, out);
     }
 }
 
@@ -63,17 +66,20 @@ __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32
 {
     const Block b(g, super, lane, InGlobal{g.table, lane});
     const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap */
+    uint32_t small = 0;
 #pragma unroll
     for (int p = 0; p < block; p += 4) {
         typename Number::Value y[4];
-        Number::values(g, b, p, y);
+        Number::template values<false>(g, b, p, y, small);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const uint64_t i = at + place(p + k - k % 2, lane) + k % 2;
+            const uint64_t i = at + place(p + k, lane);
             if (i < g.count)
                 out[i] = Number::one(y[k]);
         }
     }
+    if (sizeof(typename Number::Value) < sizeof(double))
+        mend<Number>(g, super, lane, small, at, g.count, out);
 }
 
 template <typename Number>
@@ -94,19 +100,19 @@ __global__ void __launch_bounds__(tuning::gauss_quick_threads)
 
 /* ---- Launching ---- */
 
-template <typename Number, bool Paired>
+template <typename Number, bool Paired, bool Standard>
 cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_count,
                        typename Number::Out *out, cudaStream_t stream)
 {
-    constexpr uint64_t warps = tuning::gauss_threads / 32;
-    const auto kernel = gauss_whole<Number, Paired>;
+    constexpr uint64_t warps = Number::threads / 32;
+    const auto kernel = gauss_whole<Number, Paired, Standard>;
     const uint64_t most = uint64_t{tuning::gauss_blocks_per_sm} * static_cast<unsigned>(sm_count);
     const uint64_t wanted = (supers + warps - 1) / warps;
     cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(shared_bytes));
     if (e != cudaSuccess)
         return e;
-    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), tuning::gauss_threads,
+    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), Number::threads,
              shared_bytes, stream>>>(g, first, supers, out);
     return cudaGetLastError();
 }
@@ -120,10 +126,12 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     const uint64_t from = (g.offset + SHUF_GAUSS_SUPER - 1) / SHUF_GAUSS_SUPER;
     const uint64_t to = end / SHUF_GAUSS_SUPER;
     cudaError_t e = cudaSuccess;
-    if (from < to)
-        e = g.offset % 2 == 0
-                ? draw_whole<Number, true>(g, from, to - from, sm_count, out, stream)
-                : draw_whole<Number, false>(g, from, to - from, sm_count, out, stream);
+    if (from < to) {
+        const auto whole = g.offset % 2 != 0 ? draw_whole<Number, false, false>
+                           : g.std == 1 && g.mean == 0 ? draw_whole<Number, true, true>
+                                                       : draw_whole<Number, true, false>;
+        e = whole(g, from, to - from, sm_count, out, stream);
+    }
     const bool before = first < from || first >= to, behind = last != first && last >= to;
     if (e != cudaSuccess || (!before && !behind))
         return e;
@@ -181,7 +189,7 @@ cudaError_t gauss_table_make(float **table)
 {
     float values[indices * tables];
     for (int i = 0; i < indices * tables; i++)
-        values[i] = static_cast<float>(shuf_gauss_table[i / tables][i % tables]);
+        values[i] = static_cast<float>(shuf_gauss_table[i / tables][i % tables] - entry_less) * unit;
     cudaError_t e = cudaMalloc(table, sizeof values);
     if (e == cudaSuccess)
         e = cudaMemcpy(*table, values, sizeof values, cudaMemcpyHostToDevice);

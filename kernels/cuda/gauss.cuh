@@ -28,16 +28,20 @@ constexpr int columns = 64; /* of a row: a power of two above 15 + 31 + 8 */
 constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
+/* What a table's entries are less than shuf_gauss_table's: half of what spread() is more. */
+constexpr int entry_less = 0x6000;
+constexpr float unit = 0x1p-19f;
+
 struct Gauss {
-    Words<SHUF_GAUSS_OLD_ROUNDS> words;
-    double a, c, mean;
-    float a_f32, c_f32, mean_f32;
+    Words<SHUF_GAUSS_ROUNDS, SHUF_GAUSS_EARLY_ROUNDS> words;
+    double std, mean;
+    float std_f32, mean_f32;
     const float *table;
     uint64_t offset, count; /* of the job */
 
     Gauss(const shuf_gauss &g, const shuf__job &job, const float *there)
-        : words(g.words), a(g.a), c(g.c), mean(g.mean), a_f32(g.a_f32), c_f32(g.c_f32),
-          mean_f32(g.mean_f32), table(there), offset(job.offset), count(job.count)
+        : words(g.words), std(g.std), mean(g.mean), std_f32(g.std_f32), mean_f32(g.mean_f32),
+          table(there), offset(job.offset), count(job.count)
     {
     }
 };
@@ -61,17 +65,18 @@ __device__ __forceinline__ void fill_rows(const float *table)
     __syncthreads();
 }
 
-/* The entry that byte number `Byte` of the word chooses, for position p: of the second byte in the
- * table that goes with the first one's. */
+/* The entry that byte number `Byte` of the word chooses, for position p, in the table `Further` on
+ * from the position's. */
 struct InShared {
     uint32_t lane_bytes;
 
-    template <int Byte> __device__ __forceinline__ float at(uint32_t word, int p) const
+    template <int Byte, int Further>
+    __device__ __forceinline__ float at(uint32_t word, int p) const
     {
         static_assert(columns * sizeof(float) == 256, "the index is the address's second byte");
         const uint32_t row = __byte_perm(word, lane_bytes, 0x7704 | Byte << 4);
         return *reinterpret_cast<const float *>(reinterpret_cast<const char *>(rows) + row +
-                                                (p % tables + 8 * Byte) * sizeof(float));
+                                                (p % tables + Further) * sizeof(float));
     }
 };
 
@@ -80,9 +85,10 @@ struct InGlobal {
     const float *table;
     uint32_t lane;
 
-    template <int Byte> __device__ __forceinline__ float at(uint32_t word, int p) const
+    template <int Byte, int Further>
+    __device__ __forceinline__ float at(uint32_t word, int p) const
     {
-        return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane + 8 * Byte) % tables);
+        return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane + Further) % tables);
     }
 };
 
@@ -106,54 +112,110 @@ __device__ __forceinline__ float negated(float x, uint32_t by)
     return __uint_as_float(__float_as_uint(x) ^ (by & sign));
 }
 
+/* 15 bits of the word, 2^15 and a half, in units: the bits are the upper ones of a significand. */
+__device__ __forceinline__ float spread(uint32_t word)
+{
+    return __uint_as_float((word & 0x007fff00) | 0x3d800080);
+}
+
+/* 2^23 + 22 bits of the word + the last bit. */
+__device__ __forceinline__ float dither(uint32_t word)
+{
+    return __uint_as_float((word & 0x007ffffe) | 0x4b000001);
+}
+
+/* 2^52 + x. */
+__device__ __forceinline__ double beyond_2_52(uint32_t x)
+{
+    return __hiloint2double(0x43300000, static_cast<int>(x));
+}
+
+/* shuf__gauss_double() of a sum, its word, and the tail's two. */
+__device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail, uint32_t early)
+{
+    const double a = fma(beyond_2_52(word & 0x007fffff), 0x1p-37,
+                         static_cast<double>(s) - (0x1p15 + 0x1p-15 - 48 * 0x1p-19));
+    const double b = fma(beyond_2_52(early), 0x1p-101, 0x1p-102 - 0x1p-49);
+    const double z = a + fma(beyond_2_52(tail) - 0x1p52, 0x1p-69, b);
+    return __hiloint2double(__double2hiint(z) ^ static_cast<int>(word & sign), __double2loint(z));
+}
+
 struct Block {
-    uint32_t low, high; /* the index of its words' first four, in halves */
+    uint32_t low, high; /* the index of its first draw, in halves */
     uint32_t word[block];
-    float s[block]; /* signs included */
+    float s[block]; /* in units of 1, and less by what dither() is more */
 
     template <typename Table>
     __device__ __forceinline__ Block(const Gauss &g, uint64_t super, uint32_t lane,
                                      const Table &table)
     {
-        const uint64_t index = super * (SHUF_GAUSS_SUPER / 2);
-        low = static_cast<uint32_t>(index) + lane * (block / 2);
+        const uint64_t index = super * (SHUF_GAUSS_LANES * SHUF_GAUSS_DRAWS);
+        low = static_cast<uint32_t>(index) + lane * SHUF_GAUSS_DRAWS;
         high = static_cast<uint32_t>(index >> 32);
 #pragma unroll
-        for (int j = 0; j < block / 4; j++)
-            g.words.draw(low + j, high, word + 4 * j);
+        for (int p = 0; p < block; p += 4) {
+            uint32_t early[4];
+            g.words.draw(low + p / 4, high, word + p, early);
 #pragma unroll
-        for (int p = 0; p < block; p++)
-            s[p] = table.template at<0>(word[p], p) + table.template at<1>(word[p], p);
+            for (int k = 0; k < 4; k++)
+                s[p + k] = spread(early[k]) + table.template at<3, 0>(early[k], p + k) +
+                           table.template at<0, 8>(early[k], p + k);
+        }
+        s[0] -= 48 * unit;
         transform(s);
-#pragma unroll
-        for (int p = 0; p < block; p++)
-            s[p] = negated(s[p], word[p]);
     }
 
-    /* The further words of values p to p + 3, p a multiple of 4. */
-    __device__ __forceinline__ void more(const Gauss &g, int p, uint32_t (&four)[4]) const
+    /* Standard normal numbers p to p + 3, p a multiple of 4: see shuf__gauss_double(). */
+    __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
-        g.words.draw(low + (block + p) / 4, high, four);
+        uint32_t tail[4], early[4];
+        g.words.draw(low + (block + p) / 4, high, tail, early);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            z[k] = exact_of(s[p + k], word[p + k], tail[k], early[k]);
+    }
+
+    /* The same as floats: see shuf__gauss_float(). `small` gets a bit for each that mend() must make
+     * again. */
+    __device__ __forceinline__ void floats(int p, float (&z)[4], uint32_t &small) const
+    {
+        constexpr auto limit = static_cast<float>(SHUF_GAUSS_SMALL);
+        float least = 1;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            z[k] = fmaf(dither(word[p + k]), 0x1p-37f, s[p + k]);
+            least = fminf(least, fabsf(z[k]));
+            z[k] = negated(z[k], word[p + k]);
+        }
+        if (least < limit) {
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                small |= fabsf(z[k]) < limit ? 1u << (p + k) : 0;
+        }
     }
 };
 
-/* ---- Types: four values, two of them side by side, one alone ---- */
+/* ---- Types: four values, two of them side by side, one alone. Standard: std 1 and mean 0 ---- */
 
 struct F64 {
     using Value = double;
+    static constexpr int threads = tuning::gauss_wide_threads;
     using Out = double;
     using Pair = double2;
 
+    template <bool Standard>
     static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
-                                                  double (&y)[4])
+                                                  double (&y)[4], uint32_t &)
     {
-        uint32_t more[4];
-        b.more(g, p, more);
+        b.doubles(g, p, y);
+        if (!Standard)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const double h = static_cast<double>(static_cast<int32_t>(more[i])) + 0.5;
-            y[i] = fma(h, g.c, fma(static_cast<double>(b.s[p + i]), g.a, g.mean));
-        }
+            for (int k = 0; k < 4; k++)
+                y[k] = fma(y[k], g.std, g.mean);
+    }
+    static __device__ __forceinline__ double scaled(const Gauss &g, double z)
+    {
+        return fma(z, g.std, g.mean);
     }
     static __device__ __forceinline__ double2 pair(double a, double b)
     {
@@ -165,22 +227,29 @@ struct F64 {
     }
 };
 
-struct OfF32 {
+/* Sticky: the last bit of the significand is set, for what is rounded further. */
+template <bool Sticky> struct OfF32 {
     using Value = float;
+    static constexpr int threads = tuning::gauss_threads;
 
+    template <bool Standard>
     static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
-                                                  float (&y)[4])
+                                                  float (&y)[4], uint32_t &small)
     {
+        b.floats(p, y, small);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const auto h =
-                static_cast<int32_t>(__byte_perm(b.word[(p + i) ^ 1], b.word[p + i], 0x7632));
-            y[i] = fmaf(static_cast<float>(h), g.c_f32, fmaf(b.s[p + i], g.a_f32, g.mean_f32));
-        }
+        for (int k = 0; k < 4; k++)
+            y[k] = scaled<Standard>(g, y[k]);
+    }
+    template <bool Standard = false>
+    static __device__ __forceinline__ float scaled(const Gauss &g, float z)
+    {
+        const float x = Sticky ? __uint_as_float(__float_as_uint(z) | 1) : z;
+        return Standard ? x : fmaf(x, g.std_f32, g.mean_f32);
     }
 };
 
-struct F32 : OfF32 {
+struct F32 : OfF32<false> {
     using Out = float;
     using Pair = float2;
 
@@ -194,7 +263,7 @@ struct F32 : OfF32 {
     }
 };
 
-struct F16 : OfF32 {
+struct F16 : OfF32<true> {
     using Out = __half;
     using Pair = __half2;
 
@@ -208,7 +277,7 @@ struct F16 : OfF32 {
     }
 };
 
-struct Bf16 : OfF32 {
+struct Bf16 : OfF32<true> {
     using Out = __nv_bfloat16;
     using Pair = __nv_bfloat162;
 
@@ -222,10 +291,56 @@ struct Bf16 : OfF32 {
     }
 };
 
-/* Position p of this lane in its superblock, p even. */
-__device__ __forceinline__ uint32_t place(int p, uint32_t lane)
+/* Position p of this lane in its superblock. */
+__device__ __forceinline__ uint32_t place(uint32_t p, uint32_t lane)
 {
-    return p / 2 * 64 + 2 * lane;
+    return p / 2 * 64 + 2 * lane + p % 2;
+}
+
+__device__ __forceinline__ uint32_t one_of(const uint32_t (&four)[4], uint32_t k)
+{
+    const uint32_t low = k & 1 ? four[1] : four[0], high = k & 1 ? four[3] : four[2];
+    return k & 2 ? high : low;
+}
+
+/* The exact number at position p of the block of lane `of`, by a warp: lane q makes the block's
+ * entry q, and the sum over all lanes is one output of the transform. */
+static __device__ __forceinline__ double exact(const Gauss &g, uint64_t super, uint32_t of,
+                                               uint32_t p, uint32_t lane)
+{
+    const uint64_t index = super * (SHUF_GAUSS_LANES * SHUF_GAUSS_DRAWS) + of * SHUF_GAUSS_DRAWS;
+    const auto low = static_cast<uint32_t>(index), high = static_cast<uint32_t>(index >> 32);
+    uint32_t four[4], early[4];
+    g.words.draw(low + lane / 4, high, four, early);
+    const uint32_t chosen = one_of(early, lane % 4), at = lane + of;
+    const uint32_t word = __shfl_sync(~0u, one_of(four, lane % 4), p);
+    float x = spread(chosen) + __ldg(g.table + (chosen >> 24) * tables + at % tables) +
+              __ldg(g.table + (chosen & 255) * tables + (at + 8) % tables);
+    x = __popc(p & lane) % 2 ? -x : x;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2)
+        x += __shfl_xor_sync(~0u, x, step);
+    g.words.draw(low + (block + p) / 4, high, four, early);
+    return exact_of(x - 48 * unit, word, one_of(four, p % 4), one_of(early, p % 4));
+}
+
+/* Puts the exact numbers where a float was too small: `small` has a bit for each of this lane's. */
+template <typename Number>
+__device__ __forceinline__ void mend(const Gauss &g, uint64_t super, uint32_t lane, uint32_t small,
+                                     uint64_t from, uint64_t count, typename Number::Out *out)
+{
+    for (uint32_t lanes = __ballot_sync(~0u, small != 0); lanes != 0;
+         lanes = __ballot_sync(~0u, small != 0)) {
+        const uint32_t of = __ffs(static_cast<int>(lanes)) - 1;
+        const uint32_t p = __ffs(static_cast<int>(__shfl_sync(~0u, small, of))) - 1;
+        const double z = exact(g, super, of, p, lane);
+        if (lane == of) {
+            const uint64_t i = from + place(p, lane);
+            if (i < count)
+                out[i] = Number::one(Number::scaled(g, static_cast<float>(z)));
+            small &= small - 1;
+        }
+    }
 }
 
 } // namespace shuf::gauss

@@ -13,7 +13,8 @@
 namespace shuf
 {
 
-template <int Rounds> struct Words {
+/* Early: also the words after so many rounds; 0: none. */
+template <int Rounds, int Early = 0> struct Words {
     uint32_t key[Rounds][2], high[2];
 
     explicit Words(const shuf_stream &s) : high{s.high[0], s.high[1]}
@@ -26,22 +27,26 @@ template <int Rounds> struct Words {
 
     /* Words 4 * index to 4 * index + 3, by the halves of the index. Of the first round one product,
      * and of the second one, are the same for all threads of a warp. */
-    __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word) const
+    __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word,
+                                         uint32_t *early = nullptr) const
     {
-        uint32_t c0 = low, c1 = upper, c2 = high[0], c3 = high[1];
+        uint32_t c[4] = {low, upper, high[0], high[1]};
 #pragma unroll
         for (int r = 0; r < Rounds; r++) {
-            const uint64_t left = uint64_t{SHUF_PHILOX4X32_M0} * c0;
-            const uint64_t right = uint64_t{SHUF_PHILOX4X32_M1} * c2;
-            c0 = static_cast<uint32_t>(right >> 32) ^ c1 ^ key[r][0];
-            c1 = static_cast<uint32_t>(right);
-            c2 = static_cast<uint32_t>(left >> 32) ^ c3 ^ key[r][1];
-            c3 = static_cast<uint32_t>(left);
+            const uint64_t left = uint64_t{SHUF_PHILOX4X32_M0} * c[0];
+            const uint64_t right = uint64_t{SHUF_PHILOX4X32_M1} * c[2];
+            c[0] = static_cast<uint32_t>(right >> 32) ^ c[1] ^ key[r][0];
+            c[1] = static_cast<uint32_t>(right);
+            c[2] = static_cast<uint32_t>(left >> 32) ^ c[3] ^ key[r][1];
+            c[3] = static_cast<uint32_t>(left);
+            if (Early != 0 && r + 1 == Early)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    early[i] = c[i];
         }
-        word[0] = c0;
-        word[1] = c1;
-        word[2] = c2;
-        word[3] = c3;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = c[i];
     }
 };
 

@@ -21,24 +21,27 @@
 #include <stdbool.h>
 
 enum {
-    SHUF_GAUSS_OLD_ROUNDS = 7,
     SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
     SHUF_GAUSS_LANES = 32,   /* blocks side by side */
-    SHUF_GAUSS_SUPER = 1024, /* their values: those from a multiple of it on */
+    SHUF_GAUSS_SUPER = 1024, /* values of these blocks */
+    SHUF_GAUSS_DRAWS = 16,   /* that the counter leaves for a block: the latter half is the tail's */
+    SHUF_GAUSS_DITHER = 23,  /* bits of a word that dither */
 };
 
-/* A stream with its coefficients, which only std and mean decide. */
+/* Below this magnitude, a float needs more bits of dither than its word has. */
+#define SHUF_GAUSS_SMALL 0x1p-12
+
 typedef struct shuf_gauss {
     shuf_stream words;
-    double a, c, mean;
-    float a_f32, c_f32, mean_f32;
+    double std, mean;
+    float std_f32, mean_f32;
 } shuf_gauss;
 
-/* The sums of one block, and the words that they came from. */
+/* The sums of one block, and the words that hold their signs and dithers. */
 typedef struct shuf_gauss_block {
+    uint64_t number;
     int32_t s[SHUF_GAUSS_BLOCK];
     uint32_t word[SHUF_GAUSS_BLOCK];
-    uint32_t more[SHUF_GAUSS_BLOCK]; /* of doubles alone */
 } shuf_gauss_block;
 
 /* mean: at most 2^100 in magnitude; std: 2^-100 to 2^100. */
@@ -46,16 +49,15 @@ SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double 
 {
     shuf_gauss g;
     g.words = shuf_stream_make(seed, stream, SHUF_STREAM_GAUSS);
-    g.a = SHUF_GAUSS_A * std;
-    g.c = SHUF_GAUSS_C * std;
+    g.std = std;
     g.mean = mean;
-    g.a_f32 = (float)g.a;
-    g.c_f32 = (float)g.c;
-    g.mean_f32 = (float)mean + 0.0f; /* no -0, which the sign of a sum of 0 would show in */
+    g.std_f32 = (float)std;
+    g.mean_f32 = (float)mean;
     return g;
 }
 
-/* Where value i stands: neighbours in pairs are of one block, pairs go round the blocks. */
+/* The block of value i, and its position there: neighbours in pairs are of one block, and pairs go
+ * round the 32 blocks of a superblock. */
 SHUF_FUNCTION uint64_t shuf_gauss_block_of(uint64_t i)
 {
     return i / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + i % 64 / 2;
@@ -80,52 +82,79 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 
 #ifndef __CUDA_ARCH__ /* the tables are the host's */
 
-/* Words 4 * index to 4 * index + 31. */
-SHUF_FUNCTION void shuf__gauss_words(const shuf_gauss *g, uint64_t index,
-                                     uint32_t word[SHUF_GAUSS_BLOCK])
+/* What enters the transform, less a half, which shuf_gauss_block_make() adds to all at once. */
+SHUF_FUNCTION int32_t shuf__gauss_entry(uint32_t word, unsigned table)
 {
-    for (unsigned j = 0; j < SHUF_GAUSS_BLOCK / 4; j++) {
-        const shuf_philox4x32 four = shuf_stream_words(&g->words, index + j, SHUF_GAUSS_OLD_ROUNDS);
-        for (unsigned k = 0; k < 4; k++)
-            word[4 * j + k] = four.word[k];
-    }
+    const int32_t spread = (int32_t)(word >> 8 & 0x7fff) - 0x4000;
+    return shuf_gauss_table[word >> 24][table % 16] + shuf_gauss_table[word & 255][(table + 8) % 16] +
+           spread;
 }
 
-/* wide: doubles are wanted of it, which cost more words. */
-SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64_t block, bool wide)
+SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64_t block)
 {
     shuf_gauss_block b;
     const unsigned lane = (unsigned)(block % SHUF_GAUSS_LANES);
-    shuf__gauss_words(g, SHUF_GAUSS_BLOCK / 2 * block, b.word);
-    if (wide)
-        shuf__gauss_words(g, SHUF_GAUSS_BLOCK / 2 * block + SHUF_GAUSS_BLOCK / 4, b.more);
-    for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)
-        b.s[p] = shuf_gauss_table[b.word[p] & 255][(p + lane) % 16] +
-                 shuf_gauss_table[b.word[p] >> 8 & 255][(p + lane + 8) % 16];
+    b.number = block;
+    for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p += 4) {
+        const shuf_stream_draw draw =
+            shuf_stream_draw_make(&g->words, SHUF_GAUSS_DRAWS * block + p / 4);
+        for (unsigned k = 0; k < 4; k++) {
+            b.s[p + k] = shuf__gauss_entry(draw.early[k], p + k + lane);
+            b.word[p + k] = draw.word[k];
+        }
+    }
     shuf__gauss_transform(b.s);
+    b.s[0] += SHUF_GAUSS_BLOCK / 2;
     return b;
 }
 
 #endif
 
-SHUF_FUNCTION int32_t shuf__gauss_s(const shuf_gauss_block *b, unsigned p)
+/* The dither of a word, in units of 2^-37. */
+SHUF_FUNCTION uint32_t shuf__gauss_dither(uint32_t word)
 {
-    return b->word[p] >> 31 ? -b->s[p] : b->s[p];
+    return word & ((1u << SHUF_GAUSS_DITHER) - 1);
 }
 
-/* Value number p of a block; a double of one that was made wide. */
+/* The standard normal number at position p, as a double: 23 + 64 bits of dither. */
+SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
+{
+    const shuf_stream_draw tail = shuf_stream_draw_make(
+        &g->words, SHUF_GAUSS_DRAWS * b->number + SHUF_GAUSS_DRAWS / 2 + p / 4);
+    const double dither = shuf__gauss_dither(b->word[p]);
+    const double high = fma(dither, 0x1p-37, fma(b->s[p], 0x1p-19, -0x1p-15));
+    const double low = fma(tail.word[p % 4], 0x1p-69, (tail.early[p % 4] + 0.5) * 0x1p-101);
+    return b->word[p] >> 31 ? -(high + low) : high + low;
+}
+
+/* And as a float: with 22 bits of dither and a last one that is set, there are no ties. */
+SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
+{
+    const float dither = (float)(0x800000 | shuf__gauss_dither(b->word[p]) | 1);
+    const float z = fmaf(dither, 0x1p-37f, (float)(b->s[p] - 48) * 0x1p-19f);
+    if (fabsf(z) < (float)SHUF_GAUSS_SMALL)
+        return (float)shuf__gauss_double(g, b, p);
+    return b->word[p] >> 31 ? -z : z;
+}
+
+/* Value number p of a block. */
 SHUF_FUNCTION double shuf_gauss_block_f64(const shuf_gauss *g, const shuf_gauss_block *b,
                                           unsigned p)
 {
-    const double s = shuf__gauss_s(b, p), h = (int32_t)b->more[p];
-    return fma(h + 0.5, g->c, fma(s, g->a, g->mean));
+    return fma(shuf__gauss_double(g, b, p), g->std, g->mean);
 }
 
-/* A float draws no more words: the upper halves of its own and a neighbour's take their place. */
 SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    const int32_t h = (int32_t)((b->word[p] & 0xffff0000) | b->word[p ^ 1] >> 16);
-    return fmaf((float)h, g->c_f32, fmaf((float)shuf__gauss_s(b, p), g->a_f32, g->mean_f32));
+    return fmaf(shuf__gauss_float(g, b, p), g->std_f32, g->mean_f32);
+}
+
+/* The float that a half is rounded from. Its last bit is set, so that no number between two floats
+ * is taken for one between two halves. */
+SHUF_FUNCTION float shuf__gauss_block_sticky(const shuf_gauss *g, const shuf_gauss_block *b,
+                                             unsigned p)
+{
+    return fmaf(shuf__float_odd(shuf__gauss_float(g, b, p)), g->std_f32, g->mean_f32);
 }
 
 #ifndef __CUDA_ARCH__
@@ -133,25 +162,27 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
 /* Value i of the stream, i < SHUF_STREAM_MAX. */
 SHUF_FUNCTION double shuf_gauss_f64(const shuf_gauss *g, uint64_t i)
 {
-    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i), true);
+    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
     return shuf_gauss_block_f64(g, &b, shuf_gauss_position_of(i));
 }
 
 SHUF_FUNCTION float shuf_gauss_f32(const shuf_gauss *g, uint64_t i)
 {
-    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i), false);
+    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
     return shuf_gauss_block_f32(g, &b, shuf_gauss_position_of(i));
 }
 
-/* The float rounded: the bits of a binary16, or of a bfloat16. */
+/* The bits of a binary16, or of a bfloat16. */
 SHUF_FUNCTION uint16_t shuf_gauss_f16(const shuf_gauss *g, uint64_t i)
 {
-    return shuf_f16(shuf_gauss_f32(g, i));
+    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
+    return shuf_f16(shuf__gauss_block_sticky(g, &b, shuf_gauss_position_of(i)));
 }
 
 SHUF_FUNCTION uint16_t shuf_gauss_bf16(const shuf_gauss *g, uint64_t i)
 {
-    return shuf_bf16(shuf_gauss_f32(g, i));
+    const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
+    return shuf_bf16(shuf__gauss_block_sticky(g, &b, shuf_gauss_position_of(i)));
 }
 
 #endif

@@ -18,6 +18,14 @@ SHUF_FUNCTION uint32_t shuf__float_bits(float x)
     return bits;
 }
 
+/* x with the last bit of its significand set. */
+SHUF_FUNCTION float shuf__float_odd(float x)
+{
+    const uint32_t bits = shuf__float_bits(x) | 1;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* `bits` without its `drop` lowest, which decide the rounding. */
 SHUF_FUNCTION uint32_t shuf__rounded(uint32_t bits, unsigned drop)
 {

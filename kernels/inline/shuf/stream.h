@@ -38,7 +38,10 @@ typedef struct shuf_stream_draw {
     uint32_t word[4], early[4];
 } shuf_stream_draw;
 
-enum { SHUF_GAUSS_EARLY_ROUNDS = 7, SHUF_GAUSS_ROUNDS = 10 };
+#ifndef SHUF_GAUSS_ROUNDS
+#define SHUF_GAUSS_EARLY_ROUNDS 7
+#define SHUF_GAUSS_ROUNDS 10
+#endif
 
 SHUF_FUNCTION shuf_stream_draw shuf_stream_draw_make(const shuf_stream *s, uint64_t index)
 {
