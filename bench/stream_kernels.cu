@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(not_stored_threads, not_stored_blocks_per_sm)
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             typename Number::Value y[4];
-            uint32_t small; /* not made again */
-            Number::template values<true>(g, b, p, y, small);
+            float least = 1; /* what is too small is not made again */
+            Number::template values<true>(g, b, p, y, least);
             sum += (y[0] + y[1]) + (y[2] + y[3]);
         }
     }
@@ -129,8 +129,8 @@ __global__ void __launch_bounds__(moment_threads, 1)
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             typename Number::Value y[4];
-            uint32_t small; /* not made again */
-            Number::template values<true>(g, b, p, y, small);
+            float least = 1; /* what is too small is not made again */
+            Number::template values<true>(g, b, p, y, least);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 add_powers(rounded(Number{}, y[i]), group);

@@ -16,35 +16,42 @@
 
 /* ---- Words ---- */
 
+/* Four words a lane, and the keys of the round to come. */
+struct state {
+    vector c[4];
+    uint32_t key[2];
+};
+
 /* Words 4 * index to 4 * index + 3, for an index in each lane that differs in its lower half
  * alone. */
-static inline void draw_words(const shuf_stream *s, vector low, uint32_t high, int rounds,
-                              vector word[4])
+static inline struct state state_of(const shuf_stream *s, vector low, uint32_t high)
+{
+    return (struct state){{low, all(high), all(s->high[0]), all(s->high[1])},
+                          {s->key[0], s->key[1]}};
+}
+
+static inline void rounds(struct state *s, int count)
 {
     const vector m0 = all(SHUF_PHILOX4X32_M0), m1 = all(SHUF_PHILOX4X32_M1);
-    uint32_t key0 = s->key[0], key1 = s->key[1];
-    vector c0 = low, c1 = all(high), c2 = all(s->high[0]), c3 = all(s->high[1]);
-    for (int round = 0; round < rounds; round++) {
+    for (int round = 0; round < count; round++) {
         vector left_hi, right_hi;
-        const vector left = product(c0, m0, &left_hi), right = product(c2, m1, &right_hi);
-        c0 = VI(xor)(VI(xor)(right_hi, c1), all(key0));
-        c1 = right;
-        c2 = VI(xor)(VI(xor)(left_hi, c3), all(key1));
-        c3 = left;
-        key0 += SHUF_PHILOX4X32_WEYL0;
-        key1 += SHUF_PHILOX4X32_WEYL1;
+        const vector left = product(s->c[0], m0, &left_hi), right = product(s->c[2], m1, &right_hi);
+        s->c[0] = VI(xor)(VI(xor)(right_hi, s->c[1]), all(s->key[0]));
+        s->c[1] = right;
+        s->c[2] = VI(xor)(VI(xor)(left_hi, s->c[3]), all(s->key[1]));
+        s->c[3] = left;
+        s->key[0] += SHUF_PHILOX4X32_WEYL0;
+        s->key[1] += SHUF_PHILOX4X32_WEYL1;
     }
-    word[0] = c0;
-    word[1] = c1;
-    word[2] = c2;
-    word[3] = c3;
 }
 
 /* ---- Gauss ---- */
 
-/* The blocks of LANES neighbouring lanes. */
+/* The blocks of LANES neighbouring lanes, the first of which is number `number`. */
 struct blocks {
-    vector word[SHUF_GAUSS_BLOCK], more[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK];
+    uint64_t number;
+    vector word[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK];
+    vector tail[SHUF_GAUSS_BLOCK], early[SHUF_GAUSS_BLOCK]; /* of doubles alone */
 };
 
 static inline void butterfly(vector *a, vector *b)
@@ -91,57 +98,120 @@ static inline void transform(vector x[SHUF_GAUSS_BLOCK])
         transform_4(x + i);
 }
 
-static inline void look_up(struct blocks *b, vector lane)
+/* shuf__gauss_entry() for position p. */
+static inline vector entry(vector w, vector lane, int p)
 {
     const int32_t *table = &shuf_gauss_table[0][0];
-    for (int p = 0; p < SHUF_GAUSS_BLOCK; p++) {
-        const vector w = b->word[p], bits = all(0xff0);
-        const vector which = VI(and)(V(add_epi32)(lane, all((uint32_t)p)), all(15));
-        const vector other = VI(xor)(which, all(8));
-        b->s[p] = V(add_epi32)(gathered(table, VI(or)(VI(and)(V(slli_epi32)(w, 4), bits), which)),
-                               gathered(table, VI(or)(VI(and)(V(srli_epi32)(w, 4), bits), other)));
-    }
+    const vector row = all(0xff0), which = VI(and)(V(add_epi32)(lane, all((uint32_t)p)), all(15));
+    const vector first = VI(or)(VI(and)(V(srli_epi32)(w, 20), row), which);
+    const vector second = VI(or)(VI(and)(V(slli_epi32)(w, 4), row), VI(xor)(which, all(8)));
+    const vector spread = VI(and)(V(srli_epi32)(w, 8), all(0x7fff));
+    return V(add_epi32)(V(add_epi32)(gathered(table, first), gathered(table, second)),
+                        V(sub_epi32)(spread, all(0x4000)));
 }
 
-/* Words 4 * index to 4 * index + 31 of each lane; neighbouring lanes are 16 indices apart. */
-static inline void draw_block(const shuf_gauss *g, vector lane, uint64_t index,
-                              vector word[SHUF_GAUSS_BLOCK])
+/* Draw number j of the blocks. */
+static inline struct state draw_of(const shuf_gauss *g, const struct blocks *b, uint32_t j)
 {
-    const vector low = V(add_epi32)(V(slli_epi32)(lane, 4), all((uint32_t)index));
-    for (uint32_t j = 0; j < SHUF_GAUSS_BLOCK / 4; j++)
-        draw_words(&g->words, V(add_epi32)(low, all(j)), (uint32_t)(index >> 32), SHUF_GAUSS_OLD_ROUNDS,
-                   word + 4 * j);
+    const uint64_t index = b->number * SHUF_GAUSS_DRAWS;
+    const vector low = V(add_epi32)(V(slli_epi32)(lane_numbers(), 4), all((uint32_t)index + j));
+    return state_of(&g->words, low, (uint32_t)(index >> 32));
 }
 
-/* Signs included. */
-static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned first, bool more,
+static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned first, bool wide,
                                struct blocks *b)
 {
     const vector lane = V(add_epi32)(lane_numbers(), all(first));
-    const uint64_t index = super * (SHUF_GAUSS_LANES * SHUF_GAUSS_BLOCK / 2);
-    draw_block(g, lane, index, b->word);
-    if (more)
-        draw_block(g, lane, index + SHUF_GAUSS_BLOCK / 4, b->more);
-    look_up(b, lane);
+    b->number = super * SHUF_GAUSS_LANES + first;
+    for (int p = 0; p < SHUF_GAUSS_BLOCK; p += 4) {
+        struct state s = draw_of(g, b, (uint32_t)p / 4);
+        rounds(&s, SHUF_GAUSS_EARLY_ROUNDS);
+        for (int k = 0; k < 4; k++)
+            b->s[p + k] = entry(s.c[k], lane, p + k);
+        rounds(&s, SHUF_GAUSS_ROUNDS - SHUF_GAUSS_EARLY_ROUNDS);
+        memcpy(b->word + p, s.c, sizeof s.c);
+    }
+    for (int p = 0; wide && p < SHUF_GAUSS_BLOCK; p += 4) {
+        struct state s = draw_of(g, b, (uint32_t)(SHUF_GAUSS_BLOCK + p) / 4);
+        rounds(&s, SHUF_GAUSS_EARLY_ROUNDS);
+        memcpy(b->early + p, s.c, sizeof s.c);
+        rounds(&s, SHUF_GAUSS_ROUNDS - SHUF_GAUSS_EARLY_ROUNDS);
+        memcpy(b->tail + p, s.c, sizeof s.c);
+    }
     transform(b->s);
-    for (int p = 0; p < SHUF_GAUSS_BLOCK; p++)
-        b->s[p] = negated(b->s[p], b->word[p]);
+    b->s[0] = V(add_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK / 2));
 }
 
+/* shuf_gauss_block_f64() */
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
-    const doubles h = V(add_pd)(doubles_of(b->more[p], half), V(set1_pd)(0.5));
-    const doubles y = V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(g->a), V(set1_pd)(g->mean));
-    return V(fmadd_pd)(h, V(set1_pd)(g->c), y);
+    const vector dither = VI(and)(b->word[p], all((1u << SHUF_GAUSS_DITHER) - 1));
+    const doubles s = V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(0x1p-19), V(set1_pd)(-0x1p-15));
+    const doubles high = V(fmadd_pd)(doubles_of(dither, half), V(set1_pd)(0x1p-37), s);
+    const doubles early = V(add_pd)(doubles_of_unsigned(b->early[p], half), V(set1_pd)(0.5));
+    const doubles low = V(fmadd_pd)(doubles_of_unsigned(b->tail[p], half), V(set1_pd)(0x1p-69),
+                                    V(mul_pd)(early, V(set1_pd)(0x1p-101)));
+    const doubles z = negated_64(V(add_pd)(high, low), b->word[p], half);
+    return V(fmadd_pd)(z, V(set1_pd)(g->std), V(set1_pd)(g->mean));
 }
 
-static inline floats value_32(const shuf_gauss *g, const struct blocks *b, int p)
+/* A lane's block, as far as shuf__gauss_double() wants it. */
+static __attribute__((noinline)) float small_float(const shuf_gauss *g, const struct blocks *b,
+                                                   int p, int lane)
 {
-    const vector h =
-        VI(or)(VI(and)(b->word[p], all(0xffff0000)), V(srli_epi32)(b->word[p ^ 1], 16));
-    const floats y =
-        V(fmadd_ps)(V(cvtepi32_ps)(b->s[p]), V(set1_ps)(g->a_f32), V(set1_ps)(g->mean_f32));
-    return V(fmadd_ps)(V(cvtepi32_ps)(h), V(set1_ps)(g->c_f32), y);
+    shuf_gauss_block one = {.number = b->number + (unsigned)lane};
+    one.s[p] = ((const int32_t *)&b->s[p])[lane];
+    one.word[p] = ((const uint32_t *)&b->word[p])[lane];
+    return (float)shuf__gauss_double(g, &one, (unsigned)p);
+}
+
+/* shuf__gauss_float() */
+static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int p, uint32_t bits,
+                               uint32_t set)
+{
+    const vector word = VI(or)(VI(and)(b->word[p], all(bits)), all(0x4b000000 | set));
+    const floats s = V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48)));
+    floats dither;
+    memcpy(&dither, &word, sizeof dither);
+    floats z = V(fmadd_ps)(dither, V(set1_ps)(0x1p-37f), V(mul_ps)(s, V(set1_ps)(0x1p-19f)));
+    unsigned small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
+    z = negated_32(z, b->word[p]);
+    if (__builtin_expect(small != 0, 0)) {
+        float each[LANES];
+        memcpy(each, &z, sizeof each);
+        for (; small != 0; small &= small - 1) {
+            const int lane = __builtin_ctz(small);
+            each[lane] = small_float(g, b, p, lane);
+        }
+        memcpy(&z, each, sizeof each);
+    }
+    return z;
+}
+
+static inline floats scaled(const shuf_gauss *g, floats z)
+{
+    return V(fmadd_ps)(z, V(set1_ps)(g->std_f32), V(set1_ps)(g->mean_f32));
+}
+
+static inline floats value_f32(const shuf_gauss *g, const struct blocks *b, int p)
+{
+    return scaled(g, number_32(g, b, p, 0x7ffffe, 1));
+}
+
+static inline floats value_f16(const shuf_gauss *g, const struct blocks *b, int p)
+{
+    const floats z = number_32(g, b, p, 0x7ffffe, 1);
+    vector odd;
+    memcpy(&odd, &z, sizeof odd);
+    odd = VI(or)(odd, all(1));
+    floats x;
+    memcpy(&x, &odd, sizeof x);
+    return scaled(g, x);
+}
+
+static inline floats value_bf16(const shuf_gauss *g, const struct blocks *b, int p)
+{
+    return scaled(g, number_32(g, b, p, 0x7e0000, 0x10000));
 }
 
 static inline void put_f64(const shuf_gauss *g, const struct blocks *b, int p, double *out)
@@ -152,12 +222,12 @@ static inline void put_f64(const shuf_gauss *g, const struct blocks *b, int p, d
 
 static inline void put_f32(const shuf_gauss *g, const struct blocks *b, int p, float *out)
 {
-    store_pairs_32(out, value_32(g, b, p), value_32(g, b, p + 1));
+    store_pairs_32(out, value_f32(g, b, p), value_f32(g, b, p + 1));
 }
 
 static inline void put_f16(const shuf_gauss *g, const struct blocks *b, int p, uint16_t *out)
 {
-    const vector low = halves_of(value_32(g, b, p)), high = halves_of(value_32(g, b, p + 1));
+    const vector low = halves_of(value_f16(g, b, p)), high = halves_of(value_f16(g, b, p + 1));
     VI(storeu)((void *)out, VI(or)(low, V(slli_epi32)(high, 16)));
 }
 
@@ -172,8 +242,8 @@ static inline vector rounded_bf16(floats x)
 
 static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, uint16_t *out)
 {
-    const vector low = V(srli_epi32)(rounded_bf16(value_32(g, b, p)), 16);
-    const vector high = VI(and)(rounded_bf16(value_32(g, b, p + 1)), all(0xffff0000));
+    const vector low = V(srli_epi32)(rounded_bf16(value_bf16(g, b, p)), 16);
+    const vector high = VI(and)(rounded_bf16(value_bf16(g, b, p + 1)), all(0xffff0000));
     VI(storeu)((void *)out, VI(or)(low, high));
 }
 
@@ -193,11 +263,11 @@ static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, 
 static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, size_t count)
 {
     for (size_t i = 0; i < count; i += 4 * LANES) {
-        vector word[4];
         const uint64_t at = index + i / 4;
-        draw_words(s, V(add_epi32)(lane_numbers(), all((uint32_t)at)), (uint32_t)(at >> 32),
-                   SHUF_UNIFORM_ROUNDS, word);
-        store_fours(out + i, word);
+        struct state words =
+            state_of(s, V(add_epi32)(lane_numbers(), all((uint32_t)at)), (uint32_t)(at >> 32));
+        rounds(&words, SHUF_UNIFORM_ROUNDS);
+        store_fours(out + i, words.c);
     }
 }
 
@@ -207,8 +277,8 @@ static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, siz
     static void gauss_##name(const union shuf__source *source, uint64_t super, void *out)   \
     {                                                                                       \
         for (unsigned lane = 0; lane < SHUF_GAUSS_LANES; lane++) {                          \
-            const shuf_gauss_block b = shuf_gauss_block_make(                               \
-                &source->gauss, super * SHUF_GAUSS_LANES + lane, sizeof(type) == 8);        \
+            const shuf_gauss_block b =                                                      \
+                shuf_gauss_block_make(&source->gauss, super * SHUF_GAUSS_LANES + lane);     \
             for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)                                 \
                 ((type *)out)[p / 2 * 64 + 2 * lane + p % 2] = value_##name(source, &b, p); \
         }                                                                                   \
@@ -229,13 +299,13 @@ static inline float value_f32(const union shuf__source *source, const shuf_gauss
 static inline uint16_t value_f16(const union shuf__source *source, const shuf_gauss_block *b,
                                  unsigned p)
 {
-    return shuf_f16(value_f32(source, b, p));
+    return shuf_gauss_block_f16(&source->gauss, b, p);
 }
 
 static inline uint16_t value_bf16(const union shuf__source *source, const shuf_gauss_block *b,
                                   unsigned p)
 {
-    return shuf_bf16(value_f32(source, b, p));
+    return shuf_gauss_block_bf16(&source->gauss, b, p);
 }
 
 static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, size_t count)

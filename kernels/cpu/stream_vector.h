@@ -35,6 +35,33 @@ static inline doubles doubles_of(vector x, int half)
     return _mm512_cvtepi32_pd(half ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
 }
 
+static inline doubles doubles_of_unsigned(vector x, int half)
+{
+    return _mm512_cvtepu32_pd(half ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
+}
+
+/* -x where the sign of `by` is set. */
+static inline doubles negated_64(doubles x, vector by, int half)
+{
+    const __m512i sign = _mm512_slli_epi64(
+        _mm512_cvtepu32_epi64(_mm256_srli_epi32(
+            half ? _mm512_extracti64x4_epi64(by, 1) : _mm512_castsi512_si256(by), 31)),
+        63);
+    return _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(x), sign));
+}
+
+static inline floats negated_32(floats x, vector by)
+{
+    const vector sign = _mm512_and_si512(by, _mm512_set1_epi32((int)0x80000000));
+    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
+}
+
+/* A bit for each lane whose magnitude is below the limit. */
+static inline unsigned small_lanes(floats x, float limit)
+{
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LT_OQ);
+}
+
 /* a0 b0 a1 b1 ... of all lanes. */
 static inline void store_pairs_64(double *out, doubles a, doubles b)
 {
@@ -98,6 +125,39 @@ static inline doubles doubles_of(vector x, int half)
     return _mm256_cvtepi32_pd(half ? _mm256_extracti128_si256(x, 1) : _mm256_castsi256_si128(x));
 }
 
+/* The words as what follows the leading bit of 2^52. */
+static inline doubles doubles_of_unsigned(vector x, int half)
+{
+    const __m256i wide = _mm256_cvtepu32_epi64(half ? _mm256_extracti128_si256(x, 1)
+                                                    : _mm256_castsi256_si128(x));
+    const __m256d base = _mm256_set1_pd(0x1p52);
+    return _mm256_sub_pd(
+        _mm256_castsi256_pd(_mm256_or_si256(wide, _mm256_castpd_si256(base))), base);
+}
+
+static inline doubles negated_64(doubles x, vector by, int half)
+{
+    const __m256i sign = _mm256_slli_epi64(
+        _mm256_cvtepu32_epi64(_mm_srli_epi32(
+            half ? _mm256_extracti128_si256(by, 1) : _mm256_castsi256_si128(by), 31)),
+        63);
+    return _mm256_castsi256_pd(_mm256_xor_si256(_mm256_castpd_si256(x), sign));
+}
+
+static inline floats negated_32(floats x, vector by)
+{
+    const vector sign = _mm256_and_si256(by, _mm256_set1_epi32((int)0x80000000));
+    return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_castps_si256(x), sign));
+}
+
+static inline unsigned small_lanes(floats x, float limit)
+{
+    const floats magnitude =
+        _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
+    return (unsigned)_mm256_movemask_ps(
+        _mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LT_OQ));
+}
+
 static inline void store_pairs_64(double *out, doubles a, doubles b)
 {
     const __m256d even = _mm256_unpacklo_pd(a, b), odd = _mm256_unpackhi_pd(a, b);
@@ -151,13 +211,6 @@ static inline vector product(vector x, vector m, vector *hi)
     const vector even = V(mul_epu32)(x, m), odd = V(mul_epu32)(V(srli_epi64)(x, 32), m);
     *hi = odd_of(V(srli_epi64)(even, 32), odd);
     return odd_of(even, V(slli_epi64)(odd, 32));
-}
-
-/* -x where the sign of `by` is set. */
-static inline vector negated(vector x, vector by)
-{
-    const vector mask = V(srai_epi32)(by, 31);
-    return V(sub_epi32)(VI(xor)(x, mask), mask);
 }
 
 #endif

@@ -32,45 +32,60 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
+/* Of a float's eight positions at a time it is seen whether one is too small. */
+template <typename Number>
+constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
+
 /* Superblocks that lie in the job as a whole. Paired: values come to lie at even places. */
 template <typename Number, bool Paired, bool Standard>
 __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
                 typename Number::Out *out)
 {
+    __shared__ uint64_t list[Number::threads / lanes][again_most];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
+    Again again{list[warp], 0};
     fill_rows(g.table);
     for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
         const Block b(g, first + i, lane, table);
-        const uint64_t from = (first + i) * SHUF_GAUSS_SUPER - g.offset;
-        typename Number::Out *const to = out + (from + place(0, lane));
-        uint32_t small = 0;
+        typename Number::Out *const to =
+            out + ((first + i) * SHUF_GAUSS_SUPER - g.offset + place(0, lane));
+        float least[block / 8];
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             typename Number::Value y[4];
-            Number::template values<Standard>(g, b, p, y, small);
+            if (p % 8 == 0)
+                least[p / 8] = 1;
+            Number::template values<Standard>(g, b, p, y, least[p / 8]);
             put_pair<Number, Paired>(to + p * 32, y[0], y[1]);
             put_pair<Number, Paired>(to + (p + 2) * 32, y[2], y[3]);
         }
-        if (sizeof(typename Number::Value) < sizeof(double))
-            mend<Number>(g, first + i, lane, small, from, g.count, out);
+        if constexpr (made_again<Number>) {
+            uint32_t small = 0;
+#pragma unroll
+            for (int p = 0; p < block; p += 8)
+                small |= too_small<Number>(b, p, least[p / 8]);
+            again.take<Number>(g, first + i, lane, small, out);
+        }
     }
+    if constexpr (made_again<Number>)
+        again.make<Number>(g, lane, out);
 }
 
 /* Any superblocks, a warp each, of which some values may be outside. */
 template <typename Number>
 __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32_t lane,
-                                          typename Number::Out *out)
+                                          uint64_t *list, typename Number::Out *out)
 {
     const Block b(g, super, lane, InGlobal{g.table, lane});
     const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap */
-    uint32_t small = 0;
+    float least = 1;
 #pragma unroll
     for (int p = 0; p < block; p += 4) {
         typename Number::Value y[4];
-        Number::template values<false>(g, b, p, y, small);
+        Number::template values<false>(g, b, p, y, least);
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             const uint64_t i = at + place(p + k, lane);
@@ -78,15 +93,23 @@ __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32
                 out[i] = Number::one(y[k]);
         }
     }
-    if (sizeof(typename Number::Value) < sizeof(double))
-        mend<Number>(g, super, lane, small, at, g.count, out);
+    if constexpr (made_again<Number>) {
+        Again again{list, 0};
+        uint32_t small = 0;
+#pragma unroll
+        for (int p = 0; p < block; p += 8)
+            small |= too_small<Number>(b, p, least);
+        again.take<Number>(g, super, lane, small, out);
+        again.make<Number>(g, lane, out);
+    }
 }
 
 template <typename Number>
 __global__ void __launch_bounds__(32) gauss_edge(__grid_constant__ const Gauss g, uint64_t first,
                                                  uint64_t step, typename Number::Out *out)
 {
-    draw_some<Number>(g, first + blockIdx.x * step, threadIdx.x, out);
+    __shared__ uint64_t list[again_most];
+    draw_some<Number>(g, first + blockIdx.x * step, threadIdx.x, list, out);
 }
 
 template <typename Number>
@@ -94,7 +117,10 @@ __global__ void __launch_bounds__(tuning::gauss_quick_threads)
     gauss_quick(__grid_constant__ const Gauss g, uint64_t first,
                 __grid_constant__ const Signal signal, typename Number::Out *out)
 {
-    draw_some<Number>(g, first + threadIdx.x / 32, threadIdx.x % 32, out);
+    constexpr int threads = tuning::gauss_quick_threads;
+    __shared__ uint64_t list[threads / lanes][again_most];
+    draw_some<Number>(g, first + threadIdx.x / 32, threadIdx.x % 32,
+                               list[threadIdx.x / 32], out);
     tell(signal);
 }
 
@@ -127,9 +153,11 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     const uint64_t to = end / SHUF_GAUSS_SUPER;
     cudaError_t e = cudaSuccess;
     if (from < to) {
-        const auto whole = g.offset % 2 != 0 ? draw_whole<Number, false, false>
-                           : g.std == 1 && g.mean == 0 ? draw_whole<Number, true, true>
-                                                       : draw_whole<Number, true, false>;
+        auto whole = g.offset % 2 == 0 ? draw_whole<Number, true, false>
+                                       : draw_whole<Number, false, false>;
+        if constexpr (made_again<Number>) /* a double is not held up by its scale */
+            if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
+                whole = draw_whole<Number, true, true>;
         e = whole(g, from, to - from, sm_count, out, stream);
     }
     const bool before = first < from || first >= to, behind = last != first && last >= to;

@@ -33,7 +33,7 @@ constexpr int entry_less = 0x6000;
 constexpr float unit = 0x1p-19f;
 
 struct Gauss {
-    Words<SHUF_GAUSS_ROUNDS, SHUF_GAUSS_EARLY_ROUNDS> words;
+    Words<SHUF_GAUSS_ROUNDS> words;
     double std, mean;
     float std_f32, mean_f32;
     const float *table;
@@ -118,10 +118,10 @@ __device__ __forceinline__ float spread(uint32_t word)
     return __uint_as_float((word & 0x007fff00) | 0x3d800080);
 }
 
-/* 2^23 + 22 bits of the word + the last bit. */
-__device__ __forceinline__ float dither(uint32_t word)
+/* 2^23 + some bits of the word + those that are set. */
+template <uint32_t Bits, uint32_t Set> __device__ __forceinline__ float dither(uint32_t word)
 {
-    return __uint_as_float((word & 0x007ffffe) | 0x4b000001);
+    return __uint_as_float((word & Bits) | (0x4b000000 | Set));
 }
 
 /* 2^52 + x. */
@@ -140,6 +140,17 @@ __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail
     return __hiloint2double(__double2hiint(z) ^ static_cast<int>(word & sign), __double2loint(z));
 }
 
+/* Draw number `index`: its words, and before them the early ones. */
+__device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high,
+                                     uint32_t (&early)[4], uint32_t *word)
+{
+    g.words.draw<SHUF_GAUSS_EARLY_ROUNDS>(low, high, early);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        word[k] = early[k];
+    g.words.rounds<SHUF_GAUSS_EARLY_ROUNDS, SHUF_GAUSS_ROUNDS>(word);
+}
+
 struct Block {
     uint32_t low, high; /* the index of its first draw, in halves */
     uint32_t word[block];
@@ -155,7 +166,7 @@ struct Block {
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             uint32_t early[4];
-            g.words.draw(low + p / 4, high, word + p, early);
+            draw(g, low + p / 4, high, early, word + p);
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 s[p + k] = spread(early[k]) + table.template at<3, 0>(early[k], p + k) +
@@ -168,29 +179,22 @@ struct Block {
     /* Standard normal numbers p to p + 3, p a multiple of 4: see shuf__gauss_double(). */
     __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
-        uint32_t tail[4], early[4];
-        g.words.draw(low + (block + p) / 4, high, tail, early);
+        uint32_t tail[4], rest[4];
+        draw(g, low + (block + p) / 4, high, rest, tail);
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            z[k] = exact_of(s[p + k], word[p + k], tail[k], early[k]);
+            z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
     }
 
-    /* The same as floats: see shuf__gauss_float(). `small` gets a bit for each that mend() must make
-     * again. */
-    __device__ __forceinline__ void floats(int p, float (&z)[4], uint32_t &small) const
+    /* The same as floats: see shuf__gauss_float(). `least` becomes the least magnitude so far. */
+    template <uint32_t Bits, uint32_t Set>
+    __device__ __forceinline__ void floats(int p, float (&z)[4], float &least) const
     {
-        constexpr auto limit = static_cast<float>(SHUF_GAUSS_SMALL);
-        float least = 1;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            z[k] = fmaf(dither(word[p + k]), 0x1p-37f, s[p + k]);
-            least = fminf(least, fabsf(z[k]));
-            z[k] = negated(z[k], word[p + k]);
-        }
-        if (least < limit) {
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                small |= fabsf(z[k]) < limit ? 1u << (p + k) : 0;
+            const float x = fmaf(dither<Bits, Set>(word[p + k]), 0x1p-37f, s[p + k]);
+            least = fminf(least, fabsf(x));
+            z[k] = negated(x, word[p + k]);
         }
     }
 };
@@ -205,7 +209,7 @@ struct F64 {
 
     template <bool Standard>
     static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
-                                                  double (&y)[4], uint32_t &)
+                                                  double (&y)[4], float &)
     {
         b.doubles(g, p, y);
         if (!Standard)
@@ -227,19 +231,25 @@ struct F64 {
     }
 };
 
-/* Sticky: the last bit of the significand is set, for what is rounded further. */
-template <bool Sticky> struct OfF32 {
+/* Sticky: the last bit of the significand is set, for what is rounded further. `bits` of the word
+ * are its dither, and `set` follows them. */
+template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
     using Value = float;
     static constexpr int threads = tuning::gauss_threads;
 
     template <bool Standard>
     static __device__ __forceinline__ void values(const Gauss &g, const Block &b, int p,
-                                                  float (&y)[4], uint32_t &small)
+                                                  float (&y)[4], float &least)
     {
-        b.floats(p, y, small);
+        numbers(b, p, y, least);
 #pragma unroll
         for (int k = 0; k < 4; k++)
             y[k] = scaled<Standard>(g, y[k]);
+    }
+    static __device__ __forceinline__ void numbers(const Block &b, int p,
+                                                   float (&z)[4], float &least)
+    {
+        b.floats<bits, set>(p, z, least);
     }
     template <bool Standard = false>
     static __device__ __forceinline__ float scaled(const Gauss &g, float z)
@@ -249,7 +259,7 @@ template <bool Sticky> struct OfF32 {
     }
 };
 
-struct F32 : OfF32<false> {
+struct F32 : OfF32<false, 0x7ffffe, 1> {
     using Out = float;
     using Pair = float2;
 
@@ -263,7 +273,7 @@ struct F32 : OfF32<false> {
     }
 };
 
-struct F16 : OfF32<true> {
+struct F16 : OfF32<true, 0x7ffffe, 1> {
     using Out = __half;
     using Pair = __half2;
 
@@ -277,7 +287,7 @@ struct F16 : OfF32<true> {
     }
 };
 
-struct Bf16 : OfF32<true> {
+struct Bf16 : OfF32<false, 0x7e0000, 0x10000> {
     using Out = __nv_bfloat16;
     using Pair = __nv_bfloat162;
 
@@ -297,50 +307,99 @@ __device__ __forceinline__ uint32_t place(uint32_t p, uint32_t lane)
     return p / 2 * 64 + 2 * lane + p % 2;
 }
 
+/* ---- Numbers too small for a float's dither ---- */
+
 __device__ __forceinline__ uint32_t one_of(const uint32_t (&four)[4], uint32_t k)
 {
-    const uint32_t low = k & 1 ? four[1] : four[0], high = k & 1 ? four[3] : four[2];
-    return k & 2 ? high : low;
+    const uint32_t low = k & 1 ? four[1] : four[0], upper = k & 1 ? four[3] : four[2];
+    return k & 2 ? upper : low;
 }
 
-/* The exact number at position p of the block of lane `of`, by a warp: lane q makes the block's
- * entry q, and the sum over all lanes is one output of the transform. */
-static __device__ __forceinline__ double exact(const Gauss &g, uint64_t super, uint32_t of,
-                                               uint32_t p, uint32_t lane)
+/* Value `index` of the stream, by a single thread. */
+static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
 {
-    const uint64_t index = super * (SHUF_GAUSS_LANES * SHUF_GAUSS_DRAWS) + of * SHUF_GAUSS_DRAWS;
-    const auto low = static_cast<uint32_t>(index), high = static_cast<uint32_t>(index >> 32);
-    uint32_t four[4], early[4];
-    g.words.draw(low + lane / 4, high, four, early);
-    const uint32_t chosen = one_of(early, lane % 4), at = lane + of;
-    const uint32_t word = __shfl_sync(~0u, one_of(four, lane % 4), p);
-    float x = spread(chosen) + __ldg(g.table + (chosen >> 24) * tables + at % tables) +
-              __ldg(g.table + (chosen & 255) * tables + (at + 8) % tables);
-    x = __popc(p & lane) % 2 ? -x : x;
+    const auto lane = static_cast<uint32_t>(index % 64 / 2);
+    const auto p = static_cast<uint32_t>(index % SHUF_GAUSS_SUPER / 64 * 2 + index % 2);
+    const uint64_t first =
+        (index / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + lane) * SHUF_GAUSS_DRAWS;
+    const auto low = static_cast<uint32_t>(first), high = static_cast<uint32_t>(first >> 32);
+    const InGlobal table{g.table, lane};
+    uint32_t word[4], rest[4], chosen = 0;
+    float sum = -48 * unit;
+#pragma unroll 1
+    for (uint32_t q = 0; q < block; q += 4) {
+        draw(g, low + q / 4, high, rest, word);
 #pragma unroll
-    for (int step = 1; step < 32; step *= 2)
-        x += __shfl_xor_sync(~0u, x, step);
-    g.words.draw(low + (block + p) / 4, high, four, early);
-    return exact_of(x - 48 * unit, word, one_of(four, p % 4), one_of(early, p % 4));
+        for (uint32_t k = 0; k < 4; k++) {
+            const float x = spread(rest[k]) + table.at<3, 0>(rest[k], q + k) +
+                            table.at<0, 8>(rest[k], q + k);
+            sum += __popc(p & (q + k)) % 2 ? -x : x;
+        }
+        chosen = p / 4 == q / 4 ? one_of(word, p % 4) : chosen;
+    }
+    draw(g, low + (block + p) / 4, high, rest, word);
+    return exact_of(sum, chosen, one_of(word, p % 4), one_of(rest, p % 4));
 }
 
-/* Puts the exact numbers where a float was too small: `small` has a bit for each of this lane's. */
-template <typename Number>
-__device__ __forceinline__ void mend(const Gauss &g, uint64_t super, uint32_t lane, uint32_t small,
-                                     uint64_t from, uint64_t count, typename Number::Out *out)
-{
-    for (uint32_t lanes = __ballot_sync(~0u, small != 0); lanes != 0;
-         lanes = __ballot_sync(~0u, small != 0)) {
-        const uint32_t of = __ffs(static_cast<int>(lanes)) - 1;
-        const uint32_t p = __ffs(static_cast<int>(__shfl_sync(~0u, small, of))) - 1;
-        const double z = exact(g, super, of, p, lane);
-        if (lane == of) {
-            const uint64_t i = from + place(p, lane);
-            if (i < count)
-                out[i] = Number::one(Number::scaled(g, static_cast<float>(z)));
+/* A warp's list of values that have to be made again, by as many threads as there are lanes. */
+constexpr uint32_t lanes = 32, again_most = 2 * lanes;
+
+struct Again {
+    uint64_t *list; /* of again_most, shared by the warp */
+    uint32_t count;
+
+    /* Makes the last ones, at most as many as lanes. `out` has the job's first value. */
+    template <typename Number>
+    __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, typename Number::Out *out)
+    {
+        __syncwarp();
+        const uint32_t from = count > lanes ? count - lanes : 0;
+        if (from + lane < count) {
+            const uint64_t index = list[from + lane];
+            const auto z = static_cast<typename Number::Value>(exact(g, index));
+            if (index - g.offset < g.count)
+                out[index - g.offset] = Number::one(Number::scaled(g, z));
+        }
+        count = from;
+        __syncwarp();
+    }
+
+    /* Takes in values of this lane's block: a bit of `small` for each position. */
+    template <typename Number>
+    __device__ __forceinline__ void take(const Gauss &g, uint64_t super, uint32_t lane,
+                                         uint32_t small, typename Number::Out *out)
+    {
+        for (uint32_t which = __ballot_sync(~0u, small != 0); which != 0;
+             which = __ballot_sync(~0u, small != 0)) {
+            const uint32_t p = __ffs(static_cast<int>(small)) - 1;
+            const uint64_t index = super * SHUF_GAUSS_SUPER + place(p, lane);
             small &= small - 1;
+            if (which >> lane & 1)
+                list[count + __popc(which & ((1u << lane) - 1))] = index;
+            count += __popc(which);
+            if (count >= lanes)
+                make<Number>(g, lane, out);
         }
     }
+};
+
+/* Which of eight positions from p on have too small a number, the least of which is `least`. */
+template <typename Number>
+__device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least)
+{
+    constexpr auto limit = static_cast<float>(SHUF_GAUSS_SMALL);
+    uint32_t small = 0;
+    if (least < limit) {
+#pragma unroll
+        for (int q = p; q < p + 8; q += 4) {
+            typename Number::Value z[4];
+            Number::numbers(b, q, z, least);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                small |= fabsf(z[k]) < limit ? 1u << (q + k) : 0;
+        }
+    }
+    return small;
 }
 
 } // namespace shuf::gauss

@@ -13,8 +13,7 @@
 namespace shuf
 {
 
-/* Early: also the words after so many rounds; 0: none. */
-template <int Rounds, int Early = 0> struct Words {
+template <int Rounds> struct Words {
     uint32_t key[Rounds][2], high[2];
 
     explicit Words(const shuf_stream &s) : high{s.high[0], s.high[1]}
@@ -25,28 +24,30 @@ template <int Rounds, int Early = 0> struct Words {
         }
     }
 
-    /* Words 4 * index to 4 * index + 3, by the halves of the index. Of the first round one product,
-     * and of the second one, are the same for all threads of a warp. */
-    __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word,
-                                         uint32_t *early = nullptr) const
+    /* Rounds number From to To - 1 of the four words. */
+    template <int From, int To> __device__ __forceinline__ void rounds(uint32_t *c) const
     {
-        uint32_t c[4] = {low, upper, high[0], high[1]};
 #pragma unroll
-        for (int r = 0; r < Rounds; r++) {
+        for (int r = From; r < To; r++) {
             const uint64_t left = uint64_t{SHUF_PHILOX4X32_M0} * c[0];
             const uint64_t right = uint64_t{SHUF_PHILOX4X32_M1} * c[2];
             c[0] = static_cast<uint32_t>(right >> 32) ^ c[1] ^ key[r][0];
             c[1] = static_cast<uint32_t>(right);
             c[2] = static_cast<uint32_t>(left >> 32) ^ c[3] ^ key[r][1];
             c[3] = static_cast<uint32_t>(left);
-            if (Early != 0 && r + 1 == Early)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    early[i] = c[i];
         }
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            word[i] = c[i];
+    }
+
+    /* Words 4 * index to 4 * index + 3, by the halves of the index, after To rounds. Of the first
+     * round one product, and of the second one, are the same for all threads of a warp. */
+    template <int To = Rounds>
+    __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word) const
+    {
+        word[0] = low;
+        word[1] = upper;
+        word[2] = high[0];
+        word[3] = high[1];
+        rounds<0, To>(word);
     }
 };
 

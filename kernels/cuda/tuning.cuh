@@ -46,13 +46,7 @@ constexpr int exchange_rows = 128;           /* rows of few values in a block */
 
 /* Streams: a warp takes a superblock of 1024 values at a time, a thread of uniform ones several
  * draws. */
-#ifndef GT
-#define GT 320
-#endif
-#ifndef GTW
-#define GTW 256
-#endif
-constexpr int gauss_threads = GT, gauss_wide_threads = GTW, gauss_blocks_per_sm = 2;
+constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a superblock a warp */
 constexpr int uniform_threads = 256, uniform_draws = 4;
 

@@ -110,6 +110,8 @@ SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64
 
 #endif
 
+#ifndef __CUDA_ARCH__
+
 /* The dither of a word, in units of 2^-37. */
 SHUF_FUNCTION uint32_t shuf__gauss_dither(uint32_t word)
 {
@@ -127,10 +129,12 @@ SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_bl
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 
-/* And as a float: with 22 bits of dither and a last one that is set, there are no ties. */
-SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
+/* And as a float, with the bits `bits` of its word as dither, and after them the bit `set`: so no
+ * number lies between two that it may be rounded to. */
+SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p,
+                                      uint32_t bits, uint32_t set)
 {
-    const float dither = (float)(0x800000 | shuf__gauss_dither(b->word[p]) | 1);
+    const float dither = (float)(0x800000 | (b->word[p] & bits) | set);
     const float z = fmaf(dither, 0x1p-37f, (float)(b->s[p] - 48) * 0x1p-19f);
     if (fabsf(z) < (float)SHUF_GAUSS_SMALL)
         return (float)shuf__gauss_double(g, b, p);
@@ -146,18 +150,24 @@ SHUF_FUNCTION double shuf_gauss_block_f64(const shuf_gauss *g, const shuf_gauss_
 
 SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    return fmaf(shuf__gauss_float(g, b, p), g->std_f32, g->mean_f32);
+    return fmaf(shuf__gauss_float(g, b, p, 0x7ffffe, 1), g->std_f32, g->mean_f32);
 }
 
-/* The float that a half is rounded from. Its last bit is set, so that no number between two floats
- * is taken for one between two halves. */
-SHUF_FUNCTION float shuf__gauss_block_sticky(const shuf_gauss *g, const shuf_gauss_block *b,
+/* Its last bit set before it is rounded once more, so that none of the floats lies between two. */
+SHUF_FUNCTION uint16_t shuf_gauss_block_f16(const shuf_gauss *g, const shuf_gauss_block *b,
+                                            unsigned p)
+{
+    const float z = shuf__float_odd(shuf__gauss_float(g, b, p, 0x7ffffe, 1));
+    return shuf_f16(fmaf(z, g->std_f32, g->mean_f32));
+}
+
+/* A float holds the number with 7 bits of dither exactly, below 8. */
+SHUF_FUNCTION uint16_t shuf_gauss_block_bf16(const shuf_gauss *g, const shuf_gauss_block *b,
                                              unsigned p)
 {
-    return fmaf(shuf__float_odd(shuf__gauss_float(g, b, p)), g->std_f32, g->mean_f32);
+    const float z = shuf__gauss_float(g, b, p, 0x7e0000, 0x10000);
+    return shuf_bf16(fmaf(z, g->std_f32, g->mean_f32));
 }
-
-#ifndef __CUDA_ARCH__
 
 /* Value i of the stream, i < SHUF_STREAM_MAX. */
 SHUF_FUNCTION double shuf_gauss_f64(const shuf_gauss *g, uint64_t i)
@@ -176,13 +186,13 @@ SHUF_FUNCTION float shuf_gauss_f32(const shuf_gauss *g, uint64_t i)
 SHUF_FUNCTION uint16_t shuf_gauss_f16(const shuf_gauss *g, uint64_t i)
 {
     const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
-    return shuf_f16(shuf__gauss_block_sticky(g, &b, shuf_gauss_position_of(i)));
+    return shuf_gauss_block_f16(g, &b, shuf_gauss_position_of(i));
 }
 
 SHUF_FUNCTION uint16_t shuf_gauss_bf16(const shuf_gauss *g, uint64_t i)
 {
     const shuf_gauss_block b = shuf_gauss_block_make(g, shuf_gauss_block_of(i));
-    return shuf_bf16(shuf__gauss_block_sticky(g, &b, shuf_gauss_position_of(i)));
+    return shuf_gauss_block_bf16(g, &b, shuf_gauss_position_of(i));
 }
 
 #endif

@@ -32,16 +32,14 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint6
     return s;
 }
 
-/* A draw of a normal stream: the four words after `SHUF_GAUSS_ROUNDS` rounds, and the four words
- * that stood there after `SHUF_GAUSS_EARLY_ROUNDS`. */
+/* Rounds of a normal stream's Philox. Its numbers are of the words after the last round and of those
+ * after an earlier one: three rounds are between them, in which every word comes to depend on all. */
+enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
+
+/* A draw: the words after all rounds, and the early ones. */
 typedef struct shuf_stream_draw {
     uint32_t word[4], early[4];
 } shuf_stream_draw;
-
-#ifndef SHUF_GAUSS_ROUNDS
-#define SHUF_GAUSS_EARLY_ROUNDS 7
-#define SHUF_GAUSS_ROUNDS 10
-#endif
 
 SHUF_FUNCTION shuf_stream_draw shuf_stream_draw_make(const shuf_stream *s, uint64_t index)
 {
