@@ -333,13 +333,14 @@ static void draw_f64(const union shuf__source *source, uint64_t super, void *out
 static void draw_f64(const union shuf__source *source, uint64_t super, void *out)
 {
     const shuf_box_muller *b = &source->box_muller;
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
     double *to = out;
     for (uint64_t i = 0; i < SHUF__SUPER; i += 2) {
         const shuf_stream_draw draw =
             shuf_stream_draw_make(&b->words, (super * SHUF__SUPER + i) / 2);
         const shuf_box_muller_wide words = shuf_box_muller_wide_of(&draw);
         double z[2];
-        shuf_box_muller_pair_f64(&words, z);
+        shuf_box_muller_pair_f64(&terms, &words, z);
         for (int k = 0; k < 2; k++)
             to[i + k] = shuf_box_muller_scaled_f64(b, z[k]);
     }

@@ -23,12 +23,13 @@ constexpr uint64_t block = uint64_t{tuning::box_muller_threads} * tuning::box_mu
 
 struct BoxMuller {
     Words<SHUF_GAUSS_ROUNDS> words;
+    shuf_box_muller_terms terms;
     double mean, std;
     float mean_f32, std_f32;
     uint64_t offset, count, first; /* of the job; the first draw */
 
     BoxMuller(const shuf_box_muller &b, const shuf__job &job, uint64_t each)
-        : words(b.words), mean(b.mean), std(b.std), mean_f32(b.mean_f32), std_f32(b.std_f32),
+        : words(b.words), terms(shuf_box_muller_terms_make()), mean(b.mean), std(b.std), mean_f32(b.mean_f32), std_f32(b.std_f32),
           offset(job.offset), count(job.count), first(job.offset / each)
     {
     }
@@ -74,7 +75,7 @@ struct F64 {
     {
         const shuf_box_muller_wide words = shuf_box_muller_wide_of(&d);
         double z[each];
-        shuf_box_muller_pair_f64(&words, z);
+        shuf_box_muller_pair_f64(&b.terms, &words, z);
 #pragma unroll
         for (int i = 0; i < each; i++)
             y[i] = fma(z[i], b.std, b.mean);

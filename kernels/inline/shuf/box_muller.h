@@ -83,7 +83,21 @@ SHUF_FUNCTION float shuf__sqrt_f32(float x)
 
 SHUF_FUNCTION double shuf__sqrt_f64(double x)
 {
-    return __dsqrt_rn(x);
+    double guess;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(x));
+    const double y = __hiloint2double(__double2hiint(guess), __double2hiint(x) - 0x3500000);
+    const double e = __fma_rn(x, -__dmul_rn(y, y), 1.0);
+    const double inverse = __fma_rn(__fma_rn(e, 0.375, 0.5), __dmul_rn(y, e), y);
+    const double half = __hiloint2double(__double2hiint(inverse) - 0x100000,
+                                         __double2loint(inverse));
+    const double root = __dmul_rn(x, inverse);
+    return __fma_rn(__fma_rn(root, -root, x), half, root);
+}
+
+/* k < 2^31. */
+SHUF_FUNCTION double shuf__double_of_int(int k)
+{
+    return __dadd_rn(__hiloint2double(0x43300000, k), -0x1p52);
 }
 
 #else
@@ -103,6 +117,11 @@ SHUF_FUNCTION float shuf__sqrt_f32(float x)
 SHUF_FUNCTION double shuf__sqrt_f64(double x)
 {
     return sqrt(x);
+}
+
+SHUF_FUNCTION double shuf__double_of_int(int k)
+{
+    return (double)k;
 }
 
 #endif
@@ -173,9 +192,23 @@ typedef struct shuf_box_muller_wide {
     uint64_t radius[2], angle[2];
 } shuf_box_muller_wide;
 
-SHUF_FUNCTION double shuf_box_muller_radius_f64(const uint64_t word[2])
+/* A GPU wants them in its constant memory: they are no operands of its instructions. */
+typedef struct shuf_box_muller_terms {
+    double log[22], sine[7], cosine[8];
+} shuf_box_muller_terms;
+
+SHUF_FUNCTION shuf_box_muller_terms shuf_box_muller_terms_make(void)
 {
-    const double c[] = {SHUF_BOX_MULLER_LOG_F64};
+    const shuf_box_muller_terms terms = {{SHUF_BOX_MULLER_LOG_F64},
+                                         {SHUF_BOX_MULLER_SIN_F64},
+                                         {SHUF_BOX_MULLER_COS_F64}};
+    return terms;
+}
+
+SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *terms,
+                                                const uint64_t word[2])
+{
+    const double *const c = terms->log;
     const uint64_t mask = UINT64_MAX >> 1;
     const int near_1 = (int)(word[0] >> 63);
     const double high = shuf__double_of(word[0] & mask);
@@ -192,12 +225,13 @@ SHUF_FUNCTION double shuf_box_muller_radius_f64(const uint64_t word[2])
     }
     odd = fma(b, odd, c[1]);
     const double w = fma(a, fma(a, even, odd), c[0]);
-    return shuf__sqrt_f64(fma(a, w, (double)k * SHUF_BOX_MULLER_OCTAVE_F64));
+    return shuf__sqrt_f64(fma(a, w, shuf__double_of_int(k) * SHUF_BOX_MULLER_OCTAVE_F64));
 }
 
-SHUF_FUNCTION void shuf_box_muller_angle_f64(const uint64_t word[2], uint64_t swap, double to[2])
+SHUF_FUNCTION void shuf_box_muller_angle_f64(const shuf_box_muller_terms *terms,
+                                             const uint64_t word[2], uint64_t swap, double to[2])
 {
-    const double s[] = {SHUF_BOX_MULLER_SIN_F64}, c[] = {SHUF_BOX_MULLER_COS_F64};
+    const double *const s = terms->sine, *const c = terms->cosine;
     const uint64_t mask = UINT64_MAX >> 1;
     const double high = shuf__double_of(word[0] & mask), low = shuf__double_of(word[1] & mask);
     const double y = fma(low, 0x1p-126, high * 0x1p-63), z = y * y;
@@ -212,10 +246,11 @@ SHUF_FUNCTION void shuf_box_muller_angle_f64(const uint64_t word[2], uint64_t sw
     to[1] = swap >> 63 ? cosine : sine;
 }
 
-SHUF_FUNCTION void shuf_box_muller_pair_f64(const shuf_box_muller_wide *w, double z[2])
+SHUF_FUNCTION void shuf_box_muller_pair_f64(const shuf_box_muller_terms *terms,
+                                            const shuf_box_muller_wide *w, double z[2])
 {
-    const double radius = shuf_box_muller_radius_f64(w->radius);
-    shuf_box_muller_angle_f64(w->angle, w->radius[1], z);
+    const double radius = shuf_box_muller_radius_f64(terms, w->radius);
+    shuf_box_muller_angle_f64(terms, w->angle, w->radius[1], z);
     z[0] *= radius;
     z[1] *= radius;
 }
@@ -261,8 +296,9 @@ SHUF_FUNCTION double shuf_box_muller_f64(const shuf_box_muller *b, uint64_t i)
 {
     const shuf_stream_draw draw = shuf_stream_draw_make(&b->words, i / 2);
     const shuf_box_muller_wide words = shuf_box_muller_wide_of(&draw);
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
     double z[2];
-    shuf_box_muller_pair_f64(&words, z);
+    shuf_box_muller_pair_f64(&terms, &words, z);
     return shuf_box_muller_scaled_f64(b, z[i % 2]);
 }
 
