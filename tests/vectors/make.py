@@ -581,6 +581,35 @@ def stream_table():
                 )  # fmt: skip
 
 
+def special_words(size):
+    """High and low words at the ends, about powers of two and about what rounds up to one."""
+    top, bits = 1 << size - 1, 24 if size == 32 else 53
+    rests = [0, 1, 2, 3, top >> 1, (top >> 1) - 1, top - 1, top - (1 << size - 1 - bits)]
+    rests += [top - (1 << size - 2 - bits), (top >> 1) - (1 << size - 3 - bits), top // 3, top // 7]
+    rests += [1 << bits, (1 << bits) + 1, (1 << bits) - 1]
+    lows = [0, 1, top // 5, top - 1]
+    return [
+        (high | (i % 2) * top ^ turn * top, lows[(i + j) % 4] | ((i // 2 + j) % 2) * top)
+        for turn in (0, 1)
+        for j in range(4)
+        for i, high in enumerate(rests)
+    ]
+
+
+def box_muller_table():
+    yield NOTE + (
+        "# Pairs of values by Box and Muller's method from special words. Columns: dtype, high and low\n"
+        "# word of R, of T, and the bits of the first and the second value with mean 0 and std 1."
+    )
+    for dtype in ("f64", "f32"):
+        b = BoxMuller(0, 0, 0, 1, dtype)
+        words = special_words(b.size)
+        for i, radius in enumerate(words):
+            angle = words[(7 * i + 3) % len(words)]
+            values = (number_bits(v, dtype) for v in b.pair(radius, angle))
+            yield " ".join([dtype, *(f"{w:#x}" for w in (*radius, *angle, *values))])
+
+
 PHILOX = [
     ((0, 0, 0, 0), (0, 0)),
     ((M64, M64, M64, M64), (M64, M64)),
@@ -642,6 +671,7 @@ def shard_table():
 
 
 TABLES = {
+    "box_muller.txt": box_muller_table,
     "permute.txt": permute_table,
     "primefold.txt": primefold_table,
     "philox4x32.txt": philox32_table,

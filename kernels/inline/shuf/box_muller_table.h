@@ -18,13 +18,13 @@
     0x1p+1f, 0x1.00001ep+0f, 0x1.5542f6p-1f, 0x1.01e9dap-1f, 0x1.6830e6p-2f, 0x1.5c3afp-1f, \
     -0x1.2f3e16p+0f, 0x1.f8b718p+1f, -0x1.3d54e8p+2f, 0x1.bf1566p+1f
 
-/* Relative error at most 2^-25.09. */
+/* Relative error at most 2^-24.26. */
 #define SHUF_BOX_MULLER_SIN_F32 \
-    0x1.921fb6p-1f, -0x1.4abc24p-4f, 0x1.4680a4p-9f, -0x1.331986p-15f
+    0x1.921fb6p-1f, -0x1.4abc4cp-4f, 0x1.468dcep-9f, -0x1.3544d8p-15f
 
-/* Relative error at most 2^-24.60. */
+/* Relative error at most 2^-24.19. */
 #define SHUF_BOX_MULLER_COS_F32 \
-    0x1p+0f, -0x1.3bd39cp-2f, 0x1.03b058p-6f, -0x1.4e78cep-12f
+    0x1p+0f, -0x1.3bd3a4p-2f, 0x1.03b18ap-6f, -0x1.4ea92ep-12f
 
 /* 2 ln 2 */
 #define SHUF_BOX_MULLER_OCTAVE_F64 0x1.62e42fefa39efp+0
