@@ -187,7 +187,7 @@ struct Bench {
         for (const uint64_t n : sizes) {
             stored(n);
             not_stored(kinds[0], n);
-            not_stored(kinds[3], n);
+            not_stored(kinds[4], n);
             for (const bool dynamic : {false, true})
                 if (peers)
                     curand(n, dynamic);
