@@ -301,8 +301,8 @@ static shuf_status check_subject(const struct shuf__question *q, const Shuf__Res
                           (int)reply->distribution, asked);
     const int method = is_stream(q) ? (int)q->stream.method : 0;
     if ((int)reply->method != method)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply method %d: expected %d",
-                          (int)reply->method, method);
+        return shuf__fail(error, SHUF_PROTOCOL, "reply method %d: expected %d", (int)reply->method,
+                          method);
     if (is_stream(q) && q->stream.sums && !q->stream.prefetch && !reply->sums)
         return shuf__fail(error, SHUF_PROTOCOL, "reply without sums: expected them");
     const uint64_t record =

@@ -45,11 +45,10 @@ static void special_words(void **state)
     unsigned rows = 0;
     FILE *table = golden_open("box_muller.txt");
     while ((line = golden_line(table))) {
-        assert_int_equal(sscanf(line,
-                                "%7s %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-                                " %" SCNx64,
-                                dtype, w, w + 1, w + 2, w + 3, bits, bits + 1),
-                         7);
+        assert_int_equal(
+            sscanf(line, "%7s %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+                   dtype, w, w + 1, w + 2, w + 3, bits, bits + 1),
+            7);
         (strcmp(dtype, "f64") == 0 ? check_f64 : check_f32)(w, bits);
         rows++;
     }
@@ -106,7 +105,8 @@ static void measure_f32(struct error *e)
     const long double high = w[0] & 0x7fffffff, low = w[1] & 0x7fffffff;
     float got[2];
     keep_largest(&e->radius, shuf_box_muller_radius_f32(w),
-                 radius_of(ldexpl(high, -32) + ldexpl((w[1] & 0x7fffffff) | 1, -63), near_1), e->bits);
+                 radius_of(ldexpl(high, -32) + ldexpl((w[1] & 0x7fffffff) | 1, -63), near_1),
+                 e->bits);
     shuf_box_muller_angle_f32(w, 0, got);
     compare_angle(e, ldexpl(high, -31) + ldexpl(low, -62), (long double[]){got[0], got[1]});
 }

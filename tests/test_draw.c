@@ -66,16 +66,16 @@ static enum shuf_number number_of(shuf_dtype dtype)
 
 static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
 {
-    return draw_bits(&(struct draw){.distribution =
-                                        what->method == SHUF_BOX_MULLER
-                                            ? SHUF_DISTRIBUTION_BOX_MULLER
-                                            : (enum shuf__distribution)what->distribution,
-                                    .number = number_of(what->dtype),
-                                    .seed = what->seed,
-                                    .stream = what->stream,
-                                    .index = what->offset + i,
-                                    .mean = what->mean,
-                                    .std = what->std});
+    return draw_bits(
+        &(struct draw){.distribution = what->method == SHUF_BOX_MULLER
+                                           ? SHUF_DISTRIBUTION_BOX_MULLER
+                                           : (enum shuf__distribution)what->distribution,
+                       .number = number_of(what->dtype),
+                       .seed = what->seed,
+                       .stream = what->stream,
+                       .index = what->offset + i,
+                       .mean = what->mean,
+                       .std = what->std});
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -124,8 +124,7 @@ static bool ask_and_check(shuf *handle, const shuf_numbers *what)
     void *out = malloc(shape.bytes);
     bool right = shuf_draw(handle, what, out, shape.bytes, &result) == SHUF_OK &&
                  is_right(what, out) && result.distribution == what->distribution &&
-                 result.method == what->method &&
-                 result.algorithm[0] == '\0';
+                 result.method == what->method && result.algorithm[0] == '\0';
     if (!right)
         fprintf(stderr, "%s\n", shuf_message(handle));
     free(out);

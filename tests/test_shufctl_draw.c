@@ -35,8 +35,8 @@ static void arguments_of(const struct golden_stream *row, char *text, size_t siz
     snprintf(text, size,
              "%s --count %" PRIu64 " --seed 0x%" PRIx64 " --stream %" PRIu64 " --offset %" PRIu64
              " --dtype %s%s",
-             uniform ? "uniform" : "gauss", row->count, row->seed, row->stream, row->offset, row->dtype,
-             moments);
+             uniform ? "uniform" : "gauss", row->count, row->seed, row->stream, row->offset,
+             row->dtype, moments);
 }
 
 static void check_golden(const struct golden_stream *row)
@@ -483,12 +483,9 @@ static void help(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"gauss --help", "--std=D"},
-        {"gauss --help", "--summary"},
-        {"gauss --help", "--method=METHOD"},
-        {"help gauss", "--transport=HOW"},
-        {"uniform --help", "u32 or u64"},
-        {"help", "uniform   "},
+        {"gauss --help", "--std=D"},         {"gauss --help", "--summary"},
+        {"gauss --help", "--method=METHOD"}, {"help gauss", "--transport=HOW"},
+        {"uniform --help", "u32 or u64"},    {"help", "uniform   "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);

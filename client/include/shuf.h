@@ -199,8 +199,8 @@ SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
 /* ---- Numbers ------------------------------------------------------------ */
 
 /* Values number offset to offset + count - 1 of a stream. Value i of a stream is a function of
- * distribution, method, seed, stream, mean, std, dtype and i alone: any part of it may be had by itself.
- * Streams of one seed, and seeds, are independent. There are 2^62 values in each. */
+ * distribution, method, seed, stream, mean, std, dtype and i alone: any part of it may be had by
+ * itself. Streams of one seed, and seeds, are independent. There are 2^62 values in each. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* has no default */
     uint64_t seed, stream;          /* any */
@@ -223,7 +223,8 @@ typedef struct shuf_numbers {
  *     shuf_numbers what = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
  *     shuf_draw(daemon, &what, noise, sizeof noise, NULL);
  *
- * Without a daemon, shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h do the same as inline C, in any thread:
+ * Without a daemon, shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h do the same as inline C, in
+ * any thread:
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, mean, std);
  *     double x = shuf_gauss_f64(&g, i);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's inner loops. lanes.c and lanes_*.c are compiled once for each instruction set, with SHUF_LANES set to its name, and lanes.c exports one of
- * these tables each time; variants.c picks the best that runs here.
+ * The CPU's inner loops. lanes.c and lanes_*.c are compiled once for each instruction set, with
+ * SHUF_LANES set to its name, and lanes.c exports one of these tables each time; variants.c picks
+ * the best that runs here.
  *
  * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
  * in 64 ("wide").

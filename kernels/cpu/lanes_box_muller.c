@@ -144,8 +144,8 @@ static inline floats radius_32(vector high, vector low)
     const vector exponent = VI(and)(bits_of_floats(x), all(0x7f800000));
     const vector k =
         VI(andnot)(V(srai_epi32)(high, 31), V(sub_epi32)(all(UINT32_C(158) << 23), exponent));
-    const vector scale = VI(xor)(V(add_epi32)(k, all(UINT32_C(95) << 23)),
-                                 VI(andnot)(high, all(sign_32)));
+    const vector scale =
+        VI(xor)(V(add_epi32)(k, all(UINT32_C(95) << 23)), VI(andnot)(high, all(sign_32)));
     const floats one = chosen_32(high, V(set1_ps)(0.0f), V(set1_ps)(1.0f));
     const floats a = V(fmadd_ps)(x, floats_of_bits(scale), one);
     floats w = V(set1_ps)(c[9]);
@@ -162,8 +162,7 @@ static inline void angle_32(vector high, vector low, vector swap, floats to[2])
     const vector rest = all(~sign_32);
     const floats h = V(cvtepi32_ps)(VI(and)(high, rest));
     const floats l = V(cvtepi32_ps)(VI(and)(low, rest));
-    const floats y =
-        V(fmadd_ps)(l, V(set1_ps)(0x1p-62f), V(mul_ps)(h, V(set1_ps)(0x1p-31f)));
+    const floats y = V(fmadd_ps)(l, V(set1_ps)(0x1p-62f), V(mul_ps)(h, V(set1_ps)(0x1p-31f)));
     const floats z = V(mul_ps)(y, y);
     floats sine = V(set1_ps)(s[3]), cosine = V(set1_ps)(c[3]);
     for (int i = 2; i >= 0; i--) {
@@ -171,8 +170,7 @@ static inline void angle_32(vector high, vector low, vector swap, floats to[2])
         cosine = V(fmadd_ps)(z, cosine, V(set1_ps)(c[i]));
     }
     cosine = floats_of_bits(VI(xor)(bits_of_floats(cosine), VI(and)(high, all(sign_32))));
-    sine = floats_of_bits(
-        VI(xor)(bits_of_floats(V(mul_ps)(sine, y)), VI(and)(low, all(sign_32))));
+    sine = floats_of_bits(VI(xor)(bits_of_floats(V(mul_ps)(sine, y)), VI(and)(low, all(sign_32))));
     to[0] = chosen_32(swap, sine, cosine);
     to[1] = chosen_32(swap, cosine, sine);
 }
@@ -227,22 +225,21 @@ static inline vector rounded_bf16(floats x)
 
 static inline vector both_bf16(floats x, floats y)
 {
-    return VI(or)(V(srli_epi32)(rounded_bf16(x), 16),
-                  VI(and)(rounded_bf16(y), all(0xffff0000)));
+    return VI(or)(V(srli_epi32)(rounded_bf16(x), 16), VI(and)(rounded_bf16(y), all(0xffff0000)));
 }
 
-#define DRAW_HALVES(name)                                                                 \
-    static void draw_##name(const union shuf__source *source, uint64_t super, void *out)  \
-    {                                                                                     \
-        const shuf_box_muller b = source->box_muller;                                     \
-        for (uint64_t i = 0; i < SHUF__SUPER; i += 4 * LANES) {                           \
-            floats z[4];                                                                  \
-            make_z(&b.words, (super * SHUF__SUPER + i) / 4, z);                           \
-            const vector low = both_##name(scaled_odd(&b, z[0]), scaled_odd(&b, z[1]));   \
-            const vector high = both_##name(scaled_odd(&b, z[2]), scaled_odd(&b, z[3]));  \
-            store_pairs_32((float *)((uint16_t *)out + i), floats_of_bits(low),           \
-                           floats_of_bits(high));                                         \
-        }                                                                                 \
+#define DRAW_HALVES(name)                                                                \
+    static void draw_##name(const union shuf__source *source, uint64_t super, void *out) \
+    {                                                                                    \
+        const shuf_box_muller b = source->box_muller;                                    \
+        for (uint64_t i = 0; i < SHUF__SUPER; i += 4 * LANES) {                          \
+            floats z[4];                                                                 \
+            make_z(&b.words, (super * SHUF__SUPER + i) / 4, z);                          \
+            const vector low = both_##name(scaled_odd(&b, z[0]), scaled_odd(&b, z[1]));  \
+            const vector high = both_##name(scaled_odd(&b, z[2]), scaled_odd(&b, z[3])); \
+            store_pairs_32((float *)((uint16_t *)out + i), floats_of_bits(low),          \
+                           floats_of_bits(high));                                        \
+        }                                                                                \
     }
 
 DRAW_HALVES(f16)
@@ -273,13 +270,12 @@ static inline doubles radius_64(vector high, vector low)
     const doubles x = V(fmadd_pd)(l, V(set1_pd)(0x1p-63), h);
     const vector octaves = V(sub_epi64)(all_64(1086), V(srli_epi64)(bits_of_doubles(x), 52));
     const vector scale = V(slli_epi64)(V(add_epi64)(octaves, all_64(959)), 52);
-    const doubles k = chosen_64(
-        high, V(set1_pd)(0.0),
-        V(sub_pd)(doubles_of_bits(VI(or)(octaves, two_52)), V(set1_pd)(0x1p52)));
+    const doubles k =
+        chosen_64(high, V(set1_pd)(0.0),
+                  V(sub_pd)(doubles_of_bits(VI(or)(octaves, two_52)), V(set1_pd)(0x1p52)));
     const doubles near_1 = V(mul_pd)(x, V(set1_pd)(0x1p-64));
-    const doubles a = chosen_64(
-        high, near_1,
-        V(fnmadd_pd)(x, doubles_of_bits(scale), V(set1_pd)(1.0)));
+    const doubles a =
+        chosen_64(high, near_1, V(fnmadd_pd)(x, doubles_of_bits(scale), V(set1_pd)(1.0)));
     return V(sqrt_pd)(
         V(fmadd_pd)(a, log_64(a), V(mul_pd)(k, V(set1_pd)(SHUF_BOX_MULLER_OCTAVE_F64))));
 }
@@ -290,8 +286,7 @@ static inline void angle_64(vector high, vector low, vector swap, doubles to[2])
     const vector rest = all_64(~sign_64), sign = all_64(sign_64);
     const doubles h = doubles_of_wide(VI(and)(high, rest));
     const doubles l = doubles_of_wide(VI(and)(low, rest));
-    const doubles y =
-        V(fmadd_pd)(l, V(set1_pd)(0x1p-126), V(mul_pd)(h, V(set1_pd)(0x1p-63)));
+    const doubles y = V(fmadd_pd)(l, V(set1_pd)(0x1p-126), V(mul_pd)(h, V(set1_pd)(0x1p-63)));
     const doubles z = V(mul_pd)(y, y);
     doubles sine = V(set1_pd)(s[6]), cosine = V(set1_pd)(c[7]);
     for (int i = 5; i >= 0; i--)

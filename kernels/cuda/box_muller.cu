@@ -29,8 +29,9 @@ struct BoxMuller {
     uint64_t offset, count, first; /* of the job; the first draw */
 
     BoxMuller(const shuf_box_muller &b, const shuf__job &job, uint64_t each)
-        : words(b.words), terms(shuf_box_muller_terms_make()), mean(b.mean), std(b.std), mean_f32(b.mean_f32), std_f32(b.std_f32),
-          offset(job.offset), count(job.count), first(job.offset / each)
+        : words(b.words), terms(shuf_box_muller_terms_make()), mean(b.mean), std(b.std),
+          mean_f32(b.mean_f32), std_f32(b.std_f32), offset(job.offset), count(job.count),
+          first(job.offset / each)
     {
     }
 };

@@ -34,8 +34,7 @@ static uint64_t gauss_bits(const struct draw *draw)
 
 static uint64_t box_muller_bits(const struct draw *draw)
 {
-    const shuf_box_muller b =
-        shuf_box_muller_make(draw->seed, draw->stream, draw->mean, draw->std);
+    const shuf_box_muller b = shuf_box_muller_make(draw->seed, draw->stream, draw->mean, draw->std);
     switch (draw->number) {
     case SHUF_NUMBER_F64:
         return bits_of_double(shuf_box_muller_f64(&b, draw->index));

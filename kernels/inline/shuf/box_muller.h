@@ -88,8 +88,8 @@ SHUF_FUNCTION double shuf__sqrt_f64(double x)
     const double y = __hiloint2double(__double2hiint(guess), __double2hiint(x) - 0x3500000);
     const double e = __fma_rn(x, -__dmul_rn(y, y), 1.0);
     const double inverse = __fma_rn(__fma_rn(e, 0.375, 0.5), __dmul_rn(y, e), y);
-    const double half = __hiloint2double(__double2hiint(inverse) - 0x100000,
-                                         __double2loint(inverse));
+    const double half =
+        __hiloint2double(__double2hiint(inverse) - 0x100000, __double2loint(inverse));
     const double root = __dmul_rn(x, inverse);
     return __fma_rn(__fma_rn(root, -root, x), half, root);
 }
@@ -142,9 +142,11 @@ SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
     const float low = (float)(int32_t)((word[1] & 0x7fffffff) | 1);
     const float x = fmaf(low, 0x1p-31f, high); /* p 2^32 */
     /* u = 2^-k (1 - a), 0 < a <= 1/2; k in units of the exponent's lowest bit */
-    const uint32_t k = near_1 ? 0 : (UINT32_C(158) << 23) - (shuf__float_bits(x) & 0x7f800000);
-    const float scale = shuf__float_of_bits((k + (UINT32_C(95) << 23)) ^ (~word[0] & 0x80000000));
-    const float a = fmaf(x, scale, near_1 ? 0.0f : 1.0f);
+    const uint32_t exponent = shuf__float_bits(x) & 0x7f800000;
+    const uint32_t k = near_1 ? 0 : (UINT32_C(158) << 23) - exponent;
+    float a = fmaf(-x, shuf__float_of_bits((UINT32_C(253) << 23) - exponent), 1.0f);
+    if (near_1)
+        a = x * 0x1p-32f;
     float w = c[9];
     for (int i = 8; i >= 0; i--)
         w = fmaf(a, w, c[i]);
@@ -199,9 +201,8 @@ typedef struct shuf_box_muller_terms {
 
 SHUF_FUNCTION shuf_box_muller_terms shuf_box_muller_terms_make(void)
 {
-    const shuf_box_muller_terms terms = {{SHUF_BOX_MULLER_LOG_F64},
-                                         {SHUF_BOX_MULLER_SIN_F64},
-                                         {SHUF_BOX_MULLER_COS_F64}};
+    const shuf_box_muller_terms terms = {
+        {SHUF_BOX_MULLER_LOG_F64}, {SHUF_BOX_MULLER_SIN_F64}, {SHUF_BOX_MULLER_COS_F64}};
     return terms;
 }
 
@@ -257,10 +258,9 @@ SHUF_FUNCTION void shuf_box_muller_pair_f64(const shuf_box_muller_terms *terms,
 
 SHUF_FUNCTION shuf_box_muller_wide shuf_box_muller_wide_of(const shuf_stream_draw *d)
 {
-    const shuf_box_muller_wide w = {{(uint64_t)d->word[0] << 32 | d->word[1],
-                                     (uint64_t)d->early[0] << 32 | d->early[1]},
-                                    {(uint64_t)d->word[2] << 32 | d->word[3],
-                                     (uint64_t)d->early[2] << 32 | d->early[3]}};
+    const shuf_box_muller_wide w = {
+        {(uint64_t)d->word[0] << 32 | d->word[1], (uint64_t)d->early[0] << 32 | d->early[1]},
+        {(uint64_t)d->word[2] << 32 | d->word[3], (uint64_t)d->early[2] << 32 | d->early[3]}};
     return w;
 }
 

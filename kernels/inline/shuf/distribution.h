@@ -9,8 +9,8 @@
 
 /* X(NAME, "name", what it is). A value of 0 is none of them. On the wire box-muller is a method of
  * gauss. */
-#define SHUF_DISTRIBUTION_MAP(X)                           \
-    X(GAUSS, "gauss", "normal, of a mean and a deviation") \
+#define SHUF_DISTRIBUTION_MAP(X)                               \
+    X(GAUSS, "gauss", "normal, of a mean and a deviation")     \
     X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)") \
     X(BOX_MULLER, "box-muller", "normal as well, by another method")
 
