@@ -7,7 +7,7 @@ fitted again each time. Prints shuf/box_muller_table.h, with the relative error 
 polynomial: that of its rounded coefficients, in exact arithmetic.
 
     pip install mpmath
-    coefficients.py >kernels/inline/shuf/box_muller_table.h
+    coefficients.py >kernels/inline/shuf/box_muller_table.h, then clang-format
 """
 import re
 import textwrap
