@@ -7,7 +7,8 @@ fitted again each time. Prints shuf/box_muller_table.h, with the relative error 
 polynomial: that of its rounded coefficients, in exact arithmetic.
 
     pip install mpmath
-    coefficients.py >kernels/inline/shuf/box_muller_table.h, then clang-format
+    coefficients.py >kernels/inline/shuf/box_muller_table.h
+    clang-format -i kernels/inline/shuf/box_muller_table.h
 """
 import re
 import textwrap
