@@ -37,6 +37,7 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .rows = from->rows,
         .count = from->count,
         .distribution = (shuf_distribution)from->distribution,
+        .method = (shuf_method)from->method,
         .n = from->n,
         .epoch = from->epoch,
         .stream = from->stream,

@@ -26,7 +26,9 @@ _Static_assert((int)SHUF_AUTO == (int)SHUF__DTYPE__DTYPE_AUTO &&
                    (int)SHUF_F16 == (int)SHUF__DTYPE__DTYPE_F16 &&
                    (int)SHUF_BF16 == (int)SHUF__DTYPE__DTYPE_BF16 &&
                    (int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
-                   (int)SHUF_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM,
+                   (int)SHUF_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM &&
+                   (int)SHUF_TABLE == (int)SHUF__METHOD__METHOD_TABLE &&
+                   (int)SHUF_BOX_MULLER == (int)SHUF__METHOD__METHOD_BOX_MULLER,
                "the public types are the wire's");
 
 /* A field whose view was forgotten would be passed over in silence. */
@@ -138,6 +140,7 @@ static shuf_status make_stream(struct shuf__question *q, const shuf_numbers *wha
     q->terms.prefetch = &q->stream.prefetch;
     q->terms.event = &q->stream.event;
     q->stream.distribution = (Shuf__Distribution)what->distribution;
+    q->stream.method = (Shuf__Method)what->method;
     q->stream.seed = what->seed;
     q->stream.stream = what->stream;
     q->stream.offset = what->offset;
@@ -296,6 +299,10 @@ static shuf_status check_subject(const struct shuf__question *q, const Shuf__Res
     if ((int)reply->distribution != asked)
         return shuf__fail(error, SHUF_PROTOCOL, "reply distribution %d: expected %d",
                           (int)reply->distribution, asked);
+    const int method = is_stream(q) ? (int)q->stream.method : 0;
+    if ((int)reply->method != method)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply method %d: expected %d", (int)reply->method,
+                          method);
     if (is_stream(q) && q->stream.sums && !q->stream.prefetch && !reply->sums)
         return shuf__fail(error, SHUF_PROTOCOL, "reply without sums: expected them");
     const uint64_t record =
@@ -339,6 +346,7 @@ shuf_status shuf__result_read(const struct shuf__question *q, const Shuf__Reply 
         return error->status;
     *result = (shuf_result){.shape = q->shape};
     result->distribution = (shuf_distribution)p->distribution;
+    result->method = (shuf_method)p->method;
     shuf__copy_word(result->algorithm, sizeof result->algorithm, p->algorithm);
     shuf__copy_word(result->backend, sizeof result->backend, p->backend);
     shuf__copy_word(result->device, sizeof result->device, p->device);

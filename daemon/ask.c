@@ -10,6 +10,7 @@
 #include "lease.h"
 #include "memfd.h"
 #include "server.h"
+#include "stream_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,9 +95,9 @@ static void begin_reply(const struct shuf__ask *ask, struct reply *r)
     r->reply.body_case = SHUF__REPLY__BODY_RESULT;
     r->reply.result = &r->body;
     r->body.record = key->record;
-    if (key->distribution)
-        r->body.distribution = (Shuf__Distribution)key->distribution;
-    else if (key->role != SHUF__BUFFER)
+    r->body.distribution = shuf__distribution_of(key->distribution);
+    r->body.method = shuf__method_of(key->distribution);
+    if (!key->distribution && key->role != SHUF__BUFFER)
         r->body.algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
     r->body.dtype = ask->what.dtype;
     r->body.rows = key->rows;

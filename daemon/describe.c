@@ -47,7 +47,7 @@ static struct shuf__measure uniform(int bits, double unit)
 
 struct shuf__measure shuf__measure_of(const struct shuf__key *key)
 {
-    if (key->distribution == SHUF_DISTRIBUTION_GAUSS)
+    if (shuf__distribution_is_normal(key->distribution))
         return (struct shuf__measure){key->mean, 1 / key->std};
     switch ((enum shuf_number)key->number) {
     case SHUF_NUMBER_U32:

@@ -33,7 +33,8 @@ static void fill_shuffle(const struct shuf__key *key, Shuf__LeaseEntry *entry)
 
 static void fill_stream(const struct shuf__key *key, Shuf__LeaseEntry *entry)
 {
-    entry->distribution = (Shuf__Distribution)key->distribution;
+    entry->distribution = shuf__distribution_of(key->distribution);
+    entry->method = shuf__method_of(key->distribution);
     entry->stream = key->epoch;
     entry->offset = key->offset;
     entry->dtype = shuf__dtype_of((enum shuf_number)key->number);

@@ -27,7 +27,7 @@
  */
 struct shuf__key {
     uint64_t n, seed, epoch, rows, offset, count, stride; /* a stream's epoch is its number */
-    double mean, std;                                     /* of GAUSS; no -0 and no NaN */
+    double mean, std;                                     /* of normal ones; no -0 and no NaN */
     uint64_t record;
     uint32_t uid, algorithm, kind, width;
     uint32_t distribution, number;

@@ -21,7 +21,7 @@ static void tell(const struct shuf__key *key, bool whole, char text[SHUF__ASKED_
     used += snprintf(text + used, SHUF__ASKED_TEXT - (size_t)used,
                      ", seed %" PRIu64 ", %" PRIu64 " values from %" PRIu64, key->seed, key->count,
                      key->offset);
-    if (key->distribution == SHUF_DISTRIBUTION_GAUSS)
+    if (shuf__distribution_is_normal(key->distribution))
         snprintf(text + used, SHUF__ASKED_TEXT - (size_t)used, ", mean %.17g, std %.17g", key->mean,
                  key->std);
 }

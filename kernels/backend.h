@@ -32,7 +32,8 @@ struct shuf__counts;
  *
  * A stream: one row, values number offset, offset + 1, ..., `count` of them, of stream `epoch`
  * of `seed`; offset + count <= SHUF_STREAM_MAX; width is the number's. n, stride and algorithm
- * are not looked at. A number that the distribution has, as in shuf/distribution.h. Of GAUSS:
+ * are not looked at. A number that the distribution has, as in shuf/distribution.h. Of GAUSS and
+ * BOX_MULLER:
  * |mean| <= 2^100, 2^-100 <= std <= 2^100.
  *
  * A shuffle: n records of `record` bytes each. Record i of the block becomes record number p(i) of
@@ -44,7 +45,7 @@ struct shuf__counts;
 struct shuf__job {
     enum shuf__distribution distribution; /* NONE: a permutation */
     enum shuf_number number;              /* of a stream */
-    double mean, std;                     /* of GAUSS */
+    double mean, std;                     /* of GAUSS and BOX_MULLER */
     enum shuf_algorithm algorithm;
     uint64_t n, seed, epoch, rows;
     uint64_t offset, count, stride;
@@ -211,7 +212,8 @@ static inline bool shuf__memory_is_private(enum shuf__memory kind)
 /* Whether the job is quick on such a backend: ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job);
 
-/* What the job makes, for messages: "permute", "gauss", "uniform", "shuffle". */
+/* What the job makes, for messages: "permute", "gauss", "uniform", "box-muller",
+ * "shuffle". */
 const char *shuf__job_name(const struct shuf__job *job);
 
 /* A block that others fill: ops->alloc, but that one of MEMFD is open (memfd.h). */

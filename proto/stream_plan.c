@@ -33,7 +33,7 @@ static const struct {
     bool has[SHUF_DISTRIBUTION_COUNT];
 } numbers[] = {
 #define X(name, text, bytes, gauss, uniform) \
-    [SHUF_NUMBER_##name] = {SHUF__DTYPE__DTYPE_##name, text, bytes, {false, gauss, uniform}},
+    [SHUF_NUMBER_##name] = {SHUF__DTYPE__DTYPE_##name, text, bytes, {false, gauss, uniform, gauss}},
     SHUF_NUMBER_MAP(X)
 #undef X
 };
@@ -41,6 +41,18 @@ static const struct {
 const char *shuf__distribution_name(unsigned distribution)
 {
     return distribution_names[distribution < SHUF_DISTRIBUTION_COUNT ? distribution : 0];
+}
+
+Shuf__Distribution shuf__distribution_of(unsigned distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS
+                                                        : (Shuf__Distribution)distribution;
+}
+
+Shuf__Method shuf__method_of(unsigned distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__METHOD__METHOD_BOX_MULLER
+                                                        : SHUF__METHOD__METHOD_TABLE;
 }
 
 Shuf__Dtype shuf__dtype_of(enum shuf_number number)
@@ -67,6 +79,22 @@ static shuf_status plan_distribution(Shuf__Distribution distribution,
                           "distribution %d: expected %d (gauss) or %d (uniform)", (int)distribution,
                           SHUF_DISTRIBUTION_GAUSS, SHUF_DISTRIBUTION_UNIFORM);
     plan->distribution = (enum shuf__distribution)distribution;
+    return SHUF_OK;
+}
+
+static shuf_status plan_method(Shuf__Method method, struct shuf__stream_plan *plan,
+                               struct shuf__error *error)
+{
+    if (method == SHUF__METHOD__METHOD_TABLE)
+        return SHUF_OK;
+    if (method != SHUF__METHOD__METHOD_BOX_MULLER)
+        return shuf__fail(error, SHUF_INVALID, "method %d: expected %d (table) or %d (box-muller)",
+                          (int)method, SHUF__METHOD__METHOD_TABLE, SHUF__METHOD__METHOD_BOX_MULLER);
+    if (plan->distribution != SHUF_DISTRIBUTION_GAUSS)
+        return shuf__fail(error, SHUF_INVALID,
+                          "method box-muller: expected none with %s, only gauss has it",
+                          distribution_names[plan->distribution]);
+    plan->distribution = SHUF_DISTRIBUTION_BOX_MULLER;
     return SHUF_OK;
 }
 
@@ -99,7 +127,7 @@ static shuf_status check_unset(const Shuf__Stream *request, struct shuf__error *
 static shuf_status plan_moments(const Shuf__Stream *request, struct shuf__stream_plan *plan,
                                 struct shuf__error *error)
 {
-    if (plan->distribution != SHUF_DISTRIBUTION_GAUSS)
+    if (!shuf__distribution_is_normal(plan->distribution))
         return check_unset(request, error);
     if (!(fabs(request->mean) <= mean_most))
         return shuf__fail(error, SHUF_INVALID, "mean %g: expected -2^100 to 2^100 (%g)",
@@ -132,7 +160,7 @@ static shuf_status refuse_dtype(Shuf__Dtype dtype, enum shuf__distribution distr
     }
     snprintf(number, sizeof number, "%d", (int)dtype);
     return shuf__fail(error, SHUF_INVALID, "dtype %s: expected %s with %s", name ? name : number,
-                      expected, distribution_names[distribution]);
+                      expected, distribution_names[shuf__distribution_of(distribution)]);
 }
 
 static shuf_status plan_dtype(Shuf__Dtype dtype, struct shuf__stream_plan *plan,
@@ -154,7 +182,7 @@ static shuf_status plan_dtype(Shuf__Dtype dtype, struct shuf__stream_plan *plan,
 static shuf_status check_f16(const struct shuf__stream_plan *plan, struct shuf__error *error)
 {
     const double reach = fabs(plan->mean) + 16 * plan->std;
-    if (plan->distribution != SHUF_DISTRIBUTION_GAUSS || plan->number != SHUF_NUMBER_F16 ||
+    if (!shuf__distribution_is_normal(plan->distribution) || plan->number != SHUF_NUMBER_F16 ||
         reach <= f16_most)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
@@ -172,7 +200,8 @@ shuf_status shuf__stream_plan_make(const Shuf__Stream *request, struct shuf__str
         .offset = request->offset,
         .count = request->count,
     };
-    if (plan_distribution(request->distribution, plan, error) || check_range(request, error) ||
+    if (plan_distribution(request->distribution, plan, error) ||
+        plan_method(request->method, plan, error) || check_range(request, error) ||
         plan_moments(request, plan, error) || plan_dtype(request->dtype, plan, error) ||
         check_f16(plan, error))
         return error->status;

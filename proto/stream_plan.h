@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct shuf__stream_plan {
-    enum shuf__distribution distribution; /* never NONE */
+    enum shuf__distribution distribution; /* never NONE; the method as well */
     enum shuf_number number;
     uint64_t seed, stream;
     uint64_t offset, count; /* count >= 1, offset + count <= 2^62 */
@@ -28,8 +28,12 @@ struct shuf__stream_plan {
 shuf_status shuf__stream_plan_make(const Shuf__Stream *request, struct shuf__stream_plan *plan,
                                    struct shuf__error *error);
 
-/* "gauss", "uniform"; "none" for any other. */
+/* "gauss", "uniform", "box-muller"; "none" for any other. */
 const char *shuf__distribution_name(unsigned distribution);
+
+/* How the wire names a distribution: box-muller is a method of gauss. */
+Shuf__Distribution shuf__distribution_of(unsigned distribution);
+Shuf__Method shuf__method_of(unsigned distribution);
 
 Shuf__Dtype shuf__dtype_of(enum shuf_number number);
 

@@ -5,6 +5,7 @@
  */
 #include "stream.h"
 
+#include "shuf/box_muller.h"
 #include "shuf/gauss.h"
 #include "shuf/uniform.h"
 
@@ -44,6 +45,35 @@ static void fill_uniform(uint64_t seed, uint64_t stream, enum shuf__dtype dtype,
             value[i + k] = shuf_uniform_f32_of(w.word[k]);
         for (unsigned k = 0; k < 2 && words == 2; k++)
             value[i + k] = shuf_uniform_f64_of((uint64_t)w.word[2 * k + 1] << 32 | w.word[2 * k]);
+    }
+}
+
+static double narrowed(const shuf_box_muller *b, enum shuf__dtype dtype, float z)
+{
+    return dtype == SHUF__F32 ? (double)z
+                              : shuf__dtype_round(dtype, shuf_box_muller_scaled_odd(b, z));
+}
+
+static void fill_box_muller(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
+                            size_t count, double *value)
+{
+    const shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+    const unsigned each = dtype == SHUF__F64 ? 2 : 4;
+    for (size_t i = 0; i < count; i += each) {
+        const shuf_stream_draw draw = shuf_stream_draw_make(&b.words, (first + i) / each);
+        if (dtype == SHUF__F64) {
+            const shuf_box_muller_wide words = shuf_box_muller_wide_of(&draw);
+            shuf_box_muller_pair_f64(&terms, &words, value + i);
+            continue;
+        }
+        for (unsigned k = 0; k < each; k += 2) {
+            const shuf_box_muller_words words = shuf_box_muller_words_of(&draw, (int)k / 2);
+            float z[2];
+            shuf_box_muller_pair_f32(&words, z);
+            value[i + k] = narrowed(&b, dtype, z[0]);
+            value[i + k + 1] = narrowed(&b, dtype, z[1]);
+        }
     }
 }
 
@@ -94,6 +124,8 @@ static void fill_quantiles(uint64_t seed, uint64_t stream, enum shuf__dtype dtyp
 
 const struct shuf__stream_generator shuf__stream_gauss = {
     "gauss", "normal: the Gaussian stream of shufd", false, fill_gauss};
+const struct shuf__stream_generator shuf__stream_box_muller = {
+    "box-muller", "normal: shufd's stream by Box and Muller's method", false, fill_box_muller};
 const struct shuf__stream_generator shuf__stream_uniform = {
     "uniform", "uniform: the uniform stream of shufd", true, fill_uniform};
 const struct shuf__stream_generator shuf__stream_icdf_network = {

@@ -38,11 +38,20 @@ static const struct kind {
     shuf_distribution distribution;
     shuf_dtype dtype;
     enum shuf_number number;
+    shuf_method method;
 } kinds[] = {
-    {SHUF_GAUSS, SHUF_F64, SHUF_NUMBER_F64},   {SHUF_GAUSS, SHUF_F32, SHUF_NUMBER_F32},
-    {SHUF_GAUSS, SHUF_F16, SHUF_NUMBER_F16},   {SHUF_GAUSS, SHUF_BF16, SHUF_NUMBER_BF16},
-    {SHUF_UNIFORM, SHUF_F64, SHUF_NUMBER_F64}, {SHUF_UNIFORM, SHUF_F32, SHUF_NUMBER_F32},
-    {SHUF_UNIFORM, SHUF_U32, SHUF_NUMBER_U32}, {SHUF_UNIFORM, SHUF_U64, SHUF_NUMBER_U64},
+    {SHUF_GAUSS, SHUF_F64, SHUF_NUMBER_F64, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F32, SHUF_NUMBER_F32, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F16, SHUF_NUMBER_F16, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_BF16, SHUF_NUMBER_BF16, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F64, SHUF_NUMBER_F64, SHUF_BOX_MULLER},
+    {SHUF_GAUSS, SHUF_F32, SHUF_NUMBER_F32, SHUF_BOX_MULLER},
+    {SHUF_GAUSS, SHUF_F16, SHUF_NUMBER_F16, SHUF_BOX_MULLER},
+    {SHUF_GAUSS, SHUF_BF16, SHUF_NUMBER_BF16, SHUF_BOX_MULLER},
+    {SHUF_UNIFORM, SHUF_F64, SHUF_NUMBER_F64, SHUF_TABLE},
+    {SHUF_UNIFORM, SHUF_F32, SHUF_NUMBER_F32, SHUF_TABLE},
+    {SHUF_UNIFORM, SHUF_U32, SHUF_NUMBER_U32, SHUF_TABLE},
+    {SHUF_UNIFORM, SHUF_U64, SHUF_NUMBER_U64, SHUF_TABLE},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -57,13 +66,16 @@ static enum shuf_number number_of(shuf_dtype dtype)
 
 static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
 {
-    return draw_bits(&(struct draw){.distribution = (enum shuf__distribution)what->distribution,
-                                    .number = number_of(what->dtype),
-                                    .seed = what->seed,
-                                    .stream = what->stream,
-                                    .index = what->offset + i,
-                                    .mean = what->mean,
-                                    .std = what->std});
+    return draw_bits(
+        &(struct draw){.distribution = what->method == SHUF_BOX_MULLER
+                                           ? SHUF_DISTRIBUTION_BOX_MULLER
+                                           : (enum shuf__distribution)what->distribution,
+                       .number = number_of(what->dtype),
+                       .seed = what->seed,
+                       .stream = what->stream,
+                       .index = what->offset + i,
+                       .mean = what->mean,
+                       .std = what->std});
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -91,6 +103,7 @@ static shuf_numbers random_numbers(int kind, uint64_t limit)
     const bool gauss = kinds[kind].distribution == SHUF_GAUSS;
     return (shuf_numbers){
         .distribution = kinds[kind].distribution,
+        .method = kinds[kind].method,
         .seed = random_u64(),
         .stream = random_u64(),
         .offset = random_below(UINT64_C(1) << 61) >> random_below(61),
@@ -111,7 +124,7 @@ static bool ask_and_check(shuf *handle, const shuf_numbers *what)
     void *out = malloc(shape.bytes);
     bool right = shuf_draw(handle, what, out, shape.bytes, &result) == SHUF_OK &&
                  is_right(what, out) && result.distribution == what->distribution &&
-                 result.algorithm[0] == '\0';
+                 result.method == what->method && result.algorithm[0] == '\0';
     if (!right)
         fprintf(stderr, "%s\n", shuf_message(handle));
     free(out);
@@ -143,6 +156,7 @@ static void far_out(void **state)
         for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
             const bool gauss = kinds[i].distribution == SHUF_GAUSS;
             const shuf_numbers what = {.distribution = kinds[i].distribution,
+                                       .method = kinds[i].method,
                                        .seed = 7,
                                        .stream = 3,
                                        .offset = offsets[k],
@@ -164,9 +178,10 @@ static shuf_dtype dtype_of(const char *name)
 
 static shuf_numbers numbers_of(const struct golden_stream *row)
 {
-    const bool gauss = strcmp(row->distribution, "gauss") == 0;
+    const bool gauss = strcmp(row->distribution, "uniform") != 0;
     return (shuf_numbers){
         .distribution = gauss ? SHUF_GAUSS : SHUF_UNIFORM,
+        .method = strcmp(row->distribution, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE,
         .seed = row->seed,
         .stream = row->stream,
         .offset = row->offset,
@@ -475,7 +490,8 @@ static void listed(void **state)
                                .count = 4,
                                .mean = 5.5,
                                .std = 6.5,
-                               .dtype = SHUF_F16};
+                               .dtype = SHUF_F16,
+                               .method = SHUF_BOX_MULLER};
     shuf_lease_entry e = {.id = 0};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
@@ -483,6 +499,7 @@ static void listed(void **state)
     assert_int_equal(shuf_leases(handle, look, &e), SHUF_OK);
     assert_int_equal(e.id, lease->id);
     assert_int_equal(e.distribution, SHUF_GAUSS);
+    assert_int_equal(e.method, SHUF_BOX_MULLER);
     assert_true(e.seed == 1 && e.stream == 2 && e.offset == 3 && e.count == 4 && e.rows == 1);
     assert_true(e.mean == 5.5 && e.std == 6.5 && e.dtype == SHUF_F16);
     assert_string_equal(e.algorithm, "");
@@ -498,7 +515,7 @@ static void wrong_parameters(void **state)
     const shuf_numbers good = {
         .distribution = SHUF_GAUSS, .count = 10, .std = 1, .dtype = SHUF_F64};
     shuf_numbers none = {0}, no_std = good, odd = good, empty = good, far = good, half = good;
-    shuf_numbers set = good;
+    shuf_numbers set = good, other = good;
     double out[10];
     char message[256];
     shuf_shape shape;
@@ -510,6 +527,7 @@ static void wrong_parameters(void **state)
     half.dtype = SHUF_F16;
     half.mean = 1e5;
     set.distribution = SHUF_UNIFORM;
+    other.method = (shuf_method)5;
     expect(handle, shuf_draw(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "distribution 0");
     expect(handle, shuf_draw(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
     expect(handle, shuf_draw(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "dtype i64");
@@ -518,6 +536,8 @@ static void wrong_parameters(void **state)
     expect(handle, shuf_draw_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
     expect(handle, shuf_draw(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
            "std 1: expected 0 with uniform");
+    expect(handle, shuf_draw(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
+           "method 5: expected 0 (table) or 1 (box-muller)");
     expect(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID,
            "bytes 79: expected at least 80 for 10 values of 8 bytes");
     expect(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");

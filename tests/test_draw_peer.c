@@ -15,6 +15,7 @@ enum { COUNT = 10, BYTES = COUNT * 8 };
 /* What the peer says of them. */
 static struct {
     Shuf__Distribution distribution;
+    Shuf__Method method;
     Shuf__Dtype dtype;
     uint64_t rows, count;
     bool sums;
@@ -30,6 +31,7 @@ static void answer(int fd, uint64_t id)
     Shuf__ResultReply body = SHUF__RESULT_REPLY__INIT;
     Shuf__Sums sums = SHUF__SUMS__INIT;
     body.distribution = part.distribution;
+    body.method = part.method;
     body.dtype = part.dtype;
     body.rows = part.rows;
     body.count = part.count;
@@ -76,6 +78,7 @@ static int start(void **state)
 {
     shuf *handle;
     part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    part.method = SHUF__METHOD__METHOD_TABLE;
     part.dtype = SHUF__DTYPE__DTYPE_F64;
     part.rows = 1;
     part.count = COUNT;
@@ -117,6 +120,13 @@ static void right(void **state)
     assert_true(fabs(r.moments.kurtosis - 3.6 / 1.44) < 1e-14);
 }
 
+/* A daemon that does not know the method makes other values. */
+static void other_method(void **state)
+{
+    part.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    expect(*state, "reply method 1: expected 0");
+}
+
 static void other_distribution(void **state)
 {
     part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
@@ -150,7 +160,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
         TEST(right),       TEST(other_distribution), TEST(a_permutation),
-        TEST(other_shape), TEST(without_sums),
+        TEST(other_shape), TEST(without_sums),       TEST(other_method),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

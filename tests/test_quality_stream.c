@@ -8,6 +8,7 @@
 #include "stream.h"
 #include "support/cmocka_all.h"
 
+#include "shuf/box_muller.h"
 #include "shuf/gauss.h"
 #include "shuf/uniform.h"
 
@@ -472,6 +473,7 @@ static void generators_are_the_streams(void **state)
     static double value[2 * SHUF__SUPERBLOCK];
     const uint64_t first = UINT64_C(5) << 40;
     const shuf_gauss gauss = shuf_gauss_make(7, 3, 0, 1);
+    const shuf_box_muller box_muller = shuf_box_muller_make(7, 3, 0, 1);
     const shuf_stream uniform = shuf_uniform_make(7, 3);
     for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
         shuf__stream_gauss.fill(7, 3, dtype, first, 2 * SHUF__SUPERBLOCK, value);
@@ -480,6 +482,16 @@ static void generators_are_the_streams(void **state)
                                        shuf_gauss_f32(&gauss, first + i),
                                        shuf_of_f16(shuf_gauss_f16(&gauss, first + i)),
                                        shuf_of_bf16(shuf_gauss_bf16(&gauss, first + i))};
+            assert_true(value[i] == expected[dtype]);
+        }
+    }
+    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+        shuf__stream_box_muller.fill(7, 3, dtype, first, 2 * SHUF__SUPERBLOCK, value);
+        for (uint64_t i = 0; i < 2 * SHUF__SUPERBLOCK; i += 13) {
+            const double expected[] = {shuf_box_muller_f64(&box_muller, first + i),
+                                       shuf_box_muller_f32(&box_muller, first + i),
+                                       shuf_of_f16(shuf_box_muller_f16(&box_muller, first + i)),
+                                       shuf_of_bf16(shuf_box_muller_bf16(&box_muller, first + i))};
             assert_true(value[i] == expected[dtype]);
         }
     }

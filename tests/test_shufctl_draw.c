@@ -26,15 +26,17 @@ static uint64_t bits_at(const char *values, unsigned width, uint64_t i)
 
 static void arguments_of(const struct golden_stream *row, char *text, size_t size)
 {
-    const bool gauss = strcmp(row->distribution, "gauss") == 0;
-    char moments[96] = "";
-    if (gauss)
-        snprintf(moments, sizeof moments, " --mean %.17g --std %.17g", row->mean, row->std);
+    const bool uniform = strcmp(row->distribution, "uniform") == 0;
+    const bool box_muller = strcmp(row->distribution, "box-muller") == 0;
+    char moments[128] = "";
+    if (!uniform)
+        snprintf(moments, sizeof moments, " --mean %.17g --std %.17g --method %s", row->mean,
+                 row->std, box_muller ? "box-muller" : "table");
     snprintf(text, size,
              "%s --count %" PRIu64 " --seed 0x%" PRIx64 " --stream %" PRIu64 " --offset %" PRIu64
              " --dtype %s%s",
-             row->distribution, row->count, row->seed, row->stream, row->offset, row->dtype,
-             moments);
+             uniform ? "uniform" : "gauss", row->count, row->seed, row->stream, row->offset,
+             row->dtype, moments);
 }
 
 static void check_golden(const struct golden_stream *row)
@@ -245,6 +247,8 @@ static void summaries(void **state)
             json_parse(shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --summary --json",
                                        kinds[i].verb, kinds[i].dtype));
         assert_string_equal(json_member_text(object, "distribution"), kinds[i].verb);
+        if (strcmp(kinds[i].verb, "gauss") == 0)
+            assert_string_equal(json_member_text(object, "method"), "table");
         assert_string_equal(json_member_text(object, "dtype"), kinds[i].dtype);
         assert_string_equal(json_member_text(object, "seed"), "5");
         assert_string_equal(json_member_text(object, "stream"), "0");
@@ -337,6 +341,9 @@ static void lines_for_people(void **state)
                                        "skewness", "kurtosis", "largest", "fingerprint"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         expect_line(text, keys[i], "");
+    free(text);
+    text = shufctl_succeed(NULL, "gauss --count 9 --seed 1 --method box-muller");
+    expect_line(text, "numbers", "gauss, method box-muller, mean 0, std 1\n");
     free(text);
     text = shufctl_succeed(NULL, "uniform --count 1 --seed 1 --prefetch");
     assert_memory_equal(text, "ready in shufd: uniform, seed 1, stream 0, offset 0: 8 B, ", 58);
@@ -457,6 +464,11 @@ static void every_mistake(void **state)
         {"gauss --count 10 --seed 7 --socket /tmp/shuf-none", 69, "start one: shufd"},
         {"uniform --count 10 --seed 7 --std 1", 64,
          "--std: uniform has none; expected shufctl gauss"},
+        {"gauss --count 10 --seed 7 --method polar", 64,
+         "--method polar: expected table or box-muller"},
+        {"gauss --count 10 --seed 7 --method=", 64, "--method '': expected table or box-muller"},
+        {"uniform --count 10 --seed 7 --method table", 64,
+         "--method: uniform has none; expected shufctl gauss"},
         {"uniform --count 10 --seed 7 --mean 0", 64, "--mean: uniform has none"},
         {"uniform --count 10 --seed 7 --dtype bf16", 64,
          "dtype bf16: expected u32, u64, f64 or f32 with uniform"},
@@ -471,11 +483,9 @@ static void help(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"gauss --help", "--std=D"},
-        {"gauss --help", "--summary"},
-        {"help gauss", "--transport=HOW"},
-        {"uniform --help", "u32 or u64"},
-        {"help", "uniform   "},
+        {"gauss --help", "--std=D"},         {"gauss --help", "--summary"},
+        {"gauss --help", "--method=METHOD"}, {"help gauss", "--transport=HOW"},
+        {"uniform --help", "u32 or u64"},    {"help", "uniform   "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);

@@ -83,6 +83,38 @@ static void distributions(void **state)
     bad(&request, SHUF_INVALID, "distribution -1: expected 1 (gauss) or 2 (uniform)");
 }
 
+static void methods(void **state)
+{
+    (void)state;
+    Shuf__Stream request = gauss(10), other = uniform(10);
+    request.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    request.mean = -0.0;
+    assert_int_equal(good(&request).distribution, SHUF_DISTRIBUTION_BOX_MULLER);
+    assert_true(good(&request).std == 1 && !signbit(good(&request).mean));
+    request.dtype = SHUF__DTYPE__DTYPE_U32;
+    bad(&request, SHUF_INVALID, "dtype u32: expected f64, f32, f16 or bf16 with gauss");
+    request.method = (Shuf__Method)2;
+    bad(&request, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
+    request.method = (Shuf__Method)-1;
+    bad(&request, SHUF_INVALID, "method -1: expected 0 (table) or 1 (box-muller)");
+    other.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    bad(&other, SHUF_INVALID, "method box-muller: expected none with uniform, only gauss has it");
+    other.method = (Shuf__Method)2;
+    bad(&other, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
+}
+
+static void wire_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(shuf__distribution_of(SHUF_DISTRIBUTION_BOX_MULLER),
+                     SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS);
+    assert_int_equal(shuf__distribution_of(SHUF_DISTRIBUTION_UNIFORM),
+                     SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM);
+    assert_int_equal(shuf__method_of(SHUF_DISTRIBUTION_BOX_MULLER),
+                     SHUF__METHOD__METHOD_BOX_MULLER);
+    assert_int_equal(shuf__method_of(SHUF_DISTRIBUTION_GAUSS), SHUF__METHOD__METHOD_TABLE);
+}
+
 /* For each distribution the width of each type, 0 where it has none. */
 static void types(void **state)
 {
@@ -236,6 +268,7 @@ static void names(void **state)
     (void)state;
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_GAUSS), "gauss");
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_UNIFORM), "uniform");
+    assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_BOX_MULLER), "box-muller");
     assert_string_equal(shuf__distribution_name(0), "none");
     assert_string_equal(shuf__distribution_name(77), "none");
     assert_string_equal(shuf__dtype_name(SHUF__DTYPE__DTYPE_AUTO), "auto");
@@ -249,6 +282,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(distributions),
+        cmocka_unit_test(methods),
+        cmocka_unit_test(wire_numbers),
         cmocka_unit_test(types),
         cmocka_unit_test(parts),
         cmocka_unit_test(sizes),

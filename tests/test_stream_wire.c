@@ -42,6 +42,7 @@ static const Shuf__ResultReply *ask(struct wire *w, Shuf__Stream *stream)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_RESULT);
     assert_int_equal(reply->result->distribution, stream->distribution);
+    assert_int_equal(reply->result->method, stream->method);
     assert_string_equal(reply->result->algorithm, "");
     assert_int_equal(reply->result->rows, 1);
     assert_int_equal(reply->result->count, stream->count);
@@ -50,7 +51,9 @@ static const Shuf__ResultReply *ask(struct wire *w, Shuf__Stream *stream)
 
 static struct draw draw_of(const Shuf__Stream *stream, enum shuf_number number, uint64_t i)
 {
-    return (struct draw){.distribution = (enum shuf__distribution)stream->distribution,
+    return (struct draw){.distribution = stream->method == SHUF__METHOD__METHOD_BOX_MULLER
+                                             ? SHUF_DISTRIBUTION_BOX_MULLER
+                                             : (enum shuf__distribution)stream->distribution,
                          .number = number,
                          .seed = stream->seed,
                          .stream = stream->stream,
@@ -117,6 +120,9 @@ static void every_type(void **state)
             stream.offset = (UINT64_C(1) << 40) + 1037;
             stream.dtype = dtypes[number];
             ask_inline(w, &stream, (enum shuf_number)number);
+            stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+            if (!uniform)
+                ask_inline(w, &stream, (enum shuf_number)number);
         }
     wire_close(w);
 }
@@ -125,8 +131,8 @@ static void every_type(void **state)
 static void refused_by_name(void **state)
 {
     (void)state;
-    Shuf__Stream rows[10];
-    static const char *const words[10] = {
+    Shuf__Stream rows[12];
+    static const char *const words[12] = {
         "distribution 0: expected",
         "count 0: expected at least 1",
         "offset 4611686018427387904",
@@ -137,9 +143,11 @@ static void refused_by_name(void **state)
         "std inf: expected 2^-100",
         "dtype i64: expected f64, f32, ",
         "std 1: expected 0 with uniform",
+        "method 2: expected 0 (table) or 1 (box-muller)",
+        "method box-muller: expected none with uniform",
     };
     struct wire *w = wire_greet(&harness_shared);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 12; i++)
         rows[i] = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     rows[0].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
     rows[1].count = 0;
@@ -151,8 +159,10 @@ static void refused_by_name(void **state)
     rows[6].std = -1;
     rows[7].std = (double)INFINITY;
     rows[8].dtype = SHUF__DTYPE__DTYPE_I64;
-    rows[9].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
-    for (int i = 0; i < 10; i++) {
+    rows[9].distribution = rows[11].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    rows[10].method = (Shuf__Method)2;
+    rows[11].method = SHUF__METHOD__METHOD_BOX_MULLER;
+    for (int i = 0; i < 12; i++) {
         send_stream(w, &rows[i]);
         wire_expect(w, SHUF_INVALID, words[i]);
     }
@@ -178,8 +188,8 @@ static void equal_requests_share(void **state)
     stream.mean = -0.0;
     reply = ask(w, &stream);
     assert_true(reply->shared && reply->block == block);
-    Shuf__Stream others[8];
-    for (int i = 0; i < 8; i++)
+    Shuf__Stream others[9];
+    for (int i = 0; i < 9; i++)
         others[i] = stream;
     others[0].seed++;
     others[1].stream++;
@@ -190,7 +200,8 @@ static void equal_requests_share(void **state)
     others[6].dtype = SHUF__DTYPE__DTYPE_F32;
     others[7].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
     others[7].mean = others[7].std = 0;
-    for (int i = 0; i < 8; i++) {
+    others[8].method = SHUF__METHOD__METHOD_BOX_MULLER;
+    for (int i = 0; i < 9; i++) {
         reply = ask(w, &others[i]);
         assert_true(!reply->shared && reply->block != block);
     }
@@ -292,6 +303,7 @@ static void listed_and_given_back(void **state)
     stream.mean = 0.1;
     stream.std = 0.3;
     stream.dtype = SHUF__DTYPE__DTYPE_BF16;
+    stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
     stream.give_back = &release;
     ask(w, &stream);
     request.body_case = SHUF__REQUEST__BODY_LEASES;
@@ -301,6 +313,7 @@ static void listed_and_given_back(void **state)
     assert_int_equal(page->n_lease, 1);
     const Shuf__LeaseEntry *entry = page->lease[0];
     assert_int_equal(entry->distribution, SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS);
+    assert_int_equal(entry->method, SHUF__METHOD__METHOD_BOX_MULLER);
     assert_string_equal(entry->algorithm, "");
     assert_int_equal(entry->n + entry->epoch, 0);
     assert_true(entry->seed == 7 && entry->stream == 77 && entry->offset == 88);

@@ -27,6 +27,10 @@ static const struct {
 #undef X
         {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F32},
     {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F64},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F64},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F32},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F16},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_BF16},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0], SUPER = 1024 };
@@ -126,7 +130,7 @@ static void mean_and_deviation(void **state)
             struct shuf__job job = job_of(kind, 5, 2100);
             job.mean = values[i][0];
             job.std = values[i][1];
-            if (job.distribution == SHUF_DISTRIBUTION_GAUSS)
+            if (shuf__distribution_is_normal(job.distribution))
                 jobs_check(&job);
         }
 }
@@ -156,10 +160,10 @@ static void check_sums(int kind, uint64_t count)
     job.mean = 1000;
     job.std = 3;
     const bool whole = job.number == SHUF_NUMBER_U32 || job.number == SHUF_NUMBER_U64;
-    const double centre = job.distribution == SHUF_DISTRIBUTION_GAUSS ? 1000
+    const double centre = shuf__distribution_is_normal(job.distribution) ? 1000
                           : whole ? ldexp(1, (int)job.width * 8 - 1)
                                   : 0.5;
-    const double scale = job.distribution == SHUF_DISTRIBUTION_GAUSS ? 1 / 3.0 : 2 / centre;
+    const double scale = shuf__distribution_is_normal(job.distribution) ? 1 / 3.0 : 2 / centre;
     uint64_t *values = jobs_run(&job, NULL);
     const struct shuf__sums expected = plain_sums(&job, values, centre, scale);
     jobs_alloc(count * job.width, &block);

@@ -5,7 +5,7 @@
  *
  * An answer is a pure function of its request: the same algorithm, n, seed and
  * epoch give the same bits on every machine, backend and release, and so do the
- * same distribution, seed, stream, mean, std and number of a value. So a call that
+ * same distribution, method, seed, stream, mean, std and number of a value. So a call that
  * loses its daemon in the middle simply asks again, and nothing is ever half true.
  *
  * The short way, an epoch's permutation in the caller's memory:
@@ -133,6 +133,12 @@ typedef enum {
     SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32 or u64: all */
 } shuf_distribution;
 
+/* How numbers of GAUSS are made: streams of two methods are independent. */
+typedef enum {
+    SHUF_TABLE = 0,      /* sums of table entries: the fastest */
+    SHUF_BOX_MULLER = 1, /* of Box and Muller: the normal law itself, but for rounding */
+} shuf_method;
+
 /* Of N numbers x, in double precision: mean = sum(x) / N, variance = m2, skewness = m3 / m2^(3/2),
  * kurtosis = m4 / m2^2 (3 of a normal distribution), where mk = sum((x - mean)^k) / N. The last two
  * are NaN where m2 is 0. Taken where the values are, from sums of the powers of (x - c) / d for
@@ -150,6 +156,7 @@ typedef struct shuf_result {
     shuf_shape shape;
     char algorithm[32];             /* of a permutation or a shuffle; else "" */
     shuf_distribution distribution; /* of numbers; else 0 */
+    shuf_method method;             /* of GAUSS; else 0 */
     char backend[16];               /* "cpu", "cuda" */
     char device[128];               /* its name for people */
     uint64_t device_ns;             /* computing the values, on the device; nanoseconds */
@@ -192,8 +199,8 @@ SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
 /* ---- Numbers ------------------------------------------------------------ */
 
 /* Values number offset to offset + count - 1 of a stream. Value i of a stream is a function of
- * distribution, seed, stream, mean, std, dtype and i alone: any part of it may be had by itself.
- * Streams of one seed, and seeds, are independent. There are 2^62 values in each. */
+ * distribution, method, seed, stream, mean, std, dtype and i alone: any part of it may be had by
+ * itself. Streams of one seed, and seeds, are independent. There are 2^62 values in each. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* has no default */
     uint64_t seed, stream;          /* any */
@@ -205,6 +212,7 @@ typedef struct shuf_numbers {
     shuf_dtype dtype;
     bool fingerprint; /* also compute it, and tell head and tail; shuf_draw_summary() always does */
     bool moments;     /* also compute them, and tell head and tail */
+    shuf_method method; /* of GAUSS; else 0 */
 } shuf_numbers;
 
 /* What these do with numbers is what shuf_permutation_shape(), shuf_permute(),
@@ -215,7 +223,8 @@ typedef struct shuf_numbers {
  *     shuf_numbers what = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
  *     shuf_draw(daemon, &what, noise, sizeof noise, NULL);
  *
- * Without a daemon, shuf/gauss.h and shuf/uniform.h do the same as inline C, in any thread:
+ * Without a daemon, shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h do the same as inline C, in
+ * any thread:
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, mean, std);
  *     double x = shuf_gauss_f64(&g, i);
@@ -414,6 +423,7 @@ typedef struct shuf_lease_entry {
     char algorithm[32]; /* of a permutation or a shuffle, as n and epoch are; else "" */
     uint64_t n, epoch;
     shuf_distribution distribution; /* of numbers, as what follows is; else 0 */
+    shuf_method method;
     uint64_t stream, offset;
     shuf_dtype dtype;
     double mean, std;

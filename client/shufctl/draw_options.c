@@ -6,6 +6,7 @@
 
 #include "exit.h"
 #include "number.h"
+#include "subject.h"
 
 #include <string.h>
 #include <sysexits.h>
@@ -18,6 +19,7 @@ enum key {
     KEY_MEAN,
     KEY_STD,
     KEY_DTYPE,
+    KEY_METHOD,
     KEY_SUMMARY,
     KEY_EPOCH, /* what only permutations have */
     KEYS_END,
@@ -41,6 +43,7 @@ static const struct argp_option gauss_table[] = {
     {"mean", KEY_MEAN, "M", 0, "The mean (default 0)", 2},
     {"std", KEY_STD, "D", 0, "The standard deviation (default 1)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 2},
+    {"method", KEY_METHOD, "METHOD", 0, "table (default) or box-muller", 2},
     {0},
 };
 
@@ -49,6 +52,7 @@ static const struct argp_option uniform_table[] = {
     {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default) or f32, both in [0, 1), u32 or u64", 2},
     {"mean", KEY_MEAN, "M", OPTION_HIDDEN, NULL, 2},
     {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
+    {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},
     {0},
 };
 
@@ -90,13 +94,18 @@ static void read_number(struct argp_state *state, int key, const char *text, uin
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
 }
 
+static void check_gauss(struct argp_state *state, int key, const shuf_numbers *what)
+{
+    if (what->distribution != SHUF_GAUSS)
+        argp_failure(state, EX_USAGE, 0, "%s: uniform has none; expected shufctl gauss",
+                     option_name(key));
+}
+
 static void read_decimal(struct argp_state *state, int key, const char *text,
                          const shuf_numbers *what, double *value)
 {
     struct shuf__error error;
-    if (what->distribution != SHUF_GAUSS)
-        argp_failure(state, EX_USAGE, 0, "%s: uniform has none; expected shufctl gauss",
-                     option_name(key));
+    check_gauss(state, key, what);
     if (shuf__decimal_parse(option_name(key), text, value, &error))
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
 }
@@ -142,6 +151,13 @@ static void read_dtype(struct argp_state *state, const char *text, shuf_numbers 
                      1);
 }
 
+static void read_method(struct argp_state *state, const char *text, shuf_numbers *what)
+{
+    check_gauss(state, KEY_METHOD, what);
+    what->method = (shuf_method)shuf__order_name(state, "--method", text, shuf__method_names,
+                                                 "table or box-muller");
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
@@ -162,6 +178,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         read_decimal(state, key, text, what, key == KEY_MEAN ? &what->mean : &what->std);
     else if (key == KEY_DTYPE)
         read_dtype(state, text, what);
+    else if (key == KEY_METHOD)
+        read_method(state, text, what);
     else
         what->moments = true;
     return 0;

@@ -76,6 +76,8 @@ static void print_numbers(const shuf_lease_entry *e)
     printf("%s %s, seed %" PRIu64 ", stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
            shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype), e->seed, e->stream,
            e->count, e->count == 1 ? "" : "s", e->offset);
+    if (e->method)
+        printf(", method %s", shuf__method_text(e->method));
     if (e->distribution == SHUF_GAUSS)
         printf(", mean %g, std %g", e->mean, e->std);
     fputc('\n', stdout);
@@ -131,6 +133,8 @@ static void add_permutation(json_t *object, const shuf_lease_entry *e)
 static void add_numbers(json_t *object, const shuf_lease_entry *e)
 {
     shuf__json_text(object, "distribution", shuf__distribution_text(e->distribution));
+    if (e->distribution == SHUF_GAUSS)
+        shuf__json_text(object, "method", shuf__method_text(e->method));
     shuf__json_text(object, "dtype", shuf__dtype_text(e->dtype));
     shuf__json_decimal(object, "stream", e->stream);
     shuf__json_integer(object, "offset", e->offset);

@@ -24,6 +24,13 @@ const char *shuf__distribution_text(shuf_distribution distribution)
     return distribution == SHUF_GAUSS ? "gauss" : distribution == SHUF_UNIFORM ? "uniform" : "-";
 }
 
+const char *const shuf__method_names[] = {"table", "box-muller", NULL};
+
+const char *shuf__method_text(shuf_method method)
+{
+    return (unsigned)method <= SHUF_BOX_MULLER ? shuf__method_names[method] : "-";
+}
+
 /* ---- Permutations ------------------------------------------------------------- */
 
 static void print_epochs(const struct shuf__order *order, FILE *to)
@@ -116,6 +123,8 @@ static void add_permutation(json_t *object, const struct shuf__order *order,
 static void print_distribution(const shuf_numbers *what, FILE *to)
 {
     fputs(shuf__distribution_text(what->distribution), to);
+    if (what->method)
+        fprintf(to, ", method %s", shuf__method_text(what->method));
     if (what->distribution == SHUF_GAUSS)
         fprintf(to, ", mean %.15g, std %.15g", what->mean, what->std);
 }
@@ -143,6 +152,7 @@ static void add_numbers(json_t *object, const shuf_numbers *what)
     json_t *slice = json_object();
     shuf__json_text(object, "distribution", shuf__distribution_text(what->distribution));
     if (what->distribution == SHUF_GAUSS) {
+        shuf__json_text(object, "method", shuf__method_text(what->method));
         json_object_set_new(object, "mean", json_real(what->mean));
         json_object_set_new(object, "std", json_real(what->std));
     }

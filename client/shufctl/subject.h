@@ -25,4 +25,10 @@ void shuf__subject_print_short(const struct shuf__order *order, const shuf_resul
 /* "gauss", "uniform"; "-" of one that is not known. */
 const char *shuf__distribution_text(shuf_distribution distribution);
 
+/* By their numbers, and NULL at the end. */
+extern const char *const shuf__method_names[];
+
+/* "table", "box-muller"; "-" of one that is not known. */
+const char *shuf__method_text(shuf_method method);
+
 #endif

@@ -59,6 +59,8 @@ static void make_source(const struct shuf__job *job, union shuf__source *source)
 {
     if (job->distribution == SHUF_DISTRIBUTION_GAUSS)
         source->gauss = shuf_gauss_make(job->seed, job->epoch, job->mean, job->std);
+    else if (job->distribution == SHUF_DISTRIBUTION_BOX_MULLER)
+        source->box_muller = shuf_box_muller_make(job->seed, job->epoch, job->mean, job->std);
     else
         source->uniform = shuf_uniform_make(job->seed, job->epoch);
 }

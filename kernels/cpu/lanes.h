@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's inner loops. lanes.c, lanes_primefold.c and lanes_stream.c are compiled once
- * for each instruction set, with SHUF_LANES set to its name, and lanes.c exports one of
- * these tables each time; variants.c picks the best that runs here.
+ * The CPU's inner loops. lanes.c and lanes_*.c are compiled once for each instruction set, with
+ * SHUF_LANES set to its name, and lanes.c exports one of these tables each time; variants.c picks
+ * the best that runs here.
  *
  * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
  * in 64 ("wide").
@@ -12,6 +12,7 @@
 
 #include "primefold.h"
 #include "shuf/algorithm.h"
+#include "shuf/box_muller.h"
 #include "shuf/distribution.h"
 #include "shuf/gauss.h"
 #include "shuf/lcg.h"
@@ -36,6 +37,7 @@ union shuf__bijection {
 union shuf__source {
     shuf_gauss gauss;
     shuf_stream uniform;
+    shuf_box_muller box_muller;
 };
 
 /* Values number SHUF__SUPER * super and following, SHUF__SUPER of them. */
@@ -68,9 +70,10 @@ struct shuf__lanes {
 };
 
 #ifdef SHUF_LANES
-/* Of lanes_stream.c and lanes_primefold.c, for the table. */
+/* Of lanes_stream.c, lanes_box_muller.c and lanes_primefold.c, for the table. */
 shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution,
                                            enum shuf_number number);
+shuf__draw *SHUF__LANES_NAME(shuf__box_muller)(enum shuf_number number);
 void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                               uint32_t stride, uint32_t *out, size_t count);
 void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

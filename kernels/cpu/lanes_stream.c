@@ -364,5 +364,6 @@ shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution,
                                        [SHUF_NUMBER_F32] = uniform_f32,
                                        [SHUF_NUMBER_F64] = uniform_f64},
     };
-    return table[distribution][number];
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__LANES_NAME(shuf__box_muller)(number)
+                                                        : table[distribution][number];
 }

@@ -34,9 +34,14 @@ void end(Cuda *cuda)
 
 cudaError_t stream_async(const Cuda *cuda, const shuf__job &job, void *out, const Signal *signal)
 {
-    return job.distribution == SHUF_DISTRIBUTION_GAUSS
-               ? gauss_async(job, cuda->gauss_table, cuda->sm_count, out, signal, cuda->stream)
-               : uniform_async(job, out, signal, cuda->stream);
+    switch (job.distribution) {
+    case SHUF_DISTRIBUTION_GAUSS:
+        return gauss_async(job, cuda->gauss_table, cuda->sm_count, out, signal, cuda->stream);
+    case SHUF_DISTRIBUTION_BOX_MULLER:
+        return box_muller_async(job, out, signal, cuda->stream);
+    default:
+        return uniform_async(job, out, signal, cuda->stream);
+    }
 }
 
 /* Into host memory the kernel writes itself: that is little, and saves the copying. */

@@ -23,10 +23,13 @@ cudaError_t gauss_async(const shuf__job &job, const float *table, int sm_count, 
                         const Signal *signal, cudaStream_t stream);
 cudaError_t uniform_async(const shuf__job &job, void *out, const Signal *signal,
                           cudaStream_t stream);
+cudaError_t box_muller_async(const shuf__job &job, void *out, const Signal *signal,
+                             cudaStream_t stream);
 
 /* Loads their quick kernels. */
 cudaError_t gauss_load();
 cudaError_t uniform_load();
+cudaError_t box_muller_load();
 
 /* What blocks of threads have summed, to be added in order. */
 constexpr int sums_parts = 1024;

@@ -49,6 +49,7 @@ constexpr int exchange_rows = 128;           /* rows of few values in a block */
 constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;
 constexpr int gauss_quick_threads = 32 * (tile / 1024 + 1); /* a superblock a warp */
 constexpr int uniform_threads = 256, uniform_draws = 4;
+constexpr int box_muller_threads = 256, box_muller_draws = 4;
 
 /* Shuffles: a block moves so many bytes of large records; fewer records than `move_few` are in
  * small tiles. Of a scan, whose tiles are large and evaluated by each block that shares one, there

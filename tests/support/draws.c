@@ -4,6 +4,7 @@
  */
 #include "draws.h"
 
+#include "shuf/box_muller.h"
 #include "shuf/gauss.h"
 #include "shuf/uniform.h"
 
@@ -31,6 +32,21 @@ static uint64_t gauss_bits(const struct draw *draw)
     }
 }
 
+static uint64_t box_muller_bits(const struct draw *draw)
+{
+    const shuf_box_muller b = shuf_box_muller_make(draw->seed, draw->stream, draw->mean, draw->std);
+    switch (draw->number) {
+    case SHUF_NUMBER_F64:
+        return bits_of_double(shuf_box_muller_f64(&b, draw->index));
+    case SHUF_NUMBER_F32:
+        return shuf__float_bits(shuf_box_muller_f32(&b, draw->index));
+    case SHUF_NUMBER_F16:
+        return shuf_box_muller_f16(&b, draw->index);
+    default:
+        return shuf_box_muller_bf16(&b, draw->index);
+    }
+}
+
 static uint64_t uniform_bits(const struct draw *draw)
 {
     const shuf_stream s = shuf_uniform_make(draw->seed, draw->stream);
@@ -48,7 +64,14 @@ static uint64_t uniform_bits(const struct draw *draw)
 
 uint64_t draw_bits(const struct draw *draw)
 {
-    return draw->distribution == SHUF_DISTRIBUTION_GAUSS ? gauss_bits(draw) : uniform_bits(draw);
+    switch (draw->distribution) {
+    case SHUF_DISTRIBUTION_GAUSS:
+        return gauss_bits(draw);
+    case SHUF_DISTRIBUTION_BOX_MULLER:
+        return box_muller_bits(draw);
+    default:
+        return uniform_bits(draw);
+    }
 }
 
 double draw_value(enum shuf_number number, uint64_t bits)

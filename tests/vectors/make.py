@@ -23,6 +23,10 @@ try:
 except ImportError:
     numpy = None
 
+# Rounds of the draws of Gaussian streams by Box and Muller's method, and those after which the first half
+# of their words is taken.
+DRAW_ROUNDS, DRAW_EARLY_ROUNDS = 10, 7
+
 HERE = pathlib.Path(__file__).resolve().parent
 M32 = (1 << 32) - 1
 M64 = (1 << 64) - 1
@@ -327,6 +331,116 @@ class Gauss:
         return number_bits(final, self.dtype) | minus
 
 
+class BoxMuller:
+    """Numbers are fractions."""
+
+    def __init__(self, seed, stream, mean, std, dtype):
+        self.key, self.dtype = (seed, stream), dtype
+        self.format, self.size = ("f64", 64) if dtype == "f64" else ("f32", 32)
+        self.mean, self.std = map(self.rn, (mean, std))
+        self.number = self.parameters()
+
+    @staticmethod
+    def parameters():
+        text = (HERE / "../../kernels/inline/shuf/box_muller_table.h").read_text()
+        number = r"-?0x[0-9a-f]+(?:\.[0-9a-f]+)?p[+-]?[0-9]+"
+        lists = re.findall(rf"#define SHUF_BOX_MULLER_(\w+)((?:[ ,f\\\n]+{number})+)", text)
+        return {
+            name: [fractions.Fraction(float.fromhex(v)) for v in re.findall(number, values)]
+            for name, values in lists
+        }
+
+    def rn(self, x):
+        return rounded(fractions.Fraction(x), self.format)
+
+    def fma(self, x, y, z):
+        return self.rn(x * y + z)
+
+    def root(self, x):
+        """The rounded square root: of an integer, scaled so that it has 40 bits to spare."""
+        if x == 0:
+            return x
+        shift = 2 * (FORMATS[self.format][0] + 40 + max(0, x.denominator.bit_length()))
+        scaled = (x.numerator << shift) // x.denominator
+        below = math.isqrt(scaled)
+        exact = below * below == scaled and scaled * x.denominator == x.numerator << shift
+        # A bit beyond those of the integer stands for what is left out: it decides no tie.
+        return self.rn(fractions.Fraction(2 * below + (0 if exact else 1), 2 << shift // 2))
+
+    def polynomial(self, x, coefficients):
+        value = coefficients[-1]
+        for c in coefficients[-2::-1]:
+            value = self.fma(x, value, c)
+        return value
+
+    def log(self, a):
+        p = self.number["LOG_" + self.format.upper()]
+        if self.format == "f32":
+            return self.polynomial(a, p)
+        b = self.rn(a * a)
+        even, odd = self.polynomial(b, p[2::2]), self.polynomial(b, p[1::2])
+        return self.fma(a, self.fma(a, even, odd), p[0])
+
+    def radius(self, high, low):
+        two, size, rest = fractions.Fraction(2), self.size, (1 << self.size - 1) - 1
+        x = self.fma(self.rn(low & rest | 1), two ** (1 - size), self.rn(high & rest))
+        if high >> size - 1:
+            k, a = 0, x / two**size
+        else:
+            k = next(k for k in range(-1, 2 * size) if two ** (size - k - 1) <= x < two ** (size - k))
+            a = 1 - x * two ** (k - size)
+        assert self.rn(a) == a
+        octaves = self.rn(k * self.number["OCTAVE_" + self.format.upper()][0])
+        return self.root(self.fma(a, self.log(a), octaves))
+
+    def angle(self, high, low):
+        two, size, rest = fractions.Fraction(2), self.size, (1 << self.size - 1) - 1
+        y = self.fma(
+            self.rn(low & rest), two ** (2 - 2 * size), self.rn(high & rest) * two ** (1 - size)
+        )
+        z = self.rn(y * y)
+        sine, cosine = (
+            self.polynomial(z, self.number[name + self.format.upper()]) for name in ("SIN_", "COS_")
+        )
+        sine = self.rn(sine * y)
+        return (
+            -cosine if high >> size - 1 else cosine,
+            -sine if low >> size - 1 else sine,
+        )
+
+    def pair(self, radius, angle):
+        r, (c, s) = self.radius(*radius), self.angle(*angle)
+        first, second = self.rn(c * r), self.rn(s * r)
+        return (second, first) if radius[1] >> self.size - 1 else (first, second)
+
+    def words(self, m):
+        k0, k1, k2, k3 = (key_word(*self.key, 4, 16 + i) for i in range(4))
+        return [
+            philox4x32((m & M32, m >> 32, k2, k3), (k0, k1), rounds)
+            for rounds in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)
+        ]
+
+    def standard(self, i):
+        if self.format == "f64":
+            word, early = self.words(i // 2)
+            return self.pair(
+                *((word[j] << 32 | word[j + 1], early[j] << 32 | early[j + 1]) for j in (0, 2))
+            )[i % 2]
+        word, early = self.words(i // 4)
+        j = i % 4 // 2 * 2
+        return self.pair((word[j], early[j]), (word[j + 1], early[j + 1]))[i % 2]
+
+    def bits(self, i):
+        v = self.standard(i)
+        if self.dtype in ("f16", "bf16") and v != 0:
+            odd = number_bits(v, "f32") | 1
+            v = fractions.Fraction(struct.unpack("<f", struct.pack("<I", odd))[0])
+        y = self.fma(v, self.std, self.mean)
+        final = rounded(y, self.dtype)
+        minus = 0x8000 if final == 0 and y < 0 else 0  # which a fraction does not have
+        return number_bits(final, self.dtype) | minus
+
+
 def uniform_bits(seed, stream, dtype, i):
     if dtype in ("u32", "f32"):
         word = stream_words(seed, stream, 1, i // 4, 10)[i % 4]
@@ -440,7 +554,7 @@ def stream_row(law, dtype, key, normal, part, bits):
 
 def stream_table():
     yield NOTE + (
-        "# Streams. Columns: distribution, dtype, seed, stream, mean, std (0 1 where they have no\n"
+        "# Streams. Columns: distribution (box-muller: the method of gauss), dtype, seed, stream, mean, std (0 1 where they have no\n"
         "# meaning), offset, count, the fingerprint of these values' bits, and the bits of the first\n"
         "# 8 of them."
     )
@@ -451,6 +565,13 @@ def stream_table():
                 gauss = Gauss(*key, *exact, dtype)
                 for part in PARTS:
                     yield stream_row("gauss", dtype, key, (mean, std), part, gauss.bits)
+    for dtype in ("f64", "f32", "f16", "bf16"):
+        for key in STREAMS:
+            for mean, std in NORMALS[dtype]:
+                exact = [fractions.Fraction(float(x)) for x in (mean, std)]
+                gauss = BoxMuller(*key, *exact, dtype)
+                for part in PARTS:
+                    yield stream_row("box-muller", dtype, key, (mean, std), part, gauss.bits)
     for dtype in ("u32", "u64", "f32", "f64"):
         for key in STREAMS:
             for part in PARTS:
@@ -458,6 +579,35 @@ def stream_table():
                     "uniform", dtype, key, ("0", "1"), part,
                     lambda i: uniform_bits(*key, dtype, i),
                 )  # fmt: skip
+
+
+def special_words(size):
+    """High and low words at the ends, about powers of two and about what rounds up to one."""
+    top, bits = 1 << size - 1, 24 if size == 32 else 53
+    rests = [0, 1, 2, 3, top >> 1, (top >> 1) - 1, top - 1, top - (1 << size - 1 - bits)]
+    rests += [top - (1 << size - 2 - bits), (top >> 1) - (1 << size - 3 - bits), top // 3, top // 7]
+    rests += [1 << bits, (1 << bits) + 1, (1 << bits) - 1]
+    lows = [0, 1, top // 5, top - 1]
+    return [
+        (high | (i % 2) * top ^ turn * top, lows[(i + j) % 4] | ((i // 2 + j) % 2) * top)
+        for turn in (0, 1)
+        for j in range(4)
+        for i, high in enumerate(rests)
+    ]
+
+
+def box_muller_table():
+    yield NOTE + (
+        "# Pairs of values by Box and Muller's method from special words. Columns: dtype, high and low\n"
+        "# word of R, of T, and the bits of the first and the second value with mean 0 and std 1."
+    )
+    for dtype in ("f64", "f32"):
+        b = BoxMuller(0, 0, 0, 1, dtype)
+        words = special_words(b.size)
+        for i, radius in enumerate(words):
+            angle = words[(7 * i + 3) % len(words)]
+            values = (number_bits(v, dtype) for v in b.pair(radius, angle))
+            yield " ".join([dtype, *(f"{w:#x}" for w in (*radius, *angle, *values))])
 
 
 PHILOX = [
@@ -521,6 +671,7 @@ def shard_table():
 
 
 TABLES = {
+    "box_muller.txt": box_muller_table,
     "permute.txt": permute_table,
     "primefold.txt": primefold_table,
     "philox4x32.txt": philox32_table,

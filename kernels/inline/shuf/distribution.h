@@ -5,10 +5,14 @@
 #ifndef SHUF_DISTRIBUTION_H
 #define SHUF_DISTRIBUTION_H
 
-/* X(NAME, "name", what it is). A value of 0 is none of them. */
-#define SHUF_DISTRIBUTION_MAP(X)                           \
-    X(GAUSS, "gauss", "normal, of a mean and a deviation") \
-    X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)")
+#include <stdbool.h>
+
+/* X(NAME, "name", what it is). A value of 0 is none of them. On the wire box-muller is a method of
+ * gauss. */
+#define SHUF_DISTRIBUTION_MAP(X)                               \
+    X(GAUSS, "gauss", "normal, of a mean and a deviation")     \
+    X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)") \
+    X(BOX_MULLER, "box-muller", "normal as well, by another method")
 
 enum shuf__distribution {
     SHUF_DISTRIBUTION_NONE,
@@ -18,7 +22,14 @@ enum shuf__distribution {
         SHUF_DISTRIBUTION_COUNT
 };
 
-/* X(NAME, "name", bytes, gauss, uniform): the last two tell which distributions have it. */
+/* Whether it has a mean and a deviation. */
+static inline bool shuf__distribution_is_normal(unsigned distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_GAUSS || distribution == SHUF_DISTRIBUTION_BOX_MULLER;
+}
+
+/* X(NAME, "name", bytes, gauss, uniform): the last two tell which distributions have it; box-muller
+ * has those of gauss. */
 #define SHUF_NUMBER_MAP(X) \
     X(U32, "u32", 4, 0, 1) \
     X(U64, "u64", 8, 0, 1) \

@@ -18,7 +18,7 @@ typedef struct shuf_stream {
 } shuf_stream;
 
 /* Blocks of the key schedule: the distributions have words of their own. */
-enum { SHUF_STREAM_GAUSS = 0, SHUF_STREAM_UNIFORM = 1 };
+enum { SHUF_STREAM_GAUSS = 0, SHUF_STREAM_UNIFORM = 1, SHUF_STREAM_BOX_MULLER = 2 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint64_t block)
 {

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normally distributed streams by the method of Box and Muller: two independent values
+ * from a radius and an angle. docs/spec.md, "Gaussian streams by Box and Muller's
+ * method".
+ *
+ *     shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
+ *     double x = shuf_box_muller_f64(&b, i);
+ *
+ * Every operation is exact or rounded once, as IEEE 754 says, in an order that is fixed.
+ * No product is an operand of a plain addition: a compiler has nothing to contract.
+ */
+#ifndef SHUF_BOX_MULLER_H
+#define SHUF_BOX_MULLER_H
+
+#include "box_muller_table.h"
+#include "half.h"
+#include "stream.h"
+
+#include <math.h>
+
+typedef struct shuf_box_muller {
+    shuf_stream words;
+    double mean, std;
+    float mean_f32, std_f32;
+} shuf_box_muller;
+
+/* mean: at most 2^100 in magnitude; std: 2^-100 to 2^100. */
+SHUF_FUNCTION shuf_box_muller shuf_box_muller_make(uint64_t seed, uint64_t stream, double mean,
+                                                   double std)
+{
+    shuf_box_muller b;
+    b.words = shuf_stream_make(seed, stream, SHUF_STREAM_BOX_MULLER);
+    b.mean = mean + 0.0; /* no -0, which the sign of a product of 0 would show in */
+    b.std = std;
+    b.mean_f32 = (float)mean + 0.0f;
+    b.std_f32 = (float)std;
+    return b;
+}
+
+/* ---- Bits ---- */
+
+SHUF_FUNCTION float shuf__float_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+SHUF_FUNCTION double shuf__double_of_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+SHUF_FUNCTION uint64_t shuf__double_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* ---- What a GPU has faster instructions for; the same bits ---- */
+
+#ifdef __CUDA_ARCH__
+
+/* Halves with exponents of their own: all but the last addition is exact. */
+SHUF_FUNCTION double shuf__double_of(uint64_t x)
+{
+    const double high = __hiloint2double(0x45300000, (int)(x >> 32));
+    return __dadd_rn(__dadd_rn(high, -(0x1p84 + 0x1p52)), __hiloint2double(0x43300000, (int)x));
+}
+
+/* As sqrt.rn does it, without its way for small and large numbers. */
+SHUF_FUNCTION float shuf__sqrt_f32(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    const float root = __fmul_rn(x, y);
+    return __fmaf_rn(__fmaf_rn(-root, root, x), __fmul_rn(y, 0.5f), root);
+}
+
+SHUF_FUNCTION double shuf__sqrt_f64(double x)
+{
+    double guess;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(x));
+    const double y = __hiloint2double(__double2hiint(guess), __double2hiint(x) - 0x3500000);
+    const double e = __fma_rn(x, -__dmul_rn(y, y), 1.0);
+    const double inverse = __fma_rn(__fma_rn(e, 0.375, 0.5), __dmul_rn(y, e), y);
+    const double half =
+        __hiloint2double(__double2hiint(inverse) - 0x100000, __double2loint(inverse));
+    const double root = __dmul_rn(x, inverse);
+    return __fma_rn(__fma_rn(root, -root, x), half, root);
+}
+
+/* k < 2^31. */
+SHUF_FUNCTION double shuf__double_of_int(int k)
+{
+    return __dadd_rn(__hiloint2double(0x43300000, k), -0x1p52);
+}
+
+#else
+
+/* x < 2^63, rounded. */
+SHUF_FUNCTION double shuf__double_of(uint64_t x)
+{
+    return (double)(int64_t)x;
+}
+
+/* x: 2^-100 to 2^100. */
+SHUF_FUNCTION float shuf__sqrt_f32(float x)
+{
+    return sqrtf(x);
+}
+
+SHUF_FUNCTION double shuf__sqrt_f64(double x)
+{
+    return sqrt(x);
+}
+
+SHUF_FUNCTION double shuf__double_of_int(int k)
+{
+    return (double)k;
+}
+
+#endif
+
+/* ---- Floats ---- */
+
+/* Words of one radius and one angle: [0] the high one. */
+typedef struct shuf_box_muller_words {
+    uint32_t radius[2], angle[2];
+} shuf_box_muller_words;
+
+/* sqrt(-2 ln u), u in (0, 1): p is below 1/2, and u is p or, with the top bit, 1 - p. */
+SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
+{
+    const float c[] = {SHUF_BOX_MULLER_LOG_F32};
+    const int near_1 = word[0] >> 31;
+    const float high = (float)(int32_t)(word[0] & 0x7fffffff);
+    const float low = (float)(int32_t)((word[1] & 0x7fffffff) | 1);
+    const float x = fmaf(low, 0x1p-31f, high); /* p 2^32 */
+    /* u = 2^-k (1 - a), 0 < a <= 1/2; k in units of the exponent's lowest bit */
+    const uint32_t exponent = shuf__float_bits(x) & 0x7f800000;
+    const uint32_t k = near_1 ? 0 : (UINT32_C(158) << 23) - exponent;
+    float a = fmaf(-x, shuf__float_of_bits((UINT32_C(253) << 23) - exponent), 1.0f);
+    if (near_1)
+        a = x * 0x1p-32f;
+    float w = c[9];
+    for (int i = 8; i >= 0; i--)
+        w = fmaf(a, w, c[i]);
+    return shuf__sqrt_f32(fmaf(a, w, (float)(int32_t)k * (SHUF_BOX_MULLER_OCTAVE_F32 * 0x1p-23f)));
+}
+
+/* The cosine and the sine, swapped if `swap` has its top bit. */
+SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], uint32_t swap, float to[2])
+{
+    const float s[] = {SHUF_BOX_MULLER_SIN_F32}, c[] = {SHUF_BOX_MULLER_COS_F32};
+    const float high = (float)(int32_t)(word[0] & 0x7fffffff);
+    const float low = (float)(int32_t)(word[1] & 0x7fffffff);
+    const float y = fmaf(low, 0x1p-62f, high * 0x1p-31f), z = y * y; /* of an octant */
+    float sine = s[3], cosine = c[3];
+    for (int i = 2; i >= 0; i--) {
+        sine = fmaf(z, sine, s[i]);
+        cosine = fmaf(z, cosine, c[i]);
+    }
+    cosine = shuf__float_of_bits(shuf__float_bits(cosine) ^ (word[0] & 0x80000000));
+    sine = shuf__float_of_bits(shuf__float_bits(sine * y) ^ (word[1] & 0x80000000));
+    to[0] = swap >> 31 ? sine : cosine;
+    to[1] = swap >> 31 ? cosine : sine;
+}
+
+/* Two values of mean 0 and deviation 1. */
+SHUF_FUNCTION void shuf_box_muller_pair_f32(const shuf_box_muller_words *w, float z[2])
+{
+    const float radius = shuf_box_muller_radius_f32(w->radius);
+    shuf_box_muller_angle_f32(w->angle, w->radius[1], z);
+    z[0] *= radius;
+    z[1] *= radius;
+}
+
+/* Pair 0 or 1 of a draw. */
+SHUF_FUNCTION shuf_box_muller_words shuf_box_muller_words_of(const shuf_stream_draw *d, int pair)
+{
+    const shuf_box_muller_words w = {{d->word[2 * pair], d->early[2 * pair]},
+                                     {d->word[2 * pair + 1], d->early[2 * pair + 1]}};
+    return w;
+}
+
+/* ---- Doubles: the same with words of 64 bits ---- */
+
+typedef struct shuf_box_muller_wide {
+    uint64_t radius[2], angle[2];
+} shuf_box_muller_wide;
+
+/* A GPU wants them in its constant memory: they are no operands of its instructions. */
+typedef struct shuf_box_muller_terms {
+    double log[22], sine[7], cosine[8];
+} shuf_box_muller_terms;
+
+SHUF_FUNCTION shuf_box_muller_terms shuf_box_muller_terms_make(void)
+{
+    const shuf_box_muller_terms terms = {
+        {SHUF_BOX_MULLER_LOG_F64}, {SHUF_BOX_MULLER_SIN_F64}, {SHUF_BOX_MULLER_COS_F64}};
+    return terms;
+}
+
+SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *terms,
+                                                const uint64_t word[2])
+{
+    const double *const c = terms->log;
+    const uint64_t mask = UINT64_MAX >> 1;
+    const int near_1 = (int)(word[0] >> 63);
+    const double high = shuf__double_of(word[0] & mask);
+    const double low = shuf__double_of((word[1] & mask) | 1);
+    const double x = fma(low, 0x1p-63, high); /* p 2^64 */
+    const int k = near_1 ? 0 : 1086 - (int)(shuf__double_bits(x) >> 52);
+    const uint64_t sign = ~word[0] >> 63 << 63;
+    const double scale = shuf__double_of_bits((uint64_t)(k + 959) << 52 | sign);
+    const double a = fma(x, scale, near_1 ? 0.0 : 1.0), b = a * a;
+    double odd = c[21], even = c[20];
+    for (int i = 19; i > 1; i -= 2) {
+        odd = fma(b, odd, c[i]);
+        even = fma(b, even, c[i - 1]);
+    }
+    odd = fma(b, odd, c[1]);
+    const double w = fma(a, fma(a, even, odd), c[0]);
+    return shuf__sqrt_f64(fma(a, w, shuf__double_of_int(k) * SHUF_BOX_MULLER_OCTAVE_F64));
+}
+
+SHUF_FUNCTION void shuf_box_muller_angle_f64(const shuf_box_muller_terms *terms,
+                                             const uint64_t word[2], uint64_t swap, double to[2])
+{
+    const double *const s = terms->sine, *const c = terms->cosine;
+    const uint64_t mask = UINT64_MAX >> 1;
+    const double high = shuf__double_of(word[0] & mask), low = shuf__double_of(word[1] & mask);
+    const double y = fma(low, 0x1p-126, high * 0x1p-63), z = y * y;
+    double sine = s[6], cosine = c[7];
+    for (int i = 5; i >= 0; i--)
+        sine = fma(z, sine, s[i]);
+    for (int i = 6; i >= 0; i--)
+        cosine = fma(z, cosine, c[i]);
+    cosine = shuf__double_of_bits(shuf__double_bits(cosine) ^ (word[0] & ~mask));
+    sine = shuf__double_of_bits(shuf__double_bits(sine * y) ^ (word[1] & ~mask));
+    to[0] = swap >> 63 ? sine : cosine;
+    to[1] = swap >> 63 ? cosine : sine;
+}
+
+SHUF_FUNCTION void shuf_box_muller_pair_f64(const shuf_box_muller_terms *terms,
+                                            const shuf_box_muller_wide *w, double z[2])
+{
+    const double radius = shuf_box_muller_radius_f64(terms, w->radius);
+    shuf_box_muller_angle_f64(terms, w->angle, w->radius[1], z);
+    z[0] *= radius;
+    z[1] *= radius;
+}
+
+SHUF_FUNCTION shuf_box_muller_wide shuf_box_muller_wide_of(const shuf_stream_draw *d)
+{
+    const shuf_box_muller_wide w = {
+        {(uint64_t)d->word[0] << 32 | d->word[1], (uint64_t)d->early[0] << 32 | d->early[1]},
+        {(uint64_t)d->word[2] << 32 | d->word[3], (uint64_t)d->early[2] << 32 | d->early[3]}};
+    return w;
+}
+
+/* ---- Values ---- */
+
+SHUF_FUNCTION double shuf_box_muller_scaled_f64(const shuf_box_muller *b, double z)
+{
+    return fma(z, b->std, b->mean);
+}
+
+SHUF_FUNCTION float shuf_box_muller_scaled_f32(const shuf_box_muller *b, float z)
+{
+    return fmaf(z, b->std_f32, b->mean_f32);
+}
+
+/* What is rounded once more is never half-way between two numbers of 16 bits. */
+SHUF_FUNCTION float shuf_box_muller_scaled_odd(const shuf_box_muller *b, float z)
+{
+    return shuf_box_muller_scaled_f32(b, shuf__float_of_bits(shuf__float_bits(z) | 1));
+}
+
+SHUF_FUNCTION float shuf__box_muller_z_f32(const shuf_box_muller *b, uint64_t i)
+{
+    const shuf_stream_draw draw = shuf_stream_draw_make(&b->words, i / 4);
+    const shuf_box_muller_words words = shuf_box_muller_words_of(&draw, (int)(i % 4 / 2));
+    float z[2];
+    shuf_box_muller_pair_f32(&words, z);
+    return z[i % 2];
+}
+
+/* Value i of the stream, i < SHUF_STREAM_MAX. */
+SHUF_FUNCTION double shuf_box_muller_f64(const shuf_box_muller *b, uint64_t i)
+{
+    const shuf_stream_draw draw = shuf_stream_draw_make(&b->words, i / 2);
+    const shuf_box_muller_wide words = shuf_box_muller_wide_of(&draw);
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+    double z[2];
+    shuf_box_muller_pair_f64(&terms, &words, z);
+    return shuf_box_muller_scaled_f64(b, z[i % 2]);
+}
+
+SHUF_FUNCTION float shuf_box_muller_f32(const shuf_box_muller *b, uint64_t i)
+{
+    return shuf_box_muller_scaled_f32(b, shuf__box_muller_z_f32(b, i));
+}
+
+/* The float rounded: the bits of a binary16, or of a bfloat16. */
+SHUF_FUNCTION uint16_t shuf_box_muller_f16(const shuf_box_muller *b, uint64_t i)
+{
+    return shuf_f16(shuf_box_muller_scaled_odd(b, shuf__box_muller_z_f32(b, i)));
+}
+
+SHUF_FUNCTION uint16_t shuf_box_muller_bf16(const shuf_box_muller *b, uint64_t i)
+{
+    return shuf_bf16(shuf_box_muller_scaled_odd(b, shuf__box_muller_z_f32(b, i)));
+}
+
+#endif

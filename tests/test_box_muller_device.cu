@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Box and Muller's method on the GPU against the host: its square roots, for which it has
+ * shorter ways, its conversions, and values from words of all magnitudes.
+ */
+#include "shuf/box_muller.h"
+
+extern "C" {
+#include "support/cmocka_all.h"
+#include "support/random.h"
+}
+
+#include <cstdio>
+#include <vector>
+
+namespace
+{
+
+constexpr int threads = 256;
+
+void check(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(e));
+}
+
+/* ---- Square roots: how many are wrong ---- */
+
+__global__ void wrong_roots_f32(uint32_t first, uint32_t count, unsigned long long *wrong)
+{
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count;
+         i += gridDim.x * blockDim.x) {
+        const float x = __uint_as_float(first + i);
+#ifdef __CUDA_ARCH__
+        if (shuf__sqrt_f32(x) != __fsqrt_rn(x))
+            atomicAdd(wrong, 1ULL);
+#endif
+    }
+}
+
+/* Random numbers, and those about the square of one. */
+__global__ void wrong_roots_f64(const uint64_t *bits, int count, unsigned long long *wrong)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count)
+        return;
+    const double root = __longlong_as_double(static_cast<long long>(bits[i]));
+    const long long square = __double_as_longlong(root * root);
+    for (int k = -4; k <= 4; k++) {
+        const double x = __longlong_as_double(square + k);
+#ifdef __CUDA_ARCH__
+        if (shuf__sqrt_f64(x) != __dsqrt_rn(x))
+            atomicAdd(wrong, 1ULL);
+#endif
+    }
+    const uint64_t whole = bits[i] >> (1 + i % 62);
+#ifdef __CUDA_ARCH__
+    if (shuf__double_of(whole) != static_cast<double>(whole))
+        atomicAdd(wrong, 1ULL);
+#endif
+}
+
+struct Count {
+    unsigned long long *there;
+
+    Count()
+    {
+        check(cudaMalloc(&there, sizeof *there));
+        check(cudaMemset(there, 0, sizeof *there));
+    }
+    ~Count()
+    {
+        cudaFree(there);
+    }
+    unsigned long long value() const
+    {
+        unsigned long long value = 0;
+        check(cudaMemcpy(&value, there, sizeof value, cudaMemcpyDeviceToHost));
+        return value;
+    }
+};
+
+/* All floats from 2^-70 to 2^10. */
+void roots_of_floats(void **)
+{
+    const Count wrong;
+    constexpr uint32_t first = (127 - 70) << 23, end = (127 + 10) << 23;
+    wrong_roots_f32<<<4096, threads>>>(first, end - first, wrong.there);
+    check(cudaGetLastError());
+    assert_int_equal(wrong.value(), 0);
+}
+
+void roots_of_doubles(void **)
+{
+    constexpr int count = 1 << 22;
+    const Count wrong;
+    std::vector<uint64_t> bits(count);
+    uint64_t *there;
+    random_start("roots_of_doubles");
+    for (uint64_t &b : bits) /* exponents from -64 to 4 */
+        b = (1023 - 64 + random_below(69)) << 52 | random_u64() >> 12;
+    check(cudaMalloc(&there, count * sizeof *there));
+    check(cudaMemcpy(there, bits.data(), count * sizeof *there, cudaMemcpyHostToDevice));
+    wrong_roots_f64<<<count / threads, threads>>>(there, count, wrong.there);
+    check(cudaGetLastError());
+    assert_int_equal(wrong.value(), 0);
+    check(cudaFree(there));
+}
+
+/* ---- Values ---- */
+
+template <typename Words, typename Value> struct Method;
+
+template <> struct Method<shuf_box_muller_words, float> {
+    static __host__ __device__ void pair(const shuf_box_muller_words &w, float *z)
+    {
+        shuf_box_muller_pair_f32(&w, z);
+    }
+};
+
+template <> struct Method<shuf_box_muller_wide, double> {
+    static __host__ __device__ void pair(const shuf_box_muller_wide &w, double *z)
+    {
+        const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+        shuf_box_muller_pair_f64(&terms, &w, z);
+    }
+};
+
+template <typename Words, typename Value>
+__global__ void make_pairs(const Words *words, int count, Value *z)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        Method<Words, Value>::pair(words[i], z + 2 * i);
+}
+
+/* Of any magnitude, and all bits set as often as none. */
+uint64_t any_word(unsigned bits)
+{
+    const uint64_t all = UINT64_MAX >> (64 - bits), word = random_u64() & all;
+    const uint64_t top = word & ~(all >> 1);
+    const uint64_t small = (random_u64() & (all >> 1)) >> random_below(bits);
+    return random_below(4) == 0 ? word : random_below(2) ? top | small : top | (small ^ all >> 1);
+}
+
+template <typename Words, typename Value> void compare(unsigned bits)
+{
+    constexpr int count = 1 << 18;
+    std::vector<Words> words(count);
+    std::vector<Value> z(2 * count);
+    Words *words_there;
+    Value *z_there;
+    for (Words &w : words)
+        for (int i = 0; i < 2; i++) {
+            w.radius[i] = static_cast<decltype(+w.radius[i])>(any_word(bits));
+            w.angle[i] = static_cast<decltype(+w.angle[i])>(any_word(bits));
+        }
+    check(cudaMalloc(&words_there, count * sizeof(Words)));
+    check(cudaMalloc(&z_there, 2 * count * sizeof(Value)));
+    check(cudaMemcpy(words_there, words.data(), count * sizeof(Words), cudaMemcpyHostToDevice));
+    make_pairs<<<count / threads, threads>>>(words_there, count, z_there);
+    check(cudaGetLastError());
+    check(cudaMemcpy(z.data(), z_there, 2 * count * sizeof(Value), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < count; i++) {
+        Value expected[2];
+        Method<Words, Value>::pair(words[i], expected);
+        assert_memory_equal(&z[2 * i], expected, sizeof expected);
+    }
+    check(cudaFree(words_there));
+    check(cudaFree(z_there));
+}
+
+void values_of_any_words(void **)
+{
+    random_start("values_of_any_words");
+    compare<shuf_box_muller_words, float>(32);
+    compare<shuf_box_muller_wide, double>(64);
+}
+
+} // namespace
+
+int main()
+{
+    int devices = 0;
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(roots_of_floats),
+        cmocka_unit_test(roots_of_doubles),
+        cmocka_unit_test(values_of_any_words),
+    };
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        fprintf(stderr, "no CUDA device\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
