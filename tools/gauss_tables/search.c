@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search wants two things small: z^2, a sum over orders k of W_k times the square of a_k's mean
- * over the pairs, and, with less weight, the sum of the squares of all pairs' own a_k. A pair's own
- * touch none but its magnitudes, so that a step takes nothing larger than a matrix of the orders.
+ * The search makes two sums small: z^2, the sum over the orders k of W_k times the square of the
+ * mean a_k of the pairs; and, with less weight, the sum of the squares of every pair's own a_k. The
+ * own a_k depend on the pair's magnitudes alone. So no step needs a matrix larger than the orders.
  */
 #include "search.h"
 
@@ -20,9 +20,9 @@ enum {
     STEPS = 1500
 };
 
-/* The weight of a pair's own coefficients: `own` squared times that of the mean, and at least
- * `least`. */
-static const double own = 0.0005, least = 1e-7, least_damping = 1e-14;
+/* The weights of a pair's own coefficients. Two entries of the same law bring their squares into
+ * chi^2 about as the root of E (S / 32)^2k does; `own` makes the sum of the two least. */
+static const double own = 2e-4, least = 5e-7, least_damping = 1e-14;
 
 typedef double matrix[N][N];
 
@@ -195,12 +195,15 @@ static double longest(const struct work *w)
     return most;
 }
 
-static void move(const struct point *from, const struct work *w, struct point *to)
+/* Magnitudes stay a little below the largest that has room. */
+static void move(const struct search *s, const struct point *from, const struct work *w,
+                 struct point *to)
 {
+    const double most = 0.999 * SHUF__LARGEST / (s->sum.scale * SHUF__DEVIATION);
     for (int p = 0; p < P; p++)
         for (int v = 0; v < V; v++) {
             const int t = v < M ? p : p + P;
-            to->x.of[t][v % M] = fabs(from->x.of[t][v % M] + w->step[p][v]);
+            to->x.of[t][v % M] = fmin(fabs(from->x.of[t][v % M] + w->step[p][v]), most);
         }
 }
 
@@ -210,7 +213,8 @@ static void set_weights(struct search *s)
     for (int i = 0; i < N; i++) {
         const double weight = SHUF__BLOCK * SHUF__BLOCK * moments.of[i + 1];
         s->total[i] = sqrt(weight);
-        s->single[i] = sqrt((own * own * weight + least) / P);
+        const double two = SHUF__BLOCK * sqrt(moments.of[2 * i + 2 < N ? 2 * i + 2 : N]);
+        s->single[i] = sqrt((own * two + least) / P);
     }
     s->single[0] = 1; /* rounding makes the variances equal: so they should be here */
 }
@@ -244,7 +248,7 @@ static void descend(struct search *s, struct point *at, struct point *next, stru
     make_grams(s, at, w);
     for (int i = 0; i < STEPS; i++) {
         find_short_step(s, at, w);
-        move(at, w, next);
+        move(s, at, w, next);
         look(s, next);
         if (next->value < at->value) {
             *at = *next;
