@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { P = SHUF__PAIRS, M = SHUF__MAGNITUDES, SHOWN = 16, SIGMAS = 4 };
 
@@ -15,7 +16,6 @@ enum { P = SHUF__PAIRS, M = SHUF__MAGNITUDES, SHOWN = 16, SIGMAS = 4 };
 static void look_at_integers(const shuf__tables *tables, struct shuf__proof *proof)
 {
     proof->squares = -SHUF__SQUARES;
-    proof->uneven = proof->largest = 0;
     for (int p = 0; p < P; p++) {
         int64_t squares = 0;
         for (int v = 0; v < 2 * M; v++) {
@@ -31,6 +31,7 @@ static void look_at_integers(const shuf__tables *tables, struct shuf__proof *pro
 
 bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof)
 {
+    memset(proof, 0, sizeof *proof);
     look_at_integers(tables, proof);
     if (proof->largest > SHUF__LARGEST) /* its law would not fit */
         return true;
@@ -40,7 +41,6 @@ bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof)
     proof->block = shuf__block_look(&proof->entries);
     proof->marginal = shuf__marginal_look(proof->entries.a);
     proof->cosines = shuf__cosines_look(tables);
-    proof->chi_mean = proof->chi_most = 0;
     for (int p = 0; p < P; p++) {
         proof->chi_mean += proof->entries.chi[p] / P;
         proof->chi_most = fmax(proof->chi_most, proof->entries.chi[p]);

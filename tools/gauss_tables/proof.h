@@ -16,9 +16,9 @@
 #define SHUF__TOTAL_LIMIT 1.1e-9    /* with the terms of two entries */
 #define SHUF__CHI_MEAN_LIMIT 1e-3   /* of the pairs */
 #define SHUF__CHI_LIMIT 5e-3        /* of any pair */
-#define SHUF__APART_LIMIT 1e-2      /* of |phi - exp(-t^2 / 2)| */
-#define SHUF__BEYOND_LIMIT 6e-3     /* of |phi| from 3.5 on */
-#define SHUF__KOLMOGOROV_LIMIT 2e-9 /* of one value */
+#define SHUF__APART_LIMIT 1.5e-2    /* of |phi - exp(-t^2 / 2)| */
+#define SHUF__BEYOND_LIMIT 1.5e-2   /* of |phi| from 3.5 on */
+#define SHUF__KOLMOGOROV_LIMIT 5e-9 /* of one value */
 #define SHUF__TAIL_LIMIT 1e-3       /* of one value, to 8 deviations */
 #define SHUF__SCORE_LIMIT 1e-5      /* of products of cosines */
 
