@@ -1,260 +1,278 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of Gaussian streams that the library has: what is claimed of them, computed anew. And
- * the arithmetic of that proof, against sums over all outcomes.
+ * The tables of Gaussian streams that the library has: their proof, and that it fails for others.
+ * Its functions against sums over all outcomes, and the search's slopes against differences.
  */
 #include "proof.h"
 
 #include "header.h"
+#include "pair.h"
+#include "search.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
 
 #include "shuf/gauss_table.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-static void assert_near(shuf__real value, shuf__real expected, double error)
-{
-    const double apart = fabs((double)(value - expected));
-    if (!(apart <= error))
-        fail_msg("%.17g: expected %.17g, less than %g apart", (double)value, (double)expected,
-                 error);
-}
-
-/* ---- The committed table ----------------------------------------------------- */
-
-static struct shuf__coefficients coefficients;
 static shuf__tables tables;
+static struct shuf__proof proof;
+
+static void assert_near(double value, double expected, double error)
+{
+    if (!(fabs(value - expected) <= error))
+        fail_msg("%.17g: expected %.17g, at most %g apart", value, expected, error);
+}
 
 static int read_header(void **state)
 {
     (void)state;
-    return shuf__header_read(&tables, &coefficients) ? 0 : -1;
+    return shuf__header_read(&tables) && shuf__prove(&tables, &proof) ? 0 : -1;
 }
+
+/* ---- The committed table ----------------------------------------------------- */
 
 static void entries_are_what_the_stream_needs(void **state)
 {
     (void)state;
+    int32_t largest = 0;
+    int64_t squares = 0;
     for (int t = 0; t < 16; t++)
         for (int j = 0; j < 128; j++) {
             const int32_t entry = shuf_gauss_table[j][t];
-            assert_true(entry >= 0 && entry < 1 << 18); /* 64 of them stay exact in a float */
+            assert_true(entry >= 0);
             assert_int_equal(shuf_gauss_table[j + 128][t], -entry);
+            largest = entry > largest ? entry : largest;
+            squares += (int64_t)entry * entry;
         }
+    assert_true(32 * (2 * largest + (1 << 14)) < 1 << 24); /* exact in a float */
+    /* 32 (2^38 - 32 (2^30 - 1) / 12 - 1024 / 12) is a third more */
+    const int64_t thrice = 3 * 32 * ((INT64_C(1) << 38)) - 256 * ((INT64_C(1) << 30) - 1) - 8192;
+    assert_true(3 * squares == thrice - 1);
 }
 
-/* In integers: no rounding hides how near A is to 2^-19, which a float takes for it. */
-static void variance_is_one(void **state)
+static void committed_proof(void **state)
 {
     (void)state;
-    int64_t squares = 0;
-    for (int j = 0; j < 128; j++)
-        for (int t = 0; t < 16; t++)
-            squares += (int64_t)shuf_gauss_table[j][t] * shuf_gauss_table[j][t];
-    const int64_t room = ((int64_t)1 << 43) - squares;
-    assert_in_range(room, SHUF__ROOM_LEAST, SHUF__ROOM_MOST);
-    assert_true(room == shuf__law_room(&tables));
-    const shuf__real a = SHUF_GAUSS_A, c = SHUF_GAUSS_C;
-    const shuf__real steps = (0x1p64L - 1) / (shuf__real)12;
-    assert_near(a * a * squares / 32 + c * c * steps, 1, 2.3e-16);
-    assert_true((float)SHUF_GAUSS_A == 0x1p-19f);
-    assert_near(c / a * 0x1p32, 1, 0x1p-17); /* one step of s wide, and a little more */
-}
-
-/* By their moments rather than by the proof's cumulants: of x = k + k', the sum of one draw from
- * each table of a pair, E He_n(x / 2^16.5) for n to 8. */
-static void pairs_are_normal_to_order_eight(void **state)
-{
-    (void)state;
-    for (int pair = 0; pair < 8; pair++) {
-        double sum[5] = {0};
-        for (int j = 0; j < 256; j++)
-            for (int k = 0; k < 256; k++) {
-                const int32_t entry = shuf_gauss_table[j][pair] + shuf_gauss_table[k][pair + 8];
-                const double x = entry / (SHUF_GAUSS_UNIT * sqrt(2)), y = x * x;
-                sum[1] += y - 1;
-                sum[2] += (y - 6) * y + 3;
-                sum[3] += ((y - 15) * y + 45) * y - 15;
-                sum[4] += (((y - 28) * y + 210) * y - 420) * y + 105;
-            }
-        for (int i = 1; i <= 4; i++)
-            assert_near(sum[i] / 65536 / (double)shuf__hermite_length(2 * i), 0, 2e-5);
-    }
-}
-
-static void committed_delta(void **state)
-{
-    (void)state;
-    const struct shuf__proof proof = shuf__prove(&tables, &coefficients);
-    assert_true(proof.residue < 2.5e-6 && proof.variance < 3.6e-6);
-    assert_true(proof.delta < 1.1e-16 && proof.delta32 < 2.7e-14);
+    assert_true(shuf__proof_total(&proof) < 9.3e-10);
+    assert_true(proof.chi_mean < 4e-4 && proof.waves.beyond < 1e-2);
     assert_int_equal(shuf__proof_faults(&proof), 0);
 }
 
-/* One entry that is one off is a thousand times too much, in both types, and takes all the room; it
- * is told. */
+static int faults_of(const shuf__tables *off)
+{
+    static struct shuf__proof other;
+    assert_true(shuf__prove(off, &other));
+    return shuf__proof_faults(&other);
+}
+
+/* One entry, by one: the squares tell. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
     random_start("proof_sees_one_quantum");
     shuf__tables off = tables;
-    int32_t *entry = &off.of[random_below(16)][64 + random_below(63)];
-    *entry += random_below(2) ? 1 : -1;
-    const struct shuf__proof proof = shuf__prove(&off, &coefficients);
-    assert_true(proof.delta > SHUF__DELTA_LIMIT);
-    assert_int_equal(shuf__proof_faults(&proof), 3);
+    off.of[random_below(16)][random_below(127)] += 1;
+    assert_int_equal(faults_of(&off), 1);
 }
 
-/* Its other demands: a pair that is wider than another, though the sum of squares stays; and one
- * whose draws make it less normal. */
-static void proof_sees_pairs(void **state)
+/* What the old tables had: an entry much too far out, and clumps. */
+static void proof_sees_other_laws(void **state)
 {
     (void)state;
     shuf__tables off = tables;
-    for (int j = 20; j < 100; j++) {
-        off.of[2][j] += 8;
-        off.of[3][j] -= 8;
-    }
-    struct shuf__proof proof = shuf__prove(&off, &coefficients);
-    assert_true(proof.variance > SHUF__PAIR_LIMIT);
+    off.of[3][100] += 20000;
+    assert_true(faults_of(&off) >= 3);
     off = tables;
-    off.of[5][127] += 300;
-    off.of[6][127] -= 300;
-    proof = shuf__prove(&off, &coefficients);
-    assert_true(proof.residue > SHUF__PAIR_LIMIT);
-    off.of[0][127] = 1 << 18;
-    proof = shuf__prove(&off, &coefficients);
-    assert_true(shuf__proof_faults(&proof) == 6);
+    for (int t = 0; t < 16; t++)
+        for (int j = 0; j < 128; j++)
+            off.of[t][j] = tables.of[t][j / 16 * 16 + 8];
+    assert_true(faults_of(&off) >= 5);
+    off = tables;
+    off.of[0][127] = SHUF__LARGEST + 1;
+    assert_int_equal(faults_of(&off), 2);
 }
 
-/* ---- Its arithmetic ---------------------------------------------------------- */
+/* ---- Laws -------------------------------------------------------------------- */
 
-/* He_k(x), k = 2i, is added to sum->of[i], `times` times. */
-static void add_hermite(shuf__series *sum, shuf__real x, shuf__real times)
-{
-    shuf__real before = 1, now = x;
-    sum->of[0] += times;
-    for (int k = 2; k < 2 * SHUF__ORDERS; k++) {
-        const shuf__real next = x * now - (k - 1) * before;
-        before = now;
-        now = next;
-        if (k % 2 == 0)
-            sum->of[k / 2] += times * next;
-    }
-}
+enum { TINY = 4 };
 
-static void assert_same(const shuf__series *found, const shuf__series *expected)
-{
-    for (int i = 0; i < SHUF__ORDERS; i++) {
-        const double size = (double)shuf__hermite_length(2 * i);
-        assert_near(found->of[i], expected->of[i],
-                    1e-18 * fmax(size, fabs((double)expected->of[i])));
-    }
-}
-
-static void one_table_by_direct_summation(void **state)
+static void entry_counts_every_outcome(void **state)
 {
     (void)state;
-    for (int t = 0; t < SHUF__TABLES; t++) {
-        shuf__series expected = {{0}};
-        for (int j = 0; j < SHUF__MAGNITUDES; j++)
-            add_hermite(&expected, (shuf__real)tables.of[t][j] / SHUF__UNIT,
-                        (shuf__real)1 / SHUF__MAGNITUDES);
-        const shuf__series cumulants = shuf__cumulants(tables.of[t], SHUF__MAGNITUDES);
-        const shuf__series found = shuf__hermite_moments(&cumulants);
-        assert_same(&found, &expected);
-    }
-}
-
-enum { SMALL = 4, TERMS = 4, MOST = 8, PLACES = 2 * TERMS * MOST + 1 };
-
-/* `law` of a sum becomes that of the sum plus +-one of `magnitude`, equally likely. */
-static void convolve(shuf__real *law, const int *magnitude)
-{
-    shuf__real next[PLACES] = {0};
-    for (int place = 0; place < PLACES; place++)
-        for (int j = 0; law[place] != 0 && j < SMALL; j++) {
-            next[place + magnitude[j]] += law[place] / (2 * SMALL);
-            next[place - magnitude[j]] += law[place] / (2 * SMALL);
+    random_start("entry_counts_every_outcome");
+    static shuf__entry_law law;
+    for (int repeat = 0; repeat < 20; repeat++) {
+        int32_t one[TINY], other[TINY];
+        for (int i = 0; i < TINY; i++) {
+            one[i] = (int32_t)random_below(1 << 17);
+            other[i] = (int32_t)random_below(repeat % 2 ? 1 << 10 : 1 << 17);
         }
-    memcpy(law, next, sizeof next);
-}
-
-/* Sums of small tables, of all outcomes: cumulants add up. */
-static void sums_by_convolution(void **state)
-{
-    (void)state;
-    random_start("sums_by_convolution");
-    for (int repeat = 0; repeat < 50; repeat++) {
-        const int32_t step = 1 + (int32_t)random_below(SHUF__UNIT / 4);
-        shuf__real law[PLACES] = {0};
-        shuf__series total = {{0}}, expected = {{0}};
-        law[TERMS * MOST] = 1;
-        for (int n = 0; n < TERMS; n++) {
-            int magnitude[SMALL];
-            int32_t entry[SMALL];
-            for (int j = 0; j < SMALL; j++) {
-                magnitude[j] = (int)random_below(MOST + 1);
-                entry[j] = magnitude[j] * step;
+        shuf__entry_count(one, other, TINY, &law);
+        for (int look = 0; look < 1000; look++) {
+            const int32_t place = (int32_t)random_below(SHUF__PLACES);
+            uint32_t ways = 0;
+            for (int i = 0; i < TINY * TINY * 8; i++) { /* all signs, and both sides */
+                const int32_t a = i & 16 ? -one[i % TINY] : one[i % TINY];
+                const int32_t b = i & 32 ? -other[i / TINY % TINY] : other[i / TINY % TINY];
+                const int32_t v = (i & 64 ? -1 - place : place) - a - b;
+                ways += v >= -(1 << 14) && v < 1 << 14;
             }
-            convolve(law, magnitude);
-            const shuf__series one = shuf__cumulants(entry, SMALL);
-            for (int i = 0; i < SHUF__ORDERS; i++)
-                total.of[i] += one.of[i];
+            /* 64 outcomes of the draws times 2^15 of the uniform part */
+            assert_int_equal(law.count[place], ways * ((1u << 30) / (64u << 15)));
         }
-        for (int place = 0; place < PLACES; place++)
-            add_hermite(&expected, (shuf__real)(place - TERMS * MOST) * step / SHUF__UNIT,
-                        law[place]);
-        const shuf__series found = shuf__hermite_moments(&total);
-        assert_same(&found, &expected);
     }
 }
 
-/* The closed form, against the sum of 32 independent bits: h + 1/2 is one of +-2^(b - 1) for each
- * b. */
-static void steps_by_one_bit_more(void **state)
+/* The search's coefficients, whose uniform part is continuous, are the proof's. */
+static void search_and_proof_agree(void **state)
 {
     (void)state;
-    const shuf__series steps = shuf__cumulants_of_steps();
-    const int32_t one =
-        SHUF__UNIT; /* +-1, and all bits of h together make it +-2^(b - 1), b < 32 */
-    const shuf__series bit = shuf__cumulants(&one, 1);
-    for (int i = 1; i < SHUF__ORDERS; i++) {
-        shuf__real expected = 0;
-        for (int b = 0; b < 32; b++)
-            expected += bit.of[i] * shuf__real_power(2, 2 * i * b) / shuf__real_power(2, 2 * i);
-        const double size = fabs((double)expected);
-        assert_near(steps.of[i], expected, 1e-28 * size);
+    static struct shuf__sum sum;
+    static struct shuf__pair pair;
+    double x[2][SHUF__MAGNITUDES];
+    shuf__sum_start(&sum);
+    for (int p = 0; p < SHUF__PAIRS; p++) {
+        for (int v = 0; v < SHUF__VARIABLES; v++)
+            x[v / SHUF__MAGNITUDES][v % SHUF__MAGNITUDES] =
+                tables.of[p + v / SHUF__MAGNITUDES * SHUF__PAIRS][v % SHUF__MAGNITUDES] /
+                (sum.scale * SHUF__DEVIATION);
+        shuf__pair_look(&sum, x[0], x[1], &pair);
+        for (int i = 0; i < SHUF__ORDERS; i++)
+            assert_near(pair.a[i], proof.entries.a[p].of[i], 2e-9);
     }
 }
 
-static void solution_has_variance_one(void **state)
+static void slopes_are_differences(void **state)
 {
     (void)state;
-    shuf__series sum = shuf__cumulants_of_tables(&tables);
-    struct shuf__coefficients by = shuf__law_solve(&sum);
-    shuf__series defects = shuf__law_defects(&sum, &by);
-    assert_true((double)by.a == SHUF_GAUSS_A && (double)by.c == SHUF_GAUSS_C);
-    assert_near(defects.of[1], 0, 1e-27);
-    sum.of[1] = 65; /* whatever it is */
-    by = shuf__law_solve(&sum);
-    defects = shuf__law_defects(&sum, &by);
-    assert_near(defects.of[1], 0, 1e-27);
+    random_start("slopes_are_differences");
+    static struct shuf__sum sum;
+    static struct shuf__pair here, after, before;
+    double x[SHUF__VARIABLES];
+    const double step = 1e-5;
+    shuf__sum_start(&sum);
+    for (int v = 0; v < SHUF__VARIABLES; v++)
+        x[v] = (double)random_below(1 << 20) * 3e-6;
+    shuf__pair_look(&sum, x, x + SHUF__MAGNITUDES, &here);
+    for (int repeat = 0; repeat < 50; repeat++) {
+        const int v = (int)random_below(SHUF__VARIABLES);
+        const double at = x[v];
+        x[v] = at + step;
+        shuf__pair_look(&sum, x, x + SHUF__MAGNITUDES, &after);
+        x[v] = at - step;
+        shuf__pair_look(&sum, x, x + SHUF__MAGNITUDES, &before);
+        x[v] = at;
+        for (int i = 0; i < SHUF__ORDERS; i++)
+            assert_near((after.a[i] - before.a[i]) / (2 * step), here.slope[i][v], 1e-7);
+    }
+}
+
+/* ---- Blocks ------------------------------------------------------------------- */
+
+/* Walsh coefficients of random signs, at indices whose sum is 0, against a sample's mean. */
+static void walsh_moments_are_means(void **state)
+{
+    (void)state;
+    random_start("walsh_moments_are_means");
+    static const int powers[][4] = {{2, 0, 0, 0}, {2, 2, 0, 0}, {1, 1, 1, 1}, {4, 2, 0, 2}};
+    static const unsigned index[4] = {5, 18, 9, 5 ^ 18 ^ 9};
+    double sum[4] = {0}, square[4] = {0};
+    const int samples = 400000;
+    for (int i = 0; i < samples; i++) {
+        const uint32_t signs = (uint32_t)random_u64();
+        double w[4];
+        for (int k = 0; k < 4; k++) {
+            w[k] = 0;
+            for (unsigned p = 0; p < 32; p++)
+                w[k] += (signs >> p & 1) ^ __builtin_parity(p & index[k]) ? -1 / 32.0 : 1 / 32.0;
+        }
+        for (int m = 0; m < 4; m++) {
+            double product = 1;
+            for (int k = 0; k < 4; k++)
+                product *= pow(w[k], powers[m][k]);
+            sum[m] += product / samples;
+            square[m] += product * product / samples;
+        }
+    }
+    for (int m = 0; m < 4; m++)
+        assert_near(sum[m], shuf__walsh_moment(powers[m]), 6 * sqrt(square[m] / samples));
+}
+
+/* For entries that are normal but for psi_4, the sum of 32 is so but for what the first order says,
+ * and its squares. */
+static void marginal_of_one_order(void **state)
+{
+    (void)state;
+    shuf__series a[SHUF__PAIRS];
+    memset(a, 0, sizeof a);
+    for (int p = 0; p < SHUF__PAIRS; p++) {
+        a[p].of[0] = 1;
+        a[p].of[2] = 1e-3;
+    }
+    const struct shuf__marginal m = shuf__marginal_look(a);
+    assert_near(m.c.of[2], 1e-3 / 32, 1e-15);
+    /* 32 * 31 / 2 products of two: sqrt(8!) / 4! / 32^4 */
+    assert_near(m.c.of[4], 1e-6 * 496 * sqrt(40320) / 24 / 1048576, 1e-15);
+    /* psi_3(1) / 2 times the density, over the normal law's own tail */
+    assert_near(m.tail[1], 1e-3 / 32 * (-2 / sqrt(6)) / 2 * 0.24197072451914 / 0.158655253931457,
+                1e-8);
+}
+
+/* E cos(t y_0) cos(t y_p) is that of the sum and of the difference, each of 16 entries, doubled. */
+static void cosines_of_two_values(void **state)
+{
+    (void)state;
+    const int set[2] = {3, 10};
+    const double t = 0.9;
+    double both[2] = {1, 1};
+    for (int q = 0; q < 32; q++) {
+        const int side = __builtin_parity((3u ^ 10u) & (unsigned)q);
+        both[side] *= shuf__wave(&tables, (q + 5) % 8, 2 * t / sqrt(32));
+    }
+    assert_near(shuf__cosine_offset(&tables, 5, set, 2, t), (both[0] + both[1]) / 2 - exp(-t * t),
+                1e-14);
+    assert_near(shuf__cosine_first(&tables, 2, t), (both[0] + both[1]) / 2 - exp(-t * t), 2e-10);
+}
+
+/* ---- Rounding ----------------------------------------------------------------- */
+
+static void rounding_keeps_the_squares(void **state)
+{
+    (void)state;
+    static shuf__reals x;
+    static shuf__tables rounded;
+    for (int t = 0; t < 16; t++)
+        for (int j = 0; j < 128; j++)
+            x.of[t][j] = tables.of[t][j] * (1 + 1e-6 * t) + 0.37 * (j % 3);
+    assert_true(shuf__round(&x, &rounded));
+    int64_t squares = 0;
+    for (int t = 0; t < 16; t++)
+        for (int j = 0; j < 128; j++) {
+            squares += (int64_t)rounded.of[t][j] * rounded.of[t][j];
+            assert_in_range(rounded.of[t][j] + 3 - tables.of[t][j], 0, 6);
+        }
+    assert_true(squares == SHUF__SQUARES);
+    x.of[4][4] = 1e6;
+    assert_false(shuf__round(&x, &rounded));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_are_what_the_stream_needs),
-        cmocka_unit_test(variance_is_one),
-        cmocka_unit_test(pairs_are_normal_to_order_eight),
-        cmocka_unit_test(committed_delta),
+        cmocka_unit_test(committed_proof),
         cmocka_unit_test(proof_sees_one_quantum),
-        cmocka_unit_test(proof_sees_pairs),
-        cmocka_unit_test(one_table_by_direct_summation),
-        cmocka_unit_test(sums_by_convolution),
-        cmocka_unit_test(steps_by_one_bit_more),
-        cmocka_unit_test(solution_has_variance_one),
+        cmocka_unit_test(proof_sees_other_laws),
+        cmocka_unit_test(entry_counts_every_outcome),
+        cmocka_unit_test(search_and_proof_agree),
+        cmocka_unit_test(slopes_are_differences),
+        cmocka_unit_test(walsh_moments_are_means),
+        cmocka_unit_test(marginal_of_one_order),
+        cmocka_unit_test(cosines_of_two_values),
+        cmocka_unit_test(rounding_keeps_the_squares),
     };
     return cmocka_run_group_tests(tests, read_header, NULL);
 }

@@ -10,8 +10,6 @@
 
 enum { M = SHUF__MAGNITUDES, HALF_LINE = SHUF__TABLES / 2 };
 
-_Static_assert(SHUF_GAUSS_UNIT == SHUF__UNIT, "the proof counts in the generator's unit");
-
 /* ---- Writing ----------------------------------------------------------------- */
 
 static void write_head(const struct shuf__proof *proof, const char *made_by, const char *made_with,
@@ -20,37 +18,29 @@ static void write_head(const struct shuf__proof *proof, const char *made_by, con
     fprintf(to,
             "/* SPDX-License-Identifier: MIT\n"
             " *\n"
-            " * The tables and the coefficients of Gaussian streams. Do not edit; made by\n"
+            " * The tables of Gaussian streams. Do not edit; made by\n"
             " *\n"
             " *     %s\n"
             " *     (%s)\n"
             " *\n"
-            " * An output is S A + (h + 1/2) C: S is the sum of %d draws from each table, with "
-            "signs,\n"
-            " * and h has %d bits. How far its law is from the normal one, computed exactly;\n"
-            " * tools/gauss_tables/README.md says how to read it:\n"
+            " * How near a block of 32 values is to independent normal ones, computed from these\n"
+            " * integers; tools/gauss_tables/README.md says how to read it:\n"
             " *\n",
-            made_by, made_with, SHUF__DRAWS, SHUF__STEPS);
-    shuf__proof_write(proof, " *     ", to);
+            made_by, made_with);
+    shuf__proof_write_summary(proof, " *     ", to);
     fputs(" */\n"
           "#ifndef SHUF_GAUSS_TABLE_H\n"
           "#define SHUF_GAUSS_TABLE_H\n"
           "\n"
           "#include <stdint.h>\n"
           "\n"
-          "/* clang-format off */\n",
+          "/* clang-format off */\n"
+          "/* Of the definition before this one. */\n"
+          "#define SHUF_GAUSS_UNIT 65536\n"
+          "#define SHUF_GAUSS_A 0x1p-19\n"
+          "#define SHUF_GAUSS_C 0x1.00005a82799f4p-51\n"
+          "\n",
           to);
-}
-
-static void write_coefficients(const struct shuf__coefficients *by, FILE *to)
-{
-    fprintf(to,
-            "#define SHUF_GAUSS_UNIT %d /* integers to a standard deviation of one table, on "
-            "average */\n",
-            SHUF__UNIT);
-    fprintf(to, "#define SHUF_GAUSS_A %a /* of S; as a float 2^-%d */\n", (double)by->a,
-            SHUF__FRACTION);
-    fprintf(to, "#define SHUF_GAUSS_C %a /* of h + 1/2 */\n\n", (double)by->c);
 }
 
 static void write_table(const shuf__tables *tables, FILE *to)
@@ -72,21 +62,18 @@ static void write_table(const shuf__tables *tables, FILE *to)
           to);
 }
 
-bool shuf__header_write(const shuf__tables *tables, const struct shuf__coefficients *by,
+bool shuf__header_write(const shuf__tables *tables, const struct shuf__proof *proof,
                         const char *made_by, const char *made_with, FILE *to)
 {
-    const struct shuf__proof proof = shuf__prove(tables, by);
-    write_head(&proof, made_by, made_with, to);
-    write_coefficients(by, to);
+    write_head(proof, made_by, made_with, to);
     write_table(tables, to);
     return fflush(to) == 0 && !ferror(to);
 }
 
 /* ---- Reading ----------------------------------------------------------------- */
 
-bool shuf__header_read(shuf__tables *tables, struct shuf__coefficients *by)
+bool shuf__header_read(shuf__tables *tables)
 {
-    *by = (struct shuf__coefficients){SHUF_GAUSS_A, SHUF_GAUSS_C};
     for (int j = 0; j < M; j++)
         for (int t = 0; t < SHUF__TABLES; t++) {
             const int32_t entry = shuf_gauss_table[j][t], opposite = shuf_gauss_table[j + M][t];

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 /* `made_by` and `made_with` are for people. False where the stream failed. */
-bool shuf__header_write(const shuf__tables *tables, const struct shuf__coefficients *by,
+bool shuf__header_write(const shuf__tables *tables, const struct shuf__proof *proof,
                         const char *made_by, const char *made_with, FILE *to);
 
 /* False, told on stderr, where the table's halves are not each other's opposite. */
-bool shuf__header_read(shuf__tables *tables, struct shuf__coefficients *by);
+bool shuf__header_read(shuf__tables *tables);
 
 #endif

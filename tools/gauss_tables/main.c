@@ -35,22 +35,18 @@ static int fail(int code, const char *what, const char *why)
 
 static bool make_tables(uint64_t seed, shuf__tables *tables)
 {
-    static struct shuf__conditions conditions;
     static shuf__reals x;
     struct shuf__random random = {seed, 0};
-    shuf__conditions_start(&conditions);
     shuf__start(&random, &x);
-    if (!shuf__polish(&conditions, &x))
-        return fail(0, "start", "no tables nearby meet the conditions");
-    if (!shuf__round(&x, tables))
-        return fail(0, "start", "a magnitude of 4 deviations");
-    if (!shuf__search(&random, tables))
+    if (!shuf__search(&x))
         return fail(0, "search", "no memory");
+    if (!shuf__round(&x, tables))
+        return fail(0, "rounding", "a magnitude is too large, or the squares cannot be had");
     return true;
 }
 
 static bool write_header(const struct options *o, const shuf__tables *tables,
-                         const struct shuf__coefficients *by, FILE *to)
+                         const struct shuf__proof *proof, FILE *to)
 {
     struct utsname machine;
     char made_by[256], made_with[256];
@@ -63,7 +59,7 @@ static bool write_header(const struct options *o, const shuf__tables *tables,
     const char *compiler = "gcc " __VERSION__;
 #endif
     snprintf(made_with, sizeof made_with, "%s, on %s", compiler, machine.machine);
-    return shuf__header_write(tables, by, made_by, made_with, to);
+    return shuf__header_write(tables, proof, made_by, made_with, to);
 }
 
 static int make(const struct options *o)
@@ -77,14 +73,16 @@ static int make(const struct options *o)
         fclose(to);
         return EX_SOFTWARE;
     }
-    const shuf__series sum = shuf__cumulants_of_tables(&tables);
-    const struct shuf__coefficients exact = shuf__law_solve(&sum), by = shuf__law_round(&exact);
     if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* which a pipe says */
         return fail(EX_IOERR, o->out, strerror(errno));
-    const bool written = write_header(o, &tables, &by, to);
+    static struct shuf__proof proof;
+    if (!shuf__prove(&tables, &proof)) {
+        fclose(to);
+        return fail(EX_OSERR, "proof", "no memory");
+    }
+    const bool written = write_header(o, &tables, &proof, to);
     if ((fclose(to) != 0) | !written)
         return fail(EX_IOERR, o->out, "cannot be written");
-    const struct shuf__proof proof = shuf__prove(&tables, &by);
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
@@ -92,10 +90,11 @@ static int make(const struct options *o)
 static int check(void)
 {
     static shuf__tables tables;
-    struct shuf__coefficients by;
-    if (!shuf__header_read(&tables, &by))
+    static struct shuf__proof proof;
+    if (!shuf__header_read(&tables))
         return EXIT_FAULTS;
-    const struct shuf__proof proof = shuf__prove(&tables, &by);
+    if (!shuf__prove(&tables, &proof))
+        return fail(EX_OSERR, "proof", "no memory");
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
@@ -137,7 +136,7 @@ int main(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
         {"out", KEY_OUT, "FILE", 0, "Make the tables and write this C header", 1},
-        {"seed", KEY_SEED, "S", 0, "of what is drawn on the way (default 1)", 1},
+        {"seed", KEY_SEED, "S", 0, "Seed of the start of the search (default 1)", 1},
         {"check", KEY_CHECK, NULL, 0, "Prove the tables that this was compiled with", 2},
         {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
         {0},

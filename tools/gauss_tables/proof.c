@@ -5,58 +5,135 @@
 #include "proof.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { PAIRED = 4 }; /* orders to twice this one are right in every pair */
+enum { P = SHUF__PAIRS, M = SHUF__MAGNITUDES, SHOWN = 16, SIGMAS = 4 };
 
 /* ---- Figures ----------------------------------------------------------------- */
 
-static void look_at_pair(const shuf__tables *tables, int pair, struct shuf__proof *proof)
+static void look_at_integers(const shuf__tables *tables, struct shuf__proof *proof)
 {
-    const shuf__series one = shuf__cumulants(tables->of[pair], SHUF__MAGNITUDES);
-    const shuf__series other = shuf__cumulants(tables->of[pair + SHUF__PAIRS], SHUF__MAGNITUDES);
-    for (int i = 1; i <= PAIRED; i++) {
-        const shuf__real cumulant = (one.of[i] + other.of[i]) / shuf__real_power(2, i);
-        if (i == 1)
-            proof->variance = fmax(proof->variance, fabs((double)(cumulant - 1)));
-        else
-            proof->residue =
-                fmax(proof->residue, fabs((double)(cumulant / shuf__hermite_length(2 * i))));
+    proof->squares = -SHUF__SQUARES;
+    for (int p = 0; p < P; p++) {
+        int64_t squares = 0;
+        for (int v = 0; v < 2 * M; v++) {
+            const int32_t entry = tables->of[v < M ? p : p + P][v % M];
+            squares += (int64_t)entry * entry;
+            proof->largest = entry > proof->largest ? entry : proof->largest;
+        }
+        const int64_t uneven = llabs(squares - SHUF__SQUARES / P);
+        proof->squares += squares;
+        proof->uneven = uneven > proof->uneven ? uneven : proof->uneven;
     }
 }
 
-struct shuf__proof shuf__prove(const shuf__tables *tables, const struct shuf__coefficients *by)
+bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof)
 {
-    struct shuf__proof proof = {.sum = shuf__cumulants_of_tables(tables)};
-    const struct shuf__coefficients by32 = shuf__law_float(by);
-    proof.defects = shuf__law_defects(&proof.sum, by);
-    proof.defects32 = shuf__law_defects(&proof.sum, &by32);
-    proof.delta = shuf__law_delta(&proof.defects);
-    proof.delta32 = shuf__law_delta(&proof.defects32);
-    proof.room = shuf__law_room(tables);
-    for (int pair = 0; pair < SHUF__PAIRS; pair++)
-        look_at_pair(tables, pair, &proof);
-    for (int t = 0; t < SHUF__TABLES; t++)
-        for (int j = 0; j < SHUF__MAGNITUDES; j++)
-            if (proof.largest < tables->of[t][j])
-                proof.largest = tables->of[t][j];
-    return proof;
+    memset(proof, 0, sizeof *proof);
+    look_at_integers(tables, proof);
+    if (proof->largest > SHUF__LARGEST) /* its law would not fit */
+        return true;
+    proof->waves = shuf__waves_look(tables);
+    if (proof->waves.apart < 0 || !shuf__entries_look(tables, &proof->entries))
+        return false;
+    proof->block = shuf__block_look(&proof->entries);
+    proof->marginal = shuf__marginal_look(proof->entries.a);
+    proof->cosines = shuf__cosines_look(tables);
+    for (int p = 0; p < P; p++) {
+        proof->chi_mean += proof->entries.chi[p] / P;
+        proof->chi_most = fmax(proof->chi_most, proof->entries.chi[p]);
+    }
+    return true;
+}
+
+double shuf__proof_total(const struct shuf__proof *proof)
+{
+    return proof->block.z2 + proof->block.two + proof->block.three;
+}
+
+/* Values until an offset that is `score` deviations a block is four deviations. */
+static double values(double score_squared)
+{
+    return SHUF__BLOCK * SIGMAS * SIGMAS / score_squared;
 }
 
 /* ---- For people -------------------------------------------------------------- */
 
+static void line(FILE *to, const char *margin, const char *what, double is)
+{
+    fprintf(to, "%s%-58s %9.2e\n", margin, what, is);
+}
+
+void shuf__proof_write_summary(const struct shuf__proof *p, const char *margin, FILE *to)
+{
+    line(to, margin, "z^2: chi^2 of a block, terms of single entries", p->block.z2);
+    line(to, margin, "  terms of two entries against two, and one against two",
+         p->block.two + p->block.three);
+    line(to, margin, "N: values that the best test needs for 4 deviations",
+         values(shuf__proof_total(p)));
+    line(to, margin, "chi^2 of the law of an entry, mean of the pairs", p->chi_mean);
+    line(to, margin, "distribution function of one value, off by at most", p->marginal.kolmogorov);
+    fprintf(to, "%ssum of squares %+" PRId64 ", largest entry %" PRId32 "\n", margin, p->squares,
+            p->largest);
+}
+
+static void write_block(const struct shuf__proof *p, const char *margin, FILE *to)
+{
+    fprintf(to, "\n%sOf z^2, by order\n", margin);
+    for (int i = 1; i <= SHOWN; i++)
+        fprintf(to, "%s  k = %-54d %9.2e\n", margin, 2 * i, p->block.part.of[i]);
+    double rest = 0;
+    for (int i = SHOWN + 1; i < SHUF__ORDERS; i++)
+        rest += p->block.part.of[i];
+    line(to, margin, "  k = 34 to 140", rest);
+    line(to, margin, "  k = 142 and more, at most", p->block.above);
+    line(to, margin, "two entries against two, orders to 40, worst lane", p->block.two);
+    line(to, margin, "one entry against two, orders to 40, worst lane", p->block.three);
+    line(to, margin, "N of the terms of single entries alone", values(p->block.z2));
+}
+
+static void write_entries(const struct shuf__proof *p, const char *margin, FILE *to)
+{
+    fprintf(to, "\n%sOf an entry\n", margin);
+    for (int i = 0; i < P; i++)
+        fprintf(to, "%s  chi^2 of pair %-44d %9.2e\n", margin, i, p->entries.chi[i]);
+    line(to, margin, "  |phi(t) - exp(-t^2 / 2)|, at most", p->waves.apart);
+    line(to, margin, "  |phi(t)| from t = 3.5, at most", p->waves.beyond);
+    fprintf(to, "%s  squares of a pair: off by at most %" PRId64 "\n", margin, p->uneven);
+}
+
+static void write_marginal(const struct shuf__proof *p, const char *margin, FILE *to)
+{
+    fprintf(to,
+            "\n%sOf one value, before it is rounded to its type: f64, f32, f16 and bf16 are it,\n"
+            "%srounded once\n",
+            margin, margin);
+    for (int i = 1; i <= 6; i++)
+        fprintf(to, "%s  E He_k / sqrt(k!), k = %-35d %9.2e\n", margin, 2 * i, p->marginal.c.of[i]);
+    for (int x = 1; x <= SHUF__TAILS; x++)
+        fprintf(to, "%s  P(|z| > x), relative error, x = %-26d %9.2e\n", margin, x,
+                p->marginal.tail[x]);
+}
+
+static void write_cosines(const struct shuf__proof *p, const char *margin, FILE *to)
+{
+    fprintf(to, "\n%sProducts of cos(t z) over disjoint sets of n values of a block\n", margin);
+    fprintf(to, "%s  the best: n = %d, t = %.2f\n", margin, p->cosines.n, p->cosines.t);
+    line(to, margin, "  its offset, in deviations per block", p->cosines.score);
+    line(to, margin, "  values for 4 deviations", values(p->cosines.score * p->cosines.score));
+    fprintf(to, "%s  of %d sets to every order: %.2g of the first order's offset beside it\n",
+            margin, p->cosines.sets, p->cosines.first_order);
+}
+
 void shuf__proof_write(const struct shuf__proof *p, const char *margin, FILE *to)
 {
-    fprintf(to, "%s%-20s %11s %11s\n", margin, "E He_k / sqrt(k!)", "f64", "f32");
-    for (int i = 1; i < SHUF__ORDERS; i++)
-        fprintf(to, "%s  k = %-14d %11.2e %11.2e\n", margin, 2 * i, (double)p->defects.of[i],
-                (double)p->defects32.of[i]);
-    fprintf(to, "%s%-20s %11.3e %11.3e\n", margin, "delta, k to 16", p->delta, p->delta32);
-    fprintf(to, "%s%-20s %11.2e %11.2e\n", margin, "N = (4 / delta)^2", 16 / p->delta / p->delta,
-            16 / p->delta32 / p->delta32);
-    fprintf(to, "%ssum of squares: 2^43 - %" PRId64 "\n", margin, p->room);
-    fprintf(to, "%spairs: |variance / 2^33 - 1| at most %.1e,\n", margin, p->variance);
-    fprintf(to, "%s  |kappa_k| / sqrt(k!) of orders 4, 6, 8 at most %.1e\n", margin, p->residue);
-    fprintf(to, "%slargest entry: %" PRId32 "\n", margin, p->largest);
+    shuf__proof_write_summary(p, margin, to);
+    write_block(p, margin, to);
+    write_entries(p, margin, to);
+    write_marginal(p, margin, to);
+    write_cosines(p, margin, to);
 }
 
 static int fault(const char *what, double is, double limit)
@@ -67,21 +144,31 @@ static int fault(const char *what, double is, double limit)
     return 1;
 }
 
-static int fault_of_room(int64_t room)
+static int fault_of_squares(const struct shuf__proof *p)
 {
-    if (room >= SHUF__ROOM_LEAST && room <= SHUF__ROOM_MOST)
+    if (p->squares == 0 && p->uneven <= 1)
         return 0;
     fprintf(stderr,
-            "gauss-tables: the sum of squares, 2^43 - %" PRId64 ": expected 2^43 less %d to %d\n",
-            room, SHUF__ROOM_LEAST, SHUF__ROOM_MOST);
+            "gauss-tables: squares: the sum is off by %" PRId64 ", a pair by %" PRId64
+            ": expected 0, and at most 1\n",
+            p->squares, p->uneven);
     return 1;
 }
 
 int shuf__proof_faults(const struct shuf__proof *p)
 {
-    return fault("delta", p->delta, SHUF__DELTA_LIMIT) +
-           fault("delta of f32", p->delta32, SHUF__DELTA32_LIMIT) + fault_of_room(p->room) +
-           fault("a pair's |variance / 2^33 - 1|", p->variance, SHUF__PAIR_LIMIT) +
-           fault("a pair's |kappa_k| / sqrt(k!)", p->residue, SHUF__PAIR_LIMIT) +
-           fault("the largest magnitude", p->largest, SHUF__LARGEST + 1.0);
+    double tail = 0;
+    for (int x = 1; x <= 8; x++)
+        tail = fmax(tail, fabs(p->marginal.tail[x]));
+    return fault("largest entry", p->largest, SHUF__LARGEST + 1.0) + fault_of_squares(p) +
+           fault("z^2", p->block.z2, SHUF__Z2_LIMIT) +
+           fault("chi^2 of a block", shuf__proof_total(p), SHUF__TOTAL_LIMIT) +
+           fault("mean chi^2 of the pairs", p->chi_mean, SHUF__CHI_MEAN_LIMIT) +
+           fault("chi^2 of a pair", p->chi_most, SHUF__CHI_LIMIT) +
+           fault("|phi - exp(-t^2 / 2)|", p->waves.apart, SHUF__APART_LIMIT) +
+           fault("|phi| from 3.5", p->waves.beyond, SHUF__BEYOND_LIMIT) +
+           fault("distance of distribution functions", p->marginal.kolmogorov,
+                 SHUF__KOLMOGOROV_LIMIT) +
+           fault("relative error of a tail", tail, SHUF__TAIL_LIMIT) +
+           fault("products of cosines", p->cosines.score, SHUF__SCORE_LIMIT);
 }

@@ -1,34 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tables and coefficients are worth, computed from nothing but them.
+ * What the tables are worth, computed from their integers and nothing else.
  */
 #ifndef SHUF__GAUSS_PROOF_H
 #define SHUF__GAUSS_PROOF_H
 
-#include "law.h"
+#include "block.h"
+#include "marginal.h"
+#include "wave.h"
 
 #include <stdio.h>
 
-/* What the generator needs: delta and every pair's residues below these, the room within those. */
-#define SHUF__DELTA_LIMIT 3.1e-15
-#define SHUF__DELTA32_LIMIT 1e-13
-#define SHUF__PAIR_LIMIT 1e-5
-enum { SHUF__ROOM_LEAST = 2, SHUF__ROOM_MOST = 4 };
+/* What the generator needs: each figure is below its limit. */
+#define SHUF__Z2_LIMIT 6e-10        /* first order */
+#define SHUF__TOTAL_LIMIT 1.1e-9    /* with the terms of two entries */
+#define SHUF__CHI_MEAN_LIMIT 1e-3   /* of the pairs */
+#define SHUF__CHI_LIMIT 5e-3        /* of any pair */
+#define SHUF__APART_LIMIT 1.5e-2    /* of |phi - exp(-t^2 / 2)| */
+#define SHUF__BEYOND_LIMIT 1.5e-2   /* of |phi| from 3.5 on */
+#define SHUF__KOLMOGOROV_LIMIT 5e-9 /* of one value */
+#define SHUF__TAIL_LIMIT 1e-3       /* of one value, to 8 deviations */
+#define SHUF__SCORE_LIMIT 1e-5      /* of products of cosines */
 
 struct shuf__proof {
-    shuf__series sum;                /* cumulants of S */
-    shuf__series defects, defects32; /* of z; of z in f32 */
-    double delta, delta32;
-    int64_t room;    /* what the squares lack */
-    double variance; /* the largest | variance of a pair / 2 - 1 |, in units of a table's */
-    double residue;  /* the largest | kappa_k | / sqrt(k!) of a pair's deviation, k = 4, 6, 8 */
+    struct shuf__entries entries;
+    struct shuf__block block;
+    struct shuf__marginal marginal;
+    struct shuf__waves waves;
+    struct shuf__cosines cosines;
+    double chi_mean, chi_most;
+    int64_t squares; /* what the sum of squares has above SHUF__SQUARES */
+    int64_t uneven;  /* the largest distance of a pair's squares from their mean */
     int32_t largest;
 };
 
-struct shuf__proof shuf__prove(const shuf__tables *tables, const struct shuf__coefficients *by);
+/* False: no memory. */
+bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof);
 
-/* In lines that each begin with `margin`. */
+/* In lines that each begin with `margin`; the summary is what the header quotes. */
+void shuf__proof_write_summary(const struct shuf__proof *proof, const char *margin, FILE *to);
 void shuf__proof_write(const struct shuf__proof *proof, const char *margin, FILE *to);
+
+/* z^2 and the terms of two entries, all signs taken as bad. */
+double shuf__proof_total(const struct shuf__proof *proof);
 
 /* How many demands are not met, each told on stderr. */
 int shuf__proof_faults(const struct shuf__proof *proof);

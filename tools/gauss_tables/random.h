@@ -17,10 +17,4 @@ static inline uint64_t shuf__random_word(struct shuf__random *random)
     return shuf_philox4x64_10(counter, random->seed, 0).word[0];
 }
 
-/* One of 0 .. bound - 1. */
-static inline int shuf__random_below(struct shuf__random *random, int bound)
-{
-    return (int)((unsigned __int128)shuf__random_word(random) * (unsigned)bound >> 64);
-}
-
 #endif

@@ -1,252 +1,284 @@
 /* SPDX-License-Identifier: MIT
  *
- * See search.h. First a lattice finds how often to take each of many single changes, which leaves
- * what comes of their not adding up exactly. Then changes of four different tables, which do add
- * up: of all ways to take one of each table's list, the best.
+ * The search makes two sums small: z^2, the sum over the orders k of W_k times the square of the
+ * mean a_k of the pairs; and, with less weight, the sum of the squares of every pair's own a_k. The
+ * own a_k depend on the pair's magnitudes alone. So no step needs a matrix larger than the orders.
  */
 #include "search.h"
 
-#include "candidate.h"
-#include "lattice.h"
-#include "neighbours.h"
+#include "pair.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    SINGLES = 4000,
-    LATTICES = 8,
-    FINENESS = 16, /* a lattice's integers are so many to what is aimed at */
-    COST = 16,
-    TAIL = 16, /* magnitudes of a table */
-    LIST = 1024,
-    PAIRS = LIST * LIST,
-    PATIENCE = 100,
-    ROOM = 3, /* what leaves A nearest 2^-19; proof.h says how much else will do */
+    N = SHUF__ORDERS - 1,
+    P = SHUF__PAIRS,
+    M = SHUF__MAGNITUDES,
+    V = SHUF__VARIABLES,
+    STEPS = 1500
 };
 
-/* What a stage aims at, the squares' sum and then order by order: what later stages can still take
- * back, which is less the higher the order is. */
-typedef double aims[SHUF__EFFECTS];
+/* The weights of a pair's own coefficients. Two entries of the same law bring their squares into
+ * chi^2 about as the root of E (S / 32)^2k does; `own` makes the sum of the two least. */
+static const double own = 2e-4, least = 5e-7, least_damping = 1e-14;
 
-static const aims of_lattices = {0, 4, 1e-13, 3e-15, 1e-16, 3e-18, 1e-19, 3e-20, 3e-20};
+typedef double matrix[N][N];
 
-static const struct stage {
-    const char *name;
-    enum shuf__kind kind;
-    int rounds;
-    aims aim;
-} stages[] = {
-    {"differences", SHUF__DIFFERENCE, 6, {0, 5, 1e-13, 5e-16, 1e-17, 1e-18, 1e-19, 3e-20, 3e-20}},
-    {"curvatures", SHUF__CURVATURE, 8, {0, 2, 2e-17, 2e-18, 5e-19, 2e-19, 2e-19, 3e-20, 3e-20}},
-    {"third differences",
-     SHUF__THIRD,
-     3,
-     {0, 0.5, 1e-19, 1e-19, 1e-19, 1e-19, 1e-19, 3e-20, 3e-20}},
-};
-
+/* Index i is order 2i + 2. */
 struct search {
-    struct shuf__state state;
-    struct shuf__random *random;
-    double weight[SHUF__EFFECTS], defect[SHUF__EFFECTS]; /* as a candidate's effects */
-    struct shuf__candidate list[4][LIST];                /* [0] of each: no change */
-    struct shuf__point *right;                           /* all pairs of the last two lists */
-    uint8_t *axis;
+    struct shuf__sum sum;
+    double total[N];  /* the roots of the weights of the mean a_k */
+    double single[N]; /* of a pair's own */
+    double damping, reach;
 };
 
-static void aim_at(struct search *s, const aims aim)
-{
-    for (int i = 1; i < SHUF__EFFECTS; i++)
-        s->weight[i] = 1 / aim[i];
-}
+struct point {
+    shuf__reals x;
+    struct shuf__pair pair[P];
+    double mean[N], value;
+};
 
-/* The weighted squares of the defects; that of the squares' sum is how far it is from what leaves
- * the uniform part its room. */
-static double measure(struct search *s)
+/* ---- A point ----------------------------------------------------------------- */
+
+static void look(const struct search *s, struct point *p)
 {
-    double squares = 0;
-    shuf__state_update(&s->state);
-    for (int i = 1; i < SHUF__EFFECTS; i++) {
-        s->defect[i] = i == 1 ? (double)(ROOM - s->state.room) : (double)s->state.defects.of[i];
-        squares += s->weight[i] * s->defect[i] * s->weight[i] * s->defect[i];
+    memset(p->mean, 0, sizeof p->mean);
+    p->value = 0;
+    for (int k = 0; k < P; k++) {
+        shuf__pair_look(&s->sum, p->x.of[k], p->x.of[k + P], &p->pair[k]);
+        for (int i = 0; i < N; i++) {
+            const double single = s->single[i] * p->pair[k].a[i + 1];
+            p->value += single * single;
+            p->mean[i] += p->pair[k].a[i + 1] / P;
+        }
     }
-    return squares;
+    for (int i = 0; i < N; i++)
+        p->value += s->total[i] * s->total[i] * p->mean[i] * p->mean[i];
 }
 
-static void tell(const struct search *s, const char *what, int round)
+/* ---- Linear equations --------------------------------------------------------- */
+
+static double dot(const double *a, const double *b, int n)
 {
-    fprintf(stderr, "gauss-tables: %s %d: room %" PRId64 ", delta %.2e\n", what, round,
-            s->state.room, shuf__law_delta(&s->state.defects));
+    double sum[4] = {0};
+    int i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int lane = 0; lane < 4; lane++)
+            sum[lane] += a[i + lane] * b[i + lane];
+    for (; i < n; i++)
+        sum[0] += a[i] * b[i];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
-/* Single changes that bring the squares' sum nearer, until a lattice can take the rest. */
-static void make_room(struct search *s)
+/* Cholesky's factor, in the lower half. */
+static bool factor(matrix a)
 {
-    for (int n = 0; n < SINGLES; n++) {
-        const struct shuf__candidate c =
-            shuf__candidate_draw(&s->state, SHUF__SINGLE, n % SHUF__TABLES, s->random);
-        if (fabs(s->defect[1] + c.effect[1]) < fabs(s->defect[1])) {
-            shuf__candidate_apply(&s->state, &c, 1);
-            measure(s);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j <= i; j++) {
+            const double left = a[i][j] - dot(a[i], a[j], j);
+            if (i == j && !(left > 0))
+                return false;
+            a[i][j] = i == j ? sqrt(left) : left / a[j][j];
+        }
+    return true;
+}
+
+static void solve(matrix a, double *x)
+{
+    for (int i = 0; i < N; i++)
+        x[i] = (x[i] - dot(a[i], x, i)) / a[i][i];
+    for (int i = N - 1; i >= 0; i--) {
+        x[i] /= a[i][i];
+        for (int j = 0; j < i; j++)
+            x[j] -= a[i][j] * x[i];
+    }
+}
+
+/* 1 - damping / A, of the matrix A that `a` factors. */
+static void invert(matrix a, double damping, matrix to)
+{
+    static matrix l; /* the factor's inverse, transposed */
+    memset(l, 0, sizeof l);
+    for (int j = 0; j < N; j++) {
+        l[j][j] = 1 / a[j][j];
+        for (int i = j + 1; i < N; i++)
+            l[j][i] = -dot(a[i] + j, l[j] + j, i - j) / a[i][i];
+    }
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j <= i; j++)
+            to[i][j] = to[j][i] = (i == j) - damping * dot(l[i] + i, l[j] + i, N - i);
+}
+
+/* ---- A step ------------------------------------------------------------------ */
+
+/* Of the slopes of a pair's own coefficients: J J^T. */
+static void make_gram(const struct search *s, const struct shuf__pair *pair, matrix gram)
+{
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j <= i; j++)
+            gram[i][j] = gram[j][i] =
+                s->single[i] * s->single[j] * dot(pair->slope[i + 1], pair->slope[j + 1], V);
+}
+
+struct work {
+    matrix gram[P], factor[P], kept[P];
+    double trace; /* the largest of a gram */
+    double scale; /* of the damping: the trace of what the mean adds */
+    double step[P][V];
+};
+
+/* The equations of the mean: `mixed` g = `by`. */
+static void mix(const struct search *s, const struct point *at, const struct work *w, matrix mixed,
+                double *by)
+{
+    double d[N];
+    memset(mixed, 0, sizeof(matrix));
+    for (int i = 0; i < N; i++) {
+        d[i] = s->total[i] / s->single[i] / P;
+        by[i] = s->total[i] * at->mean[i];
+        mixed[i][i] = 1;
+    }
+    for (int p = 0; p < P; p++)
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                mixed[i][j] += d[i] * d[j] * w->kept[p][i][j];
+                by[i] -= d[i] * w->kept[p][i][j] * s->single[j] * at->pair[p].a[j + 1];
+            }
+}
+
+static void find_step_of_pair(const struct search *s, const struct shuf__pair *pair, matrix factor,
+                              const double *g, double *step)
+{
+    double u[N];
+    for (int i = 0; i < N; i++)
+        u[i] = s->single[i] * pair->a[i + 1] + s->total[i] / s->single[i] / P * g[i];
+    solve(factor, u);
+    memset(step, 0, V * sizeof *step);
+    for (int i = 0; i < N; i++)
+        for (int v = 0; v < V; v++)
+            step[v] -= s->single[i] * u[i] * pair->slope[i + 1][v];
+}
+
+/* The step least in squares of |total (mean + its change)|^2 + |single (own + their change)|^2 +
+ * damping |step|^2. Given g, total times the mean after the step, every pair's step follows by
+ * itself. False where the damping is too small for the matrices. */
+static bool find_step(const struct search *s, const struct point *at, double damping,
+                      struct work *w)
+{
+    static matrix mixed;
+    double g[N];
+    for (int p = 0; p < P; p++) {
+        memcpy(w->factor[p], w->gram[p], sizeof(matrix));
+        for (int i = 0; i < N; i++)
+            w->factor[p][i][i] += damping;
+        if (!factor(w->factor[p]))
+            return false;
+        invert(w->factor[p], damping, w->kept[p]);
+    }
+    mix(s, at, w, mixed, g);
+    if (!factor(mixed))
+        return false;
+    solve(mixed, g);
+    for (int p = 0; p < P; p++)
+        find_step_of_pair(s, &at->pair[p], w->factor[p], g, w->step[p]);
+    return true;
+}
+
+static double longest(const struct work *w)
+{
+    double most = 0;
+    for (int p = 0; p < P; p++)
+        for (int v = 0; v < V; v++)
+            most = fmax(most, fabs(w->step[p][v]));
+    return most;
+}
+
+/* Magnitudes stay a little below the largest that has room. */
+static void move(const struct search *s, const struct point *from, const struct work *w,
+                 struct point *to)
+{
+    const double most = 0.999 * SHUF__LARGEST / (s->sum.scale * SHUF__DEVIATION);
+    for (int p = 0; p < P; p++)
+        for (int v = 0; v < V; v++) {
+            const int t = v < M ? p : p + P;
+            to->x.of[t][v % M] = fmin(fabs(from->x.of[t][v % M] + w->step[p][v]), most);
+        }
+}
+
+static void set_weights(struct search *s)
+{
+    const shuf__series moments = shuf__moments_of_signs();
+    for (int i = 0; i < N; i++) {
+        const double weight = SHUF__BLOCK * SHUF__BLOCK * moments.of[i + 1];
+        s->total[i] = sqrt(weight);
+        const double two = SHUF__BLOCK * sqrt(moments.of[2 * i + 2 < N ? 2 * i + 2 : N]);
+        s->single[i] = sqrt((own * two + least) / P);
+    }
+    s->single[0] = 1; /* rounding makes the variances equal: so they should be here */
+}
+
+static void make_grams(const struct search *s, const struct point *at, struct work *w)
+{
+    w->trace = w->scale = 0;
+    for (int p = 0; p < P; p++) {
+        make_gram(s, &at->pair[p], w->gram[p]);
+        double trace = 0;
+        for (int i = 0; i < N; i++) {
+            const double times = s->total[i] / s->single[i] / P;
+            trace += w->gram[p][i][i];
+            w->scale += times * times * w->gram[p][i][i];
+        }
+        w->trace = fmax(w->trace, trace);
+    }
+}
+
+/* Raises the damping until the step is within reach. */
+static void find_short_step(struct search *s, const struct point *at, struct work *w)
+{
+    s->damping = fmax(s->damping, least_damping * w->trace / w->scale);
+    while (!find_step(s, at, s->damping * w->scale, w) || !(longest(w) < s->reach))
+        s->damping *= 3;
+}
+
+static void descend(struct search *s, struct point *at, struct point *next, struct work *w)
+{
+    look(s, at);
+    make_grams(s, at, w);
+    for (int i = 0; i < STEPS; i++) {
+        find_short_step(s, at, w);
+        move(s, at, w, next);
+        look(s, next);
+        if (next->value < at->value) {
+            *at = *next;
+            make_grams(s, at, w);
+            s->damping /= 3;
+            s->reach = fmin(s->reach * 1.3, 0.2);
+        } else {
+            s->damping *= 3;
+            s->reach = fmax(s->reach / 2, 1e-4);
         }
     }
 }
 
-/* ---- Lattices ---------------------------------------------------------------- */
-
-/* Different magnitudes, from all tables in turn; half of them among the largest, without which
- * the highest orders take ten times as many changes of others. */
-static void draw_singles(struct search *s, struct shuf__candidate *single)
+bool shuf__search(shuf__reals *x)
 {
-    for (int k = 0; k < SHUF__VECTORS; k++) {
-        bool known; /* or not wanted */
-        do {
-            single[k] = shuf__candidate_draw(&s->state, SHUF__SINGLE, k % SHUF__TABLES, s->random);
-            known = k < SHUF__VECTORS / 2 && single[k].at[0] < SHUF__MAGNITUDES - TAIL;
-            for (int other = k % SHUF__TABLES; other < k; other += SHUF__TABLES)
-                known = known || single[other].at[0] == single[k].at[0];
-        } while (known);
+    static struct search s = {.damping = 1e-6, .reach = 0.02};
+    struct point *at = malloc(sizeof *at), *next = malloc(sizeof *next);
+    struct work *w = malloc(sizeof *w);
+    const bool enough = at && next && w;
+    if (enough) {
+        shuf__sum_start(&s.sum);
+        set_weights(&s);
+        at->x = *x;
+        descend(&s, at, next, w);
+        for (int t = 0; t < SHUF__TABLES; t++)
+            for (int j = 0; j < M; j++)
+                x->of[t][j] = at->x.of[t][j] * s.sum.scale * SHUF__DEVIATION;
     }
-}
-
-/* How often to take each, so that the defects are taken back as far as effects add up. */
-static void cancel(const struct search *s, const struct shuf__candidate *single, int *times)
-{
-    double vector[SHUF__VECTORS][SHUF__COORDINATES], target[SHUF__COORDINATES];
-    for (int i = 1; i < SHUF__EFFECTS; i++) {
-        target[i - 1] = FINENESS * s->weight[i] * s->defect[i];
-        for (int k = 0; k < SHUF__VECTORS; k++)
-            vector[k][i - 1] = FINENESS * s->weight[i] * single[k].effect[i];
-    }
-    shuf__lattice_cancel(vector, target, COST, times);
-}
-
-static void run_lattices(struct search *s)
-{
-    double found = measure(s);
-    for (int round = 1; round <= LATTICES; round++) {
-        struct shuf__candidate single[SHUF__VECTORS];
-        int times[SHUF__VECTORS];
-        const struct shuf__state before = s->state;
-        draw_singles(s, single);
-        cancel(s, single, times);
-        bool fits = true;
-        for (int k = 0; k < SHUF__VECTORS; k++)
-            fits = fits && shuf__candidate_apply(&s->state, &single[k], times[k]);
-        const double now = measure(s);
-        if (fits && now < found)
-            found = now;
-        else
-            s->state = before;
-        tell(s, "lattice", round);
-    }
-}
-
-/* ---- Pairs of pairs ---------------------------------------------------------- */
-
-static void draw_lists(struct search *s, enum shuf__kind kind)
-{
-    int table[SHUF__TABLES];
-    for (int t = 0; t < SHUF__TABLES; t++)
-        table[t] = t;
-    for (int l = 0; l < 4; l++) {
-        const int other = l + shuf__random_below(s->random, SHUF__TABLES - l), t = table[other];
-        table[other] = table[l];
-        s->list[l][0] = (struct shuf__candidate){.table = t};
-        for (int n = 1; n < LIST; n++)
-            s->list[l][n] = shuf__candidate_draw(&s->state, kind, t, s->random);
-    }
-}
-
-/* The weighted effects of a change of this list together with one of the next. */
-static struct shuf__point pair_of(const struct search *s, int list, int n)
-{
-    const int first = n / LIST, second = n % LIST;
-    struct shuf__point pair = {.first = (uint16_t)first, .second = (uint16_t)second};
-    const double *one = s->list[list][first].effect, *other = s->list[list + 1][second].effect;
-    for (int i = 1; i < SHUF__EFFECTS; i++)
-        pair.at[i - 1] = (float)(s->weight[i] * (one[i] + other[i]));
-    return pair;
-}
-
-struct match {
-    float squares;
-    struct shuf__point left, right;
-};
-
-/* Each pair of the first two lists asks for the pair of the other two that comes nearest to taking
- * back what it and the defects are. */
-static struct match find_match(struct search *s, double squares_now)
-{
-    struct match best = {.squares = (float)squares_now};
-    for (int n = 0; n < PAIRS; n++)
-        s->right[n] = pair_of(s, 2, n);
-    shuf__neighbours_build(s->right, s->axis, PAIRS);
-    for (int n = 0; n < PAIRS; n++) {
-        const struct shuf__point left = pair_of(s, 0, n);
-        float wanted[SHUF__DIMENSIONS];
-        for (int d = 0; d < SHUF__DIMENSIONS; d++)
-            wanted[d] = -left.at[d] - (float)(s->weight[d + 1] * s->defect[d + 1]);
-        const struct shuf__point *right =
-            shuf__neighbours_find(s->right, s->axis, PAIRS, wanted, &best.squares, PATIENCE);
-        if (right) {
-            best.left = left;
-            best.right = *right;
-        }
-    }
-    return best;
-}
-
-static bool apply_match(struct search *s, const struct match *match)
-{
-    const int chosen[] = {match->left.first, match->left.second, match->right.first,
-                          match->right.second};
-    bool fits = true;
-    for (int l = 0; l < 4; l++)
-        fits = fits && shuf__candidate_apply(&s->state, &s->list[l][chosen[l]], 1);
-    return fits;
-}
-
-static void run_pairs(struct search *s, const struct stage *stage)
-{
-    aim_at(s, stage->aim);
-    double found = measure(s);
-    for (int round = 1; round <= stage->rounds; round++) {
-        const struct shuf__state before = s->state;
-        draw_lists(s, stage->kind);
-        const struct match match = find_match(s, found);
-        const bool fits = apply_match(s, &match);
-        const double now = measure(s);
-        if (fits && now < found)
-            found = now;
-        else
-            s->state = before;
-        measure(s);
-        tell(s, stage->name, round);
-    }
-}
-
-/* ---- All --------------------------------------------------------------------- */
-
-bool shuf__search(struct shuf__random *random, shuf__tables *tables)
-{
-    static struct search s;
-    s.random = random;
-    s.right = malloc(PAIRS * sizeof *s.right);
-    s.axis = malloc(PAIRS);
-    const bool room = s.right && s.axis;
-    if (room) {
-        shuf__state_start(&s.state, tables);
-        aim_at(&s, of_lattices);
-        measure(&s);
-        make_room(&s);
-        run_lattices(&s);
-        for (size_t n = 0; n < sizeof stages / sizeof *stages; n++)
-            run_pairs(&s, &stages[n]);
-        *tables = s.state.tables;
-    }
-    free(s.right);
-    free(s.axis);
-    return room;
+    free(at);
+    free(next);
+    free(w);
+    return enough;
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Integers near those that rounding gave, with which the output's Hermite moments vanish to 1e-19
- * and less. Rounding alone leaves 1e-7.
+ * Tables whose entries are near to normal: a damped Gauss-Newton method, and then integers.
  */
 #ifndef SHUF__GAUSS_SEARCH_H
 #define SHUF__GAUSS_SEARCH_H
 
-#include "cumulants.h"
-#include "random.h"
+#include "tables.h"
 
 #include <stdbool.h>
 
-/* Each round is told on stderr. False without memory. */
-bool shuf__search(struct shuf__random *random, shuf__tables *tables);
+/* From magnitudes in deviations of a table to such in integers' units. False: no memory. */
+bool shuf__search(shuf__reals *x);
+
+/* Integers in ascending order; every pair has an eighth of SHUF__SQUARES. False where a magnitude
+ * is above SHUF__LARGEST, or the squares cannot be had. */
+bool shuf__round(const shuf__reals *x, shuf__tables *tables);
 
 #endif

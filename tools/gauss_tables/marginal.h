@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The law of one value: of a sum of 32 independent entries.
+ */
+#ifndef SHUF__GAUSS_MARGINAL_H
+#define SHUF__GAUSS_MARGINAL_H
+
+#include "hermite.h"
+#include "tables.h"
+
+enum { SHUF__TAILS = 12 };
+
+struct shuf__marginal {
+    shuf__series c;               /* E psi_k of a value */
+    double kolmogorov;            /* the largest distance of distribution functions */
+    double tail[SHUF__TAILS + 1]; /* relative error of P(|z| > x), x = 1 .. 12 */
+};
+
+/* Of entries whose coefficients are a[0] .. a[7], SHUF__SHARED of each. */
+struct shuf__marginal shuf__marginal_look(const shuf__series a[SHUF__PAIRS]);
+
+#endif
