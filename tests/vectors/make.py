@@ -25,7 +25,7 @@ except ImportError:
 
 # Rounds of the draws of Gaussian streams by Box and Muller's method, and those after which the first half
 # of their words is taken.
-DRAW_ROUNDS, DRAW_EARLY_ROUNDS = 10, 7
+DRAW_ROUNDS, DRAW_EARLY_ROUNDS = 9, 6
 
 HERE = pathlib.Path(__file__).resolve().parent
 M32 = (1 << 32) - 1
@@ -246,17 +246,13 @@ def stream_words(seed, stream, block, index, rounds):
     return philox4x32((index & M32, index >> 32, k2, k3), (k0, k1), rounds)
 
 
-def gauss_parameters():
-    """The table and the coefficients: numbers that a search has found, so they are read."""
+def gauss_table():
+    """Numbers that a search has found, so they are read."""
     text = (HERE / "../../kernels/inline/shuf/gauss_table.h").read_text()
-    number = {
-        name: fractions.Fraction(float.fromhex(value))
-        for name, value in re.findall(r"#define SHUF_GAUSS_(\w+) (0x[0-9a-f.]+p[+-]?\d+)\b", text)
-    }
-    body = text[text.index("shuf_gauss_table") :]
+    body = text[text.index("shuf_gauss_table[256]") :]
     entries = [int(e) for e in re.findall(r"-?\d+", body[body.index("{") :])]
     assert len(entries) == 4096
-    return number, entries
+    return entries
 
 
 # Bits of the fraction, and the exponent of the smallest normal number.
@@ -291,41 +287,57 @@ def hadamard(x):
 
 class Gauss:
     def __init__(self, seed, stream, mean, std, dtype):
-        number, self.table = gauss_parameters()
+        self.table = gauss_table()
         self.key, self.dtype = (seed, stream), dtype
         self.format = "f64" if dtype == "f64" else "f32"
-        a, c = (rounded(x * std, "f64") for x in (number["A"], number["C"]))
-        self.a, self.c, self.mean = map(self.to_format, (a, c, mean))
+        self.std, self.mean = (rounded(x, self.format) for x in (std, mean))
         self.blocks = {}
 
-    def to_format(self, x):
-        return rounded(x, self.format)
+    def draw(self, index):
+        """The words of a draw, and its early words."""
+        return [stream_words(*self.key, 0, index, r) for r in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)]
 
-    def words(self, index):
-        return [w for j in range(8) for w in stream_words(*self.key, 0, index + j, 7)]
+    def entry(self, word, table):
+        """Twice what enters the transform."""
+        first = self.table[(word >> 24) * 16 + table % 16]
+        second = self.table[word % 256 * 16 + (table + 8) % 16]
+        return 2 * (first + second + (word >> 8) % 2**15 - 2**14) + 1
 
     def block(self, number):
         if number not in self.blocks:
-            words = self.words(16 * number)
-            first = [(q + number % 32) % 16 for q in range(32)]
-            x = [
-                self.table[(w & 255) * 16 + t] + self.table[(w >> 8 & 255) * 16 + (t + 8) % 16]
-                for w, t in zip(words, first)
-            ]
-            self.blocks[number] = [*zip(words, self.words(16 * number + 8), hadamard(x))]
+            draws = [self.draw(16 * number + j) for j in range(16)]
+            word, early = ([w for draw in draws for w in draw[i]] for i in (0, 1))
+            x = [self.entry(early[q], q + number % 32) for q in range(32)]
+            s = [fractions.Fraction(twice, 2) for twice in hadamard(x)]
+            self.blocks[number] = [*zip(s, word, word[32:], early[32:])]
         return self.blocks[number]
+
+    def double(self, s, word, tail, early):
+        unit = fractions.Fraction(1, 2**37)
+        high = (s * 2**18 + word % 2**23 - 2**22) * unit
+        low = rounded((tail + (early + fractions.Fraction(1, 2)) / 2**32) / 2**32 * unit, "f64")
+        return rounded(high + low, "f64")
+
+    def standard(self, s, word, tail, early):
+        """What is scaled: before that, the sign."""
+        if self.dtype == "f64":
+            return self.double(s, word, tail, early)
+        dither = word % 2**23 | 1
+        if self.dtype == "bf16":
+            dither = word % 2**23 // 2**17 * 2**17 + 2**16
+        z = rounded((s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37), "f32")
+        if abs(z) < fractions.Fraction(1, 2**12):
+            z = rounded(self.double(s, word, tail, early), "f32")
+        if self.dtype == "f16":
+            bits = number_bits(z, "f32") | 1
+            z = fractions.Fraction(struct.unpack("<f", struct.pack("<I", bits))[0])
+        return z
 
     def bits(self, i):
         p, block = i % 1024 // 64 * 2 + i % 2, self.block(i // 1024 * 32 + i % 64 // 2)
-        (word, more, s), neighbour = block[p], block[p ^ 1][0]
-        s = -s if word >> 31 else s
-        if self.format == "f64":
-            h = (more - (more >> 31 << 32)) + fractions.Fraction(1, 2)
-        else:
-            h = (word & 0xFFFF0000 | neighbour >> 16) - (word >> 31 << 32)
-            h = self.to_format(fractions.Fraction(h))
-        y = self.to_format(s * self.a + self.mean)
-        y = self.to_format(h * self.c + y)
+        z = self.standard(*block[p])
+        z = -z if block[p][1] >> 31 else z
+        y = rounded(z * self.std + self.mean, self.format)
         final = rounded(y, self.dtype)
         minus = 0x8000 if final == 0 and y < 0 else 0  # which a fraction does not have
         return number_bits(final, self.dtype) | minus

@@ -36,9 +36,6 @@ static void write_head(const struct shuf__proof *proof, const char *made_by, con
           "\n"
           "/* clang-format off */\n"
           "/* Of the definition before this one. */\n"
-          "#define SHUF_GAUSS_UNIT 65536\n"
-          "#define SHUF_GAUSS_A 0x1p-19\n"
-          "#define SHUF_GAUSS_C 0x1.00005a82799f4p-51\n"
           "\n",
           to);
 }

@@ -21,11 +21,6 @@
 #include <stdint.h>
 
 /* clang-format off */
-/* Of the definition before this one. */
-#define SHUF_GAUSS_UNIT 65536
-#define SHUF_GAUSS_A 0x1p-19
-#define SHUF_GAUSS_C 0x1.00005a82799f4p-51
-
 /* [index][table]; [index + 128] is the opposite of [index]. */
 static const int32_t shuf_gauss_table[256][16] = {
     {    220,     389,     190,     328,     508,     397,     380,     391,
