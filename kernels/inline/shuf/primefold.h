@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * `primefold`: affine maps modulo a prime p >= n, and between two of them a fold,
- * which exclusive-ors a value with itself shifted to the right by a part of its bits.
+ * which exclusive-ors a value with itself shifted to the right by a few bits.
  * Every value has a position and every position a value in a few multiplications,
  * whatever n is. docs/spec.md, "primefold".
  *
@@ -22,18 +22,46 @@
 #include "key.h"
 #include "prime.h"
 
+/* The shift of a fold of large numbers. A benchmark may vary it and the numbers of maps. */
+#ifndef SHUF_PRIMEFOLD_LARGE_SHIFT
+#define SHUF_PRIMEFOLD_LARGE_SHIFT 6
+#endif
+
+/* Affine maps: SMALL_k of a small p with at most k bits, LARGE_k of a large n - 1. */
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_8
+#define SHUF_PRIMEFOLD_MAPS_SMALL_8 10
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_10
+#define SHUF_PRIMEFOLD_MAPS_SMALL_10 9
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_13
+#define SHUF_PRIMEFOLD_MAPS_SMALL_13 8
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_16
+#define SHUF_PRIMEFOLD_MAPS_SMALL_16 7
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_17
+#define SHUF_PRIMEFOLD_MAPS_LARGE_17 7
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_28
+#define SHUF_PRIMEFOLD_MAPS_LARGE_28 6
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_62
+#define SHUF_PRIMEFOLD_MAPS_LARGE_62 5
+#endif
+
 enum {
     SHUF_PRIMEFOLD_EXACT = 96,
-    SHUF_PRIMEFOLD_SMALL_BITS = 16, /* below 2^16 there are five maps, above four */
-    SHUF_PRIMEFOLD_LARGE_BITS = 29, /* of n - 1, from which on folds shift by more */
-    SHUF_PRIMEFOLD_MAPS = 5,        /* at most */
-    SHUF_PRIMEFOLD_WORDS = 24,      /* of 32 bits, for the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_SMALL = 65521, /* the largest prime below 2^16, and the largest small n */
+    SHUF_PRIMEFOLD_SMALL_SHIFT = 2,
+    SHUF_PRIMEFOLD_MAPS = 10,  /* at most */
+    SHUF_PRIMEFOLD_WORDS = 64, /* of 32 bits, for the maps: blocks of 8 */
 };
 
 /* What n alone decides. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t whole; /* what is below is folded: the whole blocks of 2^(bits - shift) values */
+    uint64_t whole; /* of large numbers, those below are folded: the whole blocks */
     unsigned bits;  /* of p - 1 */
     unsigned shift; /* of a fold */
     unsigned maps;  /* affine maps, with a fold between each two; 0: exchanges */
@@ -56,9 +84,26 @@ static inline unsigned shuf__bits(uint64_t x)
     return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-static inline unsigned shuf__primefold_shift(unsigned bits, bool large)
+/* Whether p is small: then the block that p cuts short is folded too. */
+SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 {
-    return large ? 2 * bits / 5 : (bits + 1) / 4;
+    return s->p <= SHUF_PRIMEFOLD_SMALL;
+}
+
+static inline unsigned shuf__primefold_small_maps(unsigned bits)
+{
+    if (bits <= 8)
+        return SHUF_PRIMEFOLD_MAPS_SMALL_8;
+    if (bits <= 10)
+        return SHUF_PRIMEFOLD_MAPS_SMALL_10;
+    return bits <= 13 ? SHUF_PRIMEFOLD_MAPS_SMALL_13 : SHUF_PRIMEFOLD_MAPS_SMALL_16;
+}
+
+static inline unsigned shuf__primefold_large_maps(unsigned n_bits)
+{
+    if (n_bits <= 17)
+        return SHUF_PRIMEFOLD_MAPS_LARGE_17;
+    return n_bits <= 28 ? SHUF_PRIMEFOLD_MAPS_LARGE_28 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
 }
 
 /* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
@@ -68,26 +113,23 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
     if (n <= SHUF_PRIMEFOLD_EXACT)
         return s;
     const unsigned n_bits = shuf__bits(n - 1);
-    const bool large = n_bits >= SHUF_PRIMEFOLD_LARGE_BITS;
-    uint64_t from = n;
-    if (large) { /* so that hardly a value lies beyond the whole blocks: nobody has to look */
-        const uint64_t part = (UINT64_C(1) << (n_bits - shuf__primefold_shift(n_bits, large))) - 1;
-        from = (n + part) & ~part;
-    }
-    s.p = shuf_prime_from(from);
+    const bool large = n > SHUF_PRIMEFOLD_SMALL;
+    s.shift = large ? SHUF_PRIMEFOLD_LARGE_SHIFT : SHUF_PRIMEFOLD_SMALL_SHIFT;
+    /* A large n is rounded up so that hardly a value lies beyond the whole blocks. */
+    const uint64_t part = large ? (UINT64_C(1) << (n_bits - s.shift)) - 1 : 0;
+    s.p = shuf_prime_from((n + part) & ~part);
     s.bits = shuf__bits(s.p - 1);
-    s.shift = shuf__primefold_shift(s.bits, large);
     s.whole = s.p >> (s.bits - s.shift) << (s.bits - s.shift);
-    s.maps = s.p >> SHUF_PRIMEFOLD_SMALL_BITS ? 4 : 5;
+    s.maps = large ? shuf__primefold_large_maps(n_bits) : shuf__primefold_small_maps(s.bits);
     return s;
 }
 
-/* Key words in blocks of 8: for the exchanges, or for the maps. */
+/* Key words in blocks of 8: for the exchanges, or three for a map. */
 SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
 {
     if (s->maps == 0)
         return (unsigned)(s->n + 7) / 8;
-    return s->maps == 4 ? 3 : 2;
+    return ((shuf_primefold_is_small(s) ? 3 : 6) * s->maps + 7) / 8;
 }
 
 /* Where x < k + 1 stands for the word: an even share of 0 .. k. */
@@ -96,23 +138,47 @@ SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
     return (uint8_t)((uint64_t)word * (k + 1) >> 32);
 }
 
+/* Whether m or its inverse is 2^k or -2^k modulo p, 0 <= k < bits: a multiplication by it hardly
+ * mixes. Its inverse is where doubling it k times gives 1 or p - 1. */
+SHUF_FUNCTION bool shuf_primefold_is_weak(const shuf_primefold_shape *s, uint64_t m)
+{
+    const uint64_t minus = s->p - m;
+    bool weak = (m & (m - 1)) == 0 || (minus & (minus - 1)) == 0;
+    if (s->p >> 31 == 0) {
+        const uint32_t p = (uint32_t)s->p;
+        for (uint32_t k = 1, x = (uint32_t)m; k < s->bits; k++) {
+            x = 2 * x < p ? 2 * x : 2 * x - p;
+            weak |= x == 1 || x == p - 1;
+        }
+    } else {
+        for (uint64_t k = 1, x = m; k < s->bits; k++) {
+            x = 2 * x < s->p ? 2 * x : 2 * x - s->p;
+            weak |= x == 1 || x == s->p - 1;
+        }
+    }
+    return weak;
+}
+
 /* Map number r of the row whose key words are `word`. */
 SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
                                                        const uint32_t *word, unsigned r)
 {
     const uint64_t fold_mask = (UINT64_C(1) << (s->bits - s->shift)) - 1;
     shuf_primefold_map map;
-    if (s->maps == 4) {
-        const uint32_t *w = word + 6 * r;
-        map.multiplier = 1 + shuf__mulhi64((uint64_t)w[1] << 32 | w[0], s->p - 1);
-        map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
-        map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
-    } else {
+    if (shuf_primefold_is_small(s)) {
         const uint32_t *w = word + 3 * r;
         map.multiplier = 1 + (w[0] * (s->p - 1) >> 32);
         map.addend = w[1] * s->p >> 32;
         map.fold = w[2] & fold_mask;
+    } else {
+        const uint32_t *w = word + 6 * r;
+        map.multiplier = 1 + shuf__mulhi64((uint64_t)w[1] << 32 | w[0], s->p - 1);
+        map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
+        map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
     }
+    if (r > 0) /* the first map takes every multiplier: any two values go anywhere */
+        while (shuf_primefold_is_weak(s, map.multiplier))
+            map.multiplier = map.multiplier + 1 < s->p ? map.multiplier + 1 : 1;
     return map;
 }
 
@@ -155,20 +221,28 @@ static inline void shuf_primefold_make_inverse(shuf_primefold *f)
     }
 }
 
+/* The bits of x that a fold may change. Of small numbers those below the highest bit in which x
+ * and p differ, where x has a 0 and p a 1: whatever these are, it stays so, and x below p. */
+static inline uint64_t shuf__primefold_free(const shuf_primefold_shape *s, uint64_t x)
+{
+    if (shuf_primefold_is_small(s))
+        return (UINT64_C(1) << (shuf__bits(x ^ s->p) - 1)) - 1;
+    return x < s->whole ? UINT64_MAX : 0;
+}
+
 static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
-    return x < f->shape.whole ? x ^ x >> f->shape.shift ^ f->map[r].fold : x;
+    return x ^ ((x >> f->shape.shift ^ f->map[r].fold) & shuf__primefold_free(&f->shape, x));
 }
 
 /* The uppermost bits stand as they were, and each part below is known from the one above it. */
 static inline uint64_t shuf_primefold_unfold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
-    if (x >= f->shape.whole)
-        return x;
-    x ^= f->map[r].fold;
+    const uint64_t bits = shuf__primefold_free(&f->shape, x), kept = x & ~bits;
+    uint64_t y = (x ^ kept >> f->shape.shift ^ f->map[r].fold) & bits;
     for (unsigned shift = f->shape.shift; shift < f->shape.bits; shift *= 2)
-        x ^= x >> shift;
-    return x;
+        y ^= y >> shift;
+    return kept | y;
 }
 
 static inline uint64_t shuf__primefold_exchanged(uint64_t x, uint64_t a, uint64_t b)
