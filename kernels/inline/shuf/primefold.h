@@ -138,28 +138,7 @@ SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
     return (uint8_t)((uint64_t)word * (k + 1) >> 32);
 }
 
-/* Whether m or its inverse is 2^k or -2^k modulo p, 0 <= k < bits: a multiplication by it hardly
- * mixes. Its inverse is where doubling it k times gives 1 or p - 1. */
-SHUF_FUNCTION bool shuf_primefold_is_weak(const shuf_primefold_shape *s, uint64_t m)
-{
-    const uint64_t minus = s->p - m;
-    bool weak = (m & (m - 1)) == 0 || (minus & (minus - 1)) == 0;
-    if (s->p >> 31 == 0) {
-        const uint32_t p = (uint32_t)s->p;
-        for (uint32_t k = 1, x = (uint32_t)m; k < s->bits; k++) {
-            x = 2 * x < p ? 2 * x : 2 * x - p;
-            weak |= x == 1 || x == p - 1;
-        }
-    } else {
-        for (uint64_t k = 1, x = m; k < s->bits; k++) {
-            x = 2 * x < s->p ? 2 * x : 2 * x - s->p;
-            weak |= x == 1 || x == s->p - 1;
-        }
-    }
-    return weak;
-}
-
-/* Map number r of the row whose key words are `word`. */
+/* Map number r of the row whose key words are `word`, as it is drawn. */
 SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
                                                        const uint32_t *word, unsigned r)
 {
@@ -176,10 +155,44 @@ SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shap
         map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
         map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
     }
-    if (r > 0) /* the first map takes every multiplier: any two values go anywhere */
-        while (shuf_primefold_is_weak(s, map.multiplier))
-            map.multiplier = map.multiplier + 1 < s->p ? map.multiplier + 1 : 1;
     return map;
+}
+
+/* Which of the multipliers are weak, a bit each: 2^k or -2^k modulo p, or the inverse of such a
+ * number, 0 <= k < bits. A multiplication by it hardly mixes. */
+SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
+                                            const shuf_primefold_map *map, unsigned maps)
+{
+    const uint64_t half = (s->p + 1) / 2;
+    uint32_t weak = 0;
+    SHUF_UNROLL
+    for (unsigned r = 0; r < maps; r++) {
+        const uint64_t m = map[r].multiplier, minus = s->p - m;
+        weak |= (uint32_t)((m & (m - 1)) == 0 || (minus & (minus - 1)) == 0) << r;
+    }
+    uint64_t inverse = 1;
+    for (unsigned k = 1; k < s->bits; k++) {
+        inverse = inverse / 2 + (inverse & 1 ? half : 0);
+        SHUF_UNROLL
+        for (unsigned r = 0; r < maps; r++)
+            weak |= (uint32_t)((map[r].multiplier == inverse) |
+                               (map[r].multiplier == s->p - inverse))
+                    << r;
+    }
+    return weak;
+}
+
+/* Weak multipliers give way to the next ones that are not. Not that of the first map, which has to
+ * take any two values anywhere. */
+SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
+                                             unsigned maps)
+{
+    for (uint32_t weak; (weak = shuf__primefold_weak(s, map, maps) & ~UINT32_C(1)) != 0;) {
+        SHUF_UNROLL
+        for (unsigned r = 1; r < maps; r++)
+            if (weak >> r & 1)
+                map[r].multiplier = map[r].multiplier + 1 < s->p ? map[r].multiplier + 1 : 1;
+    }
 }
 
 /* For many keys of the same n, whose prime is then found once. */
@@ -195,7 +208,9 @@ static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *
         shuf_key_words_for(shape->n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
     for (unsigned r = 0; r < shape->maps; r++)
         f.map[r] = shuf_primefold_map_of(shape, word, r);
-    if (shape->maps == 0)
+    if (shape->maps > 0)
+        shuf_primefold_strengthen(shape, f.map, shape->maps);
+    else
         for (unsigned k = 1; k < shape->n && k < SHUF_PRIMEFOLD_EXACT; k++)
             f.exchange[k] = shuf_primefold_exchange(word[k], k);
     return f;
