@@ -21,7 +21,7 @@
 enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = SHUF_PRIMEFOLD_MAPS_LARGE_62 };
 
 struct keys_50 {
-    vector_50 p, whole;      /* values below `whole` stand in whole blocks, which are folded */
+    vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
     vector_50 multiplier[MAPS_50], addend[MAPS_50];
     vector_50 slope[MAPS_50], share[MAPS_50]; /* both over p */
     bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, backward, as it is */

@@ -140,9 +140,10 @@ static inline struct FORM(line)
 }
 
 /* The next values, `count` rounded up to whole units; whether any is n or more. */
-static inline __attribute__((always_inline)) bool
-FORM(block)(const struct FORM(keys) * k, struct form form, FORM(vector) n, struct FORM(line) * line,
-            OUT *restrict out, size_t count)
+static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(keys) * k,
+                                                              struct form form, FORM(vector) n,
+                                                              struct FORM(line) * line,
+                                                              OUT *restrict out, size_t count)
 {
     FORM(vector) most = FORM(all)(0);
     for (size_t i = 0; i < count; i += FORM(UNIT)) {

@@ -58,7 +58,7 @@ static inline WORD FORM (xor)(WORD a, WORD b)
     return a ^ b;
 }
 
-static inline WORD FORM(and)(WORD a, WORD b)
+static inline WORD FORM (and)(WORD a, WORD b)
 {
     return a & b;
 }

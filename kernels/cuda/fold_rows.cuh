@@ -164,6 +164,44 @@ template <typename Word> struct Steps {
     Word one, leap; /* over a stride, and over those of a block's groups */
 };
 
+/* Which values of the group at i do not exist, as the row has only `count`: a bit each. */
+__device__ __forceinline__ uint32_t beyond(uint64_t count, uint64_t i)
+{
+    constexpr uint32_t all = (1u << group) - 1;
+    return i + group <= count ? 0 : i >= count ? all : all << (count - i) & all;
+}
+
+/* By a whole warp. `again`: which of a thread's values of the tile have to be made again, a bit
+ * each. There may be one in every second thread, or 32 in a single one: the threads share them
+ * evenly, from a list. */
+template <typename Form, int Groups, typename Out>
+__device__ __forceinline__ void make_all_again(const Form &f, const typename Form::Row &keys,
+                                               const Rows &rows, uint64_t first, uint32_t again,
+                                               Out *out)
+{
+    constexpr uint32_t turn = fold_threads * group, warps = fold_threads / 32;
+    __shared__ uint16_t list[warps][32 * group * Groups];
+    uint16_t *const mine = list[threadIdx.x / 32];
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t end = __popc(again); /* of this thread's part of the list */
+#pragma unroll
+    for (uint32_t far = 1; far < 32; far *= 2) {
+        const uint32_t before = __shfl_up_sync(0xffffffff, end, far);
+        end += lane >= far ? before : 0;
+    }
+    const uint32_t count = __shfl_sync(0xffffffff, end, 31);
+#pragma unroll 1
+    for (; again != 0; again &= again - 1) {
+        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
+        mine[--end] = static_cast<uint16_t>(threadIdx.x * group + bit / group * turn + bit % group);
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t k = lane; k < count; k += 32)
+        make_again(f, keys, rows, first + mine[k], out + mine[k]);
+    __syncwarp();
+}
+
 /* Threads take groups in turns from value number `first` on, which goes to *out: Groups each, by
  * default as many as a tile has. */
 template <typename Form, int Groups = Form::groups, typename Out>
@@ -205,13 +243,12 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
                 again |= 1u << (g * group + (rows.count - 1 - here));
         }
     }
-#pragma unroll 1
-    for (; again != 0; again &= again - 1) {
-        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        const uint64_t there = mine + bit / group * turn + bit % group;
-        if (first + there < rows.count)
-            make_again(f, keys, rows, first + there, out + there);
-    }
+    if (rows.count - first < Groups * turn)
+#pragma unroll
+        for (int g = 0; g < Groups; g++)
+            again &= ~(beyond(rows.count, i + g * turn) << g * group);
+    if (__any_sync(0xffffffff, again != 0))
+        make_all_again<Form, Groups>(f, keys, rows, first, again, out);
 }
 
 } // namespace shuf

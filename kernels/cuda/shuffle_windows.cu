@@ -399,13 +399,13 @@ cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void 
     const Windows w = lay_out(job, static_cast<char *>(temporary));
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
     const auto use = [&](auto of) {
-        if constexpr (sizeof(typename decltype(of)::Form::Word) == 4 && decltype(of)::maps == 4)
+        if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
             return ask_all(of, job, shape, w, stream);
         else
             return cudaErrorInvalidValue; /* windows do not suit */
     };
-    const cudaError_t e =
-        job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
+    const cudaError_t e = job.inverse ? with_form<Way::backward, true>(shape, use)
+                                      : with_form<Way::forward, true>(shape, use);
     if (e != cudaSuccess)
         return e;
     switch (job.record) {

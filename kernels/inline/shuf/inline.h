@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One spelling for a function that C11, C++ and CUDA (host and device) inline, one for
- * a loop whose variables a GPU then keeps in registers, and one for whole numbers of 128 bits.
+ * One spelling for a function that C11, C++ and CUDA (host and device) inline, and
+ * one for whole numbers of 128 bits.
  */
 #ifndef SHUF_INLINE_H
 #define SHUF_INLINE_H
@@ -10,12 +10,6 @@
 #define SHUF_FUNCTION static __host__ __device__ __forceinline__
 #else
 #define SHUF_FUNCTION static inline
-#endif
-
-#ifdef __CUDA_ARCH__
-#define SHUF_UNROLL _Pragma("unroll")
-#else
-#define SHUF_UNROLL
 #endif
 
 #ifdef __SIZEOF_INT128__ /* ISO C has no such type; this tells a pedantic compiler that we know */

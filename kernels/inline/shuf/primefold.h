@@ -165,7 +165,6 @@ SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
 {
     const uint64_t half = (s->p + 1) / 2;
     uint32_t weak = 0;
-    SHUF_UNROLL
     for (unsigned r = 0; r < maps; r++) {
         const uint64_t m = map[r].multiplier, minus = s->p - m;
         weak |= (uint32_t)((m & (m - 1)) == 0 || (minus & (minus - 1)) == 0) << r;
@@ -173,26 +172,23 @@ SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
     uint64_t inverse = 1;
     for (unsigned k = 1; k < s->bits; k++) {
         inverse = inverse / 2 + (inverse & 1 ? half : 0);
-        SHUF_UNROLL
         for (unsigned r = 0; r < maps; r++)
-            weak |= (uint32_t)((map[r].multiplier == inverse) |
-                               (map[r].multiplier == s->p - inverse))
-                    << r;
+            weak |=
+                (uint32_t)((map[r].multiplier == inverse) | (map[r].multiplier == s->p - inverse))
+                << r;
     }
     return weak;
 }
 
-/* Weak multipliers give way to the next ones that are not. Not that of the first map, which has to
- * take any two values anywhere. */
+/* Weak multipliers of these maps give way to the next ones that are not weak. Not for the first
+ * map, which has to take any two values anywhere. */
 SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
                                              unsigned maps)
 {
-    for (uint32_t weak; (weak = shuf__primefold_weak(s, map, maps) & ~UINT32_C(1)) != 0;) {
-        SHUF_UNROLL
-        for (unsigned r = 1; r < maps; r++)
+    for (uint32_t weak; (weak = shuf__primefold_weak(s, map, maps)) != 0;)
+        for (unsigned r = 0; r < maps; r++)
             if (weak >> r & 1)
                 map[r].multiplier = map[r].multiplier + 1 < s->p ? map[r].multiplier + 1 : 1;
-    }
 }
 
 /* For many keys of the same n, whose prime is then found once. */
@@ -209,7 +205,7 @@ static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *
     for (unsigned r = 0; r < shape->maps; r++)
         f.map[r] = shuf_primefold_map_of(shape, word, r);
     if (shape->maps > 0)
-        shuf_primefold_strengthen(shape, f.map, shape->maps);
+        shuf_primefold_strengthen(shape, f.map + 1, shape->maps - 1);
     else
         for (unsigned k = 1; k < shape->n && k < SHUF_PRIMEFOLD_EXACT; k++)
             f.exchange[k] = shuf_primefold_exchange(word[k], k);
