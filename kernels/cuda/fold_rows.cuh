@@ -171,6 +171,24 @@ __device__ __forceinline__ uint32_t beyond(uint64_t count, uint64_t i)
     return i + group <= count ? 0 : i >= count ? all : all << (count - i) & all;
 }
 
+/* A thread's part of what the threads of a warp have of something, one behind the other. */
+struct WarpPart {
+    uint32_t begin, all;
+
+    __device__ __forceinline__ explicit WarpPart(uint32_t count)
+    {
+        const uint32_t lane = threadIdx.x % 32;
+        uint32_t end = count;
+#pragma unroll
+        for (uint32_t far = 1; far < 32; far *= 2) {
+            const uint32_t before = __shfl_up_sync(0xffffffff, end, far);
+            end += lane >= far ? before : 0;
+        }
+        begin = end - count;
+        all = __shfl_sync(0xffffffff, end, 31);
+    }
+};
+
 /* By a whole warp. `again`: which of a thread's values of the tile have to be made again, a bit
  * each. There may be one in every second thread, or 32 in a single one: the threads share them
  * evenly, from a list. */
@@ -183,21 +201,16 @@ __device__ __forceinline__ void make_all_again(const Form &f, const typename For
     __shared__ uint16_t list[warps][32 * group * Groups];
     uint16_t *const mine = list[threadIdx.x / 32];
     const uint32_t lane = threadIdx.x % 32;
-    uint32_t end = __popc(again); /* of this thread's part of the list */
-#pragma unroll
-    for (uint32_t far = 1; far < 32; far *= 2) {
-        const uint32_t before = __shfl_up_sync(0xffffffff, end, far);
-        end += lane >= far ? before : 0;
-    }
-    const uint32_t count = __shfl_sync(0xffffffff, end, 31);
+    const WarpPart part(__popc(again));
+    uint32_t end = part.begin;
 #pragma unroll 1
     for (; again != 0; again &= again - 1) {
         const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        mine[--end] = static_cast<uint16_t>(threadIdx.x * group + bit / group * turn + bit % group);
+        mine[end++] = static_cast<uint16_t>(threadIdx.x * group + bit / group * turn + bit % group);
     }
     __syncwarp();
 #pragma unroll 1
-    for (uint32_t k = lane; k < count; k += 32)
+    for (uint32_t k = lane; k < part.all; k += 32)
         make_again(f, keys, rows, first + mine[k], out + mine[k]);
     __syncwarp();
 }
