@@ -5,7 +5,8 @@
  * A form knows p and has, of a row's keys, start() for a position, add() to go on from one start to
  * another by a step, first() for the value after the first map, and rest() for all maps after it.
  * quick_rest() is the same and watches: finished() tells whether all values are below n and
- * right(). What is not finished is made again, from its position on.
+ * right(). What is not finished is made again, from its position on; where all are right() and the
+ * form is_right_past_n, it may also be walked on from where it is.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH

@@ -22,6 +22,7 @@ __device__ __forceinline__ uint32_t below_top(uint32_t y)
  * Maps: at most, or exactly so many where it is Fixed. */
 template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     using Word = uint32_t;
+    static constexpr bool is_right_past_n = true;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_small_row_blocks_per_sm;

@@ -20,6 +20,7 @@ namespace shuf
  * whole blocks, quick_rest() folds all, and tells. */
 template <int Maps, Way way = Way::forward> struct Fold32 : SumsModP {
     using Word = uint32_t;
+    static constexpr bool is_right_past_n = true;
     static constexpr int groups = tuning::fold_hasty_groups;
     static constexpr int blocks_per_sm = tuning::fold_hasty_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_row_blocks_per_sm;

@@ -98,6 +98,7 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
  * fold changes the lower word alone, as what it shifts to the right by 6 has at most 32 bits, which
  * are all of x and nothing of an exponent. */
 template <int Maps> struct FoldDouble : Fold64Base {
+    static constexpr bool is_right_past_n = false;
     static constexpr int most_bits = 32 + shift; /* of p */
     static constexpr uint64_t exponent = uint64_t{0x433} << 52, rounded = uint64_t{0x4338} << 48;
     struct Map {
@@ -196,6 +197,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
 
 /* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
 template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
+    static constexpr bool is_right_past_n = true;
     struct Map {
         uint64_t multiplier, quotient, addend;
     };
