@@ -207,9 +207,9 @@ struct WarpPart {
     }
 };
 
-/* By a whole warp. `again`: which of a thread's values of the tile, a bit each, have to be walked on
- * or, where `anew` says so, made anew. There may be one in every second thread, or 32 in a single
- * one: the threads share them evenly, in a list. */
+/* By a whole warp. `again`: which of a thread's values of the tile, a bit each, have to be walked
+ * on or, where `anew` says so, made anew. There may be one in every second thread, or 32 in a
+ * single one: the threads share them evenly, in a list. */
 template <typename Form, int Groups, typename Out>
 __device__ __forceinline__ void make_all_again(const Form &f, const typename Form::Row &keys,
                                                const Rows &rows, uint64_t first, uint32_t again,
@@ -225,8 +225,8 @@ __device__ __forceinline__ void make_all_again(const Form &f, const typename For
 #pragma unroll 1
     for (; again != 0; again &= again - 1) {
         const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        mine[end++] = static_cast<uint16_t>((anew >> bit & 1) << 15 | threadIdx.x * group +
-                                            bit / group * turn + bit % group);
+        mine[end++] = static_cast<uint16_t>((anew >> bit & 1) << 15 |
+                                            threadIdx.x * group + bit / group * turn + bit % group);
     }
     __syncwarp();
 #pragma unroll 1
