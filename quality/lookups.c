@@ -34,10 +34,11 @@ static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoc
     const unsigned blocks = shuf_primefold_key_blocks(&p->f.shape);
     for (unsigned block = 0; block < blocks; block++)
         shuf_key_words_for(n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
-    for (unsigned r = 0; r < p->f.shape.maps; r++) {
+    for (unsigned r = 0; r < p->f.shape.maps; r++)
         p->f.map[r] = shuf_primefold_map_of(&p->f.shape, word, r);
+    shuf_primefold_strengthen(&p->f.shape, p->f.map + 1, p->f.shape.maps - 1);
+    for (unsigned r = 0; r < p->f.shape.maps; r++)
         p->ratio[r] = (uint64_t)(((unsigned __int128)p->f.map[r].multiplier << 64) / p->f.shape.p);
-    }
 }
 
 /* p < 2^63, so nothing here leaves its word. */

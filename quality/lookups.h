@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SHUF__LOOKUPS_STATE = 512 };
+enum { SHUF__LOOKUPS_STATE = 1024 };
 
 struct shuf__lookups {
     const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's loops of `primefold` backward, in every word and every instruction set: the
- * positions of values, against the inline C.
+ * The CPU's loops of `primefold`, forward and backward, in every word and every instruction
+ * set: the values at positions and the positions of values, against the inline C.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -13,11 +13,12 @@
 #include <stdio.h>
 
 #define BIT(k) (UINT64_C(1) << (k))
-enum { MOST = 3000 };
+enum { MOST = 3000 }; /* values at once */
 
 static const struct shuf__lanes *lanes;
 
-static void check(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, size_t count)
+static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, size_t count,
+                      bool backward)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(n);
     shuf_primefold plain = shuf_primefold_make_of(&shape, seed, 5);
@@ -27,20 +28,28 @@ static void check(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, si
     union shuf__bijection f;
     shuf_primefold_make_inverse(&plain);
     shuf__primefold_make(&f.primefold, &shape, seed, 5);
-    shuf__primefold_turn(&f.primefold);
+    if (backward)
+        shuf__primefold_turn(&f.primefold);
     if (narrow)
         lanes->narrow[SHUF_ALGORITHM_PRIMEFOLD](&f, (uint32_t)first, (uint32_t)stride, narrow_out,
                                                 count);
     else
         lanes->wide[SHUF_ALGORITHM_PRIMEFOLD](&f, first, stride, wide_out, count);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t is = narrow ? narrow_out[i] : wide_out[i], value = first + i * stride;
-        const uint64_t expected = shuf_primefold_inverse(&plain, value);
+        const uint64_t is = narrow ? narrow_out[i] : wide_out[i], at = first + i * stride;
+        const uint64_t expected =
+            backward ? shuf_primefold_inverse(&plain, at) : shuf_primefold_forward(&plain, at);
         if (is != expected)
-            fail_msg("%s n %" PRIu64 " seed %" PRIu64 ": value %" PRIu64 " stands at %" PRIu64
+            fail_msg("%s n %" PRIu64 " seed %" PRIu64 ": %s %" PRIu64 " gives %" PRIu64
                      ", expected %" PRIu64,
-                     lanes->name, n, seed, value, is, expected);
+                     lanes->name, n, seed, backward ? "value" : "position", at, is, expected);
     }
+}
+
+static void check(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, size_t count)
+{
+    check_way(n, seed, first, stride, count, false);
+    check_way(n, seed, first, stride, count, true);
 }
 
 /* The front and the end of the values. */
@@ -54,7 +63,7 @@ static void check_ends(uint64_t n, uint64_t seed)
 static void small_sizes(void **state)
 {
     (void)state;
-    for (uint64_t n = 1; n <= MOST; n += n < 300 ? 1 : 17)
+    for (uint64_t n = 1; n <= 65540; n += n < 1200 || n > 65500 ? 1 : n < MOST ? 17 : 257)
         check_ends(n, n);
 }
 
@@ -65,6 +74,17 @@ static void about_powers_of_two(void **state)
         for (uint64_t n = BIT(k) - 1; n <= BIT(k) + 1; n++)
             check_ends(n, k);
     check_ends(BIT(62), 1);
+}
+
+/* Where a word ends and the next longer one begins: p is rounded up. */
+static void about_words(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {
+        32748, 32749, 32750, 65520, 65521, 65522, BIT(31) - BIT(25), BIT(50) - BIT(44)};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (uint64_t n = sizes[i] - 2; n <= sizes[i] + 2; n++)
+            check_ends(n, n);
 }
 
 static void random_slices(void **state)
@@ -83,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_sizes),
         cmocka_unit_test(about_powers_of_two),
+        cmocka_unit_test(about_words),
         cmocka_unit_test(random_slices),
     };
     static const char *const names[] = {"scalar", "avx2", "avx512"};

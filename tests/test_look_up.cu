@@ -80,7 +80,8 @@ void many(void **)
     random_start("many");
     look_up<uint32_t>((1u << 29) + 1, 2000003);
     look_up<uint64_t>((uint64_t{1} << 33) + 1, 2000003);
-    look_up<uint64_t>((uint64_t{1} << 40) - (uint64_t{1} << 35), 2000003);
+    look_up<uint64_t>((uint64_t{1} << 38) - (uint64_t{1} << 33), 2000003);
+    look_up<uint64_t>((uint64_t{1} << 38) + 1, 2000003);
 }
 
 /* Exchanges are not for look-ups: an error, not a wrong value. */

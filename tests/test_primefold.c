@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * primefold's inline C on its own: the table of single positions, that forward and
- * inverse undo each other and permute, and the prime that both count modulo.
+ * inverse undo each other and permute, folds and multipliers by their definition, and the
+ * prime that all count modulo.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -65,21 +66,166 @@ static void there_and_back(void **state)
         check_there_and_back(random_size(BIT(62)));
 }
 
+static void check_permutation(uint64_t n)
+{
+    static unsigned char seen[BIT(17)];
+    memset(seen, 0, n);
+    shuf_primefold f = make(n, random_u64(), random_u64());
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t value = shuf_primefold_forward(&f, i);
+        assert_in_range(value, 0, n - 1);
+        assert_int_equal(seen[value]++, 0);
+        assert_int_equal(shuf_primefold_inverse(&f, value), i);
+    }
+}
+
 static void small_ones_are_permutations(void **state)
 {
     (void)state;
     random_start("small_ones_are_permutations");
-    for (uint64_t n = 1; n <= 300; n++)
-        for (int round = 0; round < 8; round++) {
-            unsigned char seen[300] = {0};
-            shuf_primefold f = make(n, random_u64(), random_u64());
-            for (uint64_t i = 0; i < n; i++) {
-                const uint64_t value = shuf_primefold_forward(&f, i);
-                assert_in_range(value, 0, n - 1);
-                assert_int_equal(seen[value]++, 0);
-                assert_int_equal(shuf_primefold_inverse(&f, value), i);
-            }
+    for (uint64_t n = 1; n <= 1200; n++)
+        for (int round = 0; round < (n <= 300 ? 8 : 2); round++)
+            check_permutation(n);
+    for (uint64_t n = 1201; n < BIT(16); n += 1 + random_below(900))
+        check_permutation(n);
+    for (uint64_t n = 65519; n <= 65538; n++)
+        check_permutation(n);
+    check_permutation(BIT(17) - 1);
+}
+
+/* ---- What a round is made of ------------------------------------------------ */
+
+static void numbers_of_maps(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n, p;
+        unsigned maps, shift;
+    } rows[] = {{96, 0, 0, 0},
+                {97, 97, 10, 2},
+                {251, 251, 10, 2},
+                {252, 257, 9, 2},
+                {1021, 1021, 9, 2},
+                {1022, 1031, 8, 2},
+                {8191, 8191, 8, 2},
+                {8192, 8209, 7, 2},
+                {65521, 65521, 7, 2},
+                {65522, 65537, 7, 6},
+                {65536, 65537, 7, 6},
+                {BIT(17), BIT(17) + 29, 7, 6},
+                {BIT(17) + 1, BIT(17) + 4101, 6, 6},
+                {BIT(28), BIT(28) + 3, 6, 6},
+                {BIT(28) + 1, BIT(28) + BIT(23) + 7, 5, 6},
+                {BIT(62), BIT(62) + 135, 5, 6}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const shuf_primefold_shape s = shuf_primefold_shape_of(rows[i].n);
+        assert_int_equal(s.p, rows[i].p);
+        assert_int_equal(s.maps, rows[i].maps);
+        assert_int_equal(s.shift, rows[i].shift);
+    }
+}
+
+/* The block in which x is folded, bit by bit from the top. */
+static uint64_t block_of(const shuf_primefold_shape *s, uint64_t x)
+{
+    const uint64_t most = BIT(s->bits - s->shift);
+    if (s->shift == SHUF_PRIMEFOLD_LARGE_SHIFT)
+        return x < s->p / most * most ? most : 1;
+    for (uint64_t block = most;; block /= 2)
+        if (x / block < s->p / block) /* all of the block is below p */
+            return block;
+}
+
+static void check_folds(uint64_t n)
+{
+    static unsigned char seen[BIT(18)];
+    shuf_primefold f = make(n, random_u64(), random_u64());
+    memset(seen, 0, f.shape.p);
+    for (uint64_t x = 0; x < f.shape.p; x++) {
+        const uint64_t y = shuf_primefold_fold(&f, 1, x), block = block_of(&f.shape, x);
+        assert_int_equal(y, x ^ (x >> f.shape.shift ^ f.map[1].fold) % block);
+        assert_in_range(y, 0, f.shape.p - 1);
+        assert_int_equal(seen[y]++, 0);
+        assert_int_equal(block_of(&f.shape, y), block);
+        assert_int_equal(shuf_primefold_unfold(&f, 1, y), x);
+    }
+}
+
+static void folds_permute(void **state)
+{
+    (void)state;
+    random_start("folds_permute");
+    for (uint64_t n = 97; n <= 1200; n++)
+        check_folds(n);
+    for (uint64_t n = 1201; n < BIT(17); n += 1 + random_below(2000))
+        check_folds(n);
+    check_folds(65521);
+    check_folds(65522);
+}
+
+/* By definition: a power of two or minus one, or times such a number 1 or -1. */
+static bool is_weak(uint64_t m, uint64_t p)
+{
+    for (uint64_t power = 1; power < p; power *= 2) {
+        const uint64_t product = shuf__multiply_mod(m, power, p);
+        if (m == power || m == p - power || product == 1 || product == p - 1)
+            return true;
+    }
+    return false;
+}
+
+static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, unsigned *moved)
+{
+    const shuf_primefold f = shuf_primefold_make(n, 7, epoch);
+    uint32_t word[SHUF_PRIMEFOLD_WORDS];
+    for (unsigned block = 0; block < shuf_primefold_key_blocks(&f.shape); block++)
+        shuf_key_words_for(n, 7, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+    for (unsigned r = 0; r < f.shape.maps; r++) {
+        const shuf_primefold_map drawn = shuf_primefold_map_of(&f.shape, word, r);
+        uint64_t m = drawn.multiplier;
+        *first_weak += r == 0 && is_weak(m, f.shape.p);
+        while (r > 0 && is_weak(m, f.shape.p))
+            m = m + 1 == f.shape.p ? 1 : m + 1;
+        *moved += m != drawn.multiplier;
+        assert_int_equal(f.map[r].multiplier, m);
+        assert_int_equal(f.map[r].addend, drawn.addend);
+        assert_int_equal(f.map[r].fold, drawn.fold);
+    }
+}
+
+static void weak_multipliers_are_passed_over(void **state)
+{
+    (void)state;
+    unsigned first_weak = 0, moved = 0;
+    for (uint64_t n = 97; n <= 1200; n++)
+        for (uint64_t epoch = 0; epoch < 20; epoch++)
+            check_multipliers(n, epoch, &first_weak, &moved);
+    for (unsigned k = 11; k <= 62; k++)
+        check_multipliers(BIT(k), k, &first_weak, &moved);
+    assert_in_range(first_weak, 500, 5000);
+    assert_in_range(moved, 5000, 50000);
+}
+
+/* At 2^31 - 1 the powers of two come again at once; at 65537 the inverses are powers as well. */
+static void weak_ones_are_recognized(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {97,    127,         257,         8191,   65521,
+                                     65537, BIT(31) - 1, BIT(40) - 1, BIT(62)};
+    random_start("weak_ones_are_recognized");
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const shuf_primefold_shape s = shuf_primefold_shape_of(sizes[i]);
+        for (unsigned k = 0; k < 1000; k++) {
+            shuf_primefold_map map[2] = {{.multiplier = 1 + random_below(s.p - 1)}};
+            uint64_t inverse = 1; /* of the power */
+            for (unsigned j = 0; j < k % s.bits; j++)
+                inverse = inverse / 2 + (inverse % 2 ? (s.p + 1) / 2 : 0);
+            const uint64_t m = k & 64 ? inverse : BIT(k % s.bits);
+            map[1].multiplier = k & 128 ? s.p - m : m;
+            assert_int_equal(shuf__primefold_weak(&s, map, 2),
+                             2 | (is_weak(map[0].multiplier, s.p) ? 1 : 0));
         }
+    }
 }
 
 /* Of neighbouring n, too, and where they have the prime in common. */
@@ -175,6 +321,10 @@ int main(void)
         cmocka_unit_test(single_positions),
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(small_ones_are_permutations),
+        cmocka_unit_test(numbers_of_maps),
+        cmocka_unit_test(folds_permute),
+        cmocka_unit_test(weak_multipliers_are_passed_over),
+        cmocka_unit_test(weak_ones_are_recognized),
         cmocka_unit_test(keys_are_unrelated),
         cmocka_unit_test(primes_by_trial_division),
         cmocka_unit_test(primes_that_are_known),

@@ -186,18 +186,19 @@ static void beyond_32_bits(void **state)
 }
 
 /* Both sides of where primefold's words and its number of maps change, with values that it walks
- * on: the prime above 2^16 + 2 is 2^16 + 3, that above 31400 is 31469. */
+ * on: the prime above 31400 is 31469. */
 static void edges_of_words(void **state)
 {
     (void)state;
-    static const uint64_t edges[] = {32749, 32750, 65521, 65522, 65538, 31400};
+    static const uint64_t edges[] = {97,    251,   252,   1021,  1022,    8191,        8192,
+                                     32749, 32750, 65521, 65522, BIT(17), BIT(17) + 1, 31400};
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
         jobs_check(&job);
     }
-    /* Above 2^28 up to one value in 2^10 is walked on, most of them where n is one more than a
+    /* Where n is large up to one value in 32 is walked on, most of them where n is one more than a
      * power. */
-    static const unsigned bits[] = {28, 29, 31, 33, 40, 50};
+    static const unsigned bits[] = {18, 24, 28, 29, 31, 33, 40, 50};
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
         for (uint64_t n = BIT(bits[i]) - 1; n <= BIT(bits[i]) + 1; n++) {
             struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);

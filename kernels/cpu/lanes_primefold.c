@@ -15,6 +15,18 @@
 
 enum { BLOCK = 256, GROUP = 4 };
 
+/* What loops are compiled for. */
+struct form {
+    unsigned maps;
+    bool small, backward;
+};
+
+static inline struct form form_of(const struct shuf__primefold *row)
+{
+    const shuf_primefold_shape *s = &row->plain.shape;
+    return (struct form){s->maps, shuf_primefold_is_small(s), row->backward};
+}
+
 #define BITS 16
 #define WORD uint16_t
 #define WIDER uint32_t
@@ -59,17 +71,41 @@ static void exchanged(const shuf_primefold *f, bool backward, uint32_t position,
         out[i] = (backward ? at : value)[position + i * stride];
 }
 
+#define SMALL(k) ((struct form){SHUF_PRIMEFOLD_MAPS_SMALL_##k, true, backward})
+#define LARGE(k) ((struct form){SHUF_PRIMEFOLD_MAPS_LARGE_##k, false, backward})
+
+static inline __attribute__((always_inline)) void shortest(const struct shuf__primefold *row,
+                                                           bool backward, uint16_t position,
+                                                           uint16_t stride, uint32_t *restrict out,
+                                                           size_t count)
+{
+    const unsigned bits = row->plain.shape.bits;
+    if (bits <= 8)
+        fill_16(row, SMALL(8), position, stride, out, count);
+    else if (bits <= 10)
+        fill_16(row, SMALL(10), position, stride, out, count);
+    else if (bits <= 13)
+        fill_16(row, SMALL(13), position, stride, out, count);
+    else
+        fill_16(row, SMALL(16), position, stride, out, count);
+}
+
 static inline __attribute__((always_inline)) void narrow(const struct shuf__primefold *row,
                                                          bool backward, uint32_t position,
                                                          uint32_t stride, uint32_t *restrict out,
                                                          size_t count)
 {
+    const unsigned n_bits = shuf__bits(row->plain.shape.n - 1);
     if (row->word_bits == 16)
-        fill_16(row, 5, backward, (uint16_t)position, (uint16_t)stride, out, count);
-    else if (row->plain.shape.maps == 4)
-        fill_32(row, 4, backward, position, stride, out, count);
+        shortest(row, backward, (uint16_t)position, (uint16_t)stride, out, count);
+    else if (shuf_primefold_is_small(&row->plain.shape))
+        fill_32(row, SMALL(16), position, stride, out, count);
+    else if (n_bits <= 17)
+        fill_32(row, LARGE(17), position, stride, out, count);
+    else if (n_bits <= 28)
+        fill_32(row, LARGE(28), position, stride, out, count);
     else
-        fill_32(row, 5, backward, position, stride, out, count);
+        fill_32(row, LARGE(62), position, stride, out, count);
 }
 
 void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
@@ -91,11 +127,11 @@ static inline __attribute__((always_inline)) void wide(const struct shuf__primef
 {
 #ifdef __AVX2__
     if (row->plain.shape.p >> 50 == 0) {
-        fill_50(row, 4, backward, position, stride, out, count);
+        fill_50(row, LARGE(62), position, stride, out, count);
         return;
     }
 #endif
-    fill_64(row, 4, backward, position, stride, out, count);
+    fill_64(row, LARGE(62), position, stride, out, count);
 }
 
 void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

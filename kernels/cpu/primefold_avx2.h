@@ -10,13 +10,22 @@ static inline vector_32 high_product_32(vector_32 x, vector_32 y)
     return _mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epu32(x, y), 32), odd, 0xaa);
 }
 
-/* x ^ a ^ b, where x < limit. */
-static inline vector_16 xor_below_16(vector_16 x, vector_16 a, vector_16 b, vector_16 limit)
+/* The bits below the highest one that is set. */
+static inline vector_16 below_top_16(vector_16 y)
 {
-    return _mm256_xor_si256(x,
-                            _mm256_and_si256(_mm256_xor_si256(a, b), _mm256_cmpgt_epi16(limit, x)));
+    y = _mm256_srli_epi16(y, 1);
+    y = _mm256_or_si256(y, _mm256_srli_epi16(y, 1));
+    y = _mm256_or_si256(y, _mm256_srli_epi16(y, 2));
+    y = _mm256_or_si256(y, _mm256_srli_epi16(y, 4));
+    return _mm256_or_si256(y, _mm256_srli_epi16(y, 8));
 }
 
+static inline vector_32 float_bits_32(vector_32 x)
+{
+    return _mm256_castps_si256(_mm256_cvtepi32_ps(x));
+}
+
+/* x ^ a ^ b, where x < limit. */
 static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
 {
     return _mm256_xor_si256(x,
@@ -98,6 +107,23 @@ static inline vector_50 of_bits_50(bits_50 bits)
 static inline bits_50 xor_50(bits_50 a, bits_50 b)
 {
     return _mm256_xor_si256(a, b);
+}
+
+static inline bits_50 and_50(bits_50 a, bits_50 b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+/* a & ~b */
+static inline bits_50 and_not_50(bits_50 a, bits_50 b)
+{
+    return _mm256_andnot_si256(b, a);
+}
+
+/* x ^ ((a ^ b) & where) */
+static inline bits_50 xor_where_50(bits_50 x, bits_50 a, bits_50 b, bits_50 where)
+{
+    return _mm256_xor_si256(x, _mm256_and_si256(_mm256_xor_si256(a, b), where));
 }
 
 /* bits ^ a ^ b, where x < limit. */

@@ -2,7 +2,7 @@
  *
  * The part of primefold_vector.h that AVX-512 does its own way: with masks.
  */
-enum { XOR_OF_3 = 0x96 }; /* a truth table for ternarylogic */
+enum { XOR_OF_3 = 0x96, OR_OF_3 = 0xfe, XOR_IF_BOTH = 0x78 }; /* truth tables for ternarylogic */
 
 /* y is the same in all lanes. */
 static inline vector_32 high_product_32(vector_32 x, vector_32 y)
@@ -11,13 +11,21 @@ static inline vector_32 high_product_32(vector_32 x, vector_32 y)
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epu32(x, y), _MM_PERM_DDBB);
 }
 
-/* x ^ a ^ b, where x < limit. */
-static inline vector_16 xor_below_16(vector_16 x, vector_16 a, vector_16 b, vector_16 limit)
+/* The bits below the highest one that is set: three, nine, fifteen of them. */
+static inline vector_16 below_top_16(vector_16 y)
 {
-    return _mm512_mask_mov_epi16(x, _mm512_cmplt_epu16_mask(x, limit),
-                                 _mm512_ternarylogic_epi32(x, a, b, XOR_OF_3));
+    y = _mm512_ternarylogic_epi32(_mm512_srli_epi16(y, 1), _mm512_srli_epi16(y, 2),
+                                  _mm512_srli_epi16(y, 3), OR_OF_3);
+    y = _mm512_ternarylogic_epi32(y, _mm512_srli_epi16(y, 3), _mm512_srli_epi16(y, 6), OR_OF_3);
+    return _mm512_or_si512(y, _mm512_srli_epi16(y, 6));
 }
 
+static inline vector_32 float_bits_32(vector_32 x)
+{
+    return _mm512_castps_si512(_mm512_cvtepi32_ps(x));
+}
+
+/* x ^ a ^ b, where x < limit. */
 static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
 {
     return _mm512_mask_ternarylogic_epi32(x, _mm512_cmplt_epu32_mask(x, limit), a, b, XOR_OF_3);
@@ -93,6 +101,23 @@ static inline vector_50 of_bits_50(bits_50 bits)
 static inline bits_50 xor_50(bits_50 a, bits_50 b)
 {
     return _mm512_xor_si512(a, b);
+}
+
+static inline bits_50 and_50(bits_50 a, bits_50 b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+/* a & ~b */
+static inline bits_50 and_not_50(bits_50 a, bits_50 b)
+{
+    return _mm512_andnot_si512(b, a);
+}
+
+/* x ^ ((a ^ b) & where) */
+static inline bits_50 xor_where_50(bits_50 x, bits_50 a, bits_50 b, bits_50 where)
+{
+    return _mm512_ternarylogic_epi32(x, _mm512_xor_si512(a, b), where, XOR_IF_BOTH);
 }
 
 /* bits ^ a ^ b, where x < limit. */

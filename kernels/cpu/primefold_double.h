@@ -18,11 +18,10 @@
 #include "primefold.h"
 #include "primefold_vector.h"
 
-enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = 4 };
+enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = SHUF_PRIMEFOLD_MAPS_LARGE_62 };
 
 struct keys_50 {
-    vector_50 p, whole;      /* values below `whole` stand in whole blocks, which are folded */
-    shift_50 shift, shift_2; /* the fold's, and twice of it */
+    vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
     vector_50 multiplier[MAPS_50], addend[MAPS_50];
     vector_50 slope[MAPS_50], share[MAPS_50]; /* both over p */
     bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, backward, as it is */
@@ -36,8 +35,6 @@ static inline struct keys_50 make_keys_50(const struct shuf__primefold *row)
     struct keys_50 k;
     k.p = all_50((double)s->p);
     k.whole = all_50((double)s->whole);
-    k.shift = make_shift_50(s->shift);
-    k.shift_2 = make_shift_50(2 * s->shift);
     for (int r = 0; r < MAPS_50; r++) {
         const shuf_primefold_map *map = &row->plain.map[r];
         k.multiplier[r] = all_50((double)map->multiplier);
@@ -64,22 +61,23 @@ static inline vector_50 affine_50(const struct keys_50 *k, unsigned r, vector_50
     return add_if_negative_50(rest, k->p);
 }
 
-static inline vector_50 folded_50(const struct keys_50 *k, unsigned r, vector_50 x)
+static inline vector_50 folded_large_50(const struct keys_50 *k, unsigned r, vector_50 x)
 {
     const vector_50 above = all_50(0x1p52);
     bits_50 bits = to_bits_50(add_50(x, above));
-    bits_50 turned = xor_where_below_50(bits, shifted_50(bits, k->shift), k->fold[r], x, k->whole);
+    bits_50 turned = xor_where_below_50(bits, right_50(bits, SHUF_PRIMEFOLD_LARGE_SHIFT),
+                                        k->fold[r], x, k->whole);
     return subtract_50(of_bits_50(turned), above);
 }
 
-/* A prime of more than 2^28 is folded by two fifths of its bits, so that there are three parts. */
-static inline vector_50 unfolded_50(const struct keys_50 *k, unsigned r, vector_50 x)
+static inline vector_50 unfolded_large_50(const struct keys_50 *k, unsigned r, vector_50 x)
 {
     const vector_50 above = all_50(0x1p52);
     bits_50 bits = to_bits_50(add_50(x, above));
     bits_50 y = xor_50(bits, k->fold[r]);
-    y = xor_50(y, shifted_50(y, k->shift));
-    y = xor_50(y, shifted_50(y, k->shift_2));
+#pragma GCC unroll 6
+    for (int shift = SHUF_PRIMEFOLD_LARGE_SHIFT; shift < 50; shift *= 2)
+        y = xor_50(y, right_50(y, shift));
     bits_50 change = xor_50(bits, all_bits_50(exponent_52));
     return subtract_50(of_bits_50(xor_where_below_50(bits, change, y, x, k->whole)), above);
 }

@@ -6,9 +6,9 @@
  *   BITS, WORD, WIDER   16, uint16_t, uint32_t
  *   OUT                 what a value is stored as
  *
- * FORM(vector) holds FORM(LANES) numbers below p. FORM(affine) is a map, FORM(folded) a fold,
- * FORM(unfolded) undoes one, FORM(sum) is an addition mod p, and FORM(keys) what they need to know
- * of a row.
+ * FORM(vector) holds FORM(LANES) numbers below p. FORM(affine) is a map, FORM(folded_small) and
+ * FORM(folded_large) a fold, FORM(unfolded_small) and FORM(unfolded_large) undo one, FORM(sum) is
+ * an addition mod p, and FORM(keys) what they need to know of a row.
  */
 #define FORM__(name, bits) name##_##bits
 #define FORM_(name, bits) FORM__(name, bits)
@@ -28,17 +28,29 @@ enum {
     FORM(WHOLE) = FORM(UNIT) > 64 ? FORM(UNIT) : 64, /* looked through at once, a bit each */
 };
 
+/* A fold, or what undoes it. The shortest words hold small numbers only, the widest none. */
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(turned)(const struct FORM(keys) * k, struct form form, unsigned r, FORM(vector) x)
+{
+#if BITS <= 32
+    if (BITS == 16 || form.small)
+        return form.backward ? FORM(unfolded_small)(k, r, x) : FORM(folded_small)(k, r, x);
+#endif
+#if BITS > 16
+    return form.backward ? FORM(unfolded_large)(k, r, x) : FORM(folded_large)(k, r, x);
+#endif
+}
+
 /* The rest of a round after its first map. Vectors side by side: each step waits for the one before
  * it, and a processor does not look ahead as far as a vector's last. */
 static inline __attribute__((always_inline)) void
-FORM(rounds)(const struct FORM(keys) * k, unsigned maps, bool backward, FORM(vector) x[GROUP])
+FORM(rounds)(const struct FORM(keys) * k, struct form form, FORM(vector) x[GROUP])
 {
-#pragma GCC unroll 5
-    for (unsigned r = 1; r < maps; r++)
+#pragma GCC unroll 10
+    for (unsigned r = 1; r < form.maps; r++)
 #pragma GCC unroll 4
         for (int i = 0; i < GROUP; i++)
-            x[i] = FORM(affine)(
-                k, r, backward ? FORM(unfolded)(k, r - 1, x[i]) : FORM(folded)(k, r - 1, x[i]));
+            x[i] = FORM(affine)(k, r, FORM(turned)(k, form, r - 1, x[i]));
 }
 
 /* ---- Walking: the p - n values that do not belong to the permutation, many side by side ---- */
@@ -67,10 +79,9 @@ static __attribute__((noinline)) void FORM(join)(struct FORM(walkers) * w, OUT n
 }
 
 /* One round of all of them; those that have arrived leave. */
-static void FORM(step)(const struct FORM(keys) * k, const struct shuf__primefold *row,
-                       struct FORM(walkers) * w)
+static inline __attribute__((always_inline)) void
+FORM(step)(const struct FORM(keys) * k, OUT n, struct form form, struct FORM(walkers) * w)
 {
-    const OUT n = (OUT)row->plain.shape.n;
     WORD x[2 * BLOCK];
     OUT next[2 * BLOCK];
     size_t left = 0;
@@ -82,7 +93,7 @@ static void FORM(step)(const struct FORM(keys) * k, const struct shuf__primefold
         FORM(vector) group[GROUP];
         for (int g = 0; g < GROUP; g++)
             group[g] = FORM(affine)(k, 0, FORM(load)(x + i + g * FORM(LANES)));
-        FORM(rounds)(k, row->plain.shape.maps, row->backward, group);
+        FORM(rounds)(k, form, group);
         for (int g = 0; g < GROUP; g++)
             FORM(store)(next + i + g * FORM(LANES), group[g]);
     }
@@ -99,8 +110,9 @@ static __attribute__((noinline)) void FORM(walk)(const struct shuf__primefold *r
                                                  struct FORM(walkers) * w)
 {
     const struct FORM(keys) k = FORM(make_keys)(row);
+    const struct form form = form_of(row);
     while (w->count)
-        FORM(step)(&k, row, w);
+        FORM(step)(&k, (OUT)row->plain.shape.n, form, w);
 }
 
 /* ---- All values ---- */
@@ -128,9 +140,10 @@ static inline struct FORM(line)
 }
 
 /* The next values, `count` rounded up to whole units; whether any is n or more. */
-static inline __attribute__((always_inline)) bool
-FORM(block)(const struct FORM(keys) * k, unsigned maps, bool backward, FORM(vector) n,
-            struct FORM(line) * line, OUT *restrict out, size_t count)
+static inline __attribute__((always_inline)) bool FORM(block)(const struct FORM(keys) * k,
+                                                              struct form form, FORM(vector) n,
+                                                              struct FORM(line) * line,
+                                                              OUT *restrict out, size_t count)
 {
     FORM(vector) most = FORM(all)(0);
     for (size_t i = 0; i < count; i += FORM(UNIT)) {
@@ -140,7 +153,7 @@ FORM(block)(const struct FORM(keys) * k, unsigned maps, bool backward, FORM(vect
             x[g] = line->y;
             line->y = FORM(sum)(k, line->y, line->leap);
         }
-        FORM(rounds)(k, maps, backward, x);
+        FORM(rounds)(k, form, x);
 #pragma GCC unroll 4
         for (int g = 0; g < GROUP; g++) {
             most = FORM(larger)(most, x[g]);
@@ -150,11 +163,11 @@ FORM(block)(const struct FORM(keys) * k, unsigned maps, bool backward, FORM(vect
     return FORM(any_from)(most, n);
 }
 
-/* `maps` and `backward`: the row's, as constants. */
+/* `form`: the row's, as constants. */
 static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__primefold *row,
-                                                             unsigned maps, bool backward,
-                                                             WORD position, WORD stride,
-                                                             OUT *restrict out, size_t count)
+                                                             struct form form, WORD position,
+                                                             WORD stride, OUT *restrict out,
+                                                             size_t count)
 {
     const OUT n = (OUT)row->plain.shape.n;
     const FORM(vector) n_in_all = FORM(all)((WORD)n);
@@ -163,7 +176,7 @@ static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__
     struct FORM(walkers) w = {.count = 0};
     while (count >= FORM(WHOLE)) {
         const size_t some = (count < BLOCK ? count : BLOCK) / FORM(WHOLE) * FORM(WHOLE);
-        if (FORM(block)(&k, maps, backward, n_in_all, &line, out, some))
+        if (FORM(block)(&k, form, n_in_all, &line, out, some))
             FORM(join)(&w, n, out, some, out);
         if (w.count > BLOCK)
             FORM(walk)(row, &w);
@@ -172,7 +185,7 @@ static inline __attribute__((always_inline)) void FORM(fill)(const struct shuf__
     }
     if (count) { /* beyond it may stand what would be walked on for ever */
         OUT last[BLOCK] = {0};
-        const bool any = FORM(block)(&k, maps, backward, n_in_all, &line, last, count);
+        const bool any = FORM(block)(&k, form, n_in_all, &line, last, count);
         memcpy(out, last, count * sizeof *out);
         if (any)
             FORM(join)(&w, n, last, count, out);

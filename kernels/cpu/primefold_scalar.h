@@ -4,7 +4,6 @@
  * included by primefold_form.h with BITS, WORD and WIDER set, and FORM().
  */
 typedef WORD FORM(vector);
-typedef unsigned FORM(shift);
 
 enum { FORM(LANES) = 1 };
 
@@ -43,19 +42,35 @@ static inline WORD FORM(high_product)(WORD a, WORD b)
     return (WORD)((WIDER)a * b >> BITS);
 }
 
-static inline unsigned FORM(make_shift)(unsigned bits)
+static inline WORD FORM(right)(WORD x, int by)
 {
-    return bits;
+    return (WORD)(x >> by);
 }
 
-static inline WORD FORM(shifted)(WORD x, unsigned shift)
+/* The bits below the highest one that is set. */
+static inline WORD FORM(below_top)(WORD y)
 {
-    return (WORD)(x >> shift);
+    return (WORD)((UINT64_C(1) << (63 - __builtin_clzll(y))) - 1);
 }
 
 static inline WORD FORM (xor)(WORD a, WORD b)
 {
     return a ^ b;
+}
+
+static inline WORD FORM (and)(WORD a, WORD b)
+{
+    return a & b;
+}
+
+static inline WORD FORM(and_not)(WORD a, WORD b)
+{
+    return a & (WORD)~b;
+}
+
+static inline WORD FORM(xor_where)(WORD x, WORD a, WORD b, WORD where)
+{
+    return (WORD)(x ^ ((a ^ b) & where));
 }
 
 static inline WORD FORM(xor_below)(WORD x, WORD a, WORD b, WORD limit)

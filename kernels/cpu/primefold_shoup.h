@@ -6,8 +6,7 @@
 
 /* A row's keys, each in all lanes; p < 2^(BITS - 1). */
 struct FORM(keys) {
-    FORM(vector) p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    FORM(shift) shift, shift_2, shift_4; /* the fold's, twice and four times of it */
+    FORM(vector) p, whole; /* large values below `whole` stand in whole blocks, which are folded */
     FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
     FORM(vector) addend[SHUF_PRIMEFOLD_MAPS], fold[SHUF_PRIMEFOLD_MAPS];
 };
@@ -18,9 +17,6 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     struct FORM(keys) k;
     k.p = FORM(all)((WORD)s->p);
     k.whole = FORM(all)((WORD)s->whole);
-    k.shift = FORM(make_shift)(s->shift);
-    k.shift_2 = FORM(make_shift)(2 * s->shift);
-    k.shift_4 = FORM(make_shift)(4 * s->shift < s->bits ? 4 * s->shift : s->bits);
     for (unsigned r = 0; r < s->maps; r++) {
         k.multiplier[r] = FORM(all)((WORD)row->plain.map[r].multiplier);
         k.quotient[r] = FORM(all)((WORD)row->quotient[r]);
@@ -50,17 +46,45 @@ static inline FORM(vector) FORM(affine)(const struct FORM(keys) * k, unsigned r,
     return FORM(sum)(k, FORM(reduced)(k, rest), k->addend[r]);
 }
 
-static inline FORM(vector) FORM(folded)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+/* x ^ x >> shift ^ x >> 2 shift ...: undoes x ^ x >> shift. */
+static inline __attribute__((always_inline)) FORM(vector) FORM(summed)(FORM(vector) x, int shift)
 {
-    return FORM(xor_below)(x, FORM(shifted)(x, k->shift), k->fold[r], k->whole);
+#pragma GCC unroll 6
+    for (; shift < BITS; shift *= 2)
+        x = FORM(xor)(x, FORM(right)(x, shift));
+    return x;
 }
 
-/* More than eight parts of s bits there are never. */
-static inline FORM(vector) FORM(unfolded)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+#if BITS <= 32
+static inline FORM(vector)
+    FORM(folded_small)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
 {
-    FORM(vector) y = FORM(xor)(x, k->fold[r]);
-    y = FORM(xor)(y, FORM(shifted)(y, k->shift));
-    y = FORM(xor)(y, FORM(shifted)(y, k->shift_2));
-    y = FORM(xor)(y, FORM(shifted)(y, k->shift_4));
+    const FORM(vector) free = FORM(below_top)(FORM(xor)(x, k->p));
+    return FORM(xor_where)(x, FORM(right)(x, SHUF_PRIMEFOLD_SMALL_SHIFT), k->fold[r], free);
+}
+
+static inline FORM(vector)
+    FORM(unfolded_small)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) free = FORM(below_top)(FORM(xor)(x, k->p)), kept = FORM(and_not)(x, free);
+    const FORM(vector) above = FORM(right)(kept, SHUF_PRIMEFOLD_SMALL_SHIFT);
+    const FORM(vector) y = FORM(and)(FORM(xor)(FORM(xor)(x, above), k->fold[r]), free);
+    return FORM(xor)(kept, FORM(summed)(y, SHUF_PRIMEFOLD_SMALL_SHIFT));
+}
+#endif
+
+#if BITS > 16
+static inline FORM(vector)
+    FORM(folded_large)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) shifted = FORM(right)(x, SHUF_PRIMEFOLD_LARGE_SHIFT);
+    return FORM(xor_below)(x, shifted, k->fold[r], k->whole);
+}
+
+static inline FORM(vector)
+    FORM(unfolded_large)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) y = FORM(summed)(FORM(xor)(x, k->fold[r]), SHUF_PRIMEFOLD_LARGE_SHIFT);
     return FORM(xor_below)(x, x, y, k->whole);
 }
+#endif

@@ -24,8 +24,6 @@ typedef __m512d vector_50;
 typedef __m256i vector_16, vector_32, bits_50;
 typedef __m256d vector_50;
 #endif
-typedef vector_16 shift_16;
-typedef __m128i shift_32, shift_50;
 
 enum { LANES_16 = sizeof(vector_16) / 2, LANES_32 = sizeof(vector_32) / 4 };
 
@@ -95,35 +93,20 @@ static inline void store_32(uint32_t *out, vector_32 x)
     memcpy(out, &x, sizeof x);
 }
 
-/* There is a multiplication of 16-bit words, but no shift by the same variable for all. */
-static inline shift_16 make_shift_16(unsigned bits)
+/* By constants, which belong into the instruction. */
+static inline __attribute__((always_inline)) vector_16 right_16(vector_16 x, int by)
 {
-    return all_16((uint16_t)(1u << (16 - bits)));
+    return V(srli_epi16)(x, by);
 }
 
-static inline vector_16 shifted_16(vector_16 x, shift_16 shift)
+static inline __attribute__((always_inline)) vector_32 right_32(vector_32 x, int by)
 {
-    return high_product_16(x, shift);
+    return V(srli_epi32)(x, by);
 }
 
-static inline shift_32 make_shift_32(unsigned bits)
+static inline __attribute__((always_inline)) bits_50 right_50(bits_50 x, int by)
 {
-    return _mm_cvtsi32_si128((int)bits);
-}
-
-static inline vector_32 shifted_32(vector_32 x, shift_32 shift)
-{
-    return V(srl_epi32)(x, shift);
-}
-
-static inline shift_50 make_shift_50(unsigned bits)
-{
-    return _mm_cvtsi32_si128((int)bits);
-}
-
-static inline bits_50 shifted_50(bits_50 x, shift_50 shift)
-{
-    return V(srl_epi64)(x, shift);
+    return V(srli_epi64)(x, by);
 }
 
 #ifdef __AVX512BW__
@@ -140,6 +123,43 @@ static inline vector_16 xor_16(vector_16 a, vector_16 b)
 static inline vector_32 xor_32(vector_32 a, vector_32 b)
 {
     return xor_50(a, b);
+}
+
+static inline vector_16 and_16(vector_16 a, vector_16 b)
+{
+    return and_50(a, b);
+}
+
+static inline vector_32 and_32(vector_32 a, vector_32 b)
+{
+    return and_50(a, b);
+}
+
+static inline vector_16 and_not_16(vector_16 a, vector_16 b)
+{
+    return and_not_50(a, b);
+}
+
+static inline vector_32 and_not_32(vector_32 a, vector_32 b)
+{
+    return and_not_50(a, b);
+}
+
+static inline vector_16 xor_where_16(vector_16 x, vector_16 a, vector_16 b, vector_16 where)
+{
+    return xor_where_50(x, a, b, where);
+}
+
+static inline vector_32 xor_where_32(vector_32 x, vector_32 a, vector_32 b, vector_32 where)
+{
+    return xor_where_50(x, a, b, where);
+}
+
+/* The bits below the highest one that is set, 0 < y < 2^24: the exponent of the same float. */
+static inline vector_32 below_top_32(vector_32 y)
+{
+    const vector_32 number = right_32(float_bits_32(y), 23); /* 127 + that of the bit */
+    return V(srlv_epi32)(all_32(UINT32_MAX), subtract_32(all_32(127 + 32), number));
 }
 
 static inline uint64_t which_from_16(const uint32_t values[64], uint32_t limit)

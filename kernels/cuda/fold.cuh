@@ -4,8 +4,9 @@
  *
  * A form knows p and has, of a row's keys, start() for a position, add() to go on from one start to
  * another by a step, first() for the value after the first map, and rest() for all maps after it.
- * quick_rest() is the same and watches: finished() tells whether all values are below n, and those
- * of a hasty form may be wrong. What is not finished is made again, from its position on.
+ * quick_rest() is the same and watches: finished() tells whether all values are below n and
+ * right(). What is not finished is made again, from its position on; where all are right() and the
+ * form is_right_past_n, it may also be walked on from where it is.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
@@ -18,7 +19,8 @@
 namespace shuf
 {
 
-/* The largest numbers that quick_rest() met: before folds, and at the end. */
+/* The largest numbers that quick_rest() met: before folds, and at the end. A form that folds all of
+ * them is wrong about those beyond the whole blocks, of which there are hardly any: it tells. */
 struct Watch {
     uint32_t most_folded, most;
 };
@@ -28,14 +30,6 @@ __device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inv
 {
     const uint64_t q = __umul64hi(a, inverse);
     return q + (a - q * p >= p);
-}
-
-/* x >> shift whether it is needed or not: under a condition, `shift` would be loaded every time. */
-__device__ __forceinline__ uint32_t shifted(uint32_t x, int shift)
-{
-    uint32_t result;
-    asm volatile("shr.u32 %0, %1, %2;" : "=r"(result) : "r"(x), "r"(shift));
-    return result;
 }
 
 /* a ^ b ^ c in one instruction, which the compiler tears apart. */
@@ -50,24 +44,26 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
  * positions of values. */
 enum class Way { forward, backward };
 
-/* x folded, or unfolded: then each part of it below the uppermost is known from the one above, and
- * `fold`, which was unfolded before, comes last. Few: four parts of `shift` bits are all of x, else
- * eight. Where it does not fold, x. */
-template <Way way, bool Few>
-__device__ __forceinline__ uint32_t fold_of(uint32_t x, int shift, uint32_t fold, bool folds)
+/* x folded or, backward, unfolded: then each part of it below the uppermost is known from the one
+ * above, and `fold`, which was unfolded before, comes last. */
+template <Way way> __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
 {
-    uint32_t y = x;
-    int by = shift;
-    if constexpr (way == Way::backward) {
-        y ^= shifted(y, by);
-        by *= 2;
-        if constexpr (!Few) {
-            y ^= shifted(y, by);
-            by *= 2;
-        }
-    }
-    const uint32_t part = shifted(y, by);
-    return folds ? exclusive_or(y, part, fold) : x;
+    int by = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    if constexpr (way == Way::backward)
+#pragma unroll
+        for (; 2 * by < 32; by *= 2)
+            x ^= x >> by;
+    return exclusive_or(x, x >> by, fold);
+}
+
+template <Way way> __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
+{
+    int by = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    if constexpr (way == Way::backward)
+#pragma unroll
+        for (; 2 * by < 64; by *= 2)
+            x ^= x >> by;
+    return x ^ x >> by ^ fold;
 }
 
 /* What the first map adds over a distance, for forms whose start is a value below p. */

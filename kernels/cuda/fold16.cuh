@@ -10,30 +10,40 @@
 namespace shuf
 {
 
+/* The bits below the highest one that is set. */
+__device__ __forceinline__ uint32_t below_top(uint32_t y)
+{
+    return 0x7fffffff >> __clz(static_cast<int>(y));
+}
+
 /* A map by the fraction of p that its value is, in units of 2^-32. As both words are
- * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them. */
-template <int Maps, Way way = Way::forward> struct Fold16 {
+ * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them.
+ *
+ * Maps: at most, or exactly so many where it is Fixed. */
+template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     using Word = uint32_t;
+    static constexpr bool is_right_past_n = true;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_small_row_blocks_per_sm;
     struct alignas(8) Map {
         uint32_t multiplier, addend;
     };
+    /* Neighbouring rows do not begin in the same bank of shared memory. */
+    static constexpr int padded = Maps % 8 == 2 ? Maps + 3 : Maps;
     struct alignas(16) Row {
         Map map[Maps];
-        uint32_t fold[Maps];
+        uint32_t fold[padded];
     };
     static constexpr uint64_t exponent = uint64_t{0x433} << 52; /* of 2^52 + an integer */
-    uint32_t n, p, whole;
-    int shift;
+    uint32_t n, p;
+    int maps;
     double units; /* 2^32 / p */
     Row row;
 
     explicit Fold16(const shuf_primefold_shape &shape)
         : n(static_cast<uint32_t>(shape.n)), p(static_cast<uint32_t>(shape.p)),
-          whole(static_cast<uint32_t>(shape.whole)), shift(static_cast<int>(shape.shift)),
-          units(0x1p32 / static_cast<double>(shape.p)), row{}
+          maps(static_cast<int>(shape.maps)), units(0x1p32 / static_cast<double>(shape.p)), row{}
     {
     }
 
@@ -89,18 +99,32 @@ template <int Maps, Way way = Way::forward> struct Fold16 {
         return __umulhi(fraction, p);
     }
 
+    /* The block that p cuts short is folded in parts: see shuf__primefold_free(). */
+    __device__ __forceinline__ uint32_t turned(uint32_t x, uint32_t fold) const
+    {
+        const uint32_t free = below_top(x ^ p);
+        if constexpr (way == Way::forward)
+            return x ^ ((x >> SHUF_PRIMEFOLD_SMALL_SHIFT ^ fold) & free);
+        const uint32_t kept = x & ~free;
+        uint32_t y = (x ^ kept >> SHUF_PRIMEFOLD_SMALL_SHIFT ^ fold) & free;
+#pragma unroll
+        for (int by = SHUF_PRIMEFOLD_SMALL_SHIFT; by < 16; by *= 2)
+            y ^= y >> by;
+        return kept | y;
+    }
+
     template <int Values>
     __device__ __forceinline__ void rest(const Row &keys, uint32_t (&x)[Values]) const
     {
 #pragma unroll
         for (int r = 1; r < Maps; r++) {
+            if (!Fixed && r >= maps)
+                break;
             const Map map = keys.map[r];
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
-            for (int i = 0; i < Values; i++) {
-                const uint32_t y = fold_of<way, false>(x[i], shift, fold, x[i] < whole);
-                x[i] = __umulhi(y * map.multiplier + map.addend, p);
-            }
+            for (int i = 0; i < Values; i++)
+                x[i] = __umulhi(turned(x[i], fold) * map.multiplier + map.addend, p);
         }
     }
 

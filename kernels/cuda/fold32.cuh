@@ -16,13 +16,13 @@ namespace shuf
  * less than (p + 1) / 2^32 and floors.
  *
  * Integer logic is what this waits for: it has half of the issue slots, and a fold with its
- * condition takes three of them beside the one of a remainder. Where hardly a value is beyond the
- * whole blocks, a Hasty form folds all, and tells. */
-template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP {
+ * condition takes three of them beside the one of a remainder. As hardly a value is beyond the
+ * whole blocks, quick_rest() folds all, and tells. */
+template <int Maps, Way way = Way::forward> struct Fold32 : SumsModP {
     using Word = uint32_t;
-    static constexpr int groups = Hasty ? tuning::fold_hasty_groups : tuning::fold_groups;
-    static constexpr int blocks_per_sm =
-        Hasty ? tuning::fold_hasty_blocks_per_sm : tuning::fold_blocks_per_sm;
+    static constexpr bool is_right_past_n = true;
+    static constexpr int groups = tuning::fold_hasty_groups;
+    static constexpr int blocks_per_sm = tuning::fold_hasty_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_row_blocks_per_sm;
     struct alignas(16) Map {
         uint32_t multiplier, quotient, addend, share;
@@ -32,14 +32,12 @@ template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP
         alignas(16) uint32_t fold[Maps];
     };
     uint32_t n, p, minus_p, whole;
-    int shift;
     uint64_t inverse; /* floor((2^64 - 1) / p) */
     Row row;
 
     explicit Fold32(const shuf_primefold_shape &shape)
         : n(static_cast<uint32_t>(shape.n)), p(static_cast<uint32_t>(shape.p)), minus_p(0 - p),
-          whole(static_cast<uint32_t>(shape.whole)), shift(static_cast<int>(shape.shift)),
-          inverse(~uint64_t{0} / shape.p), row{}
+          whole(static_cast<uint32_t>(shape.whole)), inverse(~uint64_t{0} / shape.p), row{}
     {
     }
 
@@ -102,10 +100,9 @@ template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP
             const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
             for (int i = 0; i < Values; i++) {
-                const bool folds = !Check || x[i] < whole;
-                const uint32_t y = fold_of<way, Hasty>(x[i], shift, fold, folds);
+                const uint32_t y = fold_of<way>(x[i], fold);
                 watch.most_folded = max(watch.most_folded, x[i]);
-                x[i] = affine(map, y);
+                x[i] = affine(map, !Check || x[i] < whole ? y : x[i]);
             }
         }
     }
@@ -121,7 +118,7 @@ template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP
     __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Values],
                                                Watch &watch) const
     {
-        maps<!Hasty>(keys, x, watch);
+        maps<false>(keys, x, watch);
 #pragma unroll
         for (int i = 0; i < Values; i++)
             watch.most = max(watch.most, x[i]);
@@ -129,7 +126,7 @@ template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP
 
     __device__ __forceinline__ bool right(const Watch &watch) const
     {
-        return !Hasty || watch.most_folded < whole;
+        return watch.most_folded < whole;
     }
 
     __device__ __forceinline__ bool finished(const Watch &watch) const
@@ -137,12 +134,6 @@ template <int Maps, bool Hasty, Way way = Way::forward> struct Fold32 : SumsModP
         return right(watch) && watch.most < n;
     }
 };
-
-/* Whether a hasty form suits: hardly a group has a value beyond the whole blocks. */
-inline bool few_beyond(const shuf_primefold_shape &shape)
-{
-    return shape.p - shape.whole < shape.p >> 16;
-}
 
 } // namespace shuf
 

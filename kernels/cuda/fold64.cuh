@@ -28,11 +28,11 @@ struct Fold64Base : SumsModP {
     static constexpr int groups = tuning::fold_wide_groups;
     static constexpr int blocks_per_sm = tuning::fold_wide_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_wide_row_blocks_per_sm;
+    static constexpr int shift = SHUF_PRIMEFOLD_LARGE_SHIFT;
     uint64_t n, p, whole;
-    int shift;
 
     explicit Fold64Base(const shuf_primefold_shape &shape)
-        : n(shape.n), p(shape.p), whole(shape.whole), shift(static_cast<int>(shape.shift))
+        : n(shape.n), p(shape.p), whole(shape.whole)
     {
     }
 
@@ -55,12 +55,10 @@ struct Fold64Base : SumsModP {
         return sum;
     }
 
-    /* See fold_of(): here three parts are all of x. */
     template <Way way = Way::forward>
     __device__ __forceinline__ uint64_t folded(uint64_t fold, uint64_t x) const
     {
-        const uint64_t y = way == Way::forward ? x : x ^ x >> shift;
-        return x < whole ? y ^ y >> (way == Way::forward ? shift : 2 * shift) ^ fold : x;
+        return x < whole ? fold_of<way>(x, fold) : x;
     }
 };
 
@@ -91,15 +89,17 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
     return result;
 }
 
-/* p < 2^40: the estimate is made in double precision, on a pipe of its own, and is wrong by one
- * for one value of a map in 2^15 at the widest and in 2^22 at p = 2^33. The remainder is then out
+/* p < 2^38: the estimate is made in double precision, on a pipe of its own, and is wrong by one
+ * for one value of a map in 2^17 at the widest and in 2^22 at p = 2^33. The remainder is then out
  * of range, which the next fold sees as a value beyond the whole blocks.
  *
  * 2^52 + x is x with an exponent put before it, and 3 * 2^51 + v is v rounded, an integer beneath
  * an exponent. Both exponents stay where they are between the maps, and are paid for in `addend`. A
- * fold's shift is from 12 to 16 here, so that it changes the lower word alone, and 32 bits from
- * there on are all of x and nothing of an exponent. */
-template <int Maps> struct Fold40 : Fold64Base {
+ * fold changes the lower word alone, as what it shifts to the right by 6 has at most 32 bits, which
+ * are all of x and nothing of an exponent. */
+template <int Maps> struct FoldDouble : Fold64Base {
+    static constexpr bool is_right_past_n = false;
+    static constexpr int most_bits = 32 + shift; /* of p */
     static constexpr uint64_t exponent = uint64_t{0x433} << 52, rounded = uint64_t{0x4338} << 48;
     struct Map {
         uint64_t multiplier, addend;
@@ -113,7 +113,7 @@ template <int Maps> struct Fold40 : Fold64Base {
     uint32_t whole_shifted, n_shifted; /* rounded down */
     Row row;
 
-    explicit Fold40(const shuf_primefold_shape &shape)
+    explicit FoldDouble(const shuf_primefold_shape &shape)
         : Fold64Base(shape), minus_p(0 - shape.p),
           whole_shifted(static_cast<uint32_t>(shape.whole >> shape.shift)),
           n_shifted(static_cast<uint32_t>(shape.n >> shape.shift)), row{}
@@ -197,6 +197,7 @@ template <int Maps> struct Fold40 : Fold64Base {
 
 /* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
 template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
+    static constexpr bool is_right_past_n = true;
     struct Map {
         uint64_t multiplier, quotient, addend;
     };

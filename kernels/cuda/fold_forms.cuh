@@ -15,40 +15,44 @@
 namespace shuf
 {
 
-template <typename Form_, int Maps_, Way way = Way::forward> struct FormOf {
+template <typename Form_, Way way = Way::forward> struct FormOf {
     using Form = Form_;
-    static constexpr int maps = Maps_;
 
     static Form make(const shuf__job &job, const shuf_primefold_shape &shape)
     {
         shuf_primefold key = shuf_primefold_make_of(&shape, job.seed, job.epoch);
         if constexpr (way == Way::backward) {
             shuf__turn(&key);
-            for (int r = 0; r < maps; r++)
+            for (unsigned r = 0; r < shape.maps && !shuf_primefold_is_small(&shape); r++)
                 key.map[r].fold = shuf_primefold_unfold(&key, r, 0);
         }
         Form f(shape);
-        for (int r = 0; r < maps; r++)
+        for (unsigned r = 0; r < shape.maps; r++)
             Form::set(f.row, r, key.map[r], shape.p);
         return f;
     }
 };
 
-/* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. hasty: the whole row is wanted. */
-template <Way way = Way::forward, typename Use>
-cudaError_t with_form(const shuf_primefold_shape &shape, bool hasty, Use use)
+/* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: n is known to be above 2^18. */
+template <Way way = Way::forward, bool Many = false, typename Use>
+cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
 {
-    if (shape.maps == 5)
-        return use(FormOf<Fold16<5, way>, 5, way>{});
-    const bool few_parts = way == Way::forward || 4 * shape.shift >= shape.bits;
-    if (shape.p >> 31 == 0 && hasty && few_parts && few_beyond(shape))
-        return use(FormOf<Fold32<4, true, way>, 4, way>{});
+    const unsigned n_bits = shuf__bits(shape.n - 1);
+    constexpr int few_maps = SHUF_PRIMEFOLD_MAPS_LARGE_62;
+    if constexpr (!Many) {
+        if (shuf_primefold_is_small(&shape))
+            return use(FormOf<Fold16<SHUF_PRIMEFOLD_MAPS, false, way>, way>{});
+        if (n_bits <= 17)
+            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_17, way>, way>{});
+    }
+    if (n_bits <= 28)
+        return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_28, way>, way>{});
     if (shape.p >> 31 == 0)
-        return use(FormOf<Fold32<4, false, way>, 4, way>{});
+        return use(FormOf<Fold32<few_maps, way>, way>{});
     if constexpr (way == Way::forward)
-        if (shape.p >> 40 == 0)
-            return use(FormOf<Fold40<4>, 4>{});
-    return use(FormOf<Fold64<4, way>, 4, way>{});
+        if (shape.p >> FoldDouble<few_maps>::most_bits == 0)
+            return use(FormOf<FoldDouble<few_maps>>{});
+    return use(FormOf<Fold64<few_maps, way>, way>{});
 }
 
 /* The steps of a row by a block of so many threads, whose groups follow one another. */

@@ -96,7 +96,7 @@ __device__ __forceinline__ void load_group(const uint64_t *at, uint64_t (&x)[gro
     x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
-/* The value at a position. */
+/* The value at a position, or what comes after a value that is not below n. */
 template <typename Form>
 __device__ __forceinline__ typename Form::Word walked(const Form &f, const typename Form::Row &keys,
                                                       uint64_t position)
@@ -114,6 +114,24 @@ __device__ __forceinline__ void make_again(const Form &f, const typename Form::R
                                            const Rows &rows, uint64_t i, Out *to)
 {
     *to = static_cast<Out>(walked(f, keys, rows.position(i)));
+}
+
+/* Which values of some groups are not below n: a bit each, the first one's lowest. Differences are
+ * small enough to have a sign where words have 32 bits. */
+template <typename Form, int Groups>
+__device__ __forceinline__ uint32_t not_below(const Form &f,
+                                              const typename Form::Word (&x)[Groups][group])
+{
+    uint32_t which = 0;
+#pragma unroll
+    for (int g = Groups - 1; g >= 0; g--)
+#pragma unroll
+        for (int c = group - 1; c >= 0; c--)
+            if constexpr (sizeof(x[g][c]) == sizeof(uint32_t))
+                which = __funnelshift_l(f.n - 1 - x[g][c], which, 1);
+            else
+                which = which << 1 | (x[g][c] >= f.n ? 1 : 0);
+    return which;
 }
 
 /* Which values of a group have to be made again: a bit each. */
@@ -164,6 +182,62 @@ template <typename Word> struct Steps {
     Word one, leap; /* over a stride, and over those of a block's groups */
 };
 
+/* Which values of the group at i do not exist, as the row has only `count`: a bit each. */
+__device__ __forceinline__ uint32_t beyond(uint64_t count, uint64_t i)
+{
+    constexpr uint32_t all = (1u << group) - 1;
+    return i + group <= count ? 0 : i >= count ? all : all << (count - i) & all;
+}
+
+/* A thread's part of what the threads of a warp have of something, one behind the other. */
+struct WarpPart {
+    uint32_t begin, all;
+
+    __device__ __forceinline__ explicit WarpPart(uint32_t count)
+    {
+        const uint32_t lane = threadIdx.x % 32;
+        uint32_t end = count;
+#pragma unroll
+        for (uint32_t far = 1; far < 32; far *= 2) {
+            const uint32_t before = __shfl_up_sync(0xffffffff, end, far);
+            end += lane >= far ? before : 0;
+        }
+        begin = end - count;
+        all = __shfl_sync(0xffffffff, end, 31);
+    }
+};
+
+/* By a whole warp. `again`: which of a thread's values of the tile, a bit each, have to be walked
+ * on or, where `anew` says so, made anew. There may be one in every second thread, or 32 in a
+ * single one: the threads share them evenly, in a list. */
+template <typename Form, int Groups, typename Out>
+__device__ __forceinline__ void make_all_again(const Form &f, const typename Form::Row &keys,
+                                               const Rows &rows, uint64_t first, uint32_t again,
+                                               uint32_t anew, Out *out)
+{
+    constexpr uint32_t turn = fold_threads * group, warps = fold_threads / 32;
+    static_assert(Groups * group <= 32 && Groups * turn <= 1 << 15, "bits of a word, of the list");
+    __shared__ uint16_t list[warps][32 * group * Groups];
+    uint16_t *const mine = list[threadIdx.x / 32];
+    const uint32_t lane = threadIdx.x % 32;
+    const WarpPart part(__popc(again));
+    uint32_t end = part.begin;
+#pragma unroll 1
+    for (; again != 0; again &= again - 1) {
+        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
+        mine[end++] = static_cast<uint16_t>((anew >> bit & 1) << 15 |
+                                            threadIdx.x * group + bit / group * turn + bit % group);
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t k = lane; k < part.all; k += 32) {
+        const uint32_t at = mine[k] & 0x7fff;
+        const uint64_t from = mine[k] >> 15 ? rows.position(first + at) : out[at];
+        out[at] = static_cast<Out>(walked(f, keys, from));
+    }
+    __syncwarp();
+}
+
 /* Threads take groups in turns from value number `first` on, which goes to *out: Groups each, by
  * default as many as a tile has. */
 template <typename Form, int Groups = Form::groups, typename Out>
@@ -186,11 +260,11 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
         f.quick_rest(keys, x[g], watch);
     const bool whole = first + Groups * turn <= rows.whole;
     uint32_t again = 0; /* a bit a value */
-    if (!f.finished(watch) || !whole) {
-#pragma unroll
-        for (int g = 0; g < Groups; g++)
-            again |= unfinished(f, watch, x[g]) << g * group;
-    }
+    uint32_t anew = f.right(watch) && Form::is_right_past_n && sizeof(Out) >= sizeof(x[0][0])
+                        ? 0
+                        : ~0u; /* which of them from their positions on */
+    if (!f.finished(watch) || !whole)
+        again = f.right(watch) ? not_below(f, x) : ~0u >> (32 - Groups * group);
     if (whole) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
@@ -201,17 +275,17 @@ __device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::
             const uint64_t here = i + g * turn;
             if (here < rows.count)
                 put_some(out + mine + g * turn, x[g], rows.count - here);
+            const uint32_t last = 1u << (g * group + (rows.count - 1 - here) % group);
             if (rows.wraps && here < rows.count && here + group >= rows.count)
-                again |= 1u << (g * group + (rows.count - 1 - here));
+                again |= last, anew |= last;
         }
     }
-#pragma unroll 1
-    for (; again != 0; again &= again - 1) {
-        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        const uint64_t there = mine + bit / group * turn + bit % group;
-        if (first + there < rows.count)
-            make_again(f, keys, rows, first + there, out + there);
-    }
+    if (rows.count - first < Groups * turn)
+#pragma unroll
+        for (int g = 0; g < Groups; g++)
+            again &= ~(beyond(rows.count, i + g * turn) << g * group);
+    if (__any_sync(0xffffffff, again != 0))
+        make_all_again<Form, Groups>(f, keys, rows, first, again, anew, out);
 }
 
 } // namespace shuf

@@ -154,7 +154,7 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
         return exchange<Out>(job, out, *signal, stream);
     if (shape.maps == 0 || job.rows > 1)
         return primefold_rows_async(job, shape, out, stream);
-    return with_form(shape, !signal, [&](auto of) {
+    return with_form(shape, [&](auto of) {
         return one_row(of, job, shape, static_cast<Out *>(out), signal, stream);
     });
 }
@@ -163,7 +163,7 @@ template <typename Value>
 cudaError_t start_look_up(const shuf__job &job, const void *at, void *values, cudaStream_t stream)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
-    return with_form(shape, false, [&](auto of) {
+    return with_form(shape, [&](auto of) {
         fold_look_up<<<blocks_for(job.count, uint64_t{fold_threads} * group), fold_threads, 0,
                        stream>>>(of.make(job, shape), job.count, static_cast<const Value *>(at),
                                  static_cast<Value *>(values));
@@ -181,10 +181,12 @@ template <typename Kernel> void load(cudaError_t &e, Kernel kernel)
 template <typename Out> void load_all(cudaError_t &e)
 {
     load(e, exchange_quick<Out>);
-    load(e, fold_quick<Fold16<5>, Out>);
-    load(e, fold_quick<Fold32<4, false>, Out>);
-    load(e, fold_quick<Fold40<4>, Out>);
-    load(e, fold_quick<Fold64<4>, Out>);
+    load(e, fold_quick<Fold16<SHUF_PRIMEFOLD_MAPS, false>, Out>);
+    load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_17>, Out>);
+    load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_28>, Out>);
+    load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
+    load(e, fold_quick<FoldDouble<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
+    load(e, fold_quick<Fold64<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
 }
 
 } // namespace

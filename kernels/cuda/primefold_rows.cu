@@ -27,25 +27,48 @@ struct Batch {
     uint32_t tiles;                      /* a long row's blocks */
 };
 
-/* The keys of row number `row`, in one thread: the blocks of key words share the first rounds of
- * their cipher, which the compiler sees. */
+template <typename Form> constexpr bool is_small = false;
+template <int Maps> constexpr bool is_small<Fold16<Maps, true>> = true;
+
+/* And what the compiler may know of it. */
 template <typename Form, int Maps>
-__device__ __forceinline__ void make_row(const Form &f, const Batch &batch, uint64_t row,
-                                         typename Form::Row &keys)
+__device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 {
-    constexpr int blocks = Maps == 4 ? 3 : 2;
-    uint32_t words[8 * blocks];
-#pragma unroll
-    for (int block = 0; block < blocks; block++)
-        shuf_key_words_for(batch.shape.n, batch.seed, batch.epoch + row, SHUF_PURPOSE_PRIMEFOLD,
-                           block, words + 8 * block);
-    shuf_primefold_shape shape = batch.shape; /* and what the compiler may know of it */
+    shuf_primefold_shape shape = batch.shape;
     shape.maps = Maps;
-    if (Maps == 5)
+    if (is_small<Form>)
         shape.p = static_cast<uint16_t>(shape.p);
-#pragma unroll
-    for (int r = 0; r < Maps; r++)
-        f.set_there(keys, r, shuf_primefold_map_of(&shape, words, r));
+    else if (shuf_primefold_is_small(&shape))
+        __builtin_unreachable();
+    return shape;
+}
+
+template <typename Form, int Maps>
+constexpr uint32_t key_blocks = ((is_small<Form> ? 3 : 6) * Maps + 7) / 8;
+
+/* The key words of some rows, then their maps, shared out among the threads of a block.
+ * `words` is only needed in between. */
+template <typename Form, int Maps>
+__device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch, uint64_t first,
+                                               uint32_t rows, uint32_t *words,
+                                               typename Form::Row *keys)
+{
+    constexpr uint32_t blocks = key_blocks<Form, Maps>;
+    const shuf_primefold_shape shape = shape_of<Form, Maps>(batch);
+#pragma unroll 1
+    for (uint32_t k = threadIdx.x; k < rows * blocks; k += fold_threads)
+        shuf_key_words_for(shape.n, batch.seed, batch.epoch + first + k / blocks,
+                           SHUF_PURPOSE_PRIMEFOLD, k % blocks, words + 8 * k);
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t k = threadIdx.x; k < rows * Maps; k += fold_threads) {
+        const uint32_t row = k / Maps, r = k % Maps;
+        shuf_primefold_map map = shuf_primefold_map_of(&shape, words + 8 * blocks * row, r);
+        if (r > 0)
+            shuf_primefold_strengthen(&shape, &map, 1);
+        f.set_there(keys[row], r, map);
+    }
+    __syncthreads();
 }
 
 /* Groups to be finished when the block is through with the others, so that a few values do not hold
@@ -74,16 +97,18 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     using Word = typename Form::Word;
     __shared__ typename Form::Row keys[tuning::fold_rows];
     __shared__ Word steps[tuning::fold_rows];
+    static_assert(tuning::fold_rows <= fold_threads, "a thread makes a step");
     __shared__ Leftovers left;
     const uint64_t first = uint64_t{blockIdx.x} * batch.rows_a_block;
     const uint64_t rows_left = batch.rows - first;
     const uint32_t mine =
         rows_left < batch.rows_a_block ? static_cast<uint32_t>(rows_left) : batch.rows_a_block;
     const auto count = static_cast<uint32_t>(rows.count), whole = static_cast<uint32_t>(rows.whole);
-    for (uint32_t row = threadIdx.x; row < mine; row += fold_threads) {
-        make_row<Form, Maps>(f, batch, first + row, keys[row]);
-        steps[row] = f.step_there(keys[row], rows.one);
-    }
+    static_assert(tuning::fold_rows * 8 * key_blocks<Form, Maps> <= tuning::fold_block_groups,
+                  "the words stand where the list will be");
+    make_rows_here<Form, Maps>(f, batch, first, mine, left.group, keys);
+    if (threadIdx.x < mine)
+        steps[threadIdx.x] = f.step_there(keys[threadIdx.x], rows.one);
     if (threadIdx.x == 0)
         left.count = 0;
     __syncthreads();
@@ -135,10 +160,9 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
 {
     using Word = typename Form::Word;
     __shared__ typename Form::Row keys;
+    __shared__ uint32_t words[8 * key_blocks<Form, Maps>];
     const uint64_t row = blockIdx.x / batch.tiles, part = blockIdx.x % batch.tiles;
-    if (threadIdx.x == 0)
-        make_row<Form, Maps>(f, batch, row, keys);
-    __syncthreads();
+    make_rows_here<Form, Maps>(f, batch, row, 1, words, &keys);
     const Steps<Word> steps = {f.step_there(keys, rows.one), f.step_there(keys, rows.leap)};
     Out *row_out = out + row * rows.count;
     for (int turn = 0; turn < tuning::fold_turns; turn++) {
@@ -232,20 +256,35 @@ cudaError_t exchange(const shuf__job &job, const shuf_primefold_shape &shape, vo
     return cudaGetLastError();
 }
 
+template <int Maps, typename Out>
+cudaError_t small_rows(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+                       cudaStream_t stream)
+{
+    return many_rows<Fold16<Maps, true>, Maps, Out>(job, shape, out, stream);
+}
+
 template <typename Out>
 cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
                   cudaStream_t stream)
 {
     if (shape.maps == 0)
         return exchange<Out>(job, shape, out, stream);
-    if (shape.maps == 5)
-        return many_rows<Fold16<5>, 5, Out>(job, shape, out, stream);
-    if (shape.p >> 31 == 0 && few_beyond(shape))
-        return many_rows<Fold32<4, true>, 4, Out>(job, shape, out, stream);
-    if (shape.p >> 31 == 0)
-        return many_rows<Fold32<4, false>, 4, Out>(job, shape, out, stream);
+#define SMALL(k) small_rows<SHUF_PRIMEFOLD_MAPS_SMALL_##k, Out>(job, shape, out, stream)
+#define LARGE(form, k)                                                                  \
+    many_rows<form<SHUF_PRIMEFOLD_MAPS_LARGE_##k>, SHUF_PRIMEFOLD_MAPS_LARGE_##k, Out>( \
+        job, shape, out, stream)
+    if (shuf_primefold_is_small(&shape))
+        return shape.bits <= 8    ? SMALL(8)
+               : shape.bits <= 10 ? SMALL(10)
+               : shape.bits <= 13 ? SMALL(13)
+                                  : SMALL(16);
+    const unsigned n_bits = shuf__bits(shape.n - 1);
+    if (n_bits <= 28)
+        return n_bits <= 17 ? LARGE(Fold32, 17) : LARGE(Fold32, 28);
     /* Keys in double precision would need divisions of it here. */
-    return many_rows<Fold64<4>, 4, Out>(job, shape, out, stream);
+    return shape.p >> 31 == 0 ? LARGE(Fold32, 62) : LARGE(Fold64, 62);
+#undef SMALL
+#undef LARGE
 }
 
 } // namespace

@@ -94,7 +94,7 @@ cudaError_t folded(const shuf__job &job, const void *in, void *out, cudaStream_t
         });
         return e;
     };
-    return job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
+    return job.inverse ? with_form<Way::backward>(shape, use) : with_form(shape, use);
 }
 
 cudaError_t listed(const shuf__job &job, const void *in, void *out, void *list, cudaStream_t stream)

@@ -58,10 +58,42 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
         w.end[window] = window << w.bits;
 }
 
-/* The indices of some groups of this thread's places, from `first` on. */
+constexpr uint32_t side_by_side = 32 * together * group; /* a warp's indices */
+static_assert(2 * side_by_side <= 32 * items, "in the warp's part of the sorted tile");
+
+/* Which of a warp's indices of the places from `first` on are not finished: `again`, a bit each.
+ * Its threads share them evenly, in a list. */
+template <typename Form>
+__device__ __forceinline__ void make_indices_again(const Form &f, uint32_t first, uint32_t again,
+                                                   uint32_t *right, uint32_t (*x)[group])
+{
+    uint32_t *const list = right + side_by_side;
+    const uint32_t lane = threadIdx.x % 32;
+    const WarpPart part(__popc(again));
+    uint32_t k = part.begin;
+#pragma unroll 1
+    for (uint32_t left = again; left != 0; left &= left - 1)
+        list[k++] = (__ffs(static_cast<int>(left)) - 1) * 32 + lane;
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t i = lane; i < part.all; i += 32) {
+        const uint32_t bit = list[i] / 32, of = list[i] % 32;
+        const uint32_t position = first + (of - lane) * group + bit / group * turn + bit % group;
+        /* From a place behind the last one, a walk might never come below n. */
+        right[list[i]] = position < f.n ? walked(f, f.row, position) : 0;
+    }
+    __syncwarp();
+#pragma unroll
+    for (uint32_t i = 0; i < together * group; i++)
+        if (again >> i & 1)
+            x[i / group][i % group] = right[32 * i + lane];
+    __syncwarp();
+}
+
+/* The indices of some groups of this thread's places, from `first` on. `scratch`: of the warp. */
 template <typename Form>
 __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps, uint32_t first,
-                                        uint32_t (*x)[group])
+                                        uint32_t *scratch, uint32_t (*x)[group])
 {
     uint32_t start = f.start(f.row, first);
 #pragma unroll
@@ -73,23 +105,13 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
         f.quick_rest(f.row, x[g], watch);
-    if (f.finished(watch))
+    if (__all_sync(0xffffffff, f.finished(watch)))
         return;
     uint32_t again = 0; /* a bit an index: all others of the tile wait for these */
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
         again |= unfinished(f, watch, x[g]) << g * group;
-#pragma unroll 1
-    for (; again != 0; again &= again - 1) {
-        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        const uint32_t position = first + bit / group * turn + bit % group;
-        /* From a place behind the last one, a walk might never come below n. */
-        const uint32_t right = position < f.n ? walked(f, f.row, position) : 0;
-#pragma unroll
-        for (uint32_t i = 0; i < together * group; i++)
-            if (i == bit)
-                x[i / group][i % group] = right;
-    }
+    make_indices_again(f, first, again, scratch, x);
 }
 
 /* Of the indices of a group, which of the tile's in the same window: 16 bits each. */
@@ -152,7 +174,7 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
         count[window] = 0;
 #pragma unroll
     for (uint32_t g = 0; g < groups; g += together)
-        indices(f, steps, begin + mine + g * turn, x + g);
+        indices(f, steps, begin + mine + g * turn, sorted + threadIdx.x / 32 * (32 * items), x + g);
     __syncthreads();
 #pragma unroll
     for (uint32_t g = 0; g < groups; g++)
@@ -399,13 +421,13 @@ cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void 
     const Windows w = lay_out(job, static_cast<char *>(temporary));
     const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
     const auto use = [&](auto of) {
-        if constexpr (sizeof(typename decltype(of)::Form::Word) == 4 && decltype(of)::maps == 4)
+        if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
             return ask_all(of, job, shape, w, stream);
         else
             return cudaErrorInvalidValue; /* windows do not suit */
     };
-    const cudaError_t e =
-        job.inverse ? with_form<Way::backward>(shape, true, use) : with_form(shape, true, use);
+    const cudaError_t e = job.inverse ? with_form<Way::backward, true>(shape, use)
+                                      : with_form<Way::forward, true>(shape, use);
     if (e != cudaSuccess)
         return e;
     switch (job.record) {

@@ -33,7 +33,7 @@ constexpr int quick_items = tile / quick_threads;
 
 /* primefold: values of a thread come in groups of four, which it stores at once. */
 constexpr int fold_threads = 128;
-constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of 32 bits */
+constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of small n */
 constexpr int fold_hasty_groups = 8, fold_hasty_blocks_per_sm = 8;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 10, fold_row_blocks_per_sm = 7,
@@ -41,7 +41,7 @@ constexpr int fold_small_row_blocks_per_sm = 10, fold_row_blocks_per_sm = 7,
 constexpr int fold_turns = 8;                /* tiles that a block takes of a long row in a batch */
 constexpr uint64_t fold_short = 512;         /* groups of a short row, at most */
 constexpr uint64_t fold_block_groups = 3072; /* of short rows in a block, at most */
-constexpr uint64_t fold_rows = 96;           /* short rows in a block, at most */
+constexpr uint64_t fold_rows = 64;           /* short rows in a block, at most */
 constexpr int exchange_rows = 128;           /* rows of few values in a block */
 
 /* Streams: a warp takes a superblock of 1024 values at a time, a thread of uniform ones several

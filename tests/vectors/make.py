@@ -123,49 +123,70 @@ def exchanged(n, seed, epoch):
     return a
 
 
-def primefold_maps(n, seed, epoch):
-    """p, the end of what is folded, the shift, and (multiplier, addend, fold) of every map: n > 96."""
-    bits = (n - 1).bit_length()
-    part = 1 << bits - 2 * bits // 5 if bits >= 29 else 1
+def primefold_count(n, p):
+    """How many maps there are."""
+    b, d = (p - 1).bit_length(), (n - 1).bit_length()
+    if n <= 65521:
+        return next(maps for most, maps in ((8, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
+    return next(maps for most, maps in ((17, 7), (28, 6), (62, 5)) if d <= most)
+
+
+def weak_multipliers(p):
+    """2^k, p - 2^k and the inverses of both, k below the number of bits of p - 1."""
+    powers = [pow(2, k, p) for k in range((p - 1).bit_length())]
+    some = set(powers) | {p - x for x in powers}
+    return some | {pow(x, -1, p) for x in some}
+
+
+def primefold_key(n, seed, epoch):
+    """p, the shift, (multiplier, addend, fold) of every map, and how many multipliers were weak at
+    first: n > 96."""
+    small = n <= 65521
+    part = 1 if small else 1 << (n - 1).bit_length() - 6
     start = -(-n // part) * part
     p = next(q for q in range(start, 2 * start) if is_prime(q))
-    width = (p - 1).bit_length()
-    shift = 2 * width // 5 if bits >= 29 else (width + 1) // 4
-    block = 1 << width - shift
-    size = 32 if p < 1 << 16 else 64
+    shift, z = (2, 32) if small else (6, 64)
 
     def word(i):
-        if size == 32:
+        if small:
             return key_word(seed, epoch, 3, i, n)
         return key_word(seed, epoch, 3, 2 * i + 1, n) << 32 | key_word(seed, epoch, 3, 2 * i, n)
 
-    maps = [
-        (
-            1 + (word(3 * r) * (p - 1) >> size),
-            word(3 * r + 1) * p >> size,
-            word(3 * r + 2) % block,
-        )
-        for r in range(5 if size == 32 else 4)
-    ]
-    return p, p // block * block, shift, maps
+    weak, maps, met = weak_multipliers(p), [], 0
+    for r in range(primefold_count(n, p)):
+        multiplier = 1 + (word(3 * r) * (p - 1) >> z)
+        met += r > 0 and multiplier in weak
+        while r > 0 and multiplier in weak:
+            multiplier = multiplier % (p - 1) + 1
+        fold = word(3 * r + 2) % (1 << (p - 1).bit_length() - shift)
+        maps.append((multiplier, word(3 * r + 1) * p >> z, fold))
+    return p, shift, maps, met
 
 
-def primefold_round(x, p, whole, shift, maps):
+def block_of(x, n, p, shift):
+    """The size of the block in which x is folded."""
+    most = 1 << (p - 1).bit_length() - shift
+    if n > 65521:
+        return most if x < p // most * most else 1
+    return min(most, 1 << (x ^ p).bit_length() - 1)
+
+
+def primefold_round(x, n, p, shift, maps):
     """Once through all maps; x is an int."""
     for r, (multiplier, addend, fold) in enumerate(maps):
         x = (multiplier * x + addend) % p
-        if r + 1 < len(maps) and x < whole:
-            x ^= x >> shift ^ fold
+        if r + 1 < len(maps):
+            x ^= (x >> shift ^ fold) % block_of(x, n, p, shift)
     return x
 
 
 def primefold_at(n, seed, epoch, position):
     if n <= 96:
         return exchanged(n, seed, epoch)[position]
-    key = primefold_maps(n, seed, epoch)
-    x = primefold_round(position, *key)
+    key = primefold_key(n, seed, epoch)[:3]
+    x = primefold_round(position, n, *key)
     while x >= n:
-        x = primefold_round(x, *key)
+        x = primefold_round(x, n, *key)
     return x
 
 
@@ -173,21 +194,24 @@ def primefold(n, seed, epoch):
     if n <= 96:
         values = exchanged(n, seed, epoch)
         return values if numpy is None else numpy.array(values, dtype=numpy.uint64)
-    p, whole, shift, maps = key = primefold_maps(n, seed, epoch)
-    if numpy is None:
-        values = [primefold_round(i, *key) for i in range(n)]
+    p, shift, maps = key = primefold_key(n, seed, epoch)[:3]
+    if numpy is None or n <= 65521:
+        values = [primefold_round(i, n, *key) for i in range(n)]
+        if numpy is not None:
+            values = numpy.array(values, dtype=numpy.uint64)
     else:
         assert p < 1 << 31  # a product fits 64 bits
+        block = 1 << (p - 1).bit_length() - shift
         x = numpy.arange(n, dtype=numpy.uint64)
         for r, (multiplier, addend, fold) in enumerate(maps):
             x = (x * multiplier + addend) % p
             if r + 1 < len(maps):
-                x = numpy.where(x < whole, x ^ x >> shift ^ fold, x)
+                x = numpy.where(x < p // block * block, x ^ x >> shift ^ fold, x)
         values = x
     for i in [i for i, y in enumerate(values) if y >= n] if p > n else []:
         y = int(values[i])
         while y >= n:
-            y = primefold_round(y, *key)
+            y = primefold_round(y, n, *key)
         values[i] = y
     return values
 
@@ -500,6 +524,14 @@ KEYS = [
 SMALL = list(range(1, 41))
 MIDDLE = [63, 64, 65, 95, 96, 97, 98, 100, 128, 255, 256, 257, 1000, 65535, 65536, 65537]
 LARGE = [1000003, (1 << 20) + 1, (1 << 24) + 1]
+# of primefold alone: both sides of every border between numbers of maps and forms of folds
+BORDERS = [
+    97, 98, 99, 127, 128, 129, 131, 132, 191, 193, 255, 256, 257, 258, 383, 384, 385, 509, 510, 512,
+    513, 521, 522, 769, 1000, 1020, 1021, 1022, 1024, 1025, 1031, 2038, 2039, 2040, 2048, 2053,
+    4093, 4094, 4096, 4099, 8190, 8191, 8192, 8209, 12289, 16380, 16381, 16382, 16384, 16411, 32748,
+    32749, 32750, 32768, 32771, 40961, 49157, 65519, 65520, 65521, 65522, 65535, 65536, 65537, 65538,
+    (1 << 17) - 1, 1 << 17, (1 << 17) + 1, (1 << 18) - 1, 1 << 18, (1 << 18) + 1,
+]  # fmt: skip
 
 
 def permute_row(algorithm, n, seed, epoch):
@@ -522,22 +554,73 @@ def permute_table():
         for n in LARGE:
             for seed, epoch in (KEYS[0], KEYS[3]):
                 yield permute_row(algorithm, n, seed, epoch)
+    for n in BORDERS:
+        yield permute_row("primefold", n, *KEYS[3])
+    for n in (97, 100, 127, 131, 257, 1021):
+        for epoch in weak_epochs(n):
+            yield permute_row("primefold", n, 7, epoch)
+
+
+def weak_epochs(n):
+    """The first epochs with more weak multipliers than one, and where one follows another."""
+    p, weak = primefold_key(n, 7, 0)[0], weak_multipliers(primefold_key(n, 7, 0)[0])
+
+    def steps(epoch):
+        """The most steps that a multiplier takes."""
+        first = [1 + (key_word(7, epoch, 3, 3 * r, n) * (p - 1) >> 32) for r in range(1, 7)]
+        count = [0] * len(first)
+        for i, m in enumerate(first):
+            while m in weak:
+                m, count[i] = m % (p - 1) + 1, count[i] + 1
+        return max(count), (p - 1 in first)
+
+    epochs = range(400)
+    most = max(epochs, key=lambda e: steps(e)[0])
+    wraps = [e for e in epochs if steps(e)[1]][:1]  # p - 1 is weak, and 1 and 2 after it
+    several = max(epochs, key=lambda e: primefold_key(n, 7, e)[3])
+    return sorted({most, several, *wraps})
+
+
+def inside(n, seed, epoch):
+    """Positions whose value is, on the way, beyond the whole blocks or in the block that p cuts
+    short: the first map is undone."""
+    p, shift, maps, _ = primefold_key(n, seed, epoch)
+    block = 1 << (p - 1).bit_length() - shift
+    whole = p // block * block
+    multiplier, addend, _ = maps[0]
+    some = (whole, whole + 1, (whole + p) // 2, p - 2, p - 1)
+    places = [(x - addend) * pow(multiplier, -1, p) % p for x in some if x < p]
+    return sorted({i for i in places if i < n})
+
+
+WIDE_BORDERS = [
+    *range(65519, 65540), 131071, 131073, *range((1 << 28) - 2, (1 << 28) + 3),
+    (1 << 29) - 3, (1 << 29) + 3, (1 << 30) - 35, (1 << 31) - 1 - (1 << 25), (1 << 31) - (1 << 25),
+    (1 << 31) - (1 << 25) + 1, (1 << 31) - 3, (1 << 31) - 2, (1 << 31) + 2, (1 << 31) + 11,
+    (1 << 32) - 5, (1 << 40) - (1 << 34), (1 << 40) - (1 << 34) + 1, (1 << 50) - (1 << 44),
+    (1 << 50) - (1 << 44) + 1, (1 << 50) - 27, 10**9, 10**12, 10**15, 10**18,
+]  # fmt: skip
 
 
 def primefold_table():
     yield NOTE + (
-        "# primefold at single positions, for n about every power of two up to 2^62. Columns:\n"
-        "# n, seed, epoch, then pairs of a position and the value there."
+        "# primefold at single positions, for n about every power of two up to 2^62 and about the\n"
+        "# borders between forms. Columns: n, seed, epoch, then pairs of a position and the value\n"
+        "# there."
     )
-    for power in range(1, 63):
-        for n in (2**power - 1, 2**power, 2**power + 1):
-            if n > 2**62:
-                continue
-            for seed, epoch in (KEYS[0], KEYS[3]):
-                some = (0, 1, 2, n // 3, n // 2, n - 2, n - 1)
-                places = sorted({i for i in some if 0 <= i < n})
-                pairs = [f"{i} {primefold_at(n, seed, epoch, i)}" for i in places]
-                yield f"{n} {seed:#x} {epoch:#x} " + " ".join(pairs)
+    powers = [2**k + i for k in range(1, 63) for i in (-1, 0, 1)][:-1]
+    for n in powers + WIDE_BORDERS:
+        for seed, epoch in (KEYS[0], KEYS[3]):
+            some = (0, 1, 2, n // 3, n // 2, n - 2, n - 1)
+            places = sorted({i for i in some if 0 <= i < n})
+            yield places_row(n, seed, epoch, places)
+            if n > 96 and inside(n, seed, epoch):
+                yield places_row(n, seed, epoch, inside(n, seed, epoch))
+
+
+def places_row(n, seed, epoch, places):
+    pairs = [f"{i} {primefold_at(n, seed, epoch, i)}" for i in places]
+    return f"{n} {seed:#x} {epoch:#x} " + " ".join(pairs)
 
 
 # mean and deviation as Python and C write them

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * `primefold`: affine maps modulo a prime p >= n, and between two of them a fold,
- * which exclusive-ors a value with itself shifted to the right by a part of its bits.
+ * which exclusive-ors a value with itself shifted to the right by a few bits.
  * Every value has a position and every position a value in a few multiplications,
  * whatever n is. docs/spec.md, "primefold".
  *
@@ -22,18 +22,46 @@
 #include "key.h"
 #include "prime.h"
 
+/* The shift of a fold of large numbers. A benchmark may vary it and the numbers of maps. */
+#ifndef SHUF_PRIMEFOLD_LARGE_SHIFT
+#define SHUF_PRIMEFOLD_LARGE_SHIFT 6
+#endif
+
+/* Affine maps: SMALL_k of a small p with at most k bits, LARGE_k of a large n - 1. */
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_8
+#define SHUF_PRIMEFOLD_MAPS_SMALL_8 10
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_10
+#define SHUF_PRIMEFOLD_MAPS_SMALL_10 9
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_13
+#define SHUF_PRIMEFOLD_MAPS_SMALL_13 8
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_16
+#define SHUF_PRIMEFOLD_MAPS_SMALL_16 7
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_17
+#define SHUF_PRIMEFOLD_MAPS_LARGE_17 7
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_28
+#define SHUF_PRIMEFOLD_MAPS_LARGE_28 6
+#endif
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_62
+#define SHUF_PRIMEFOLD_MAPS_LARGE_62 5
+#endif
+
 enum {
     SHUF_PRIMEFOLD_EXACT = 96,
-    SHUF_PRIMEFOLD_SMALL_BITS = 16, /* below 2^16 there are five maps, above four */
-    SHUF_PRIMEFOLD_LARGE_BITS = 29, /* of n - 1, from which on folds shift by more */
-    SHUF_PRIMEFOLD_MAPS = 5,        /* at most */
-    SHUF_PRIMEFOLD_WORDS = 24,      /* of 32 bits, for the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_SMALL = 65521, /* the largest prime below 2^16, and the largest small n */
+    SHUF_PRIMEFOLD_SMALL_SHIFT = 2,
+    SHUF_PRIMEFOLD_MAPS = 10,  /* at most */
+    SHUF_PRIMEFOLD_WORDS = 64, /* of 32 bits, for the maps: blocks of 8 */
 };
 
 /* What n alone decides. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t whole; /* what is below is folded: the whole blocks of 2^(bits - shift) values */
+    uint64_t whole; /* of large numbers, those below are folded: the whole blocks */
     unsigned bits;  /* of p - 1 */
     unsigned shift; /* of a fold */
     unsigned maps;  /* affine maps, with a fold between each two; 0: exchanges */
@@ -56,9 +84,26 @@ static inline unsigned shuf__bits(uint64_t x)
     return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-static inline unsigned shuf__primefold_shift(unsigned bits, bool large)
+/* Whether p is small: then the block that p cuts short is folded too. */
+SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 {
-    return large ? 2 * bits / 5 : (bits + 1) / 4;
+    return s->p <= SHUF_PRIMEFOLD_SMALL;
+}
+
+static inline unsigned shuf__primefold_small_maps(unsigned bits)
+{
+    if (bits <= 8)
+        return SHUF_PRIMEFOLD_MAPS_SMALL_8;
+    if (bits <= 10)
+        return SHUF_PRIMEFOLD_MAPS_SMALL_10;
+    return bits <= 13 ? SHUF_PRIMEFOLD_MAPS_SMALL_13 : SHUF_PRIMEFOLD_MAPS_SMALL_16;
+}
+
+static inline unsigned shuf__primefold_large_maps(unsigned n_bits)
+{
+    if (n_bits <= 17)
+        return SHUF_PRIMEFOLD_MAPS_LARGE_17;
+    return n_bits <= 28 ? SHUF_PRIMEFOLD_MAPS_LARGE_28 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
 }
 
 /* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
@@ -68,26 +113,23 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
     if (n <= SHUF_PRIMEFOLD_EXACT)
         return s;
     const unsigned n_bits = shuf__bits(n - 1);
-    const bool large = n_bits >= SHUF_PRIMEFOLD_LARGE_BITS;
-    uint64_t from = n;
-    if (large) { /* so that hardly a value lies beyond the whole blocks: nobody has to look */
-        const uint64_t part = (UINT64_C(1) << (n_bits - shuf__primefold_shift(n_bits, large))) - 1;
-        from = (n + part) & ~part;
-    }
-    s.p = shuf_prime_from(from);
+    const bool large = n > SHUF_PRIMEFOLD_SMALL;
+    s.shift = large ? SHUF_PRIMEFOLD_LARGE_SHIFT : SHUF_PRIMEFOLD_SMALL_SHIFT;
+    /* A large n is rounded up so that hardly a value lies beyond the whole blocks. */
+    const uint64_t part = large ? (UINT64_C(1) << (n_bits - s.shift)) - 1 : 0;
+    s.p = shuf_prime_from((n + part) & ~part);
     s.bits = shuf__bits(s.p - 1);
-    s.shift = shuf__primefold_shift(s.bits, large);
     s.whole = s.p >> (s.bits - s.shift) << (s.bits - s.shift);
-    s.maps = s.p >> SHUF_PRIMEFOLD_SMALL_BITS ? 4 : 5;
+    s.maps = large ? shuf__primefold_large_maps(n_bits) : shuf__primefold_small_maps(s.bits);
     return s;
 }
 
-/* Key words in blocks of 8: for the exchanges, or for the maps. */
+/* Key words in blocks of 8: for the exchanges, or three for a map. */
 SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
 {
     if (s->maps == 0)
         return (unsigned)(s->n + 7) / 8;
-    return s->maps == 4 ? 3 : 2;
+    return ((shuf_primefold_is_small(s) ? 3 : 6) * s->maps + 7) / 8;
 }
 
 /* Where x < k + 1 stands for the word: an even share of 0 .. k. */
@@ -96,24 +138,57 @@ SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
     return (uint8_t)((uint64_t)word * (k + 1) >> 32);
 }
 
-/* Map number r of the row whose key words are `word`. */
+/* Map number r of the row whose key words are `word`, as it is drawn. */
 SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
                                                        const uint32_t *word, unsigned r)
 {
     const uint64_t fold_mask = (UINT64_C(1) << (s->bits - s->shift)) - 1;
     shuf_primefold_map map;
-    if (s->maps == 4) {
-        const uint32_t *w = word + 6 * r;
-        map.multiplier = 1 + shuf__mulhi64((uint64_t)w[1] << 32 | w[0], s->p - 1);
-        map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
-        map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
-    } else {
+    if (shuf_primefold_is_small(s)) {
         const uint32_t *w = word + 3 * r;
         map.multiplier = 1 + (w[0] * (s->p - 1) >> 32);
         map.addend = w[1] * s->p >> 32;
         map.fold = w[2] & fold_mask;
+    } else {
+        const uint32_t *w = word + 6 * r;
+        map.multiplier = 1 + shuf__mulhi64((uint64_t)w[1] << 32 | w[0], s->p - 1);
+        map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
+        map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
     }
     return map;
+}
+
+/* Which of the multipliers are weak, a bit each: 2^k or -2^k modulo p, or the inverse of such a
+ * number, 0 <= k < bits. A multiplication by it hardly mixes. */
+SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
+                                            const shuf_primefold_map *map, unsigned maps)
+{
+    const uint64_t half = (s->p + 1) / 2;
+    uint32_t weak = 0;
+    for (unsigned r = 0; r < maps; r++) {
+        const uint64_t m = map[r].multiplier, minus = s->p - m;
+        weak |= (uint32_t)((m & (m - 1)) == 0 || (minus & (minus - 1)) == 0) << r;
+    }
+    uint64_t inverse = 1;
+    for (unsigned k = 1; k < s->bits; k++) {
+        inverse = inverse / 2 + (inverse & 1 ? half : 0);
+        for (unsigned r = 0; r < maps; r++)
+            weak |=
+                (uint32_t)((map[r].multiplier == inverse) | (map[r].multiplier == s->p - inverse))
+                << r;
+    }
+    return weak;
+}
+
+/* Weak multipliers of these maps give way to the next ones that are not weak. Not for the first
+ * map, which has to take any two values anywhere. */
+SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
+                                             unsigned maps)
+{
+    for (uint32_t weak; (weak = shuf__primefold_weak(s, map, maps)) != 0;)
+        for (unsigned r = 0; r < maps; r++)
+            if (weak >> r & 1)
+                map[r].multiplier = map[r].multiplier + 1 < s->p ? map[r].multiplier + 1 : 1;
 }
 
 /* For many keys of the same n, whose prime is then found once. */
@@ -129,7 +204,9 @@ static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *
         shuf_key_words_for(shape->n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
     for (unsigned r = 0; r < shape->maps; r++)
         f.map[r] = shuf_primefold_map_of(shape, word, r);
-    if (shape->maps == 0)
+    if (shape->maps > 0)
+        shuf_primefold_strengthen(shape, f.map + 1, shape->maps - 1);
+    else
         for (unsigned k = 1; k < shape->n && k < SHUF_PRIMEFOLD_EXACT; k++)
             f.exchange[k] = shuf_primefold_exchange(word[k], k);
     return f;
@@ -155,20 +232,28 @@ static inline void shuf_primefold_make_inverse(shuf_primefold *f)
     }
 }
 
+/* The bits of x that a fold may change. Of small numbers those below the highest bit in which x
+ * and p differ, where x has a 0 and p a 1: whatever these are, it stays so, and x below p. */
+static inline uint64_t shuf__primefold_free(const shuf_primefold_shape *s, uint64_t x)
+{
+    if (shuf_primefold_is_small(s))
+        return (UINT64_C(1) << (shuf__bits(x ^ s->p) - 1)) - 1;
+    return x < s->whole ? UINT64_MAX : 0;
+}
+
 static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
-    return x < f->shape.whole ? x ^ x >> f->shape.shift ^ f->map[r].fold : x;
+    return x ^ ((x >> f->shape.shift ^ f->map[r].fold) & shuf__primefold_free(&f->shape, x));
 }
 
 /* The uppermost bits stand as they were, and each part below is known from the one above it. */
 static inline uint64_t shuf_primefold_unfold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
-    if (x >= f->shape.whole)
-        return x;
-    x ^= f->map[r].fold;
+    const uint64_t bits = shuf__primefold_free(&f->shape, x), kept = x & ~bits;
+    uint64_t y = (x ^ kept >> f->shape.shift ^ f->map[r].fold) & bits;
     for (unsigned shift = f->shape.shift; shift < f->shape.bits; shift *= 2)
-        x ^= x >> shift;
-    return x;
+        y ^= y >> shift;
+    return kept | y;
 }
 
 static inline uint64_t shuf__primefold_exchanged(uint64_t x, uint64_t a, uint64_t b)
