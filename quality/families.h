@@ -15,6 +15,7 @@
 SHUF__FAMILY(orders);
 SHUF__FAMILY(places);
 SHUF__FAMILY(differences);
+SHUF__FAMILY(parallelograms);
 SHUF__FAMILY(fixed_points);
 SHUF__FAMILY(cycles);
 SHUF__FAMILY(descents);

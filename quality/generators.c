@@ -10,6 +10,7 @@
 const struct shuf__generator *const shuf__generators[] = {
     &shuf__generator_primefold,
     &shuf__generator_philox24,
+    &shuf__generator_broken_primefold,
     &shuf__generator_lcg,
     &shuf__generator_fisher_yates,
     NULL,

@@ -25,6 +25,7 @@ enum key {
     KEY_EPOCH,
     KEY_VARY,
     KEY_SAMPLES,
+    KEY_MODULUS,
     KEY_ALL,
 };
 
@@ -49,6 +50,7 @@ static const struct {
     {ANY, {"epoch", KEY_EPOCH, "E", 0, "of the first row (default 0)", 5}},
     {ANY, {"vary", KEY_VARY, "WHAT", 0, "What rows differ in: epoch (default) or seed", 5}},
     {ANY, {"samples", KEY_SAMPLES, "COUNT", 0, "How many rows (default: by n, or all)", 6}},
+    {J, {"modulus", KEY_MODULUS, "M", 0, "of differences (default: the generator's, if any)", 6}},
     {J | S,
      {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in mmd,cycles: shuf-quality list", 6}},
     {ANY, {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 6}},
@@ -160,6 +162,9 @@ static void finish(struct argp_state *state, const struct parse *parse)
     read_sizes(state, parse);
     if (parse->rounds)
         read_rounds(state, parse);
+    if (o->origin.modulus != 0 && o->origin.modulus < o->sizes[0])
+        argp_failure(state, EX_USAGE, 0, "--modulus %" PRIu64 ": expected at least n, %" PRIu32,
+                     o->origin.modulus, o->sizes[0]);
     for (unsigned i = 0; i < o->size_count; i++)
         if (o->samples > (UINT64_C(1) << 47) / o->sizes[i])
             argp_failure(state, EX_USAGE, 0,
@@ -213,6 +218,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SAMPLES:
         o->samples = shuf__quality_number(state, "--samples", text, 2, UINT64_C(1) << 46);
+        return 0;
+    case KEY_MODULUS:
+        o->origin.modulus = shuf__quality_number(state, "--modulus", text, 2, UINT64_C(1) << 62);
         return 0;
     case KEY_ALL:
         o->all = true;

@@ -15,6 +15,8 @@ const struct shuf__test shuf__tests[] = {
     ROW(orders, "orders", 2, 8, false, "each of all n! permutations"),
     ROW(places, "places", 2, 0, false, "each value at each position"),
     ROW(differences, "differences", 3, 0, false, "differences of two values at several distances"),
+    ROW(parallelograms, "parallelograms", 32, 0, false,
+        "equal and opposite differences at one distance"),
     ROW(fixed_points, "fixed-points", 2, 0, false, "values that stand at their own position"),
     ROW(cycles, "cycles", 2, 0, false, "number of cycles, and parity"),
     ROW(descents, "descents", 2, 0, false, "values that are less than the one before"),
