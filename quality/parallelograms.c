@@ -44,62 +44,67 @@ size_t shuf__parallelograms_words(uint32_t n)
     return WORDS;
 }
 
-static uint32_t distances_of(uint32_t n)
+uint32_t shuf__parallelogram_distances(uint32_t n)
 {
     const uint32_t count = WORK / n < LEAST_DISTANCES ? LEAST_DISTANCES : WORK / n;
     return count < n - 1 ? count : n - 1;
 }
 
-/* Distance number k of a row: all there are, or those up to n / 2 in turn, where there are more
- * pairs. */
-static uint32_t distance_of(uint32_t n, uint64_t row, uint32_t k)
+uint32_t shuf__parallelogram_distance(uint32_t n, uint64_t row, uint32_t k)
 {
-    const uint32_t count = distances_of(n);
+    const uint32_t count = shuf__parallelogram_distances(n);
     return 1 + (count == n - 1 ? k : (uint32_t)((row * count + k) % (n / 2)));
 }
 
+/* What is known of a row while its distances pass by. */
 struct row {
-    struct shuf__parallelograms sum;
-    double best; /* how likely the best distance is, in all of them, as -log2 */
+    struct shuf__parallelograms sum, best;
+    double most; /* of the best, in deviations */
+    unsigned judged;
 };
 
-static struct row count_row(const struct shuf__parallelogram_law *law, uint32_t n, uint64_t modulus,
-                            const uint32_t *values, uint64_t number, uint32_t *tally)
+/* Far apart there are few pairs, and their law is too coarse for the best to be looked for. */
+static void pass(const struct shuf__parallelogram_law *law, uint32_t n, uint32_t d,
+                 const struct shuf__parallelograms *one, struct row *row)
 {
-    const uint32_t count = distances_of(n);
-    struct shuf__parallelograms best = {0};
-    struct row row = {{0}, 0};
-    double most = -INFINITY;
-    unsigned judged = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        const uint32_t d = distance_of(n, number, k);
-        const struct shuf__parallelograms one =
-            shuf__parallelograms_count(n, modulus, values, d, tally);
-        const double mean = shuf__parallelograms_expected(law, &one);
-        row.sum.pairs += one.pairs;
-        row.sum.chains += one.chains;
-        row.sum.equal += one.equal;
-        row.sum.either += one.either;
-        if (d > n / 2)
-            continue;
-        judged++;
-        if (((double)one.either - mean) / sqrt(mean) > most) {
-            most = ((double)one.either - mean) / sqrt(mean);
-            best = one;
-        }
+    const double mean = shuf__parallelograms_expected(law, one);
+    const double off = ((double)one->either - mean) / sqrt(mean);
+    row->sum.pairs += one->pairs;
+    row->sum.chains += one->chains;
+    row->sum.equal += one->equal;
+    row->sum.either += one->either;
+    if (d > n / 2)
+        return;
+    if (row->judged++ == 0 || off > row->most) {
+        row->most = off;
+        row->best = *one;
     }
-    row.best = -log2(-expm1(judged * log1p(-fmin(shuf__parallelograms_p(law, &best), 1 - 1e-15))));
-    return row;
 }
 
-static void take(const struct shuf__parallelogram_law *law, const struct row *row, uint64_t *words)
+/* How likely the best distance is, in all of them, as -log2. */
+static double best_of(const struct shuf__parallelogram_law *law, const struct row *row)
+{
+    const double p = fmin(shuf__parallelograms_p(law, &row->best), 1 - 1e-15);
+    return -log2(-expm1(row->judged * log1p(-p)));
+}
+
+/* What is further off than chance is in the age of the universe must not overflow what adds up. */
+static int64_t cut(double off)
+{
+    const double most = 1 << 22;
+    return llround(fmin(fmax(off, -most), most));
+}
+
+static void take(const struct shuf__parallelogram_law *law, uint64_t modulus, const struct row *row,
+                 uint64_t *words)
 {
     const double either = shuf__parallelograms_expected(law, &row->sum);
     const double equal = (double)row->sum.pairs * law->equal + (double)row->sum.chains * law->chain;
-    const int64_t off = (int64_t)row->sum.either - llround(either);
-    const int64_t equal_off = (int64_t)row->sum.equal - llround(equal);
-    const double step = fmin(STEPS * row->best, BEST - 1);
+    const int64_t off = cut((double)row->sum.either - either);
+    const int64_t equal_off = cut((double)row->sum.equal - equal);
+    const double step = fmin(STEPS * best_of(law, row), BEST - 1);
     words[ROWS]++;
+    words[MODULI] += modulus;
     words[PAIRS] += row->sum.pairs;
     words[CHAINS] += row->sum.chains;
     words[EITHER] += row->sum.either;
@@ -111,6 +116,29 @@ static void take(const struct shuf__parallelogram_law *law, const struct row *ro
     words[BESTS + (step > 0 ? (unsigned)step : 0)]++;
 }
 
+void shuf__parallelograms_take(uint32_t n, uint64_t modulus, uint64_t number,
+                               const struct shuf__parallelograms *counted, uint64_t *words)
+{
+    const struct shuf__parallelogram_law law = shuf__parallelogram_law(n, modulus);
+    struct row row = {0};
+    for (uint32_t k = 0; k < shuf__parallelogram_distances(n); k++)
+        pass(&law, n, shuf__parallelogram_distance(n, number, k), &counted[k], &row);
+    take(&law, modulus, &row, words);
+}
+
+static void count_row(const struct shuf__parallelogram_law *law, uint32_t n, uint64_t modulus,
+                      const uint32_t *values, uint64_t number, uint32_t *tally, uint64_t *words)
+{
+    struct row row = {0};
+    for (uint32_t k = 0; k < shuf__parallelogram_distances(n); k++) {
+        const uint32_t d = shuf__parallelogram_distance(n, number, k);
+        const struct shuf__parallelograms one =
+            shuf__parallelograms_count(n, modulus, values, d, tally);
+        pass(law, n, d, &one, &row);
+    }
+    take(law, modulus, &row, words);
+}
+
 void shuf__parallelograms_add(const struct shuf__rows *rows, uint64_t *words)
 {
     const uint32_t n = rows->n;
@@ -119,17 +147,14 @@ void shuf__parallelograms_add(const struct shuf__rows *rows, uint64_t *words)
     uint32_t *tally = rows->scratch;
     for (size_t i = 0; i < 2 * (size_t)n; i++)
         tally[i] = 0;
-    for (size_t r = 0; r < rows->count; r++) {
-        const struct row row =
-            count_row(&law, n, modulus, rows->row + r * n, rows->first + r, tally);
-        take(&law, &row, words);
-        words[MODULI] += modulus;
-    }
+    for (size_t r = 0; r < rows->count; r++)
+        count_row(&law, n, modulus, rows->row + r * n, rows->first + r, tally, words);
 }
 
 /* ---- All together ---------------------------------------------------------------- */
 
-/* `off`: rounded row by row, so its variance is that of the rows, and its sum need not be exact. */
+/* Rows are off by whole numbers, of which the variance is taken, and all of them by what is exact.
+ */
 static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool either,
                       const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
 {
@@ -139,15 +164,16 @@ static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool 
     const double off =
         (double)((long double)words[either ? EITHER : EQUAL] - (long double)words[PAIRS] * law_p -
                  (long double)words[CHAINS] * law->chain);
-    const double share = (double)distances_of(n) / (n - 1);
+    const double share = (double)shuf__parallelogram_distances(n) / (n - 1);
     double variance =
         ((double)words[PAIRS] + (double)words[CHAINS]) * (law_p * (1 - law_p) + share * law->equal);
     double p = shuf__normal_p(off / sqrt(variance));
     if (words[ROWS] >= LEAST_ROWS) {
         const double mean = (double)(int64_t)words[either ? OFF : EQUAL_OFF] / rows;
         variance = (double)words[either ? SQUARES : EQUAL_SQUARES] - rows * mean * mean;
-        const double t = off / sqrt(variance * rows / (rows - 1));
+        const double t = off / sqrt(fmax(variance, 1e-9) * rows / (rows - 1));
         p = 2 * fmin(gsl_cdf_tdist_P(t, rows - 1), gsl_cdf_tdist_Q(t, rows - 1));
+        p = fmin(p, 1);
     } else if (modulus == 2 * (uint64_t)n - 1)
         return; /* differences of plain numbers are far from even: see above */
     shuf__find(findings, n, counted / (double)words[ROWS], expected / (double)words[ROWS], p,
@@ -179,8 +205,7 @@ static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
     for (uint64_t r = 0; values && tally && r < rows; r++) {
         shuf__generator_fisher_yates.make(state, n, seed, r, 0);
         shuf__generator_fisher_yates.fill(state, n, values);
-        const struct row row = count_row(law, n, modulus, values, r, tally);
-        take(law, &row, words);
+        count_row(law, n, modulus, values, r, tally, words);
     }
     free(values);
     free(tally);
@@ -215,7 +240,7 @@ static struct shuf__chi_squared compare(const uint64_t *a, const uint64_t *b, do
 static void judge_bests(uint32_t n, uint64_t modulus, const uint64_t *words,
                         const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
 {
-    const uint64_t most = REFERENCE_WORK / ((uint64_t)distances_of(n) * n);
+    const uint64_t most = REFERENCE_WORK / ((uint64_t)shuf__parallelogram_distances(n) * n);
     const uint64_t wanted = words[ROWS] < most ? words[ROWS] : most;
     uint64_t reference[WORDS] = {0};
     if (wanted < LEAST_REFERENCE ||

@@ -9,6 +9,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What chance does: exact for a uniformly random permutation of 0 .. n - 1. */
 struct shuf__parallelogram_law {
     double equal;  /* two pairs of four different positions: equal differences */
@@ -43,5 +47,17 @@ struct shuf__parallelograms shuf__parallelograms_count(uint32_t n, uint64_t modu
  * the first three moments of independent differences. */
 double shuf__parallelograms_p(const struct shuf__parallelogram_law *law,
                               const struct shuf__parallelograms *counted);
+
+/* How many distances of a row the test `parallelograms` looks at, and which. */
+uint32_t shuf__parallelogram_distances(uint32_t n);
+uint32_t shuf__parallelogram_distance(uint32_t n, uint64_t row, uint32_t k);
+
+/* Adds a row to the words of that test: what was counted at each of its distances. */
+void shuf__parallelograms_take(uint32_t n, uint64_t modulus, uint64_t row,
+                               const struct shuf__parallelograms *counted, uint64_t *words);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -26,6 +26,12 @@ static unsigned least_step(enum shuf__dtype dtype)
     return dtype == SHUF__F64 || dtype == SHUF__F32 ? 10 : LEAST_STEP;
 }
 
+void shuf__stream_lattice_steps(enum shuf__dtype dtype, unsigned *least, unsigned *most)
+{
+    *least = least_step(dtype);
+    *most = most_step(dtype);
+}
+
 /* Adding 1.5 * 2^52 leaves the nearest whole number in the lowest bits; what lies half-way goes up,
  * as a rule that favoured even numbers would show. */
 static void take_odd(const double *z, double scale, unsigned odd[SHUF__BLOCK])
