@@ -9,6 +9,7 @@
 #include "device.cuh"
 #include "device_values.cuh"
 
+#if __has_include(<cublas_v2.h>)
 #include <cublas_v2.h>
 #include <dlfcn.h>
 
@@ -201,3 +202,14 @@ extern "C" shuf_status shuf__device_count_subsets(shuf__device *device,
         gram[i] += sums[i];
     return quality::told(e, "products", error);
 }
+
+#else
+
+extern "C" shuf_status shuf__device_count_subsets(shuf__device *, const shuf__device_stream *,
+                                                  double, double, double, double *,
+                                                  shuf__error *error)
+{
+    return shuf__fail(error, SHUF_DEVICE, "--subsets: this build has no cublas_v2.h");
+}
+
+#endif

@@ -24,6 +24,8 @@ struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__
 uint64_t shuf__origin_modulus(const struct shuf__origin *origin, uint32_t n)
 {
     const struct shuf__generator *g = origin->generator;
+    if (origin->type == &shuf__source_daemon)
+        g = shuf__generator_find(origin->algorithm ? origin->algorithm : "primefold");
     return origin->modulus != 0 ? origin->modulus : g && g->modulus ? g->modulus(n) : 0;
 }
 

@@ -493,7 +493,7 @@ static void p_values_are_even(void **state)
         const double off = ((double)below - 0.1 * (double)count) / sqrt(0.09 * (double)count);
         const bool counts = strcmp(name, "tails") == 0 || strcmp(name, "repeats") == 0 ||
                             strcmp(name, "round") == 0 || strcmp(name, "windows") == 0;
-        const bool more = strcmp(name, "norms") == 0 || strcmp(name, "ties") == 0;
+        const bool more = strcmp(name, "ties") == 0;
         if ((count < RUNS && !more) || off > 5 || (off < -5 && !counts) || far > 2)
             fail_msg("%s: %zu of %zu p-values below 0.1, %zu below 1e-4", name, below, count, far);
     }
