@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_N = 1024, MOST_P = 2048, STEPS = 4, BEST = 64 * STEPS, WORK = 1 << 18 };
+enum { MOST_P = 2048, STEPS = 4, BEST = 64 * STEPS, WORK = 1 << 18 };
 enum { ROWS, WORDS = 1 + BEST };
 
 size_t shuf__characters_words(uint32_t n)

@@ -76,8 +76,9 @@ uint64_t tally_words(uint64_t modulus)
 /* How many counts there are at once. */
 uint64_t counts_at_once(uint64_t modulus, uint64_t all)
 {
-    const uint64_t fit = tally_bytes / (4 * tally_words(modulus));
-    return fit < 1 ? 1 : fit < all ? fit : all < 32768 ? all : 32768;
+    const uint64_t grid = 32768, room = tally_bytes / (4 * tally_words(modulus));
+    const uint64_t fit = room < grid ? room : grid;
+    return fit < 1 ? 1 : fit < all ? fit : all;
 }
 
 class Counting

@@ -26,7 +26,8 @@ enum { LEAST_ROWS = 50, LEAST_REFERENCE = 200, REFERENCE_WORK = 1 << 27 };
 enum {
     ROWS,
     MODULI,
-    PAIRS,
+    PAIRS, /* their lower 32 bits, as the sum of all has more than 64 */
+    PAIRS_HIGH,
     CHAINS,
     EITHER,
     EQUAL,
@@ -105,7 +106,8 @@ static void take(const struct shuf__parallelogram_law *law, uint64_t modulus, co
     const double step = fmin(STEPS * best_of(law, row), BEST - 1);
     words[ROWS]++;
     words[MODULI] += modulus;
-    words[PAIRS] += row->sum.pairs;
+    words[PAIRS] += (uint32_t)row->sum.pairs;
+    words[PAIRS_HIGH] += row->sum.pairs >> 32;
     words[CHAINS] += row->sum.chains;
     words[EITHER] += row->sum.either;
     words[EQUAL] += row->sum.equal;
@@ -159,14 +161,13 @@ static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool 
                       const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
 {
     const double rows = (double)words[ROWS], law_p = either ? law->either : law->equal;
-    const double expected = (double)words[PAIRS] * law_p + (double)words[CHAINS] * law->chain;
-    const double counted = (double)words[either ? EITHER : EQUAL];
-    const double off =
-        (double)((long double)words[either ? EITHER : EQUAL] - (long double)words[PAIRS] * law_p -
-                 (long double)words[CHAINS] * law->chain);
+    const long double pairs = (long double)words[PAIRS_HIGH] * 0x1p32L + (long double)words[PAIRS];
+    const long double chains = (long double)words[CHAINS];
+    const long double counted = (long double)words[either ? EITHER : EQUAL];
+    const long double expected = pairs * law_p + chains * law->chain;
+    const double off = (double)(counted - expected);
     const double share = (double)shuf__parallelogram_distances(n) / (n - 1);
-    double variance =
-        ((double)words[PAIRS] + (double)words[CHAINS]) * (law_p * (1 - law_p) + share * law->equal);
+    double variance = (double)(pairs + chains) * (law_p * (1 - law_p) + share * law->equal);
     double p = shuf__normal_p(off / sqrt(variance));
     if (words[ROWS] >= LEAST_ROWS) {
         const double mean = (double)(int64_t)words[either ? OFF : EQUAL_OFF] / rows;
@@ -176,7 +177,7 @@ static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool 
         p = fmin(p, 1);
     } else if (modulus == 2 * (uint64_t)n - 1)
         return; /* differences of plain numbers are far from even: see above */
-    shuf__find(findings, n, counted / (double)words[ROWS], expected / (double)words[ROWS], p,
+    shuf__find(findings, n, (double)(counted / rows), (double)(expected / rows), p,
                either ? "equal or opposite" : "equal");
 }
 

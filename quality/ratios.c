@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_N = 257, CELLS = 1024, DISTANCES = 8 };
+enum { CELLS = 1024, DISTANCES = 8 };
 enum { PRIMES, ROWS, SECOND, RATIO = SECOND + CELLS, WORDS = RATIO + CELLS };
 
 size_t shuf__ratios_words(uint32_t n)

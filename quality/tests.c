@@ -18,7 +18,7 @@ const struct shuf__test shuf__tests[] = {
     ROW(parallelograms, "parallelograms", 32, 0, false,
         "equal and opposite differences at one distance"),
     ROW(ratios, "ratios", 96, 257, false, "three values at two equal distances"),
-    ROW(characters, "characters", 32, 1024, false,
+    ROW(characters, "characters", 97, 1024, false,
         "character sums of positions and values, of each 16th row"),
     ROW(fixed_points, "fixed-points", 2, 0, false, "values that stand at their own position"),
     ROW(cycles, "cycles", 2, 0, false, "number of cycles, and parity"),
