@@ -15,6 +15,9 @@
 SHUF__FAMILY(orders);
 SHUF__FAMILY(places);
 SHUF__FAMILY(differences);
+SHUF__FAMILY(parallelograms);
+SHUF__FAMILY(ratios);
+SHUF__FAMILY(characters);
 SHUF__FAMILY(fixed_points);
 SHUF__FAMILY(cycles);
 SHUF__FAMILY(descents);

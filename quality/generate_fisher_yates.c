@@ -53,4 +53,4 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
 }
 
 const struct shuf__generator shuf__generator_fisher_yates = {
-    "fisher-yates", "the exact shuffle, with words of Philox4x64-10", 0, 0, make, fill};
+    "fisher-yates", "the exact shuffle, with words of Philox4x64-10", 0, 0, make, fill, NULL};

@@ -27,4 +27,4 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
 }
 
 const struct shuf__generator shuf__generator_lcg = {
-    "lcg", "linear congruential bijection with compaction", 0, 0, make, fill};
+    "lcg", "linear congruential bijection with compaction", 0, 0, make, fill, NULL};

@@ -71,4 +71,5 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
 _Static_assert(sizeof(struct philox) <= SHUF__GENERATOR_STATE, "it is kept there");
 
 const struct shuf__generator shuf__generator_philox24 = {
-    "philox24", "VariablePhilox with compaction", SHUF_PHILOX24_ROUNDS, MOST_ROUNDS, make, fill};
+    "philox24", "VariablePhilox with compaction", SHUF_PHILOX24_ROUNDS, MOST_ROUNDS, make, fill,
+    NULL};

@@ -70,6 +70,11 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
     }
 }
 
+static uint64_t modulus(uint32_t n)
+{
+    return shuf_primefold_shape_of(n).p;
+}
+
 _Static_assert(sizeof(struct primefold) <= SHUF__GENERATOR_STATE, "it is kept there");
 
 const struct shuf__generator shuf__generator_primefold = {
@@ -78,4 +83,5 @@ const struct shuf__generator shuf__generator_primefold = {
     SHUF_PRIMEFOLD_MAPS,
     SHUF_PRIMEFOLD_MAPS,
     make,
-    fill};
+    fill,
+    modulus};

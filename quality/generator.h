@@ -6,6 +6,7 @@
 #ifndef SHUF__GENERATOR_H
 #define SHUF__GENERATOR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { SHUF__GENERATOR_STATE = 2048 };
@@ -19,6 +20,8 @@ struct shuf__generator {
     void (*make)(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds);
     /* Writes the n values. */
     void (*fill)(const void *state, uint32_t n, uint32_t *row);
+    /* What it computes modulo, at least n; 0, or a NULL here: nothing. */
+    uint64_t (*modulus)(uint32_t n);
 };
 
 /* Ends with a row whose name is NULL. */
@@ -27,6 +30,6 @@ extern const struct shuf__generator *const shuf__generators[];
 const struct shuf__generator *shuf__generator_find(const char *name);
 
 extern const struct shuf__generator shuf__generator_philox24, shuf__generator_lcg,
-    shuf__generator_fisher_yates, shuf__generator_primefold;
+    shuf__generator_fisher_yates, shuf__generator_primefold, shuf__generator_broken_primefold;
 
 #endif

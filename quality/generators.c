@@ -8,11 +8,8 @@
 #include <string.h>
 
 const struct shuf__generator *const shuf__generators[] = {
-    &shuf__generator_primefold,
-    &shuf__generator_philox24,
-    &shuf__generator_lcg,
-    &shuf__generator_fisher_yates,
-    NULL,
+    &shuf__generator_primefold, &shuf__generator_philox24,     &shuf__generator_broken_primefold,
+    &shuf__generator_lcg,       &shuf__generator_fisher_yates, NULL,
 };
 
 const struct shuf__generator *shuf__generator_find(const char *name)

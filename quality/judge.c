@@ -2,6 +2,7 @@
  *
  * `shuf-quality judge` and `suite`: the tests on one size, or on many.
  */
+#include "device_run.h"
 #include "fail.h"
 #include "report.h"
 #include "verb.h"
@@ -25,7 +26,10 @@ static int judge_size(struct shuf__report *report, uint32_t n)
     struct shuf__case *one = &report->cases[report->case_count];
     struct shuf__error error;
     one->n = n;
-    shuf_status status = shuf__run(&task, &report->findings, &one->outcome, &error);
+    const shuf_status status =
+        o->backend
+            ? shuf__run_on_device(o->backend, &task, &report->findings, &one->outcome, &error)
+            : shuf__run(&task, &report->findings, &one->outcome, &error);
     if (status != SHUF_OK)
         return shuf__quality_fail_with(&error, status, one->outcome.bad_rows);
     report->interrupted |= one->outcome.interrupted;

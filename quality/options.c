@@ -4,6 +4,7 @@
  */
 #include "options.h"
 
+#include "device_run.h"
 #include "generator.h"
 #include "sizes.h"
 
@@ -25,6 +26,8 @@ enum key {
     KEY_EPOCH,
     KEY_VARY,
     KEY_SAMPLES,
+    KEY_MODULUS,
+    KEY_BACKEND,
     KEY_ALL,
 };
 
@@ -49,6 +52,8 @@ static const struct {
     {ANY, {"epoch", KEY_EPOCH, "E", 0, "of the first row (default 0)", 5}},
     {ANY, {"vary", KEY_VARY, "WHAT", 0, "What rows differ in: epoch (default) or seed", 5}},
     {ANY, {"samples", KEY_SAMPLES, "COUNT", 0, "How many rows (default: by n, or all)", 6}},
+    {J, {"modulus", KEY_MODULUS, "M", 0, "of differences (default: the generator's, if any)", 6}},
+    {J | S, {"backend", KEY_BACKEND, "SPEC", 0, "cuda: made and counted there", 6}},
     {J | S,
      {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in mmd,cycles: shuf-quality list", 6}},
     {ANY, {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 6}},
@@ -80,8 +85,8 @@ static void read_sizes(struct argp_state *state, const struct parse *parse)
         text = SHUF__SIZES_DEFAULT;
     if (!text)
         argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1000");
-    if (shuf__sizes_parse(field, text, 2, SHUF__N_MAX, o->sizes, SHUF__SIZES_MAX, &o->size_count,
-                          &error) != SHUF_OK)
+    if (shuf__sizes_parse(field, text, 2, o->backend ? SHUF__DEVICE_N_MAX : SHUF__N_MAX, o->sizes,
+                          SHUF__SIZES_MAX, &o->size_count, &error) != SHUF_OK)
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
     if (parse->verb == SHUF__JUDGE && o->size_count != 1)
         argp_failure(state, EX_USAGE, 0, "--n %.64s: expected one number", text);
@@ -157,9 +162,16 @@ static void finish(struct argp_state *state, const struct parse *parse)
     check_source(state, parse);
     if (parse->generator)
         find_generator(state, parse);
+    if (o->backend && (!parse->generator || parse->rounds))
+        argp_failure(state, EX_USAGE, 0,
+                     "--backend %.64s: expected --generator beside it, and no --rounds",
+                     o->backend);
     read_sizes(state, parse);
     if (parse->rounds)
         read_rounds(state, parse);
+    if (o->origin.modulus != 0 && o->origin.modulus < o->sizes[0])
+        argp_failure(state, EX_USAGE, 0, "--modulus %" PRIu64 ": expected at least n, %" PRIu32,
+                     o->origin.modulus, o->sizes[0]);
     for (unsigned i = 0; i < o->size_count; i++)
         if (o->samples > (UINT64_C(1) << 47) / o->sizes[i])
             argp_failure(state, EX_USAGE, 0,
@@ -213,6 +225,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SAMPLES:
         o->samples = shuf__quality_number(state, "--samples", text, 2, UINT64_C(1) << 46);
+        return 0;
+    case KEY_BACKEND:
+        o->backend = text;
+        return 0;
+    case KEY_MODULUS:
+        o->origin.modulus = shuf__quality_number(state, "--modulus", text, 2, UINT64_C(1) << 62);
         return 0;
     case KEY_ALL:
         o->all = true;

@@ -20,6 +20,7 @@ struct shuf__quality_options {
     unsigned first_rounds, last_rounds;
     bool sweep; /* --rounds was given to `rounds` */
     bool all;
+    const char *backend; /* NULL: the tests' own code, on the CPU */
     struct shuf__judging judging;
 };
 

@@ -225,7 +225,8 @@ static bool set_up(const struct work *work, struct desk *desk)
     desk->rows = (struct shuf__rows){.n = task->n,
                                      .row = desk->row,
                                      .scratch = desk->scratch,
-                                     .vary_seed = task->origin->vary_seed};
+                                     .vary_seed = task->origin->vary_seed,
+                                     .modulus = shuf__origin_modulus(task->origin, task->n)};
     return desk->row && desk->scratch && desk->words && (desk->relative || !work->relatives);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "source.h"
 
+#include "generator.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,6 +19,14 @@ struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__
     if (relation == SHUF__FLIPPED)
         place.seed ^= UINT64_C(1) << bit;
     return place;
+}
+
+uint64_t shuf__origin_modulus(const struct shuf__origin *origin, uint32_t n)
+{
+    const struct shuf__generator *g = origin->generator;
+    if (origin->type == &shuf__source_daemon)
+        g = shuf__generator_find(origin->algorithm ? origin->algorithm : "primefold");
+    return origin->modulus != 0 ? origin->modulus : g && g->modulus ? g->modulus(n) : 0;
 }
 
 static shuf_status check_row(uint32_t n, const uint32_t *row, uint64_t number, uint32_t *marks,

@@ -23,6 +23,7 @@ struct shuf__origin {
     const char *algorithm; /* of "daemon"; NULL: the default */
     uint64_t seed, epoch;  /* of row 0 */
     bool vary_seed;        /* row s is of seed + s, else of epoch + s */
+    uint64_t modulus;      /* that was asked for; 0: the generator's */
 };
 
 /* A question for rows. */
@@ -48,6 +49,9 @@ struct shuf__source_type {
 
 extern const struct shuf__source_type shuf__source_generator, shuf__source_file,
     shuf__source_daemon;
+
+/* Modulo what differences of a row's values are looked at; 0: they are plain numbers. */
+uint64_t shuf__origin_modulus(const struct shuf__origin *origin, uint32_t n);
 
 /* The seed and epoch of the row number `row`. */
 struct shuf__place {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The project's own streams, by the inline C that users have; and the Gaussian one
- * with a table of plain quantiles instead of the tuned one, to show what tuning is for.
+ * The project's own streams, by the inline C that users have.
  */
 #include "stream.h"
 
@@ -9,15 +8,19 @@
 #include "shuf/gauss.h"
 #include "shuf/uniform.h"
 
-#include <gsl/gsl_cdf.h>
-#include <omp.h>
-
 static double value_of(const shuf_gauss *g, const shuf_gauss_block *block, unsigned position,
                        enum shuf__dtype dtype)
 {
-    if (dtype == SHUF__F64)
+    switch (dtype) {
+    case SHUF__F64:
         return shuf_gauss_block_f64(g, block, position);
-    return shuf__dtype_round(dtype, shuf_gauss_block_f32(g, block, position));
+    case SHUF__F16:
+        return shuf_of_f16(shuf_gauss_block_f16(g, block, position));
+    case SHUF__BF16:
+        return shuf_of_bf16(shuf_gauss_block_bf16(g, block, position));
+    default:
+        return shuf_gauss_block_f32(g, block, position);
+    }
 }
 
 static void fill_gauss(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
@@ -26,8 +29,8 @@ static void fill_gauss(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, u
     const shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
     for (size_t i = 0; i < count; i += SHUF_GAUSS_SUPER)
         for (unsigned lane = 0; lane < SHUF_GAUSS_LANES; lane++) {
-            const shuf_gauss_block block = shuf_gauss_block_make(
-                &g, shuf_gauss_block_of(first + i) + lane, dtype == SHUF__F64);
+            const shuf_gauss_block block =
+                shuf_gauss_block_make(&g, shuf_gauss_block_of(first + i) + lane);
             for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)
                 value[i + 64 * (p / 2) + 2 * lane + p % 2] = value_of(&g, &block, p, dtype);
         }
@@ -77,57 +80,9 @@ static void fill_box_muller(uint64_t seed, uint64_t stream, enum shuf__dtype dty
     }
 }
 
-/* ---- With quantiles -------------------------------------------------------------- */
-
-/* [index][table]: the 16 tables take turns along the 4096 quantiles; unit variance. */
-static int32_t quantile[256][16];
-
-static void make_quantiles(void)
-{
-    double square = 0;
-    for (unsigned k = 0; k < 2048; k++) {
-        const double z = gsl_cdf_ugaussian_Pinv(0.5 + (k + 0.5) / 4096);
-        square += z * z / 2048;
-    }
-    for (unsigned k = 0; k < 2048; k++) {
-        const double z = gsl_cdf_ugaussian_Pinv(0.5 + (k + 0.5) / 4096) / sqrt(square);
-        quantile[k / 16][k % 16] = (int32_t)lrint(z * SHUF_GAUSS_UNIT);
-        quantile[128 + k / 16][k % 16] = -quantile[k / 16][k % 16];
-    }
-}
-
-static void look_up(shuf_gauss_block *block, unsigned lane)
-{
-    for (unsigned q = 0; q < SHUF_GAUSS_BLOCK; q++) {
-        block->s[q] = quantile[block->word[q] & 255][(q + lane) % 16] +
-                      quantile[block->word[q] >> 8 & 255][(q + lane + 8) % 16];
-    }
-    shuf__gauss_transform(block->s);
-}
-
-static void fill_quantiles(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
-                           size_t count, double *value)
-{
-    const shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
-#pragma omp critical(shuf_quantiles)
-    if (quantile[0][0] == 0)
-        make_quantiles();
-    for (size_t i = 0; i < count; i += SHUF_GAUSS_SUPER)
-        for (unsigned lane = 0; lane < SHUF_GAUSS_LANES; lane++) {
-            shuf_gauss_block block = shuf_gauss_block_make(
-                &g, shuf_gauss_block_of(first + i) + lane, dtype == SHUF__F64);
-            look_up(&block, lane);
-            for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++)
-                value[i + 64 * (p / 2) + 2 * lane + p % 2] = value_of(&g, &block, p, dtype);
-        }
-}
-
 const struct shuf__stream_generator shuf__stream_gauss = {
     "gauss", "normal: the Gaussian stream of shufd", false, fill_gauss};
 const struct shuf__stream_generator shuf__stream_box_muller = {
     "box-muller", "normal: shufd's stream by Box and Muller's method", false, fill_box_muller};
 const struct shuf__stream_generator shuf__stream_uniform = {
     "uniform", "uniform: the uniform stream of shufd", true, fill_uniform};
-const struct shuf__stream_generator shuf__stream_icdf_network = {
-    "icdf-network", "not normal: the Gaussian stream with plain quantiles for its table", false,
-    fill_quantiles};

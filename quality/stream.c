@@ -3,6 +3,7 @@
  * `shuf-quality stream`: the tests on a stream of numbers, normal or uniform ones.
  */
 #include "arguments.h"
+#include "device_run.h"
 #include "fail.h"
 #include "picture.h"
 #include "run.h"
@@ -23,6 +24,8 @@ enum key {
     KEY_STREAM,
     KEY_SAMPLES,
     KEY_AS_BITS,
+    KEY_BACKEND,
+    KEY_SUBSETS,
 };
 
 enum {
@@ -35,6 +38,8 @@ struct options {
     struct shuf__stream_origin origin;
     uint64_t samples; /* 0: SAMPLES, or all */
     struct shuf__judging judging;
+    const char *backend; /* NULL: the tests' own code, on the CPU */
+    uint64_t subsets;
     bool as_bits, of_seed, of_law;
 };
 
@@ -91,6 +96,11 @@ static void check(struct argp_state *state, struct options *o)
     if (o->origin.uniform && o->origin.dtype > SHUF__F32)
         argp_failure(state, EX_USAGE, 0, "--dtype %s: expected f64 or f32 for the uniform law",
                      shuf__dtypes[o->origin.dtype].name);
+    if (o->backend && (o->origin.generator != &shuf__stream_gauss || o->as_bits))
+        argp_failure(state, EX_USAGE, 0, "--backend %.64s: expected --generator gauss beside it",
+                     o->backend);
+    if (o->subsets && !o->backend)
+        argp_failure(state, EX_USAGE, 0, "--subsets: expected --backend cuda beside it");
     if (o->as_bits)
         check_bits(state, o);
     if (o->origin.input && strcmp(o->origin.input, "-") == 0 && isatty(STDIN_FILENO))
@@ -131,6 +141,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_SAMPLES:
         o->samples = shuf__quality_number(state, "--samples", text, 1, UINT64_C(1) << 46);
         return 0;
+    case KEY_BACKEND:
+        o->backend = text;
+        return 0;
+    case KEY_SUBSETS:
+        o->subsets = shuf__quality_number(state, "--subsets", text, 1024, UINT64_C(1) << 46);
+        return 0;
     case KEY_AS_BITS:
         o->as_bits = true;
         return 0;
@@ -152,6 +168,8 @@ static void parse(int argc, char **argv, struct options *o)
         {"law", KEY_LAW, "LAW", 0, "What these should follow: normal (default) or uniform", 2},
         {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 3},
         {"samples", KEY_SAMPLES, "COUNT", 0, "How many (default: 1e7, or all)", 3},
+        {"backend", KEY_BACKEND, "SPEC", 0, "cuda: made and counted there", 3},
+        {"subsets", KEY_SUBSETS, "COUNT", 0, "and products over all sets, of so many values", 3},
         {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in moments,tails: shuf-quality list",
          3},
         {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 3},
@@ -239,7 +257,10 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
     report.law = law;
     report.findings.alpha = o->judging.alpha;
     shuf__run_catch_signals();
-    const shuf_status status = shuf__stream_run(&task, &report.findings, &report.outcome, &error);
+    const shuf_status status =
+        o->backend ? shuf__stream_run_on_device(o->backend, &task, o->subsets, &report.findings,
+                                                &report.outcome, &error)
+                   : shuf__stream_run(&task, &report.findings, &report.outcome, &error);
     code = status == SHUF_OK ? tell(&report, o)
                              : shuf__quality_fail_with(&error, status, report.outcome.bad_values);
     shuf__findings_free(&report.findings);

@@ -123,24 +123,12 @@ static uint64_t equal_pairs(const uint64_t *key, size_t count, unsigned drop)
     return pairs;
 }
 
-/* How likely two values are the same: the density times the distance to the next number. */
-static double likeness(const struct shuf__stream_law *law)
-{
-    double sum = 0;
-    for (size_t i = 0; i < law->nodes; i++) {
-        const double z = law->node[i], density = exp(-z * z / 2) / sqrt(2 * M_PI);
-        sum += law->weight[i] * density *
-               ldexp(1, ilogb(z) + 1 - (int)shuf__dtypes[law->dtype].digits);
-    }
-    return sum;
-}
-
 static void judge_repeats(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                           const double *sum, struct shuf__findings *findings)
 {
     const size_t values = n < KEPT ? (size_t)n : KEPT;
     const size_t radii = n / 2 < KEPT ? (size_t)(n / 2) : KEPT;
-    const double most = 0.5 * (double)values * (double)values * likeness(law);
+    const double most = 0.5 * (double)values * (double)values * shuf__law_likeness(law);
     const double even = 0.5 * (double)radii * (double)radii / ldexp(1, RADIUS_BITS);
     (void)sum;
     const uint64_t same = equal_pairs(count, values, 0);

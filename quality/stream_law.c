@@ -157,6 +157,42 @@ static void take_moments(struct shuf__stream_law *law)
     }
     for (int k = 0; k < SHUF__FUNCTIONS; k++)
         law->variance[k] = second[k] - law->mean[k] * law->mean[k];
+    for (size_t i = 0; i < law->nodes; i++) {
+        const double square = law->node[i] * law->node[i], w = law->weight[i];
+        law->fourth_mean += w * square * square;
+        law->fourth_variance += w * pow(square, 4);
+        law->square_kurtosis += w * pow((square - law->mean[1]), 4);
+    }
+    law->fourth_variance -= law->fourth_mean * law->fourth_mean;
+    law->square_kurtosis = law->square_kurtosis / (law->variance[1] * law->variance[1]) - 3;
+}
+
+static struct shuf__cosine cosine_of(const struct shuf__stream_law *law, double t)
+{
+    struct shuf__cosine cosine = {.power = {1}};
+    for (size_t i = 0; i < law->nodes; i++) {
+        const double c = cos(t * law->node[i]);
+        double power = law->weight[i];
+        for (unsigned k = 1; k <= 4; k++)
+            cosine.power[k] += power *= c;
+    }
+    cosine.mean = cosine.power[1];
+    cosine.variance = cosine.power[2] - cosine.mean * cosine.mean;
+    for (size_t i = 0; i < law->nodes; i++)
+        cosine.fourth += law->weight[i] * pow(cos(t * law->node[i]) - cosine.mean, 4);
+    cosine.fourth /= cosine.variance * cosine.variance;
+    return cosine;
+}
+
+double shuf__law_likeness(const struct shuf__stream_law *law)
+{
+    double sum = 0;
+    for (size_t i = 0; i < law->nodes; i++) {
+        const double z = law->node[i], density = exp(-z * z / 2) / sqrt(2 * M_PI);
+        sum += law->weight[i] * density *
+               ldexp(1, ilogb(z) + 1 - (int)shuf__dtypes[law->dtype].digits);
+    }
+    return sum;
 }
 
 /* ---- Cells ----------------------------------------------------------------------- */
@@ -240,6 +276,8 @@ shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform,
     (law->rounded ? make_rounded : make_continuous)(law);
     take_moments(law);
     take_spread(law);
+    for (unsigned k = 0; k < SHUF__FREQUENCIES && !uniform; k++)
+        law->cosine[k] = cosine_of(law, (k + 1) * SHUF__FREQUENCY);
     make_cells(&law->cells, SHUF__CELLS, uniform ? uniform_quantile : normal_quantile, law);
     make_cells(&law->transformed, SHUF__CELLS / 4, normal_quantile, NULL);
     make_cells(&law->squares, SHUF__CELLS / 4, squares_quantile, NULL);

@@ -52,6 +52,16 @@ enum { SHUF__Z_MOST = 64 };
 enum { SHUF__FUNCTIONS = 3 };
 extern const char *const shuf__function_names[SHUF__FUNCTIONS];
 
+/* Of cos(t z), t a multiple of SHUF__FREQUENCY: means of its powers, and centred ones. */
+enum { SHUF__FREQUENCIES = 40 };
+#define SHUF__FREQUENCY 0.5
+
+struct shuf__cosine {
+    double mean, variance;
+    double fourth; /* centred, over the square of the variance */
+    double power[5];
+};
+
 struct shuf__stream_law {
     bool uniform;
     enum shuf__dtype dtype;
@@ -60,16 +70,22 @@ struct shuf__stream_law {
     double *node, *weight; /* E f = sum of weight * f(node) */
     double *upper;         /* rounded: where values stop being rounded to the node; else NULL */
     double mean[SHUF__FUNCTIONS], variance[SHUF__FUNCTIONS];
-    double spread_variance, spread_kurtosis; /* of what shuf__law_spread gives; less 3 */
-    struct shuf__cells cells;                /* of z */
-    struct shuf__cells transformed;          /* of a sum of 32, standardised; normal laws only */
-    struct shuf__cells squares;              /* of the sum of 32 squares; so */
+    double fourth_mean, fourth_variance;           /* of z^4 */
+    double square_kurtosis;                        /* of z^2; less 3 */
+    double spread_variance, spread_kurtosis;       /* of what shuf__law_spread gives; less 3 */
+    struct shuf__cosine cosine[SHUF__FREQUENCIES]; /* normal laws only */
+    struct shuf__cells cells;                      /* of z */
+    struct shuf__cells transformed; /* of a sum of 32, standardised; normal laws only */
+    struct shuf__cells squares;     /* of the sum of 32 squares; so */
 };
 
 /* In memory of the caller's; free what is in it afterwards. */
 shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform,
                                   enum shuf__dtype dtype, struct shuf__error *error);
 void shuf__stream_law_free(struct shuf__stream_law *law);
+
+/* How likely two values of a law that is not rounded here are the same number of its type. */
+double shuf__law_likeness(const struct shuf__stream_law *law);
 
 /* How much of the law without rounding lies below z, and above. */
 double shuf__law_below(const struct shuf__stream_law *law, double z);

@@ -34,6 +34,7 @@ struct shuf__rows {
     const uint32_t *relative; /* as many rows, or NULL */
     enum shuf__relation relation;
     unsigned bit;      /* FLIPPED: which one, else 0 */
+    uint64_t modulus;  /* of differences; 0: none */
     uint64_t seed;     /* of the first row */
     bool vary_seed;    /* each row is that of the next seed, not of the next epoch */
     uint64_t first;    /* the number of the first row; even */

@@ -247,8 +247,10 @@ static void enough_for_each_test(void **state)
         const struct shuf__stream_test *test = shuf__stream_tests[i];
         const bool normal = test->of & SHUF__OF_NORMAL;
         assert_int_equal(setenv("O", test->name, 1), 0);
-        assert_int_equal(setenv("G", normal ? "gauss" : "uniform", 1), 0);
-        json_decref(report_of("$Q stream --generator $G --samples 65536 --json --tests $O", 0));
+        assert_int_equal(setenv("G", normal ? "polar" : "uniform", 1), 0);
+        assert_int_equal(setenv("T", strcmp(test->name, "ties") == 0 ? "f16" : "f64", 1), 0);
+        json_decref(
+            report_of("$Q stream --generator $G --dtype $T --samples 65536 --json --tests $O", 0));
     }
 }
 

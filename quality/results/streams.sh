@@ -29,7 +29,6 @@ report gauss-bf16 --generator gauss --dtype bf16 --samples 2.5e8
 report uniform-f64 --generator uniform --samples 2.5e8
 report uniform-f32 --generator uniform --dtype f32 --samples 2.5e8
 report polar --generator polar --samples 1e9
-report icdf-network --generator icdf-network --samples 1e9
 report icdf-table --generator icdf-table --samples 1e7
 report box-muller-32 --generator box-muller-32 --samples 1e7
 report irwin-hall --generator irwin-hall --samples 1e7

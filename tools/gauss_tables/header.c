@@ -34,9 +34,7 @@ static void write_head(const struct shuf__proof *proof, const char *made_by, con
           "\n"
           "#include <stdint.h>\n"
           "\n"
-          "/* clang-format off */\n"
-          "/* Of the definition before this one. */\n"
-          "\n",
+          "/* clang-format off */\n",
           to);
 }
 

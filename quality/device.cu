@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See device.h: the backend, and what it fills.
+ */
+#include "device.cuh"
+
+#include <cstring>
+
+namespace quality
+{
+
+shuf_status make(shuf__device *device, const shuf__job &job, uint64_t bytes, shuf__error *error)
+{
+    const shuf__backend_ops *ops = device->backend->ops;
+    const uint64_t whole = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
+    uint64_t took;
+    if (device->values.bytes != whole) {
+        if (device->values.memory)
+            ops->free(device->backend, &device->values);
+        device->values = {};
+        const shuf_status status =
+            ops->alloc(device->backend, ops->own, whole, &device->values, error);
+        if (status != SHUF_OK)
+            return status;
+    }
+    return shuf__backend_compute(device->backend, &job, &device->values, &took, error);
+}
+
+shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__error *error)
+{
+    static const struct {
+        const char *name;
+        shuf_number number;
+        unsigned width;
+    } types[] = {{"f64", SHUF_NUMBER_F64, 8},
+                 {"f32", SHUF_NUMBER_F32, 4},
+                 {"f16", SHUF_NUMBER_F16, 2},
+                 {"bf16", SHUF_NUMBER_BF16, 2}};
+    shuf__job job{};
+    job.distribution = SHUF_DISTRIBUTION_GAUSS;
+    job.std = 1;
+    job.seed = stream->seed;
+    job.epoch = stream->stream;
+    job.rows = job.stride = 1;
+    job.offset = stream->first;
+    job.count = stream->count;
+    for (const auto &type : types)
+        if (strcmp(type.name, stream->dtype) == 0) {
+            job.number = type.number;
+            job.width = type.width;
+        }
+    return make(device, job, stream->count * job.width, error);
+}
+
+} // namespace quality
+
+extern "C" shuf_status shuf__device_open(const char *spec, shuf__device **device,
+                                         shuf__error *error)
+{
+    shuf__backend *backend;
+    const shuf_status status = shuf__backend_open(spec, 0, &backend, error);
+    if (status != SHUF_OK)
+        return status;
+    if (strcmp(backend->ops->name, "cuda") != 0) {
+        backend->ops->close(backend);
+        return shuf__fail(error, SHUF_INVALID, "--backend %.64s: expected cuda or cuda:NUMBER",
+                          spec);
+    }
+    *device = new shuf__device{backend, {}};
+    return SHUF_OK;
+}
+
+extern "C" void shuf__device_close(shuf__device *device)
+{
+    if (device->values.memory)
+        device->backend->ops->free(device->backend, &device->values);
+    device->backend->ops->close(device->backend);
+    delete device;
+}

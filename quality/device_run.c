@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See device_run.h: what is asked of the device, part by part.
+ */
+#include "device_run.h"
+
+#include "device.h"
+#include "device_subsets.h"
+#include "generator.h"
+#include "progress.h"
+#include "stream_families.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void show(bool progress, uint64_t done, uint64_t all, const char *what, uint64_t *shown_ns)
+{
+    const uint64_t now = shuf__clock_ns();
+    if (!progress || now < *shown_ns + 200000000)
+        return;
+    *shown_ns = now;
+    fprintf(stderr, "\r%3.0f%% of %llu %s \033[K", 100.0 * (double)done / (double)all,
+            (unsigned long long)all, what);
+}
+
+/* ---- Permutations ---------------------------------------------------------------- */
+
+static const struct shuf__test *parallelograms(uint32_t wanted)
+{
+    for (int i = 0; shuf__tests[i].name; i++)
+        if (strcmp(shuf__tests[i].name, "parallelograms") == 0 && wanted >> i & 1)
+            return &shuf__tests[i];
+    return NULL;
+}
+
+/* The rows' distances, what is counted at them, and the test's words. */
+struct rows {
+    uint32_t *distance;
+    struct shuf__parallelograms *counted;
+    uint64_t *words;
+};
+
+static shuf_status count_rows(struct shuf__device *device, const struct shuf__task *task,
+                              uint64_t first, uint64_t count, struct rows *rows,
+                              struct shuf__error *error)
+{
+    const struct shuf__origin *origin = task->origin;
+    const uint32_t n = task->n, distances = shuf__parallelogram_distances(n);
+    const uint64_t modulus = shuf__parallelogram_modulus(n, shuf__origin_modulus(origin, n));
+    const struct shuf__device_rows ask = {.algorithm = origin->generator->name,
+                                          .n = n,
+                                          .modulus = modulus,
+                                          .seed = origin->seed + (origin->vary_seed ? first : 0),
+                                          .epoch = origin->epoch + (origin->vary_seed ? 0 : first),
+                                          .rows = count,
+                                          .vary_seed = origin->vary_seed,
+                                          .distances = distances,
+                                          .distance = rows->distance};
+    for (uint64_t i = 0; i < count * distances; i++) {
+        rows->distance[i] =
+            shuf__parallelogram_distance(n, first + i / distances, (uint32_t)(i % distances));
+        rows->counted[i] = shuf__parallelogram_places(n, rows->distance[i]);
+    }
+    const shuf_status status = shuf__device_count_rows(device, &ask, rows->counted, error);
+    for (uint64_t r = 0; r < count && status == SHUF_OK; r++)
+        shuf__parallelograms_take(n, modulus, first + r, rows->counted + r * distances,
+                                  rows->words);
+    return status;
+}
+
+static shuf_status run_rows(struct shuf__device *device, const struct shuf__task *task,
+                            struct rows *rows, struct shuf__outcome *outcome,
+                            struct shuf__error *error)
+{
+    const uint64_t at_once = shuf__device_rows_at_once(task->n);
+    uint64_t shown_ns = shuf__clock_ns();
+    shuf_status status = SHUF_OK;
+    while (outcome->rows < task->samples && status == SHUF_OK && !shuf__run_interrupted()) {
+        const uint64_t left = task->samples - outcome->rows;
+        const uint64_t count = left < at_once ? left : at_once;
+        status = count_rows(device, task, outcome->rows, count, rows, error);
+        outcome->rows += status == SHUF_OK ? count : 0;
+        show(task->progress, outcome->rows, task->samples, "rows", &shown_ns);
+    }
+    outcome->interrupted = outcome->rows < task->samples;
+    return status;
+}
+
+shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
+                                struct shuf__findings *findings, struct shuf__outcome *outcome,
+                                struct shuf__error *error)
+{
+    const struct shuf__test *test = parallelograms(task->tests);
+    const uint64_t start_ns = shuf__clock_ns();
+    const uint64_t most =
+        shuf__device_rows_at_once(task->n) * shuf__parallelogram_distances(task->n);
+    struct shuf__device *device;
+    struct rows rows;
+    *outcome = (struct shuf__outcome){0};
+    if (!test || task->n < test->least)
+        return SHUF_OK;
+    shuf_status status = shuf__device_open(spec, &device, error);
+    if (status != SHUF_OK)
+        return status;
+    rows.distance = malloc(most * sizeof *rows.distance);
+    rows.counted = malloc(most * sizeof *rows.counted);
+    rows.words = calloc(test->words(task->n), sizeof *rows.words);
+    status = rows.distance && rows.counted && rows.words
+                 ? run_rows(device, task, &rows, outcome, error)
+                 : shuf__fail(error, SHUF_NO_MEMORY, "no memory");
+    findings->test = test->name;
+    if (status == SHUF_OK && outcome->rows > 0)
+        test->judge(task->n, rows.words, findings);
+    outcome->seconds = (double)(shuf__clock_ns() - start_ns) / 1e9;
+    free(rows.distance);
+    free(rows.counted);
+    free(rows.words);
+    shuf__device_close(device);
+    return status;
+}
+
+/* ---- Streams --------------------------------------------------------------------- */
+
+/* The tests that a device knows, and where each has its words. */
+enum { LATTICE, COSINES, NORMS, TIES, KNOWN };
+
+struct words {
+    const struct shuf__stream_test *test;
+    uint64_t *count;
+    double *sum;
+    bool wanted;
+};
+
+static const struct shuf__stream_test *const known[KNOWN] = {
+    &shuf__stream_lattice, &shuf__stream_cosines, &shuf__stream_norms, &shuf__stream_ties};
+
+static bool set_up(const struct shuf__stream_task *task, struct words words[KNOWN])
+{
+    bool all = true;
+    for (int k = 0; k < KNOWN; k++) {
+        words[k] = (struct words){.test = known[k]};
+        for (int i = 0; shuf__stream_tests[i]; i++)
+            words[k].wanted |= shuf__stream_tests[i] == known[k] && task->tests >> i & 1;
+        words[k].count = calloc(known[k]->counts + 1, sizeof *words[k].count);
+        words[k].sum = calloc(known[k]->sums + 1, sizeof *words[k].sum);
+        all &= words[k].count && words[k].sum;
+    }
+    words[TIES].wanted &= task->law->rounded;
+    return all;
+}
+
+/* What the device must know of the law. */
+static struct shuf__device_stream ask_for(const struct shuf__stream_task *task,
+                                          const struct words words[KNOWN],
+                                          double mean[SHUF__FREQUENCIES],
+                                          double scale[SHUF__FREQUENCIES])
+{
+    const struct shuf__stream_law *law = task->law;
+    struct shuf__device_stream ask = {.seed = task->origin->seed,
+                                      .stream = task->origin->stream,
+                                      .dtype = shuf__dtypes[law->dtype].name,
+                                      .digits = shuf__dtypes[law->dtype].digits,
+                                      .frequencies = SHUF__FREQUENCIES,
+                                      .frequency = SHUF__FREQUENCY,
+                                      .mean = mean,
+                                      .scale = scale,
+                                      .square_mean = law->mean[1],
+                                      .fourth_mean = law->fourth_mean,
+                                      .fourth_variance = law->fourth_variance};
+    for (unsigned k = 0; k < SHUF__FREQUENCIES; k++) {
+        mean[k] = law->cosine[k].mean;
+        scale[k] = 1 / sqrt(law->cosine[k].variance);
+    }
+    shuf__stream_lattice_steps(law->dtype, &ask.least_step, &ask.most_step);
+    ask.square_scale = 1 / sqrt(SHUF__BLOCK * law->variance[1]);
+    ask.odds = words[LATTICE].wanted ? words[LATTICE].count : NULL;
+    ask.cosines = words[COSINES].wanted ? words[COSINES].sum : NULL;
+    ask.norms = words[NORMS].wanted ? words[NORMS].sum : NULL;
+    ask.ties = words[TIES].wanted ? words[TIES].count : NULL;
+    return ask;
+}
+
+static shuf_status run_stream(struct shuf__device *device, const struct shuf__stream_task *task,
+                              struct shuf__device_stream *ask, struct shuf__stream_outcome *outcome,
+                              struct shuf__error *error)
+{
+    const uint64_t all = task->samples / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
+    uint64_t shown_ns = shuf__clock_ns();
+    shuf_status status = SHUF_OK;
+    while (outcome->values < all && status == SHUF_OK && !shuf__run_interrupted()) {
+        const uint64_t left = all - outcome->values;
+        ask->first = outcome->values;
+        ask->count = left < SHUF__DEVICE_UNIT ? left : SHUF__DEVICE_UNIT;
+        status = shuf__device_count_stream(device, ask, error);
+        outcome->values += status == SHUF_OK ? ask->count : 0;
+        show(task->progress, outcome->values, all, "values", &shown_ns);
+    }
+    outcome->interrupted = outcome->values < all;
+    return status;
+}
+
+/* Where each test keeps how many blocks there were; that of ties does not. */
+static void judge(const struct shuf__stream_task *task, struct words words[KNOWN], uint64_t values,
+                  struct shuf__findings *findings)
+{
+    for (int k = 0; k < KNOWN; k++) {
+        if (!words[k].wanted)
+            continue;
+        if (k != TIES)
+            words[k].count[words[k].test->counts - 1] = values / SHUF__BLOCK;
+        findings->test = words[k].test->name;
+        words[k].test->judge(task->law, values, words[k].count, words[k].sum, findings);
+    }
+}
+
+shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stream_task *task,
+                                       uint64_t subsets, struct shuf__findings *findings,
+                                       struct shuf__stream_outcome *outcome,
+                                       struct shuf__error *error)
+{
+    const uint64_t start_ns = shuf__clock_ns();
+    double mean[SHUF__FREQUENCIES], scale[SHUF__FREQUENCIES];
+    struct words words[KNOWN];
+    struct shuf__device *device;
+    memset(outcome, 0, sizeof *outcome);
+    shuf_status status = shuf__device_open(spec, &device, error);
+    if (status != SHUF_OK)
+        return status;
+    if (set_up(task, words)) {
+        struct shuf__device_stream ask = ask_for(task, words, mean, scale);
+        status = run_stream(device, task, &ask, outcome, error);
+        if (status == SHUF_OK && outcome->values > 0)
+            judge(task, words, outcome->values, findings);
+        if (status == SHUF_OK && subsets > 0 && !shuf__run_interrupted())
+            status = shuf__device_judge_subsets(device, task, &ask, subsets, findings, error);
+    } else
+        status = shuf__fail(error, SHUF_NO_MEMORY, "no memory");
+    for (int k = 0; k < KNOWN; k++) {
+        free(words[k].count);
+        free(words[k].sum);
+    }
+    outcome->seconds = (double)(shuf__clock_ns() - start_ns) / 1e9;
+    shuf__device_close(device);
+    return status;
+}

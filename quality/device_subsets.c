@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See device_subsets.h. Of the matrix of all products each set is taken once, where its two least
+ * positions are the pair. Centred cosines of different sets are uncorrelated; of each size the
+ * best is judged, as the best of so many.
+ */
+#include "device_subsets.h"
+
+#include "run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { FREQUENCIES = 12, SIZES = 6, LEAST_BLOCKS = 100000 };
+
+/* Numbers of the frequencies: 1, 1.5, ... 4.5, then wider apart. */
+static const unsigned frequency[FREQUENCIES] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 15, 19, 27};
+
+struct best {
+    double z, t;
+    uint64_t count;
+};
+
+static void take(struct best *best, double z, double t)
+{
+    best->count++;
+    if (fabs(z) > fabs(best->z)) {
+        best->z = z;
+        best->t = t;
+    }
+}
+
+/* Rows are single values, pairs and triples, columns pairs. Means of products of two sets that
+ * share nothing, the pair first. */
+static void read_gram(const double *gram, double blocks, double t, struct best best[SIZES])
+{
+    const double scale = 1 / sqrt(blocks);
+    unsigned column = 0;
+    for (unsigned p = 0; p < 32; p++)
+        for (unsigned q = p + 1; q < 32; q++, column++) {
+            const double *row = gram + column;
+            for (unsigned r = 0; r < 32; r++, row += SHUF__DEVICE_PAIRS)
+                if (r > q)
+                    take(&best[3], *row * scale, t);
+            for (unsigned r = 0; r < 32; r++)
+                for (unsigned s = r + 1; s < 32; s++, row += SHUF__DEVICE_PAIRS)
+                    if (r > q)
+                        take(&best[4], *row * scale, t);
+            for (unsigned r = 0; r < 32; r++)
+                for (unsigned s = r + 1; s < 32; s++)
+                    for (unsigned u = s + 1; u < 32; u++, row += SHUF__DEVICE_PAIRS)
+                        if (r > q)
+                            take(&best[5], *row * scale, t);
+        }
+}
+
+static shuf_status add_all(struct shuf__device *device, const struct shuf__device_stream *ask,
+                           unsigned number, uint64_t values, double *gram, uint64_t *done,
+                           struct shuf__error *error)
+{
+    struct shuf__device_stream part = *ask;
+    shuf_status status = SHUF_OK;
+    *done = 0;
+    while (*done < values && status == SHUF_OK && !shuf__run_interrupted()) {
+        const uint64_t left = values - *done;
+        part.first = *done;
+        part.count = left < SHUF__DEVICE_UNIT ? left : SHUF__DEVICE_UNIT;
+        status = shuf__device_count_subsets(device, &part, (number + 1) * SHUF__FREQUENCY,
+                                            ask->mean[number], ask->scale[number], gram, error);
+        *done += part.count;
+    }
+    return status;
+}
+
+shuf_status shuf__device_judge_subsets(struct shuf__device *device,
+                                       const struct shuf__stream_task *task,
+                                       const struct shuf__device_stream *ask, uint64_t values,
+                                       struct shuf__findings *findings, struct shuf__error *error)
+{
+    const size_t size = (size_t)SHUF__DEVICE_FACTORS * SHUF__DEVICE_PAIRS;
+    struct best best[SIZES] = {{0}};
+    shuf_status status = SHUF_OK;
+    values = values / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
+    for (unsigned f = 0; f < FREQUENCIES && status == SHUF_OK && !shuf__run_interrupted(); f++) {
+        double *gram = calloc(size, sizeof *gram);
+        uint64_t done = 0;
+        if (!gram)
+            return shuf__fail(error, SHUF_NO_MEMORY, "no memory");
+        status = add_all(device, ask, frequency[f], values, gram, &done, error);
+        const double blocks = (double)(done / SHUF__BLOCK);
+        const double kurtosis = pow(task->law->cosine[frequency[f]].fourth, SIZES - 1);
+        if (status == SHUF_OK && blocks >= LEAST_BLOCKS && kurtosis <= 0.01 * blocks)
+            read_gram(gram, blocks, (frequency[f] + 1) * SHUF__FREQUENCY, best);
+        free(gram);
+    }
+    findings->test = "subsets";
+    for (unsigned k = 3; k < SIZES && status == SHUF_OK; k++) {
+        const double one = fmin(shuf__normal_p(best[k].z), 1 - 1e-15);
+        if (best[k].count > 0)
+            shuf__find(findings, 0, best[k].z, 0, -expm1((double)best[k].count * log1p(-one)),
+                       "%u of %.3g, t %.3g", k, (double)values, best[k].t);
+    }
+    return status;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parallelograms (parallelograms.h) at all distances of a row, or at as many as a row's turn has
+ * where that is too much: the distances of the rows go round. Two things are judged: how many there
+ * are of all, and the best distance of each row.
+ *
+ * The mean is exact. The variance is that of the rows themselves: a relation of four positions is
+ * met at two distances, and how that and common values act together depends on n, the modulus and
+ * the distances. With few rows it is that of pairs that are independent, each relation counted as
+ * often as it is met; that is right but for terms of order 1/n where differences wrap around, and
+ * there alone is used.
+ */
+#include "parallelograms.h"
+#include "families.h"
+#include "generator.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { WORK = 1 << 20, LEAST_DISTANCES = 4, STEPS = 4, BEST = 64 * STEPS };
+enum { LEAST_ROWS = 50, LEAST_REFERENCE = 200, REFERENCE_WORK = 1 << 27 };
+
+/* Words: MODULI is the sum of the rows' modulus; sums of differences are signed, as two's
+ * complement. */
+enum {
+    ROWS,
+    MODULI,
+    PAIRS, /* their lower 32 bits, as the sum of all has more than 64 */
+    PAIRS_HIGH,
+    CHAINS,
+    EITHER,
+    EQUAL,
+    OFF,
+    SQUARES,
+    EQUAL_OFF,
+    EQUAL_SQUARES,
+    BESTS,
+    WORDS = BESTS + BEST
+};
+
+size_t shuf__parallelograms_words(uint32_t n)
+{
+    (void)n;
+    return WORDS;
+}
+
+uint32_t shuf__parallelogram_distances(uint32_t n)
+{
+    const uint32_t count = WORK / n < LEAST_DISTANCES ? LEAST_DISTANCES : WORK / n;
+    return count < n - 1 ? count : n - 1;
+}
+
+uint32_t shuf__parallelogram_distance(uint32_t n, uint64_t row, uint32_t k)
+{
+    const uint32_t count = shuf__parallelogram_distances(n);
+    return 1 + (count == n - 1 ? k : (uint32_t)((row * count + k) % (n / 2)));
+}
+
+/* What is known of a row while its distances pass by. */
+struct row {
+    struct shuf__parallelograms sum, best;
+    double most; /* of the best, in deviations */
+    unsigned judged;
+};
+
+/* Far apart there are few pairs, and their law is too coarse for the best to be looked for. */
+static void pass(const struct shuf__parallelogram_law *law, uint32_t n, uint32_t d,
+                 const struct shuf__parallelograms *one, struct row *row)
+{
+    const double mean = shuf__parallelograms_expected(law, one);
+    const double off = ((double)one->either - mean) / sqrt(mean);
+    row->sum.pairs += one->pairs;
+    row->sum.chains += one->chains;
+    row->sum.equal += one->equal;
+    row->sum.either += one->either;
+    if (d > n / 2)
+        return;
+    if (row->judged++ == 0 || off > row->most) {
+        row->most = off;
+        row->best = *one;
+    }
+}
+
+/* How likely the best distance is, in all of them, as -log2. */
+static double best_of(const struct shuf__parallelogram_law *law, const struct row *row)
+{
+    const double p = fmin(shuf__parallelograms_p(law, &row->best), 1 - 1e-15);
+    return -log2(-expm1(row->judged * log1p(-p)));
+}
+
+/* What is further off than chance is in the age of the universe must not overflow what adds up. */
+static int64_t cut(double off)
+{
+    const double most = 1 << 22;
+    return llround(fmin(fmax(off, -most), most));
+}
+
+static void take(const struct shuf__parallelogram_law *law, uint64_t modulus, const struct row *row,
+                 uint64_t *words)
+{
+    const double either = shuf__parallelograms_expected(law, &row->sum);
+    const double equal = (double)row->sum.pairs * law->equal + (double)row->sum.chains * law->chain;
+    const int64_t off = cut((double)row->sum.either - either);
+    const int64_t equal_off = cut((double)row->sum.equal - equal);
+    const double step = fmin(STEPS * best_of(law, row), BEST - 1);
+    words[ROWS]++;
+    words[MODULI] += modulus;
+    words[PAIRS] += (uint32_t)row->sum.pairs;
+    words[PAIRS_HIGH] += row->sum.pairs >> 32;
+    words[CHAINS] += row->sum.chains;
+    words[EITHER] += row->sum.either;
+    words[EQUAL] += row->sum.equal;
+    words[OFF] += (uint64_t)off;
+    words[SQUARES] += (uint64_t)(off * off);
+    words[EQUAL_OFF] += (uint64_t)equal_off;
+    words[EQUAL_SQUARES] += (uint64_t)(equal_off * equal_off);
+    words[BESTS + (step > 0 ? (unsigned)step : 0)]++;
+}
+
+void shuf__parallelograms_take(uint32_t n, uint64_t modulus, uint64_t number,
+                               const struct shuf__parallelograms *counted, uint64_t *words)
+{
+    const struct shuf__parallelogram_law law = shuf__parallelogram_law(n, modulus);
+    struct row row = {0};
+    for (uint32_t k = 0; k < shuf__parallelogram_distances(n); k++)
+        pass(&law, n, shuf__parallelogram_distance(n, number, k), &counted[k], &row);
+    take(&law, modulus, &row, words);
+}
+
+static void count_row(const struct shuf__parallelogram_law *law, uint32_t n, uint64_t modulus,
+                      const uint32_t *values, uint64_t number, uint32_t *tally, uint64_t *words)
+{
+    struct row row = {0};
+    for (uint32_t k = 0; k < shuf__parallelogram_distances(n); k++) {
+        const uint32_t d = shuf__parallelogram_distance(n, number, k);
+        const struct shuf__parallelograms one =
+            shuf__parallelograms_count(n, modulus, values, d, tally);
+        pass(law, n, d, &one, &row);
+    }
+    take(law, modulus, &row, words);
+}
+
+void shuf__parallelograms_add(const struct shuf__rows *rows, uint64_t *words)
+{
+    const uint32_t n = rows->n;
+    const uint64_t modulus = shuf__parallelogram_modulus(n, rows->modulus);
+    const struct shuf__parallelogram_law law = shuf__parallelogram_law(n, modulus);
+    uint32_t *tally = rows->scratch;
+    for (size_t i = 0; i < 2 * (size_t)n; i++)
+        tally[i] = 0;
+    for (size_t r = 0; r < rows->count; r++)
+        count_row(&law, n, modulus, rows->row + r * n, rows->first + r, tally, words);
+}
+
+/* ---- All together ---------------------------------------------------------------- */
+
+/* Rows are off by whole numbers, of which the variance is taken, and all of them by what is exact.
+ */
+static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool either,
+                      const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
+{
+    const double rows = (double)words[ROWS], law_p = either ? law->either : law->equal;
+    const long double pairs = (long double)words[PAIRS_HIGH] * 0x1p32L + (long double)words[PAIRS];
+    const long double chains = (long double)words[CHAINS];
+    const long double counted = (long double)words[either ? EITHER : EQUAL];
+    const long double expected = pairs * law_p + chains * law->chain;
+    const double off = (double)(counted - expected);
+    const double share = (double)shuf__parallelogram_distances(n) / (n - 1);
+    double variance = (double)(pairs + chains) * (law_p * (1 - law_p) + share * law->equal);
+    double p = shuf__normal_p(off / sqrt(variance));
+    if (words[ROWS] >= LEAST_ROWS) {
+        const double mean = (double)(int64_t)words[either ? OFF : EQUAL_OFF] / rows;
+        variance = (double)words[either ? SQUARES : EQUAL_SQUARES] - rows * mean * mean;
+        const double t = off / sqrt(fmax(variance, 1e-9) * rows / (rows - 1));
+        p = 2 * fmin(gsl_cdf_tdist_P(t, rows - 1), gsl_cdf_tdist_Q(t, rows - 1));
+        p = fmin(p, 1);
+    } else if (modulus == 2 * (uint64_t)n - 1)
+        return; /* differences of plain numbers are far from even: see above */
+    shuf__find(findings, n, (double)(counted / rows), (double)(expected / rows), p,
+               either ? "equal or opposite" : "equal");
+}
+
+/* ---- The best distances ---------------------------------------------------------- */
+
+/* How likely the best distance of all rows is. Too bad ones are no finding. */
+static void judge_best(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
+{
+    unsigned best = BEST - 1;
+    while (best > 0 && words[BESTS + best] == 0)
+        best--;
+    const double one = exp2(-(double)best / STEPS);
+    const double p = best == 0 ? 1 : -expm1((double)words[ROWS] * log1p(-one));
+    shuf__find(findings, n, (double)best / STEPS, log2((double)words[ROWS]), p,
+               "best distance, bits");
+}
+
+/* The same numbers of exact shuffles, whose seed is what was found here: so that no choice of it
+ * is in favour of or against all runs. */
+static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
+                               const struct shuf__parallelogram_law *law, uint64_t seed,
+                               uint64_t *words)
+{
+    _Alignas(64) unsigned char state[SHUF__GENERATOR_STATE] = {0};
+    uint32_t *values = malloc(n * sizeof *values), *tally = calloc(2 * (size_t)n, sizeof *tally);
+    for (uint64_t r = 0; values && tally && r < rows; r++) {
+        shuf__generator_fisher_yates.make(state, n, seed, r, 0);
+        shuf__generator_fisher_yates.fill(state, n, values);
+        count_row(law, n, modulus, values, r, tally, words);
+    }
+    free(values);
+    free(tally);
+    return words[ROWS];
+}
+
+/* Two samples of one law: chi-squared, cells pooled until both have enough. */
+static struct shuf__chi_squared compare(const uint64_t *a, const uint64_t *b, double a_all,
+                                        double b_all)
+{
+    struct shuf__chi_squared x = {0, -1};
+    double in_a = 0, in_b = 0, left = a_all + b_all;
+    for (unsigned k = 0; k < BEST; k++) {
+        in_a += (double)a[k];
+        in_b += (double)b[k];
+        const double both = in_a + in_b, share = a_all / (a_all + b_all);
+        const double least = both * fmin(share, 1 - share);
+        const double rest = (left - both) * fmin(share, 1 - share);
+        if (k + 1 < BEST && (least < SHUF__LEAST_EXPECTED || rest < SHUF__LEAST_EXPECTED))
+            continue;
+        const double off = in_a - both * share;
+        if (both > 0) {
+            x.sum += off * off / (both * share * (1 - share));
+            x.dof++;
+        }
+        left -= both;
+        in_a = in_b = 0;
+    }
+    return x;
+}
+
+static void judge_bests(uint32_t n, uint64_t modulus, const uint64_t *words,
+                        const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
+{
+    const uint64_t most = REFERENCE_WORK / ((uint64_t)shuf__parallelogram_distances(n) * n);
+    const uint64_t wanted = words[ROWS] < most ? words[ROWS] : most;
+    uint64_t reference[WORDS] = {0};
+    if (wanted < LEAST_REFERENCE ||
+        make_reference(n, modulus, wanted, law, words[EITHER] + words[SQUARES], reference) < wanted)
+        return;
+    shuf__find_chi_squared(
+        findings, n, compare(words + BESTS, reference + BESTS, (double)words[ROWS], (double)wanted),
+        "best distances");
+}
+
+void shuf__parallelograms_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
+{
+    const uint64_t modulus = words[MODULI] / words[ROWS];
+    const struct shuf__parallelogram_law law = shuf__parallelogram_law(n, modulus);
+    judge_sum(n, modulus, words, true, &law, findings);
+    judge_sum(n, modulus, words, false, &law, findings);
+    if (modulus < 2 * (uint64_t)n - 1) /* else differences are not even, and the tail is longer */
+        judge_best(n, words, findings);
+    judge_bests(n, modulus, words, &law, findings);
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Makes the reports broken-*.json and control-*.json: the old bits, and exact shuffles and normals
+# by the tests that the old bits made necessary, in the folder that it runs in; ten minutes on two
+# cores. Those of the old bits end with 1, which is their purpose.
+#
+#     sh broken.sh PATH/shuf-quality
+quality=${1:?path of shuf-quality}
+
+rows() { # n, rows, prime
+	for generator in broken-primefold fisher-yates; do
+		name=$([ $generator = fisher-yates ] && echo control || echo broken)
+		"$quality" judge --generator $generator --n "$1" --samples "$2" --modulus "$3" \
+			--tests parallelograms --json > "$name-$1.json"
+	done
+}
+
+rows 97 200000 97
+rows 127 50000 127
+rows 128 50000 131
+rows 257 10000 257
+rows 1000 8000 1009
+rows 1024 6200 1031
+rows 4096 4000 4099
+rows 65536 1000 65537
+rows 1048576 1500 1048583
+
+for dtype in f64 f32 f16 bf16; do
+	for generator in broken-gauss polar; do
+		name=$([ $generator = polar ] && echo control || echo broken)
+		"$quality" stream --generator $generator --dtype $dtype --samples 2e7 --json \
+			--tests lattice,cosines,quads,signs,norms,digits,round,ties,windows \
+			> "$name-$dtype.json"
+	done
+done

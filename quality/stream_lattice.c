@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lattices: sums of integers that share a transform are all even or all odd. For each of many
+ * steps the values of a block are rounded to whole multiples; whether each is odd is a coin, and
+ * 32 coins are independent: what is too even, or too uneven, has a lattice of that step.
+ */
+#include "stream_families.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+enum { LEAST_STEP = 2, MOST_STEP = 30, STEPS = MOST_STEP - LEAST_STEP + 1 };
+enum { ODDS = SHUF__BLOCK + 1, LEAST = 1000 };
+
+/* Steps of 2^-k that are at least twice as wide as the type's numbers are apart below 8, four
+ * times for types with few: there the numbers at powers of two have less than their share. */
+static unsigned most_step(enum shuf__dtype dtype)
+{
+    static const unsigned most[SHUF__DTYPES] = {MOST_STEP, 20, 6, 3};
+    return most[dtype];
+}
+
+static unsigned least_step(enum shuf__dtype dtype)
+{
+    return dtype == SHUF__F64 || dtype == SHUF__F32 ? 10 : LEAST_STEP;
+}
+
+void shuf__stream_lattice_steps(enum shuf__dtype dtype, unsigned *least, unsigned *most)
+{
+    *least = least_step(dtype);
+    *most = most_step(dtype);
+}
+
+/* Adding 1.5 * 2^52 leaves the nearest whole number in the lowest bits; what lies half-way goes up,
+ * as a rule that favoured even numbers would show. */
+static void take_odd(const double *z, double scale, unsigned odd[SHUF__BLOCK])
+{
+    for (unsigned p = 0; p < SHUF__BLOCK; p++)
+        for (unsigned b = 0; b < SHUF__BLOCK; b++) {
+            const double moved = z[SHUF__BLOCK * p + b] * scale + 0x1p-12 + 0x1.8p52;
+            uint64_t bits;
+            memcpy(&bits, &moved, sizeof bits);
+            odd[b] += (unsigned)(bits & 1);
+        }
+}
+
+static void add_lattice(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
+{
+    (void)sum;
+    const unsigned least = least_step(chunk->law->dtype), most = most_step(chunk->law->dtype);
+    for (size_t i = 0; i < chunk->blocks * SHUF__BLOCK; i += SHUF__SUPERBLOCK)
+        for (unsigned k = least; k <= most; k++) {
+            unsigned odd[SHUF__BLOCK] = {0};
+            take_odd(chunk->by_place + i, ldexp(1, (int)k), odd);
+            for (unsigned b = 0; b < SHUF__BLOCK; b++)
+                count[ODDS * (k - LEAST_STEP) + odd[b]]++;
+        }
+    count[ODDS * STEPS] += chunk->blocks;
+}
+
+static void judge_lattice(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
+                          const double *sum, struct shuf__findings *findings)
+{
+    double coins[ODDS];
+    (void)n;
+    (void)sum;
+    for (unsigned k = 0; k < ODDS; k++)
+        coins[k] = gsl_ran_binomial_pdf(k, 0.5, SHUF__BLOCK);
+    for (unsigned k = least_step(law->dtype);
+         k <= most_step(law->dtype) && count[ODDS * STEPS] >= LEAST; k++)
+        shuf__find_chi_squared(
+            findings, 0,
+            shuf__pearson_least(count + ODDS * (k - LEAST_STEP), coins, ODDS, SHUF__LEAST_EXPECTED),
+            "odd multiples of 2^-%u", k);
+}
+
+const struct shuf__stream_test shuf__stream_lattice = {
+    .name = "lattice",
+    .what = "odd multiples of a step among 32 values of a block",
+    .of = SHUF__OF_NORMAL,
+    .counts = ODDS * STEPS + 1,
+    .add = add_lattice,
+    .judge = judge_lattice,
+};

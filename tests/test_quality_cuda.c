@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What shuf-quality counts on a GPU is what it counts on the CPU: whole numbers exactly, sums of
+ * cosines but for rounding. Exits with 77 where there is no GPU.
+ */
+#include "device.h"
+#include "device_run.h"
+#include "generator.h"
+#include "stream_families.h"
+#include "support/cmocka_all.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Permutations ---------------------------------------------------------------- */
+
+static struct shuf__findings judge_rows(uint32_t n, uint64_t samples, bool vary_seed, bool device)
+{
+    const struct shuf__origin origin = {.type = &shuf__source_generator,
+                                        .generator = &shuf__generator_primefold,
+                                        .rounds = shuf__generator_primefold.rounds,
+                                        .seed = 7,
+                                        .vary_seed = vary_seed};
+    struct shuf__task task = {.origin = &origin, .n = n, .samples = samples, .threads = 2};
+    struct shuf__findings findings = {.alpha = 0.001};
+    struct shuf__outcome outcome;
+    struct shuf__error error;
+    for (int i = 0; shuf__tests[i].name; i++)
+        if (strcmp(shuf__tests[i].name, "parallelograms") == 0)
+            task.tests = UINT32_C(1) << i;
+    const shuf_status status = device
+                                   ? shuf__run_on_device("cuda", &task, &findings, &outcome, &error)
+                                   : shuf__run(&task, &findings, &outcome, &error);
+    if (status != SHUF_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(outcome.rows, samples);
+    return findings;
+}
+
+static void rows_are_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n;
+        uint64_t samples;
+        bool vary_seed;
+    } rows[] = {{32, 300, false},  {97, 1000, false}, {256, 60, true},
+                {1000, 70, false}, {65537, 9, false}, {1 << 20, 3, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shuf__findings here =
+            judge_rows(rows[i].n, rows[i].samples, rows[i].vary_seed, false);
+        struct shuf__findings there =
+            judge_rows(rows[i].n, rows[i].samples, rows[i].vary_seed, true);
+        assert_int_equal(here.count, there.count);
+        for (size_t f = 0; f < here.count; f++)
+            if (here.finding[f].statistic != there.finding[f].statistic ||
+                here.finding[f].p != there.finding[f].p)
+                fail_msg("n = %u, %s: %.17g: expected %.17g", rows[i].n, here.finding[f].detail,
+                         there.finding[f].statistic, here.finding[f].statistic);
+        shuf__findings_free(&here);
+        shuf__findings_free(&there);
+    }
+}
+
+/* ---- Streams --------------------------------------------------------------------- */
+
+enum { VALUES = 3 << 17 };
+
+static struct shuf__findings judge_stream(enum shuf__dtype dtype, bool device)
+{
+    static struct shuf__stream_outcome outcome;
+    struct shuf__stream_law law;
+    struct shuf__error error;
+    struct shuf__findings findings = {.alpha = 0.001};
+    const struct shuf__stream_origin origin = {
+        .generator = &shuf__stream_gauss, .dtype = dtype, .seed = 7, .stream = 3};
+    assert_int_equal(shuf__stream_law_make(&law, false, dtype, &error), SHUF_OK);
+    struct shuf__stream_task task = {
+        .origin = &origin, .law = &law, .samples = VALUES, .threads = 2};
+    for (int i = 0; shuf__stream_tests[i]; i++)
+        if (shuf__stream_tests[i] == &shuf__stream_lattice ||
+            shuf__stream_tests[i] == &shuf__stream_cosines ||
+            (shuf__stream_tests[i] == &shuf__stream_ties && law.rounded))
+            task.tests |= UINT32_C(1) << i;
+    const shuf_status status =
+        device ? shuf__stream_run_on_device("cuda", &task, 0, &findings, &outcome, &error)
+               : shuf__stream_run(&task, &findings, &outcome, &error);
+    if (status != SHUF_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(outcome.values, VALUES);
+    shuf__stream_law_free(&law);
+    return findings;
+}
+
+/* In any order: tests stand in that of the device there. */
+static const struct shuf__finding *find(const struct shuf__findings *all,
+                                        const struct shuf__finding *like)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->finding[i].test, like->test) == 0 &&
+            strncmp(all->finding[i].detail, like->detail, 14) == 0 &&
+            (strcmp(like->test, "cosines") == 0 ||
+             strcmp(all->finding[i].detail, like->detail) == 0))
+            return &all->finding[i];
+    fail_msg("%s, %s: not found on the device", like->test, like->detail);
+    return NULL;
+}
+
+static void streams_are_the_same(void **state)
+{
+    (void)state;
+    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+        struct shuf__findings here = judge_stream(dtype, false), there = judge_stream(dtype, true);
+        assert_int_equal(here.count, there.count);
+        for (size_t i = 0; i < here.count; i++) {
+            const struct shuf__finding *a = &here.finding[i], *b = find(&there, a);
+            const double most = strcmp(a->test, "cosines") == 0 ? 0.01 : 0;
+            if (!(fabs(a->statistic - b->statistic) <= most))
+                fail_msg("%s: %s, %s: %.17g: expected %.17g", shuf__dtypes[dtype].name, a->test,
+                         a->detail, b->statistic, a->statistic);
+        }
+        shuf__findings_free(&here);
+        shuf__findings_free(&there);
+    }
+}
+
+static struct shuf__device *open_device(void)
+{
+    struct shuf__device *device;
+    struct shuf__error error;
+    if (shuf__device_open("cuda", &device, &error) != SHUF_OK)
+        return NULL;
+    return device;
+}
+
+/* The norms' sums, which few values are not judged by, and the products of sets. */
+static void sums_are_near(void **state)
+{
+    (void)state;
+    enum { COUNT = 1 << 16 };
+    struct shuf__stream_law law;
+    struct shuf__error error;
+    struct shuf__device *device = open_device();
+    double *value = malloc(COUNT * sizeof *value), expected[SHUF__DEVICE_NORMS] = {0};
+    double norms[SHUF__DEVICE_NORMS] = {0};
+    uint64_t count[1] = {0};
+    double *by_place = malloc(COUNT * sizeof *by_place);
+    assert_non_null(device);
+    assert_true(value && by_place);
+    assert_int_equal(shuf__stream_law_make(&law, false, SHUF__F64, &error), SHUF_OK);
+    shuf__stream_gauss.fill(7, 3, SHUF__F64, 0, COUNT, value);
+    for (size_t i = 0; i < COUNT; i++)
+        by_place[i / 1024 * 1024 + (i % 1024 / 64 * 2 + i % 2) * 32 + i % 64 / 2] = value[i];
+    const struct shuf__chunk chunk = {
+        .law = &law, .count = COUNT, .blocks = COUNT / 32, .by_place = by_place};
+    shuf__stream_norms.add(&chunk, count, expected);
+    const struct shuf__device_stream ask = {.seed = 7,
+                                            .stream = 3,
+                                            .count = COUNT,
+                                            .dtype = "f64",
+                                            .digits = 53,
+                                            .square_mean = law.mean[1],
+                                            .square_scale = 1 / sqrt(32 * law.variance[1]),
+                                            .fourth_mean = law.fourth_mean,
+                                            .fourth_variance = law.fourth_variance,
+                                            .norms = norms};
+    assert_int_equal(shuf__device_count_stream(device, &ask, &error), SHUF_OK);
+    for (unsigned p = 0; p < SHUF__DEVICE_NORMS; p++)
+        if (!(fabs(norms[p] - expected[p]) <= 1e-6 * (1 + fabs(expected[p]))))
+            fail_msg("norm %u: %.17g: expected %.17g", p, norms[p], expected[p]);
+
+    const struct shuf__cosine *cosine = &law.cosine[2];
+    const double scale = 1 / sqrt(cosine->variance), t = 3 * SHUF__FREQUENCY;
+    double *gram = calloc((size_t)SHUF__DEVICE_FACTORS * SHUF__DEVICE_PAIRS, sizeof *gram);
+    assert_non_null(gram);
+    if (shuf__device_count_subsets(device, &ask, t, cosine->mean, scale, gram, &error) != SHUF_OK)
+        print_message("%s\n", error.text);
+    else { /* pair (0, 1) with 2, (2, 3), (2, 3, 4): the first column */
+        double one = 0, two = 0, three = 0;
+        for (size_t i = 0; i < COUNT; i += 1024)
+            for (unsigned b = 0; b < 32; b++) {
+                double c[5];
+                for (unsigned p = 0; p < 5; p++)
+                    c[p] = (cos(t * by_place[i + 32 * p + b]) - cosine->mean) * scale;
+                one += c[0] * c[1] * c[2];
+                two += c[0] * c[1] * c[2] * c[3];
+                three += c[0] * c[1] * c[2] * c[3] * c[4];
+            }
+        const size_t pair = 32 + 61, triple = 32 + 496 + 465 + 435; /* (2, 3) and (2, 3, 4) */
+        assert_true(fabs(gram[2 * SHUF__DEVICE_PAIRS] - one) < 1);
+        assert_true(fabs(gram[pair * SHUF__DEVICE_PAIRS] - two) < 1);
+        assert_true(fabs(gram[triple * SHUF__DEVICE_PAIRS] - three) < 1);
+    }
+    free(gram);
+    free(value);
+    free(by_place);
+    shuf__stream_law_free(&law);
+    shuf__device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_the_same),
+        cmocka_unit_test(streams_are_the_same),
+        cmocka_unit_test(sums_are_near),
+    };
+    struct shuf__device *device = open_device();
+    if (!device)
+        return 77;
+    shuf__device_close(device);
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
