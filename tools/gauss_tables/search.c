@@ -209,7 +209,7 @@ static void move(const struct search *s, const struct point *from, const struct 
 
 static void set_weights(struct search *s)
 {
-    const shuf__series moments = shuf__moments_of_signs();
+    const shuf__series moments = shuf__moments_of_signs(SHUF__BLOCK);
     for (int i = 0; i < N; i++) {
         const double weight = SHUF__BLOCK * SHUF__BLOCK * moments.of[i + 1];
         s->total[i] = sqrt(weight);

@@ -9,8 +9,8 @@
  * integers; tools/gauss_tables/README.md says how to read it:
  *
  *     z^2: chi^2 of a block, terms of single entries              4.69e-10
- *       terms of two entries against two, and one against two     4.48e-10
- *     N: values that the best test needs for 4 deviations         5.58e+11
+ *       terms of two entries                                      6.78e-10
+ *     N: values that the best test needs for 4 deviations         4.47e+11
  *     chi^2 of the law of an entry, mean of the pairs             3.81e-04
  *     distribution function of one value, off by at most          2.39e-09
  *     sum of squares +0, largest entry 253696
