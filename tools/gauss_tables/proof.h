@@ -13,7 +13,7 @@
 
 /* What the generator needs: each figure is below its limit. */
 #define SHUF__Z2_LIMIT 6e-10        /* first order */
-#define SHUF__TOTAL_LIMIT 1.3e-9    /* with the terms of two entries */
+#define SHUF__TOTAL_LIMIT 1.1e-9    /* with the terms of two entries */
 #define SHUF__CHI_MEAN_LIMIT 1e-3   /* of the pairs */
 #define SHUF__CHI_LIMIT 5e-3        /* of any pair */
 #define SHUF__APART_LIMIT 1.5e-2    /* of |phi - exp(-t^2 / 2)| */
