@@ -56,7 +56,7 @@ static void entries_are_what_the_stream_needs(void **state)
 static void committed_proof(void **state)
 {
     (void)state;
-    assert_true(shuf__proof_total(&proof) < 9.3e-10);
+    assert_true(shuf__proof_total(&proof) < 1.01e-9);
     assert_true(proof.chi_mean < 4e-4 && proof.waves.beyond < 1e-2);
     assert_int_equal(shuf__proof_faults(&proof), 0);
 }

@@ -13,7 +13,7 @@ enum { N = SHUF__ORDERS, P = SHUF__PAIRS, S = SHUF__SHARED, LAST = SHUF__PAIRED 
 
 static void look_at_singles(const struct shuf__entries *e, struct shuf__block *b)
 {
-    const shuf__series moment = shuf__moments_of_signs();
+    const shuf__series moment = shuf__moments_of_signs(SHUF__BLOCK);
     double rest = e->chi_of_mean;
     for (int i = 1; i < N; i++) {
         double mean = 0;
@@ -177,10 +177,43 @@ static void look_at_twos(const struct shuf__entries *e, struct shuf__block *b)
     b->three = most(three);
 }
 
+/* ---- Two entries, high orders -------------------------------------------------- */
+
+/* The coefficient of order 2i of (x_q + x_(q xor s)) / sqrt(2), summed over these sums, without the
+ * terms of single entries. */
+static double sum_of_halves(const struct shuf__entries *e, const shuf__square *half, int lane,
+                            int shift, int i)
+{
+    double sum = 0;
+    for (int q = 0; q < SHUF__BLOCK; q++)
+        for (int j = 1; j < i && q < (q ^ shift); j++)
+            sum += half->of[i][j] * e->a[(q + lane) % P].of[j] *
+                   e->a[((q ^ shift) + lane) % P].of[i - j];
+    return sum;
+}
+
+/* The 16 values whose positions have an even number of bits in common with s are a transform of
+ * these sums; the other 16, of the differences, whose law is the same. */
+static void look_at_halves(const struct shuf__entries *e, struct shuf__block *b)
+{
+    static shuf__square half;
+    const shuf__series moment = shuf__moments_of_signs(SHUF__BLOCK / 2);
+    double beyond[P] = {0};
+    shuf__hermite_weights(0.5, &half);
+    for (int lane = 0; lane < P; lane++)
+        for (int shift = 1; shift < SHUF__BLOCK; shift++)
+            for (int i = LAST + 1; i < N; i++) {
+                const double sum = sum_of_halves(e, &half, lane, shift, i);
+                beyond[lane] += 2 * moment.of[i] * sum * sum;
+            }
+    b->beyond = most(beyond);
+}
+
 struct shuf__block shuf__block_look(const struct shuf__entries *entries)
 {
     struct shuf__block b = {.z2 = 0};
     look_at_singles(entries, &b);
     look_at_twos(entries, &b);
+    look_at_halves(entries, &b);
     return b;
 }

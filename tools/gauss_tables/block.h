@@ -16,6 +16,7 @@ struct shuf__block {
     double z2;         /* with `above` */
     double two;        /* two entries against two: the most of any lane, in magnitude */
     double three;      /* one entry against two, likewise */
+    double beyond;     /* two against two, of higher orders, likewise: what 16 of the values see */
 };
 
 struct shuf__block shuf__block_look(const struct shuf__entries *entries);

@@ -40,16 +40,16 @@ void shuf__hermite_weights(double share, shuf__square *weights)
     }
 }
 
-shuf__series shuf__moments_of_signs(void)
+shuf__series shuf__moments_of_signs(int n)
 {
     shuf__series moments = {{0}};
-    double ways = 0x1p-32; /* of `minus` signs of 32 being -1 */
-    for (int minus = 0; minus <= SHUF__BLOCK; minus++) {
-        const double mean = 1 - minus * 0x1p-4;
+    double ways = ldexp(1, -n); /* of `minus` signs of n being -1 */
+    for (int minus = 0; minus <= n; minus++) {
+        const double mean = 1 - 2.0 * minus / n;
         double power = ways;
         for (int i = 0; i < SHUF__ORDERS; i++, power *= mean * mean)
             moments.of[i] += power;
-        ways *= (double)(SHUF__BLOCK - minus) / (minus + 1);
+        ways *= (double)(n - minus) / (minus + 1);
     }
     return moments;
 }

@@ -32,7 +32,7 @@ shuf__series shuf__hermite_of_uniform(void);
  * the sum of X and Y, where X has `share` of its variance. */
 void shuf__hermite_weights(double share, shuf__square *weights);
 
-/* M_k = E (S / 32)^k of the sum S of 32 signs. */
-shuf__series shuf__moments_of_signs(void);
+/* M_k = E (S / n)^k of the sum S of n signs. */
+shuf__series shuf__moments_of_signs(int n);
 
 #endif

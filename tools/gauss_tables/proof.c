@@ -50,7 +50,7 @@ bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof)
 
 double shuf__proof_total(const struct shuf__proof *proof)
 {
-    return proof->block.z2 + proof->block.two + proof->block.three;
+    return proof->block.z2 + proof->block.two + proof->block.three + proof->block.beyond;
 }
 
 /* Values until an offset that is `score` deviations a block is four deviations. */
@@ -69,8 +69,7 @@ static void line(FILE *to, const char *margin, const char *what, double is)
 void shuf__proof_write_summary(const struct shuf__proof *p, const char *margin, FILE *to)
 {
     line(to, margin, "z^2: chi^2 of a block, terms of single entries", p->block.z2);
-    line(to, margin, "  terms of two entries against two, and one against two",
-         p->block.two + p->block.three);
+    line(to, margin, "  terms of two entries", shuf__proof_total(p) - p->block.z2);
     line(to, margin, "N: values that the best test needs for 4 deviations",
          values(shuf__proof_total(p)));
     line(to, margin, "chi^2 of the law of an entry, mean of the pairs", p->chi_mean);
@@ -91,6 +90,7 @@ static void write_block(const struct shuf__proof *p, const char *margin, FILE *t
     line(to, margin, "  k = 142 and more, at most", p->block.above);
     line(to, margin, "two entries against two, orders to 40, worst lane", p->block.two);
     line(to, margin, "one entry against two, orders to 40, worst lane", p->block.three);
+    line(to, margin, "two entries against two, higher orders, seen by 16 values", p->block.beyond);
     line(to, margin, "N of the terms of single entries alone", values(p->block.z2));
 }
 

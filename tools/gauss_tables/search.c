@@ -22,7 +22,7 @@ enum {
 
 /* The weights of a pair's own coefficients. Two entries of the same law bring their squares into
  * chi^2 about as the root of E (S / 32)^2k does; `own` makes the sum of the two least. */
-static const double own = 2e-4, least = 5e-7, least_damping = 1e-14;
+static const double own = 1e-4, least = 5e-6, least_damping = 1e-14;
 
 typedef double matrix[N][N];
 
@@ -209,7 +209,7 @@ static void move(const struct search *s, const struct point *from, const struct 
 
 static void set_weights(struct search *s)
 {
-    const shuf__series moments = shuf__moments_of_signs();
+    const shuf__series moments = shuf__moments_of_signs(SHUF__BLOCK);
     for (int i = 0; i < N; i++) {
         const double weight = SHUF__BLOCK * SHUF__BLOCK * moments.of[i + 1];
         s->total[i] = sqrt(weight);
