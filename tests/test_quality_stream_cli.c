@@ -146,7 +146,7 @@ static void mistakes_are_named(void **state)
         {"$Q stream --in /tmp", 74, "/tmp: Is a directory"},
         {"$Q stream --dtype f65 </dev/null", 64, "--dtype f65: expected f64, f32, f16 or bf16"},
         {"$Q stream --generator gaus", 64,
-         "--generator gaus: expected one of gauss, uniform, polar,"},
+         "--generator gaus: expected one of gauss, box-muller, uniform,"},
         {"$Q stream --generator uniform --dtype f16", 64, "--dtype f16: expected f64 or f32"},
         {"$Q stream --generator gauss --in x", 64, "expected one of --generator and --in"},
         {"$Q stream --generator gauss --law normal", 64, "--law: expected --in beside it"},

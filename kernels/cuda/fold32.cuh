@@ -101,7 +101,9 @@ template <int Maps, Way way = Way::forward> struct Fold32 : SumsModP {
 #pragma unroll
             for (int i = 0; i < Values; i++) {
                 const uint32_t y = fold_of<way>(x[i], fold);
+#ifndef NOWATCH
                 watch.most_folded = max(watch.most_folded, x[i]);
+#endif
                 x[i] = affine(map, !Check || x[i] < whole ? y : x[i]);
             }
         }

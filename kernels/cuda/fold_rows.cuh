@@ -116,24 +116,6 @@ __device__ __forceinline__ void make_again(const Form &f, const typename Form::R
     *to = static_cast<Out>(walked(f, keys, rows.position(i)));
 }
 
-/* Which values of some groups are not below n: a bit each, the first one's lowest. Differences are
- * small enough to have a sign where words have 32 bits. */
-template <typename Form, int Groups>
-__device__ __forceinline__ uint32_t not_below(const Form &f,
-                                              const typename Form::Word (&x)[Groups][group])
-{
-    uint32_t which = 0;
-#pragma unroll
-    for (int g = Groups - 1; g >= 0; g--)
-#pragma unroll
-        for (int c = group - 1; c >= 0; c--)
-            if constexpr (sizeof(x[g][c]) == sizeof(uint32_t))
-                which = __funnelshift_l(f.n - 1 - x[g][c], which, 1);
-            else
-                which = which << 1 | (x[g][c] >= f.n ? 1 : 0);
-    return which;
-}
-
 /* Which values of a group have to be made again: a bit each. */
 template <typename Form>
 __device__ __forceinline__ uint32_t unfinished(const Form &f, const Watch &watch,
@@ -182,13 +164,6 @@ template <typename Word> struct Steps {
     Word one, leap; /* over a stride, and over those of a block's groups */
 };
 
-/* Which values of the group at i do not exist, as the row has only `count`: a bit each. */
-__device__ __forceinline__ uint32_t beyond(uint64_t count, uint64_t i)
-{
-    constexpr uint32_t all = (1u << group) - 1;
-    return i + group <= count ? 0 : i >= count ? all : all << (count - i) & all;
-}
-
 /* A thread's part of what the threads of a warp have of something, one behind the other. */
 struct WarpPart {
     uint32_t begin, all;
@@ -207,85 +182,118 @@ struct WarpPart {
     }
 };
 
-/* By a whole warp. `again`: which of a thread's values of the tile, a bit each, have to be walked
- * on or, where `anew` says so, made anew. There may be one in every second thread, or 32 in a
- * single one: the threads share them evenly, in a list. */
-template <typename Form, int Groups, typename Out>
-__device__ __forceinline__ void make_all_again(const Form &f, const typename Form::Row &keys,
-                                               const Rows &rows, uint64_t first, uint32_t again,
-                                               uint32_t anew, Out *out)
-{
-    constexpr uint32_t turn = fold_threads * group, warps = fold_threads / 32;
-    static_assert(Groups * group <= 32 && Groups * turn <= 1 << 15, "bits of a word, of the list");
-    __shared__ uint16_t list[warps][32 * group * Groups];
-    uint16_t *const mine = list[threadIdx.x / 32];
-    const uint32_t lane = threadIdx.x % 32;
-    const WarpPart part(__popc(again));
-    uint32_t end = part.begin;
-#pragma unroll 1
-    for (; again != 0; again &= again - 1) {
-        const uint32_t bit = __ffs(static_cast<int>(again)) - 1;
-        mine[end++] = static_cast<uint16_t>((anew >> bit & 1) << 15 |
-                                            threadIdx.x * group + bit / group * turn + bit % group);
-    }
-    __syncwarp();
-#pragma unroll 1
-    for (uint32_t k = lane; k < part.all; k += 32) {
-        const uint32_t at = mine[k] & 0x7fff;
-        const uint64_t from = mine[k] >> 15 ? rows.position(first + at) : out[at];
-        out[at] = static_cast<Out>(walked(f, keys, from));
-    }
-    __syncwarp();
-}
+/* Unfinished values, by the groups that they are in: a warp collects groups, and finishes them when
+ * there is one for each of its threads. A single value would take it as long. */
+template <typename Form, typename Out> struct Unfinished {
+    static constexpr uint32_t lanes = 32;
+    static constexpr uint32_t anew = uint32_t{1} << 31; /* all of the group, from positions on */
 
-/* Threads take groups in turns from value number `first` on, which goes to *out: Groups each, by
- * default as many as a tile has. */
-template <typename Form, int Groups = Form::groups, typename Out>
-__device__ __forceinline__ void tile_of_row(const Form &f, const typename Form::Row &keys,
-                                            const Steps<typename Form::Word> &steps,
-                                            const Rows &rows, uint64_t first, Out *out)
+    const Form &f;
+    const typename Form::Row &keys;
+    const Rows &rows;
+    uint32_t *list; /* of lanes + lanes * Groups */
+    uint32_t count;
+    uint64_t first; /* value of the row, which *out is; */
+    Out *out;       /* entries of the list are relative to it */
+
+    /* The last groups, at most as many as there are lanes. */
+    __device__ __forceinline__ void finish()
+    {
+        const uint32_t lane = threadIdx.x % lanes, from = count > lanes ? count - lanes : 0;
+        __syncwarp();
+        if (from + lane < count) {
+            const uint32_t entry = list[from + lane], at = entry & ~anew;
+            Out value[group];
+#pragma unroll
+            for (uint32_t c = 0; c < group; c++)
+                value[c] = first + at + c < rows.count ? out[at + c] : 0;
+            uint32_t which = 0;
+#pragma unroll
+            for (uint32_t c = 0; c < group; c++)
+                which |= (entry & anew || value[c] >= f.n) && first + at + c < rows.count ? 1u << c
+                                                                                          : 0;
+#pragma unroll 1
+            for (; which != 0; which &= which - 1) {
+                const uint32_t c = __ffs(static_cast<int>(which)) - 1;
+                uint64_t x = 0;
+#pragma unroll
+                for (uint32_t k = 0; k < group; k++)
+                    x = k == c ? value[k] : x;
+                if (entry & anew)
+                    x = rows.position(first + at + c);
+                out[at + c] = static_cast<Out>(walked(f, keys, x));
+            }
+        }
+        count = from;
+        __syncwarp();
+    }
+
+    /* Of a thread's groups, a turn apart from `at` on, those whose bit is set. */
+    __device__ __forceinline__ void take(uint32_t at, uint32_t again, uint32_t all)
+    {
+        constexpr uint32_t turn = fold_threads * group;
+        const WarpPart part(__popc(again));
+        uint32_t end = count + part.begin;
+#pragma unroll 1
+        for (; again != 0; again &= again - 1) {
+            const uint32_t g = __ffs(static_cast<int>(again)) - 1;
+            list[end++] = (all >> g & 1 ? anew : 0) | (at + g * turn);
+        }
+        count += part.all;
+        while (count >= lanes)
+            finish();
+    }
+};
+
+/* Threads take groups in turns from value number `rest.first + at` on: Groups each. */
+template <int Groups, typename Form, typename Out>
+__device__ __forceinline__ void tile_of_row(const Steps<typename Form::Word> &steps, uint32_t at,
+                                            Unfinished<Form, Out> &rest)
 {
     constexpr uint64_t turn = fold_threads * group;
-    const uint64_t mine = threadIdx.x * group, i = first + mine;
+    const Form &f = rest.f;
+    const Rows &rows = rest.rows;
+    const uint32_t mine = at + threadIdx.x * group;
+    const uint64_t first = rest.first + at, i = rest.first + mine;
+    Out *const out = rest.out + mine;
     typename Form::Word x[Groups][group];
-    typename Form::Word start = f.start(keys, rows.offset + i * rows.stride);
+    typename Form::Word start = f.start(rest.keys, rows.offset + i * rows.stride);
 #pragma unroll
     for (int g = 0; g < Groups; g++) {
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
-    Watch watch{};
+    Watch watch[Groups] = {};
 #pragma unroll
     for (int g = 0; g < Groups; g++)
-        f.quick_rest(keys, x[g], watch);
-    const bool whole = first + Groups * turn <= rows.whole;
-    uint32_t again = 0; /* a bit a value */
-    uint32_t anew = f.right(watch) && Form::is_right_past_n && sizeof(Out) >= sizeof(x[0][0])
-                        ? 0
-                        : ~0u; /* which of them from their positions on */
-    if (!f.finished(watch) || !whole)
-        again = f.right(watch) ? not_below(f, x) : ~0u >> (32 - Groups * group);
-    if (whole) {
+        f.quick_rest(rest.keys, x[g], watch[g]);
+    uint32_t again = 0, all = 0; /* a bit a group */
+#pragma unroll
+    for (int g = 0; g < Groups; g++)
+        again |= f.finished(watch[g]) ? 0 : 1u << g;
+    if (first + Groups * turn <= rows.whole) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
-            put_group(out + mine + g * turn, x[g]);
+            put_group(out + g * turn, x[g]);
     } else {
 #pragma unroll
         for (int g = 0; g < Groups; g++) {
             const uint64_t here = i + g * turn;
             if (here < rows.count)
-                put_some(out + mine + g * turn, x[g], rows.count - here);
-            const uint32_t last = 1u << (g * group + (rows.count - 1 - here) % group);
+                put_some(out + g * turn, x[g], rows.count - here);
+            else
+                again &= ~(1u << g);
             if (rows.wraps && here < rows.count && here + group >= rows.count)
-                again |= last, anew |= last;
+                again |= 1u << g, all |= 1u << g;
         }
     }
-    if (rows.count - first < Groups * turn)
+    if (__any_sync(0xffffffff, again != 0)) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
-            again &= ~(beyond(rows.count, i + g * turn) << g * group);
-    if (__any_sync(0xffffffff, again != 0))
-        make_all_again<Form, Groups>(f, keys, rows, first, again, anew, out);
+            if (!f.right(watch[g]) || !Form::is_right_past_n || sizeof(Out) < sizeof(x[0][0]))
+                all |= 1u << g;
+        rest.take(mine, again, all);
+    }
 }
 
 } // namespace shuf

@@ -16,15 +16,22 @@ namespace shuf
 namespace
 {
 
-/* The keys are constants of the launch: one block a tile. */
+/* The keys are constants of the launch. A block takes `tiles` tiles. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
              __grid_constant__ const Steps<typename Form::Word> steps,
-             __grid_constant__ const Rows rows, Out *out)
+             __grid_constant__ const Rows rows, uint32_t tiles, Out *out)
 {
-    const uint64_t first = blockIdx.x * fold_tile<Form>;
-    tile_of_row(f, f.row, steps, rows, first, out + first);
+    using Rest = Unfinished<Form, Out>;
+    __shared__ uint32_t list[fold_threads / 32][Rest::lanes * (1 + Form::groups)];
+    const uint64_t first = uint64_t{blockIdx.x} * tiles * fold_tile<Form>;
+    Rest rest{f, f.row, rows, list[threadIdx.x / 32], 0, first, out + first};
+#pragma unroll 1
+    for (uint32_t at = 0; at < tiles * fold_tile<Form> && first + at < rows.count;
+         at += fold_tile<Form>)
+        tile_of_row<Form::groups>(steps, at, rest);
+    rest.finish();
 }
 
 /* As quick_async wants it: four values a thread of one block. */
@@ -127,9 +134,12 @@ cudaError_t one_row(Of of, const shuf__job &job, const shuf_primefold_shape &sha
     if (signal)
         fold_quick<<<1, quick_threads_for(job.count, group), 0, stream>>>(f, steps, rows, *signal,
                                                                           out);
-    else
-        fold_row<<<blocks_for(job.count, fold_tile<Form>), fold_threads, 0, stream>>>(f, steps,
-                                                                                      rows, out);
+    else {
+        const uint64_t all = blocks_for(job.count, fold_tile<Form>) / tuning::fold_blocks;
+        const uint64_t tiles = all < 1 ? 1 : all < tuning::fold_tiles ? all : tuning::fold_tiles;
+        fold_row<<<blocks_for(job.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
+            f, steps, rows, static_cast<uint32_t>(tiles), out);
+    }
     return cudaGetLastError();
 }
 

@@ -164,12 +164,16 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     const uint64_t row = blockIdx.x / batch.tiles, part = blockIdx.x % batch.tiles;
     make_rows_here<Form, Maps>(f, batch, row, 1, words, &keys);
     const Steps<Word> steps = {f.step_there(keys, rows.one), f.step_there(keys, rows.leap)};
-    Out *row_out = out + row * rows.count;
-    for (int turn = 0; turn < tuning::fold_turns; turn++) {
-        const uint64_t first = (part * tuning::fold_turns + turn) * fold_tile<Form>;
-        if (first < rows.count)
-            tile_of_row(f, keys, steps, rows, first, row_out + first);
-    }
+    using Rest = Unfinished<Form, Out>;
+    __shared__ uint32_t list[fold_threads / 32][Rest::lanes * (1 + Form::groups)];
+    const uint64_t first = part * tuning::fold_turns * fold_tile<Form>;
+    Out *const here = out + row * rows.count + first;
+    Rest rest{f, keys, rows, list[threadIdx.x / 32], 0, first, here};
+#pragma unroll 1
+    for (uint32_t at = 0; at < tuning::fold_turns * fold_tile<Form> && first + at < rows.count;
+         at += fold_tile<Form>)
+        tile_of_row<Form::groups>(steps, at, rest);
+    rest.finish();
 }
 
 /* Few values, many rows: a thread shuffles its row, in a column of shared memory. */

@@ -34,7 +34,11 @@ __global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_b
     constexpr uint64_t tile = tile_of<Form, Groups>;
     __shared__ alignas(16) typename Form::Word index[tile];
     const uint64_t first = blockIdx.x * tile, left = records.n - first;
-    tile_of_row<Form, Groups>(f, f.row, steps, rows, first, index);
+    using Rest = Unfinished<Form, typename Form::Word>;
+    __shared__ uint32_t list[fold_threads / 32][Rest::lanes * (1 + Groups)];
+    Rest rest{f, f.row, rows, list[threadIdx.x / 32], 0, first, index};
+    tile_of_row<Groups>(steps, 0, rest);
+    rest.finish();
     __syncthreads();
     constexpr uint32_t most = Groups == 1 ? group : 2 * group;
     move<Unit, most>(records, false, first, static_cast<uint32_t>(left < tile ? left : tile),

@@ -36,8 +36,12 @@ constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of small n */
 constexpr int fold_hasty_groups = 8, fold_hasty_blocks_per_sm = 8;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
-constexpr int fold_small_row_blocks_per_sm = 10, fold_row_blocks_per_sm = 7,
+constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
               fold_wide_row_blocks_per_sm = 6; /* of many rows */
+#ifndef FT
+#define FT 16
+#endif
+constexpr uint64_t fold_tiles = FT, fold_blocks = 4096; /* tiles of a block, where there are so many blocks */
 constexpr int fold_turns = 8;                /* tiles that a block takes of a long row in a batch */
 constexpr uint64_t fold_short = 512;         /* groups of a short row, at most */
 constexpr uint64_t fold_block_groups = 3072; /* of short rows in a block, at most */
