@@ -267,7 +267,7 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
     const shuf_primefold_shape *s = &f->shape;
     uint64_t x = position;
     if (s->maps == 0) {
-        for (unsigned k = 1; k < s->n; k++)
+        for (unsigned k = 1; k < s->n && k < SHUF_PRIMEFOLD_EXACT; k++)
             x = shuf__primefold_exchanged(x, k, f->exchange[k]);
         return x;
     }
