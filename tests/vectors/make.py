@@ -349,11 +349,14 @@ class Gauss:
         dither = word % 2**23 | 1
         if self.dtype == "bf16":
             dither = word % 2**23 // 2**17 * 2**17 + 2**16
-        z = rounded((s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37), "f32")
+        exact = (s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37)
+        z = rounded(exact, "f32")
         if abs(z) < fractions.Fraction(1, 2**12):
-            z = rounded(self.double(s, word, tail, early), "f32")
+            exact = self.double(s, word, tail, early)
+            z = rounded(exact, "f32")
         if self.dtype == "f16":
-            bits = number_bits(z, "f32") | 1
+            bits = number_bits(z, "f32")
+            bits = bits - (abs(z) > abs(exact)) | 1
             z = fractions.Fraction(struct.unpack("<f", struct.pack("<I", bits))[0])
         return z
 
