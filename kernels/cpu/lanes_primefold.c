@@ -100,9 +100,9 @@ static inline __attribute__((always_inline)) void narrow(const struct shuf__prim
         shortest(row, backward, (uint16_t)position, (uint16_t)stride, out, count);
     else if (shuf_primefold_is_small(&row->plain.shape))
         fill_32(row, SMALL(16), position, stride, out, count);
-    else if (n_bits <= 17)
+    else if (n_bits <= 18)
         fill_32(row, LARGE(17), position, stride, out, count);
-    else if (n_bits <= 28)
+    else if (n_bits <= 29)
         fill_32(row, LARGE(28), position, stride, out, count);
     else
         fill_32(row, LARGE(62), position, stride, out, count);

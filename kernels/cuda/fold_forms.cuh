@@ -42,11 +42,11 @@ cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
     if constexpr (!Many) {
         if (shuf_primefold_is_small(&shape))
             return use(FormOf<Fold16<SHUF_PRIMEFOLD_MAPS, false, way>, way>{});
-        if (n_bits <= 17)
-            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_17, way>, way>{});
+        if (n_bits <= 18)
+            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_18, way>, way>{});
     }
-    if (n_bits <= 28)
-        return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_28, way>, way>{});
+    if (n_bits <= 29)
+        return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_29, way>, way>{});
     if (shape.p >> 31 == 0)
         return use(FormOf<Fold32<few_maps, way>, way>{});
     if constexpr (way == Way::forward)

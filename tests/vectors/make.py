@@ -128,7 +128,7 @@ def primefold_count(n, p):
     b, d = (p - 1).bit_length(), (n - 1).bit_length()
     if n <= 65521:
         return next(maps for most, maps in ((8, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
-    return next(maps for most, maps in ((17, 7), (28, 6), (62, 5)) if d <= most)
+    return next(maps for most, maps in ((18, 7), (29, 6), (62, 5)) if d <= most)
 
 
 def weak_multipliers(p):

@@ -40,11 +40,11 @@
 #ifndef SHUF_PRIMEFOLD_MAPS_SMALL_16
 #define SHUF_PRIMEFOLD_MAPS_SMALL_16 7
 #endif
-#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_17
-#define SHUF_PRIMEFOLD_MAPS_LARGE_17 7
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_18
+#define SHUF_PRIMEFOLD_MAPS_LARGE_18 7
 #endif
-#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_28
-#define SHUF_PRIMEFOLD_MAPS_LARGE_28 6
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_29
+#define SHUF_PRIMEFOLD_MAPS_LARGE_29 6
 #endif
 #ifndef SHUF_PRIMEFOLD_MAPS_LARGE_62
 #define SHUF_PRIMEFOLD_MAPS_LARGE_62 5
@@ -102,9 +102,9 @@ static inline unsigned shuf__primefold_small_maps(unsigned bits)
 
 static inline unsigned shuf__primefold_large_maps(unsigned n_bits)
 {
-    if (n_bits <= 17)
-        return SHUF_PRIMEFOLD_MAPS_LARGE_17;
-    return n_bits <= 28 ? SHUF_PRIMEFOLD_MAPS_LARGE_28 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
+    if (n_bits <= 18)
+        return SHUF_PRIMEFOLD_MAPS_LARGE_18;
+    return n_bits <= 29 ? SHUF_PRIMEFOLD_MAPS_LARGE_29 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
 }
 
 /* Sets p, and what p alone decides. `shift` is set. */
