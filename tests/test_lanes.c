@@ -76,12 +76,13 @@ static void about_powers_of_two(void **state)
     check_ends(BIT(62), 1);
 }
 
-/* Where a word ends and the next longer one begins: p is rounded up. */
+/* Where a word ends and the next longer one begins: p is rounded up, or the next prime. */
 static void about_words(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {
-        32748, 32749, 32750, 65520, 65521, 65522, BIT(31) - BIT(25), BIT(50) - BIT(44)};
+    const uint64_t wide = BIT(31) - BIT(25), widest = BIT(50) - BIT(44);
+    const uint64_t sizes[] = {32748, 32749, 32750,       65520,  65521,
+                              65522, wide,  wide + 1007, widest, widest + 1009};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (uint64_t n = sizes[i] - 2; n <= sizes[i] + 2; n++)
             check_ends(n, n);

@@ -90,6 +90,8 @@ static void small_ones_are_permutations(void **state)
         check_permutation(n);
     for (uint64_t n = 65519; n <= 65538; n++)
         check_permutation(n);
+    check_permutation(BIT(16) + 1017);
+    check_permutation(BIT(16) + 1018);
     check_permutation(BIT(17) - 1);
 }
 
@@ -113,9 +115,15 @@ static void numbers_of_maps(void **state)
                 {65522, 65537, 7, 6},
                 {65536, 65537, 7, 6},
                 {BIT(17), BIT(17) + 29, 7, 6},
-                {BIT(17) + 1, BIT(17) + 4101, 6, 6},
+                {BIT(17) + 1, BIT(17) + 29, 6, 6},
+                {BIT(20) + 1, BIT(20) + 7, 6, 6},
+                {BIT(20) + 1023, BIT(20) + 1023, 6, 6}, /* the longest tail */
+                {BIT(20) + 1024, BIT(20) + BIT(15) + 7, 6, 6},
                 {BIT(28), BIT(28) + 3, 6, 6},
-                {BIT(28) + 1, BIT(28) + BIT(23) + 7, 5, 6},
+                {BIT(28) + 1, BIT(28) + 3, 5, 6},
+                {BIT(28) + 997, BIT(28) + 997, 5, 6},
+                {BIT(28) + 998, BIT(28) + BIT(23) + 7, 5, 6},
+                {BIT(30) + 1, BIT(30) + 3, 5, 6},
                 {BIT(62), BIT(62) + 135, 5, 6}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const shuf_primefold_shape s = shuf_primefold_shape_of(rows[i].n);
@@ -161,6 +169,9 @@ static void folds_permute(void **state)
         check_folds(n);
     check_folds(65521);
     check_folds(65522);
+    check_folds(BIT(16) + 1017); /* the longest tail */
+    check_folds(BIT(16) + 1018);
+    check_folds(BIT(17) + 999);
 }
 
 /* By definition: a power of two or minus one, or times such a number 1 or -1. */

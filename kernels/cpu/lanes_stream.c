@@ -156,13 +156,13 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
 }
 
 /* A lane's block, as far as shuf__gauss_double() wants it. */
-static __attribute__((noinline)) float small_float(const shuf_gauss *g, const struct blocks *b,
-                                                   int p, int lane)
+static __attribute__((noinline)) double small_double(const shuf_gauss *g, const struct blocks *b,
+                                                    int p, int lane)
 {
     shuf_gauss_block one = {.number = b->number + (unsigned)lane};
     one.s[p] = ((const int32_t *)&b->s[p])[lane];
     one.word[p] = ((const uint32_t *)&b->word[p])[lane];
-    return (float)shuf__gauss_double(g, &one, (unsigned)p);
+    return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
 /* shuf__gauss_float() */
@@ -181,7 +181,7 @@ static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int 
         memcpy(each, &z, sizeof each);
         for (; small != 0; small &= small - 1) {
             const int lane = __builtin_ctz(small);
-            each[lane] = small_float(g, b, p, lane);
+            each[lane] = (float)small_double(g, b, p, lane);
         }
         memcpy(&z, each, sizeof each);
     }
@@ -198,15 +198,37 @@ static inline floats value_f32(const shuf_gauss *g, const struct blocks *b, int 
     return scaled(g, number_32(g, b, p, 0x7ffffe, 1));
 }
 
+/* What shuf_gauss_block_f16() scales. */
 static inline floats value_f16(const shuf_gauss *g, const struct blocks *b, int p)
 {
-    const floats z = number_32(g, b, p, 0x7ffffe, 1);
-    vector odd;
-    memcpy(&odd, &z, sizeof odd);
-    odd = VI(or)(odd, all(1));
-    floats x;
-    memcpy(&x, &odd, sizeof x);
-    return scaled(g, x);
+    const vector word = VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001));
+    const floats unit = V(set1_ps)(0x1p-37f);
+    const floats s = V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
+    floats dither;
+    memcpy(&dither, &word, sizeof dither);
+    const floats z = V(fmadd_ps)(dither, unit, s);
+    const floats rest = V(fmadd_ps)(dither, unit, V(sub_ps)(s, z));
+    const unsigned small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
+    /* -1 where the signs of number and rest differ */
+    vector bits, other;
+    memcpy(&bits, &z, sizeof bits);
+    memcpy(&other, &rest, sizeof other);
+    const vector differ = V(srai_epi32)(VI(xor)(bits, other), 31);
+    const vector sign = VI(and)(b->word[p], all(0x80000000));
+    bits = VI(xor)(VI(or)(V(add_epi32)(bits, differ), all(1)), sign);
+    floats sticky;
+    memcpy(&sticky, &bits, sizeof sticky);
+    if (__builtin_expect(small != 0, 0)) {
+        float each[LANES];
+        memcpy(each, &sticky, sizeof each);
+        for (unsigned left = small; left != 0; left &= left - 1) {
+            const int lane = __builtin_ctz(left);
+            const double exact = small_double(g, b, p, lane);
+            each[lane] = shuf__float_sticky((float)exact, (float)(exact - (double)(float)exact));
+        }
+        memcpy(&sticky, each, sizeof sticky);
+    }
+    return scaled(g, sticky);
 }
 
 static inline floats value_bf16(const shuf_gauss *g, const struct blocks *b, int p)

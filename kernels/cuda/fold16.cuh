@@ -143,9 +143,14 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
         return true;
     }
 
+    __device__ __forceinline__ bool is_below(uint32_t most) const
+    {
+        return most < n;
+    }
+
     __device__ __forceinline__ bool finished(const Watch &watch) const
     {
-        return watch.most < n;
+        return is_below(watch.most);
     }
 };
 

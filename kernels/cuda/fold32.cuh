@@ -18,7 +18,7 @@ namespace shuf
  * Integer logic is what this waits for: it has half of the issue slots, and a fold with its
  * condition takes three of them beside the one of a remainder. As hardly a value is beyond the
  * whole blocks, quick_rest() folds all, and tells. */
-template <int Maps, Way way = Way::forward> struct Fold32 : SumsModP {
+template <int Maps, Way way = Way::forward, bool watches = true> struct Fold32 : SumsModP {
     using Word = uint32_t;
     static constexpr bool is_right_past_n = true;
     static constexpr int groups = tuning::fold_hasty_groups;
@@ -101,9 +101,8 @@ template <int Maps, Way way = Way::forward> struct Fold32 : SumsModP {
 #pragma unroll
             for (int i = 0; i < Values; i++) {
                 const uint32_t y = fold_of<way>(x[i], fold);
-#ifndef NOWATCH
-                watch.most_folded = max(watch.most_folded, x[i]);
-#endif
+                if constexpr (watches)
+                    watch.most_folded = max(watch.most_folded, x[i]);
                 x[i] = affine(map, !Check || x[i] < whole ? y : x[i]);
             }
         }
@@ -128,12 +127,17 @@ template <int Maps, Way way = Way::forward> struct Fold32 : SumsModP {
 
     __device__ __forceinline__ bool right(const Watch &watch) const
     {
-        return watch.most_folded < whole;
+        return !watches || watch.most_folded < whole;
+    }
+
+    __device__ __forceinline__ bool is_below(uint32_t most) const
+    {
+        return most < n;
     }
 
     __device__ __forceinline__ bool finished(const Watch &watch) const
     {
-        return right(watch) && watch.most < n;
+        return right(watch) && is_below(watch.most);
     }
 };
 

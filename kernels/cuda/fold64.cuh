@@ -189,9 +189,14 @@ template <int Maps> struct FoldDouble : Fold64Base {
         return watch.most_folded < whole_shifted;
     }
 
+    __device__ __forceinline__ bool is_below(uint32_t most) const
+    {
+        return most < n_shifted;
+    }
+
     __device__ __forceinline__ bool finished(const Watch &watch) const
     {
-        return right(watch) && watch.most < n_shifted;
+        return right(watch) && is_below(watch.most);
     }
 };
 
@@ -269,9 +274,14 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
         return true;
     }
 
+    __device__ __forceinline__ bool is_below(uint32_t most) const
+    {
+        return most < n_watched;
+    }
+
     __device__ __forceinline__ bool finished(const Watch &watch) const
     {
-        return watch.most < n_watched;
+        return is_below(watch.most);
     }
 };
 

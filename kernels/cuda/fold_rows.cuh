@@ -263,14 +263,20 @@ __device__ __forceinline__ void tile_of_row(const Steps<typename Form::Word> &st
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
-    Watch watch[Groups] = {};
+    constexpr uint32_t every = (1u << Groups) - 1;
+    Watch watch{};
+    uint32_t most[Groups];
+#pragma unroll
+    for (int g = 0; g < Groups; g++) {
+        watch.most = 0;
+        f.quick_rest(rest.keys, x[g], watch);
+        most[g] = watch.most;
+    }
+    const bool right = f.right(watch); /* of all groups */
+    uint32_t again = right ? 0 : every, all = 0; /* a bit a group */
 #pragma unroll
     for (int g = 0; g < Groups; g++)
-        f.quick_rest(rest.keys, x[g], watch[g]);
-    uint32_t again = 0, all = 0; /* a bit a group */
-#pragma unroll
-    for (int g = 0; g < Groups; g++)
-        again |= f.finished(watch[g]) ? 0 : 1u << g;
+        again |= f.is_below(most[g]) ? 0 : 1u << g;
     if (first + Groups * turn <= rows.whole) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
@@ -288,10 +294,8 @@ __device__ __forceinline__ void tile_of_row(const Steps<typename Form::Word> &st
         }
     }
     if (__any_sync(0xffffffff, again != 0)) {
-#pragma unroll
-        for (int g = 0; g < Groups; g++)
-            if (!f.right(watch[g]) || !Form::is_right_past_n || sizeof(Out) < sizeof(x[0][0]))
-                all |= 1u << g;
+        if (!right || !Form::is_right_past_n || sizeof(Out) < sizeof(x[0][0]))
+            all = every;
         rest.take(mine, again, all);
     }
 }

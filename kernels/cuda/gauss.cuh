@@ -186,13 +186,15 @@ struct Block {
             z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
     }
 
-    /* The same as floats: see shuf__gauss_float(). `least` becomes the least magnitude so far. */
-    template <uint32_t Bits, uint32_t Set>
+    /* The same as floats: see shuf__gauss_float(). `least` becomes the least magnitude so far.
+     * Sticky: see shuf_gauss_block_f16(). */
+    template <bool Sticky, uint32_t Bits, uint32_t Set>
     __device__ __forceinline__ void floats(int p, float (&z)[4], float &least) const
     {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float x = fmaf(dither<Bits, Set>(word[p + k]), 0x1p-37f, s[p + k]);
+            const float d = dither<Bits, Set>(word[p + k]);
+            const float x = Sticky ? __fmaf_rz(d, 0x1p-37f, s[p + k]) : fmaf(d, 0x1p-37f, s[p + k]);
             least = fminf(least, fabsf(x));
             z[k] = negated(x, word[p + k]);
         }
@@ -231,7 +233,7 @@ struct F64 {
     }
 };
 
-/* Sticky: the last bit of the significand is set, for what is rounded further. `bits` of the word
+/* Sticky: numbers are rounded towards 0 with the last bit set, for what is rounded further. `bits` of the word
  * are its dither, and `set` follows them. */
 template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
     using Value = float;
@@ -249,7 +251,11 @@ template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
     static __device__ __forceinline__ void numbers(const Block &b, int p,
                                                    float (&z)[4], float &least)
     {
-        b.floats<bits, set>(p, z, least);
+        b.floats<Sticky, bits, set>(p, z, least);
+    }
+    static __device__ __forceinline__ float narrowed(double z)
+    {
+        return Sticky ? __double2float_rz(z) : __double2float_rn(z);
     }
     template <bool Standard = false>
     static __device__ __forceinline__ float scaled(const Gauss &g, float z)
@@ -356,7 +362,7 @@ struct Again {
         const uint32_t from = count > lanes ? count - lanes : 0;
         if (from + lane < count) {
             const uint64_t index = list[from + lane];
-            const auto z = static_cast<typename Number::Value>(exact(g, index));
+            const float z = Number::narrowed(exact(g, index));
             if (index - g.offset < g.count)
                 out[index - g.offset] = Number::one(Number::scaled(g, z));
         }

@@ -34,6 +34,28 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     rest.finish();
 }
 
+/* Values that fold_row got wrong, as a form that does not watch folds the few numbers from `whole` on
+ * too: a thread follows one of them back from a fold to its position, and makes the value there. */
+template <typename Form, typename Back, typename Out>
+__global__ void __launch_bounds__(fold_threads)
+    fold_beyond(__grid_constant__ const Form f, __grid_constant__ const Back back, int maps,
+                __grid_constant__ const Rows rows, Out *out)
+{
+    const uint32_t beyond = f.p - f.whole, thread = blockIdx.x * fold_threads + threadIdx.x;
+    const auto fold = static_cast<int>(thread / beyond);
+    uint32_t x = f.whole + thread % beyond;
+    if (fold >= maps - 1)
+        return;
+    const int from = maps - 1 - fold; /* the map that undoes the one before the fold */
+    for (int r = from; r < maps; r++) {
+        if (r > from && x < f.whole)
+            x = fold_of<Way::backward>(x, back.row.fold[r - 1]);
+        x = back.affine(back.row.map[r], x);
+    }
+    if (x < f.n && x - rows.offset < rows.count)
+        out[x - rows.offset] = static_cast<Out>(walked(f, f.row, x));
+}
+
 /* As quick_async wants it: four values a thread of one block. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(tuning::quick_threads)
@@ -123,6 +145,17 @@ unsigned quick_threads_for(uint64_t values, uint64_t each)
     return 32 * blocks_for(values, 32 * each);
 }
 
+template <typename Form, typename Out>
+cudaError_t fold_row_async(const Form &f, const Rows &rows, const shuf__job &job,
+                           const shuf_primefold_shape &shape, Out *out, cudaStream_t stream)
+{
+    const uint64_t many = blocks_for(job.count, fold_tile<Form>) / tuning::fold_blocks;
+    const uint64_t tiles = many < 1 ? 1 : many < tuning::fold_tiles ? many : tuning::fold_tiles;
+    fold_row<<<blocks_for(job.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
+        f, make_steps(f, shape.p, job.stride), rows, static_cast<uint32_t>(tiles), out);
+    return cudaGetLastError();
+}
+
 template <typename Out, typename Of>
 cudaError_t one_row(Of of, const shuf__job &job, const shuf_primefold_shape &shape, Out *out,
                     const Signal *signal, cudaStream_t stream)
@@ -130,17 +163,35 @@ cudaError_t one_row(Of of, const shuf__job &job, const shuf_primefold_shape &sha
     using Form = typename Of::Form;
     const Form f = of.make(job, shape);
     const Rows rows = make_rows_for<Form>(job, shape.p);
-    const auto steps = make_steps(f, shape.p, job.stride);
-    if (signal)
-        fold_quick<<<1, quick_threads_for(job.count, group), 0, stream>>>(f, steps, rows, *signal,
-                                                                          out);
-    else {
-        const uint64_t all = blocks_for(job.count, fold_tile<Form>) / tuning::fold_blocks;
-        const uint64_t tiles = all < 1 ? 1 : all < tuning::fold_tiles ? all : tuning::fold_tiles;
-        fold_row<<<blocks_for(job.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
-            f, steps, rows, static_cast<uint32_t>(tiles), out);
-    }
+    if (!signal)
+        return fold_row_async(f, rows, job, shape, out, stream);
+    fold_quick<<<1, quick_threads_for(job.count, group), 0, stream>>>(
+        f, make_steps(f, shape.p, job.stride), rows, *signal, out);
     return cudaGetLastError();
+}
+
+/* Neighbours of a large row, without watching. */
+template <int Maps, typename Out>
+cudaError_t large_row(const shuf__job &job, const shuf_primefold_shape &shape, Out *out,
+                      cudaStream_t stream)
+{
+    const auto hasty = FormOf<Fold32<Maps, Way::forward, false>>::make(job, shape);
+    const Rows rows = make_rows_for<Fold32<Maps>>(job, shape.p);
+    cudaError_t e = fold_row_async(hasty, rows, job, shape, out, stream);
+    if (e != cudaSuccess)
+        return e;
+    const auto f = FormOf<Fold32<Maps>>::make(job, shape);
+    const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(job, shape);
+    const uint64_t beyond = (shape.p - shape.whole) * (Maps - 1);
+    fold_beyond<<<blocks_for(beyond, fold_threads), fold_threads, 0, stream>>>(f, back, Maps, rows,
+                                                                              out);
+    return cudaGetLastError();
+}
+
+bool is_large_row(const shuf__job &job, const shuf_primefold_shape &shape)
+{
+    return job.count >= tuning::fold_large && job.stride == 1 && job.offset + job.count <= job.n &&
+           shape.p >> 31 == 0;
 }
 
 template <typename Out>
@@ -164,6 +215,12 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
         return exchange<Out>(job, out, *signal, stream);
     if (shape.maps == 0 || job.rows > 1)
         return primefold_rows_async(job, shape, out, stream);
+    if (!signal && is_large_row(job, shape)) {
+        auto *const to = static_cast<Out *>(out);
+        return shape.maps == SHUF_PRIMEFOLD_MAPS_LARGE_62
+                   ? large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(job, shape, to, stream)
+                   : large_row<SHUF_PRIMEFOLD_MAPS_LARGE_28>(job, shape, to, stream);
+    }
     return with_form(shape, [&](auto of) {
         return one_row(of, job, shape, static_cast<Out *>(out), signal, stream);
     });

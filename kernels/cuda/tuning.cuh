@@ -38,10 +38,9 @@ constexpr int fold_hasty_groups = 8, fold_hasty_blocks_per_sm = 8;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
               fold_wide_row_blocks_per_sm = 6; /* of many rows */
-#ifndef FT
-#define FT 16
-#endif
-constexpr uint64_t fold_tiles = FT, fold_blocks = 4096; /* tiles of a block, where there are so many blocks */
+constexpr uint64_t fold_tiles = 16; /* of a block, where all blocks have so many and are */
+constexpr uint64_t fold_blocks = 4096; /* as many as this */
+constexpr uint64_t fold_large = uint64_t{1} << 22; /* values for which a second launch pays */
 constexpr int fold_turns = 8;                /* tiles that a block takes of a long row in a batch */
 constexpr uint64_t fold_short = 512;         /* groups of a short row, at most */
 constexpr uint64_t fold_block_groups = 3072; /* of short rows in a block, at most */

@@ -138,13 +138,24 @@ def weak_multipliers(p):
     return some | {pow(x, -1, p) for x in some}
 
 
+def prime_from(n):
+    return next(q for q in range(n, 2 * n) if is_prime(q))
+
+
+def primefold_prime(n):
+    """p: n > 96."""
+    q = prime_from(n)
+    if n <= 65521 or q % (1 << (q - 1).bit_length() - 6) < 1024:
+        return q
+    part = 1 << (n - 1).bit_length() - 6
+    return prime_from(-(-n // part) * part)
+
+
 def primefold_key(n, seed, epoch):
     """p, the shift, (multiplier, addend, fold) of every map, and how many multipliers were weak at
     first: n > 96."""
     small = n <= 65521
-    part = 1 if small else 1 << (n - 1).bit_length() - 6
-    start = -(-n // part) * part
-    p = next(q for q in range(start, 2 * start) if is_prime(q))
+    p = primefold_prime(n)
     shift, z = (2, 32) if small else (6, 64)
 
     def word(i):
@@ -349,11 +360,14 @@ class Gauss:
         dither = word % 2**23 | 1
         if self.dtype == "bf16":
             dither = word % 2**23 // 2**17 * 2**17 + 2**16
-        z = rounded((s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37), "f32")
+        exact = (s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37)
+        z = rounded(exact, "f32")
         if abs(z) < fractions.Fraction(1, 2**12):
-            z = rounded(self.double(s, word, tail, early), "f32")
+            exact = self.double(s, word, tail, early)
+            z = rounded(exact, "f32")
         if self.dtype == "f16":
-            bits = number_bits(z, "f32") | 1
+            bits = number_bits(z, "f32")
+            bits = bits - (abs(z) > abs(exact)) | 1
             z = fractions.Fraction(struct.unpack("<f", struct.pack("<I", bits))[0])
         return z
 
@@ -524,6 +538,13 @@ KEYS = [
 SMALL = list(range(1, 41))
 MIDDLE = [63, 64, 65, 95, 96, 97, 98, 100, 128, 255, 256, 257, 1000, 65535, 65536, 65537]
 LARGE = [1000003, (1 << 20) + 1, (1 << 24) + 1]
+
+
+def longest_tail(whole):
+    """The largest n that has a prime with a short tail after a multiple of the blocks' size."""
+    return next(q for q in range(whole + 1023, whole, -1) if is_prime(q))
+
+
 # of primefold alone: both sides of every border between numbers of maps and forms of folds
 BORDERS = [
     97, 98, 99, 127, 128, 129, 131, 132, 191, 193, 255, 256, 257, 258, 383, 384, 385, 509, 510, 512,
@@ -531,6 +552,7 @@ BORDERS = [
     4093, 4094, 4096, 4099, 8190, 8191, 8192, 8209, 12289, 16380, 16381, 16382, 16384, 16411, 32748,
     32749, 32750, 32768, 32771, 40961, 49157, 65519, 65520, 65521, 65522, 65535, 65536, 65537, 65538,
     (1 << 17) - 1, 1 << 17, (1 << 17) + 1, (1 << 18) - 1, 1 << 18, (1 << 18) + 1,
+    *(longest_tail(whole) + i for whole in (1 << 16, 1 << 20, 33 << 15) for i in (0, 1)),
 ]  # fmt: skip
 
 
@@ -599,6 +621,14 @@ WIDE_BORDERS = [
     (1 << 31) - (1 << 25) + 1, (1 << 31) - 3, (1 << 31) - 2, (1 << 31) + 2, (1 << 31) + 11,
     (1 << 32) - 5, (1 << 40) - (1 << 34), (1 << 40) - (1 << 34) + 1, (1 << 50) - (1 << 44),
     (1 << 50) - (1 << 44) + 1, (1 << 50) - 27, 10**9, 10**12, 10**15, 10**18,
+    *(
+        longest_tail(first << power) + i
+        for first, power in (
+            (1, 16), (1, 17), (1, 20), (33, 15), (1, 24), (45, 19), (1, 28), (1, 29), (35, 24), (1, 30),
+            (63, 25), (1, 31), (33, 26), (1, 40), (63, 44), (1, 50), (33, 56), (1, 61),
+        )
+        for i in (-1, 0, 1)
+    ),
 ]  # fmt: skip
 
 

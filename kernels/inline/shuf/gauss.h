@@ -153,11 +153,21 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
     return fmaf(shuf__gauss_float(g, b, p, 0x7ffffe, 1), g->std_f32, g->mean_f32);
 }
 
-/* Its last bit set before it is rounded once more, so that none of the floats lies between two. */
+/* A half is rounded from the float next to the number towards 0, with its last bit set: so it is the
+ * half next to the number itself. */
 SHUF_FUNCTION uint16_t shuf_gauss_block_f16(const shuf_gauss *g, const shuf_gauss_block *b,
                                             unsigned p)
 {
-    const float z = shuf__float_odd(shuf__gauss_float(g, b, p, 0x7ffffe, 1));
+    const float dither = (float)(0x800000 | (b->word[p] & 0x7ffffe) | 1);
+    const float s = (float)(b->s[p] - 48) * 0x1p-19f;
+    float z = fmaf(dither, 0x1p-37f, s);
+    if (fabsf(z) < (float)SHUF_GAUSS_SMALL) {
+        const double exact = shuf__gauss_double(g, b, p);
+        z = shuf__float_sticky((float)exact, (float)(exact - (double)(float)exact));
+    } else {
+        z = shuf__float_sticky(z, fmaf(dither, 0x1p-37f, s - z));
+        z = b->word[p] >> 31 ? -z : z;
+    }
     return shuf_f16(fmaf(z, g->std_f32, g->mean_f32));
 }
 

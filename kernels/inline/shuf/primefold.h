@@ -54,14 +54,15 @@ enum {
     SHUF_PRIMEFOLD_EXACT = 96,
     SHUF_PRIMEFOLD_SMALL = 65521, /* the largest prime below 2^16, and the largest small n */
     SHUF_PRIMEFOLD_SMALL_SHIFT = 2,
-    SHUF_PRIMEFOLD_MAPS = 10,  /* at most */
-    SHUF_PRIMEFOLD_WORDS = 64, /* of 32 bits, for the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_TAIL = 1024, /* a large n is rounded up where as many would not be folded */
+    SHUF_PRIMEFOLD_MAPS = 10,   /* at most */
+    SHUF_PRIMEFOLD_WORDS = 64,  /* of 32 bits, for the maps: blocks of 8 */
 };
 
 /* What n alone decides. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t whole; /* of large numbers, those below are folded: the whole blocks */
+    uint64_t whole; /* of large numbers, those below are folded: the whole blocks, not the tail */
     unsigned bits;  /* of p - 1 */
     unsigned shift; /* of a fold */
     unsigned maps;  /* affine maps, with a fold between each two; 0: exchanges */
@@ -106,6 +107,14 @@ static inline unsigned shuf__primefold_large_maps(unsigned n_bits)
     return n_bits <= 28 ? SHUF_PRIMEFOLD_MAPS_LARGE_28 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
 }
 
+/* Sets p, and what p alone decides. `shift` is set. */
+static inline void shuf__primefold_set_prime(shuf_primefold_shape *s, uint64_t p)
+{
+    s->p = p;
+    s->bits = shuf__bits(p - 1);
+    s->whole = p >> (s->bits - s->shift) << (s->bits - s->shift);
+}
+
 /* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
 static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
 {
@@ -115,11 +124,11 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
     const unsigned n_bits = shuf__bits(n - 1);
     const bool large = n > SHUF_PRIMEFOLD_SMALL;
     s.shift = large ? SHUF_PRIMEFOLD_LARGE_SHIFT : SHUF_PRIMEFOLD_SMALL_SHIFT;
-    /* A large n is rounded up so that hardly a value lies beyond the whole blocks. */
-    const uint64_t part = large ? (UINT64_C(1) << (n_bits - s.shift)) - 1 : 0;
-    s.p = shuf_prime_from((n + part) & ~part);
-    s.bits = shuf__bits(s.p - 1);
-    s.whole = s.p >> (s.bits - s.shift) << (s.bits - s.shift);
+    shuf__primefold_set_prime(&s, shuf_prime_from(n));
+    if (large && s.p - s.whole >= SHUF_PRIMEFOLD_TAIL) {
+        const uint64_t block = UINT64_C(1) << (n_bits - s.shift);
+        shuf__primefold_set_prime(&s, shuf_prime_from((n + block - 1) & -block));
+    }
     s.maps = large ? shuf__primefold_large_maps(n_bits) : shuf__primefold_small_maps(s.bits);
     return s;
 }
@@ -267,7 +276,7 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
     const shuf_primefold_shape *s = &f->shape;
     uint64_t x = position;
     if (s->maps == 0) {
-        for (unsigned k = 1; k < s->n; k++)
+        for (unsigned k = 1; k < s->n && k < SHUF_PRIMEFOLD_EXACT; k++)
             x = shuf__primefold_exchanged(x, k, f->exchange[k]);
         return x;
     }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How well the folds of `primefold` hide equal differences: for each n, the
+ * probability that two equal differences stay equal over one fold, and the rows and
+ * operations that a count of parallelograms needs because of it (docs/spec.md).
+ *
+ *     fold-collisions [N...]
+ */
+#include "shuf/primefold.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SAMPLE = 1 << 16 };
+
+static const uint64_t sizes[] = {97,
+                                 127,
+                                 128,
+                                 257,
+                                 521,
+                                 1021,
+                                 4096,
+                                 65521,
+                                 65537,
+                                 (1 << 17) + 1,
+                                 1 << 20,
+                                 1 << 24,
+                                 (1 << 28) + 1,
+                                 (1 << 29) + 1,
+                                 1000000000,
+                                 1 << 30,
+                                 (1 << 30) + 1,
+                                 UINT64_C(1) << 32};
+
+/* Random words: the keys of epochs that nobody asks for. */
+static uint64_t random_word(void)
+{
+    static uint64_t count;
+    uint32_t word[8];
+    shuf_key_words(UINT64_MAX, count++, SHUF_PURPOSE_STREAM, 0, word);
+    return (uint64_t)word[0] << 32 | word[1];
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Pairs among SAMPLE values (all, where there are fewer) whose difference of `distance`, up to its
+ * sign, is the same after a fold; as a part of all pairs. */
+static double equal_pairs(shuf_primefold *f, uint64_t distance, uint64_t *difference)
+{
+    const uint64_t p = f->shape.p, count = p < SAMPLE ? p : SAMPLE;
+    double equal = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t x = count == p ? i : shuf__mulhi64(random_word(), p);
+        const uint64_t y = x + distance < p ? x + distance : x + distance - p;
+        const uint64_t a = shuf_primefold_fold(f, 0, x), b = shuf_primefold_fold(f, 0, y);
+        const uint64_t d = a < b ? b - a : a - b;
+        difference[i] = d < p - d ? d : p - d;
+    }
+    qsort(difference, count, sizeof *difference, by_size);
+    for (uint64_t i = 1, run = 1; i <= count; i++, run++)
+        if (i == count || difference[i] != difference[i - 1]) {
+            equal += 0.5 * (double)run * (double)(run - 1);
+            run = 0;
+        }
+    return equal / (0.5 * (double)count * (double)(count - 1));
+}
+
+/* The logarithm to base 2 of C, less what chance gives. */
+static double collisions(uint64_t n, unsigned trials, uint64_t *difference, double *error)
+{
+    shuf_primefold f = shuf_primefold_make(n, 0, 0);
+    const double p = (double)f.shape.p;
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < trials; i++) {
+        f.map[0].fold = random_word() & ((UINT64_C(1) << (f.shape.bits - f.shape.shift)) - 1);
+        const double c =
+            equal_pairs(&f, 1 + shuf__mulhi64(random_word(), f.shape.p - 1), difference);
+        sum += c;
+        squares += c * c;
+    }
+    const double mean = sum / trials, chance = 2 / p;
+    *error = sqrt((squares / trials - mean * mean) / trials) / mean;
+    return log2(mean - chance);
+}
+
+int main(int count, char **values)
+{
+    uint64_t *difference = malloc(SAMPLE * sizeof *difference);
+    if (!difference)
+        return 1;
+    printf("%11s %11s %5s %9s %7s %10s %10s\n", "n", "p", "folds", "log2 C", "+- %", "log2 rows",
+           "log2 ops");
+    for (size_t i = 0; i < (count > 1 ? (size_t)count - 1 : sizeof sizes / sizeof *sizes); i++) {
+        const uint64_t n = count > 1 ? (uint64_t)strtod(values[i + 1], NULL) : sizes[i];
+        const shuf_primefold_shape shape = shuf_primefold_shape_of(n);
+        if (shape.maps == 0) {
+            fprintf(stderr, "fold-collisions: n %s: expected 97 or more\n", values[i + 1]);
+            free(difference);
+            return 1;
+        }
+        double error;
+        const double c = collisions(n, 1000, difference, &error), folds = shape.maps - 1;
+        const double bits = log2((double)n);
+        /* 6.5 standard deviations, where a row gives n^2 C^folds / sqrt 2 by n^2 / 2 differences, and
+         * one distance n^1.5 C^folds / sqrt 2 by n of them. */
+        const double rows = 2 * (log2(6.5 * sqrt(2)) - 2 * bits - folds * c);
+        const double operations = 2 * (log2(6.5 * sqrt(2)) - 1.5 * bits - folds * c) + bits;
+        printf("%11llu %11llu %5.0f %9.2f %7.1f %10.1f %10.1f\n", (unsigned long long)n,
+               (unsigned long long)shape.p, folds, c, 100 * error, rows, operations);
+    }
+    free(difference);
+    return 0;
+}
