@@ -56,10 +56,10 @@ static inline floats negated_32(floats x, vector by)
     return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
 }
 
-/* A bit for each lane whose magnitude is below the limit. */
+/* A bit for each lane whose magnitude is at most the limit. */
 static inline unsigned small_lanes(floats x, float limit)
 {
-    return _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LT_OQ);
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LE_OQ);
 }
 
 /* a0 b0 a1 b1 ... of all lanes. */
@@ -155,7 +155,7 @@ static inline unsigned small_lanes(floats x, float limit)
     const floats magnitude =
         _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
     return (unsigned)_mm256_movemask_ps(
-        _mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LT_OQ));
+        _mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LE_OQ));
 }
 
 static inline void store_pairs_64(double *out, doubles a, doubles b)

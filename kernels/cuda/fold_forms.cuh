@@ -33,7 +33,7 @@ template <typename Form_, Way way = Way::forward> struct FormOf {
     }
 };
 
-/* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: n is known to be above 2^18. */
+/* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: n is known to be above 2^21. */
 template <Way way = Way::forward, bool Many = false, typename Use>
 cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
 {
@@ -42,11 +42,9 @@ cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
     if constexpr (!Many) {
         if (shuf_primefold_is_small(&shape))
             return use(FormOf<Fold16<SHUF_PRIMEFOLD_MAPS, false, way>, way>{});
-        if (n_bits <= 18)
-            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_18, way>, way>{});
+        if (n_bits <= 21)
+            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_21, way>, way>{});
     }
-    if (n_bits <= 29)
-        return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_29, way>, way>{});
     if (shape.p >> 31 == 0)
         return use(FormOf<Fold32<few_maps, way>, way>{});
     if constexpr (way == Way::forward)

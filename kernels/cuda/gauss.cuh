@@ -395,14 +395,14 @@ __device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least
 {
     constexpr auto limit = static_cast<float>(SHUF_GAUSS_SMALL);
     uint32_t small = 0;
-    if (least < limit) {
+    if (least <= limit) {
 #pragma unroll
         for (int q = p; q < p + 8; q += 4) {
             typename Number::Value z[4];
             Number::numbers(b, q, z, least);
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                small |= fabsf(z[k]) < limit ? 1u << (q + k) : 0;
+                small |= fabsf(z[k]) <= limit ? 1u << (q + k) : 0;
         }
     }
     return small;

@@ -217,9 +217,7 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
         return primefold_rows_async(job, shape, out, stream);
     if (!signal && is_large_row(job, shape)) {
         auto *const to = static_cast<Out *>(out);
-        return shape.maps == SHUF_PRIMEFOLD_MAPS_LARGE_62
-                   ? large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(job, shape, to, stream)
-                   : large_row<SHUF_PRIMEFOLD_MAPS_LARGE_29>(job, shape, to, stream);
+        return large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(job, shape, to, stream);
     }
     return with_form(shape, [&](auto of) {
         return one_row(of, job, shape, static_cast<Out *>(out), signal, stream);
@@ -249,8 +247,7 @@ template <typename Out> void load_all(cudaError_t &e)
 {
     load(e, exchange_quick<Out>);
     load(e, fold_quick<Fold16<SHUF_PRIMEFOLD_MAPS, false>, Out>);
-    load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_18>, Out>);
-    load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_29>, Out>);
+    load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_21>, Out>);
     load(e, fold_quick<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
     load(e, fold_quick<FoldDouble<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);
     load(e, fold_quick<Fold64<SHUF_PRIMEFOLD_MAPS_LARGE_62>, Out>);

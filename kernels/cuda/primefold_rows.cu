@@ -283,8 +283,8 @@ cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void 
                : shape.bits <= 13 ? SMALL(13)
                                   : SMALL(16);
     const unsigned n_bits = shuf__bits(shape.n - 1);
-    if (n_bits <= 29)
-        return n_bits <= 18 ? LARGE(Fold32, 18) : LARGE(Fold32, 29);
+    if (n_bits <= 21)
+        return LARGE(Fold32, 21);
     /* Keys in double precision would need divisions of it here. */
     return shape.p >> 31 == 0 ? LARGE(Fold32, 62) : LARGE(Fold64, 62);
 #undef SMALL

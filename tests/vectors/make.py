@@ -128,7 +128,7 @@ def primefold_count(n, p):
     b, d = (p - 1).bit_length(), (n - 1).bit_length()
     if n <= 65521:
         return next(maps for most, maps in ((8, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
-    return next(maps for most, maps in ((18, 7), (29, 6), (62, 5)) if d <= most)
+    return next(maps for most, maps in ((21, 7), (62, 6)) if d <= most)
 
 
 def weak_multipliers(p):
@@ -362,7 +362,7 @@ class Gauss:
             dither = word % 2**23 // 2**17 * 2**17 + 2**16
         exact = (s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37)
         z = rounded(exact, "f32")
-        if abs(z) < fractions.Fraction(1, 2**12):
+        if abs(z) <= fractions.Fraction(1, 2**12):
             exact = self.double(s, word, tail, early)
             z = rounded(exact, "f32")
         if self.dtype == "f16":

@@ -28,7 +28,7 @@ enum {
     SHUF_GAUSS_DITHER = 23,  /* bits of a word that dither */
 };
 
-/* Below this magnitude, a float needs more bits of dither than its word has. */
+/* Up to this magnitude, a float needs more bits of dither than its word has. */
 #define SHUF_GAUSS_SMALL 0x1p-12
 
 typedef struct shuf_gauss {
@@ -136,7 +136,7 @@ SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_bloc
 {
     const float dither = (float)(0x800000 | (b->word[p] & bits) | set);
     const float z = fmaf(dither, 0x1p-37f, (float)(b->s[p] - 48) * 0x1p-19f);
-    if (fabsf(z) < (float)SHUF_GAUSS_SMALL)
+    if (fabsf(z) <= (float)SHUF_GAUSS_SMALL)
         return (float)shuf__gauss_double(g, b, p);
     return b->word[p] >> 31 ? -z : z;
 }
@@ -161,7 +161,7 @@ SHUF_FUNCTION uint16_t shuf_gauss_block_f16(const shuf_gauss *g, const shuf_gaus
     const float dither = (float)(0x800000 | (b->word[p] & 0x7ffffe) | 1);
     const float s = (float)(b->s[p] - 48) * 0x1p-19f;
     float z = fmaf(dither, 0x1p-37f, s);
-    if (fabsf(z) < (float)SHUF_GAUSS_SMALL) {
+    if (fabsf(z) <= (float)SHUF_GAUSS_SMALL) {
         const double exact = shuf__gauss_double(g, b, p);
         z = shuf__float_sticky((float)exact, (float)(exact - (double)(float)exact));
     } else {

@@ -40,14 +40,11 @@
 #ifndef SHUF_PRIMEFOLD_MAPS_SMALL_16
 #define SHUF_PRIMEFOLD_MAPS_SMALL_16 7
 #endif
-#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_18
-#define SHUF_PRIMEFOLD_MAPS_LARGE_18 7
-#endif
-#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_29
-#define SHUF_PRIMEFOLD_MAPS_LARGE_29 6
+#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_21
+#define SHUF_PRIMEFOLD_MAPS_LARGE_21 7
 #endif
 #ifndef SHUF_PRIMEFOLD_MAPS_LARGE_62
-#define SHUF_PRIMEFOLD_MAPS_LARGE_62 5
+#define SHUF_PRIMEFOLD_MAPS_LARGE_62 6
 #endif
 
 enum {
@@ -102,9 +99,9 @@ static inline unsigned shuf__primefold_small_maps(unsigned bits)
 
 static inline unsigned shuf__primefold_large_maps(unsigned n_bits)
 {
-    if (n_bits <= 18)
-        return SHUF_PRIMEFOLD_MAPS_LARGE_18;
-    return n_bits <= 29 ? SHUF_PRIMEFOLD_MAPS_LARGE_29 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
+    if (n_bits <= 21)
+        return SHUF_PRIMEFOLD_MAPS_LARGE_21;
+    return SHUF_PRIMEFOLD_MAPS_LARGE_62;
 }
 
 /* Sets p, and what p alone decides. `shift` is set. */
