@@ -80,6 +80,8 @@ double shuf__parallelograms_p(const struct shuf__parallelogram_law *law,
         variance * (1 - 2 * p) + pairs * (pairs - 1) * (pairs - 2) * p * p * (1 - p);
     const double shape = 4 * variance * variance * variance / (third * third);
     const double scale = third / (2 * variance);
+    if (shape > 1e6) /* it is normal by then, and GSL gives up on gamma distributions */
+        return gsl_cdf_ugaussian_Q(((double)counted->either - 0.5 - mean) / sqrt(variance));
     const double at = (double)counted->either - 0.5 - mean + shape * scale;
     return at <= 0 ? 1 : gsl_cdf_gamma_Q(at, shape, scale);
 }
