@@ -115,16 +115,18 @@ static void numbers_of_maps(void **state)
                 {65522, 65537, 7, 6},
                 {65536, 65537, 7, 6},
                 {BIT(17), BIT(17) + 29, 7, 6},
-                {BIT(17) + 1, BIT(17) + 29, 6, 6},
-                {BIT(20) + 1, BIT(20) + 7, 6, 6},
-                {BIT(20) + 1023, BIT(20) + 1023, 6, 6}, /* the longest tail */
-                {BIT(20) + 1024, BIT(20) + BIT(15) + 7, 6, 6},
+                {BIT(17) + 1, BIT(17) + 29, 7, 6},
+                {BIT(20) + 1, BIT(20) + 7, 7, 6},
+                {BIT(20) + 1023, BIT(20) + 1023, 7, 6}, /* the longest tail */
+                {BIT(20) + 1024, BIT(20) + BIT(15) + 7, 7, 6},
+                {BIT(21), BIT(21) + 17, 7, 6},
+                {BIT(21) + 1, BIT(21) + 17, 6, 6},
                 {BIT(28), BIT(28) + 3, 6, 6},
-                {BIT(28) + 1, BIT(28) + 3, 5, 6},
-                {BIT(28) + 997, BIT(28) + 997, 5, 6},
-                {BIT(28) + 998, BIT(28) + BIT(23) + 7, 5, 6},
-                {BIT(30) + 1, BIT(30) + 3, 5, 6},
-                {BIT(62), BIT(62) + 135, 5, 6}};
+                {BIT(28) + 1, BIT(28) + 3, 6, 6},
+                {BIT(28) + 997, BIT(28) + 997, 6, 6},
+                {BIT(28) + 998, BIT(28) + BIT(23) + 7, 6, 6},
+                {BIT(30) + 1, BIT(30) + 3, 6, 6},
+                {BIT(62), BIT(62) + 135, 6, 6}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const shuf_primefold_shape s = shuf_primefold_shape_of(rows[i].n);
         assert_int_equal(s.p, rows[i].p);
