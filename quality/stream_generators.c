@@ -112,9 +112,9 @@ GENERATOR(irwin_hall, "irwin-hall", "not normal: 12 uniforms less 6");
 GENERATOR(icdf_table, "icdf-table", "not normal: one of 4096 quantiles");
 
 const struct shuf__stream_generator *const shuf__stream_generators[] = {
-    &shuf__stream_gauss,        &shuf__stream_box_muller, &shuf__stream_uniform,
-    &generator_polar,           &shuf__stream_broken_gauss, &generator_icdf_table,
-    &generator_box_muller_32,   &generator_irwin_hall,    NULL,
+    &shuf__stream_gauss,      &shuf__stream_box_muller,   &shuf__stream_uniform,
+    &generator_polar,         &shuf__stream_broken_gauss, &generator_icdf_table,
+    &generator_box_muller_32, &generator_irwin_hall,      NULL,
 };
 
 const struct shuf__stream_generator *shuf__stream_generator_find(const char *name)

@@ -146,7 +146,8 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
     const vector dither = VI(and)(b->word[p], all((1u << SHUF_GAUSS_DITHER) - 1));
-    const doubles s = V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(0x1p-19), V(set1_pd)(-0x1p-15));
+    const doubles s =
+        V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(0x1p-19), V(set1_pd)(-0x1p-15));
     const doubles high = V(fmadd_pd)(doubles_of(dither, half), V(set1_pd)(0x1p-37), s);
     const doubles early = V(add_pd)(doubles_of_unsigned(b->early[p], half), V(set1_pd)(0.5));
     const doubles low = V(fmadd_pd)(doubles_of_unsigned(b->tail[p], half), V(set1_pd)(0x1p-69),
@@ -157,7 +158,7 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
 
 /* A lane's block, as far as shuf__gauss_double() wants it. */
 static __attribute__((noinline)) double small_double(const shuf_gauss *g, const struct blocks *b,
-                                                    int p, int lane)
+                                                     int p, int lane)
 {
     shuf_gauss_block one = {.number = b->number + (unsigned)lane};
     one.s[p] = ((const int32_t *)&b->s[p])[lane];
@@ -203,7 +204,8 @@ static inline floats value_f16(const shuf_gauss *g, const struct blocks *b, int 
 {
     const vector word = VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001));
     const floats unit = V(set1_ps)(0x1p-37f);
-    const floats s = V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
+    const floats s =
+        V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
     floats dither;
     memcpy(&dither, &word, sizeof dither);
     const floats z = V(fmadd_ps)(dither, unit, s);

@@ -128,11 +128,11 @@ static inline doubles doubles_of(vector x, int half)
 /* The words as what follows the leading bit of 2^52. */
 static inline doubles doubles_of_unsigned(vector x, int half)
 {
-    const __m256i wide = _mm256_cvtepu32_epi64(half ? _mm256_extracti128_si256(x, 1)
-                                                    : _mm256_castsi256_si128(x));
+    const __m256i wide =
+        _mm256_cvtepu32_epi64(half ? _mm256_extracti128_si256(x, 1) : _mm256_castsi256_si128(x));
     const __m256d base = _mm256_set1_pd(0x1p52);
-    return _mm256_sub_pd(
-        _mm256_castsi256_pd(_mm256_or_si256(wide, _mm256_castpd_si256(base))), base);
+    return _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(wide, _mm256_castpd_si256(base))),
+                         base);
 }
 
 static inline doubles negated_64(doubles x, vector by, int half)
@@ -152,8 +152,7 @@ static inline floats negated_32(floats x, vector by)
 
 static inline unsigned small_lanes(floats x, float limit)
 {
-    const floats magnitude =
-        _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
+    const floats magnitude = _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
     return (unsigned)_mm256_movemask_ps(
         _mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LE_OQ));
 }

@@ -210,8 +210,8 @@ template <typename Form, typename Out> struct Unfinished {
             uint32_t which = 0;
 #pragma unroll
             for (uint32_t c = 0; c < group; c++)
-                which |= (entry & anew || value[c] >= f.n) && first + at + c < rows.count ? 1u << c
-                                                                                          : 0;
+                which |=
+                    (entry & anew || value[c] >= f.n) && first + at + c < rows.count ? 1u << c : 0;
 #pragma unroll 1
             for (; which != 0; which &= which - 1) {
                 const uint32_t c = __ffs(static_cast<int>(which)) - 1;
@@ -272,7 +272,7 @@ __device__ __forceinline__ void tile_of_row(const Steps<typename Form::Word> &st
         f.quick_rest(rest.keys, x[g], watch);
         most[g] = watch.most;
     }
-    const bool right = f.right(watch); /* of all groups */
+    const bool right = f.right(watch);           /* of all groups */
     uint32_t again = right ? 0 : every, all = 0; /* a bit a group */
 #pragma unroll
     for (int g = 0; g < Groups; g++)

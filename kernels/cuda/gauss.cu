@@ -119,8 +119,7 @@ __global__ void __launch_bounds__(tuning::gauss_quick_threads)
 {
     constexpr int threads = tuning::gauss_quick_threads;
     __shared__ uint64_t list[threads / lanes][again_most];
-    draw_some<Number>(g, first + threadIdx.x / 32, threadIdx.x % 32,
-                               list[threadIdx.x / 32], out);
+    draw_some<Number>(g, first + threadIdx.x / 32, threadIdx.x % 32, list[threadIdx.x / 32], out);
     tell(signal);
 }
 
@@ -138,8 +137,8 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
                                          static_cast<int>(shared_bytes));
     if (e != cudaSuccess)
         return e;
-    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), Number::threads,
-             shared_bytes, stream>>>(g, first, supers, out);
+    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), Number::threads, shared_bytes,
+             stream>>>(g, first, supers, out);
     return cudaGetLastError();
 }
 
@@ -153,8 +152,8 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     const uint64_t to = end / SHUF_GAUSS_SUPER;
     cudaError_t e = cudaSuccess;
     if (from < to) {
-        auto whole = g.offset % 2 == 0 ? draw_whole<Number, true, false>
-                                       : draw_whole<Number, false, false>;
+        auto whole =
+            g.offset % 2 == 0 ? draw_whole<Number, true, false> : draw_whole<Number, false, false>;
         if constexpr (made_again<Number>) /* a double is not held up by its scale */
             if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
                 whole = draw_whole<Number, true, true>;
@@ -217,7 +216,8 @@ cudaError_t gauss_table_make(float **table)
 {
     float values[indices * tables];
     for (int i = 0; i < indices * tables; i++)
-        values[i] = static_cast<float>(shuf_gauss_table[i / tables][i % tables] - entry_less) * unit;
+        values[i] =
+            static_cast<float>(shuf_gauss_table[i / tables][i % tables] - entry_less) * unit;
     cudaError_t e = cudaMalloc(table, sizeof values);
     if (e == cudaSuccess)
         e = cudaMemcpy(*table, values, sizeof values, cudaMemcpyHostToDevice);

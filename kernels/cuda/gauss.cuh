@@ -70,8 +70,7 @@ __device__ __forceinline__ void fill_rows(const float *table)
 struct InShared {
     uint32_t lane_bytes;
 
-    template <int Byte, int Further>
-    __device__ __forceinline__ float at(uint32_t word, int p) const
+    template <int Byte, int Further> __device__ __forceinline__ float at(uint32_t word, int p) const
     {
         static_assert(columns * sizeof(float) == 256, "the index is the address's second byte");
         const uint32_t row = __byte_perm(word, lane_bytes, 0x7704 | Byte << 4);
@@ -85,8 +84,7 @@ struct InGlobal {
     const float *table;
     uint32_t lane;
 
-    template <int Byte, int Further>
-    __device__ __forceinline__ float at(uint32_t word, int p) const
+    template <int Byte, int Further> __device__ __forceinline__ float at(uint32_t word, int p) const
     {
         return __ldg(table + (word >> 8 * Byte & 255) * tables + (p + lane + Further) % tables);
     }
@@ -233,8 +231,8 @@ struct F64 {
     }
 };
 
-/* Sticky: numbers are rounded towards 0 with the last bit set, for what is rounded further. `bits` of the word
- * are its dither, and `set` follows them. */
+/* Sticky: numbers are rounded towards 0 with the last bit set, for what is rounded further. `bits`
+ * of the word are its dither, and `set` follows them. */
 template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
     using Value = float;
     static constexpr int threads = tuning::gauss_threads;
@@ -248,8 +246,8 @@ template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
         for (int k = 0; k < 4; k++)
             y[k] = scaled<Standard>(g, y[k]);
     }
-    static __device__ __forceinline__ void numbers(const Block &b, int p,
-                                                   float (&z)[4], float &least)
+    static __device__ __forceinline__ void numbers(const Block &b, int p, float (&z)[4],
+                                                   float &least)
     {
         b.floats<Sticky, bits, set>(p, z, least);
     }
@@ -326,8 +324,7 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
 {
     const auto lane = static_cast<uint32_t>(index % 64 / 2);
     const auto p = static_cast<uint32_t>(index % SHUF_GAUSS_SUPER / 64 * 2 + index % 2);
-    const uint64_t first =
-        (index / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + lane) * SHUF_GAUSS_DRAWS;
+    const uint64_t first = (index / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + lane) * SHUF_GAUSS_DRAWS;
     const auto low = static_cast<uint32_t>(first), high = static_cast<uint32_t>(first >> 32);
     const InGlobal table{g.table, lane};
     uint32_t word[4], rest[4], chosen = 0;
@@ -337,8 +334,8 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
         draw(g, low + q / 4, high, rest, word);
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
-            const float x = spread(rest[k]) + table.at<3, 0>(rest[k], q + k) +
-                            table.at<0, 8>(rest[k], q + k);
+            const float x =
+                spread(rest[k]) + table.at<3, 0>(rest[k], q + k) + table.at<0, 8>(rest[k], q + k);
             sum += __popc(p & (q + k)) % 2 ? -x : x;
         }
         chosen = p / 4 == q / 4 ? one_of(word, p % 4) : chosen;

@@ -34,8 +34,9 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     rest.finish();
 }
 
-/* Values that fold_row got wrong, as a form that does not watch folds the few numbers from `whole` on
- * too: a thread follows one of them back from a fold to its position, and makes the value there. */
+/* Values that fold_row got wrong, as a form that does not watch folds the few numbers from `whole`
+ * on too: a thread follows one of them back from a fold to its position, and makes the value there.
+ */
 template <typename Form, typename Back, typename Out>
 __global__ void __launch_bounds__(fold_threads)
     fold_beyond(__grid_constant__ const Form f, __grid_constant__ const Back back, int maps,
@@ -184,7 +185,7 @@ cudaError_t large_row(const shuf__job &job, const shuf_primefold_shape &shape, O
     const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(job, shape);
     const uint64_t beyond = (shape.p - shape.whole) * (Maps - 1);
     fold_beyond<<<blocks_for(beyond, fold_threads), fold_threads, 0, stream>>>(f, back, Maps, rows,
-                                                                              out);
+                                                                               out);
     return cudaGetLastError();
 }
 

@@ -106,8 +106,8 @@ int main(int count, char **values)
         double error;
         const double c = collisions(n, 1000, difference, &error), folds = shape.maps - 1;
         const double bits = log2((double)n);
-        /* 6.5 standard deviations, where a row gives n^2 C^folds / sqrt 2 by n^2 / 2 differences, and
-         * one distance n^1.5 C^folds / sqrt 2 by n of them. */
+        /* 6.5 standard deviations, where a row gives n^2 C^folds / sqrt 2 by n^2 / 2 differences,
+         * and one distance n^1.5 C^folds / sqrt 2 by n of them. */
         const double rows = 2 * (log2(6.5 * sqrt(2)) - 2 * bits - folds * c);
         const double operations = 2 * (log2(6.5 * sqrt(2)) - 1.5 * bits - folds * c) + bits;
         printf("%11llu %11llu %5.0f %9.2f %7.1f %10.1f %10.1f\n", (unsigned long long)n,

@@ -24,8 +24,8 @@ enum {
     SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
     SHUF_GAUSS_LANES = 32,   /* blocks side by side */
     SHUF_GAUSS_SUPER = 1024, /* values of these blocks */
-    SHUF_GAUSS_DRAWS = 16,   /* that the counter leaves for a block: the latter half is the tail's */
-    SHUF_GAUSS_DITHER = 23,  /* bits of a word that dither */
+    SHUF_GAUSS_DRAWS = 16,  /* that the counter leaves for a block: the latter half is the tail's */
+    SHUF_GAUSS_DITHER = 23, /* bits of a word that dither */
 };
 
 /* Up to this magnitude, a float needs more bits of dither than its word has. */
@@ -86,8 +86,8 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 SHUF_FUNCTION int32_t shuf__gauss_entry(uint32_t word, unsigned table)
 {
     const int32_t spread = (int32_t)(word >> 8 & 0x7fff) - 0x4000;
-    return shuf_gauss_table[word >> 24][table % 16] + shuf_gauss_table[word & 255][(table + 8) % 16] +
-           spread;
+    return shuf_gauss_table[word >> 24][table % 16] +
+           shuf_gauss_table[word & 255][(table + 8) % 16] + spread;
 }
 
 SHUF_FUNCTION shuf_gauss_block shuf_gauss_block_make(const shuf_gauss *g, uint64_t block)
@@ -153,8 +153,8 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
     return fmaf(shuf__gauss_float(g, b, p, 0x7ffffe, 1), g->std_f32, g->mean_f32);
 }
 
-/* A half is rounded from the float next to the number towards 0, with its last bit set: so it is the
- * half next to the number itself. */
+/* A half is rounded from the float next to the number towards 0, with its last bit set: so it is
+ * the half next to the number itself. */
 SHUF_FUNCTION uint16_t shuf_gauss_block_f16(const shuf_gauss *g, const shuf_gauss_block *b,
                                             unsigned p)
 {

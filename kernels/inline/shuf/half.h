@@ -26,8 +26,8 @@ SHUF_FUNCTION float shuf__float_odd(float x)
     return x;
 }
 
-/* x as if rounded towards 0, with the last bit of its significand set; `rest` is what a rounding to x
- * has left out. */
+/* x as if rounded towards 0, with the last bit of its significand set; `rest` is what a rounding to
+ * x has left out. */
 SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
 {
     const uint32_t bits = (shuf__float_bits(x) - (x > 0 ? rest < 0 : rest > 0)) | 1;

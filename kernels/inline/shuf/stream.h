@@ -32,8 +32,8 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint6
     return s;
 }
 
-/* Rounds of a normal stream's Philox. Its numbers are of the words after the last round and of those
- * after an earlier one, three rounds before. */
+/* Rounds of a normal stream's Philox. Its numbers are of the words after the last round and of
+ * those after an earlier one, three rounds before. */
 enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
 
 /* A draw: the words after all rounds, and the early ones. */
