@@ -33,8 +33,8 @@ static inline void philox_round(vector c[4], uint32_t key0, uint32_t key1)
 static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws *d)
 {
     uint32_t key0 = s->key[0], key1 = s->key[1];
-    vector c[4] = {V(add_epi32)(lane_numbers(), all((uint32_t)index)), all((uint32_t)(index >> 32)),
-                   all(s->high[0]), all(s->high[1])};
+    vector c[4] = {V(add_epi32)(lane_numbers(), all((uint32_t)index)), all(s->high[0]),
+                   all((uint32_t)(index >> 32)), all(s->high[1])};
     for (int round = 0; round < SHUF_GAUSS_ROUNDS; round++) {
         if (round == SHUF_GAUSS_EARLY_ROUNDS)
             memcpy(d->early, c, sizeof c);

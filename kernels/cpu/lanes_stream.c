@@ -24,9 +24,16 @@ struct state {
 
 /* Words 4 * index to 4 * index + 3, for an index in each lane that differs in its lower half
  * alone. */
-static inline struct state state_of(const shuf_stream *s, vector low, uint32_t high)
+static inline struct state uniform_of(const shuf_stream *s, vector low, uint32_t high)
 {
     return (struct state){{low, all(high), all(s->high[0]), all(s->high[1])},
+                          {s->key[0], s->key[1]}};
+}
+
+/* shuf_stream_draw_make()'s, before the first round. */
+static inline struct state normal_of(const shuf_stream *s, vector low, uint32_t high)
+{
+    return (struct state){{low, all(s->high[0]), all(high), all(s->high[1])},
                           {s->key[0], s->key[1]}};
 }
 
@@ -115,7 +122,7 @@ static inline struct state draw_of(const shuf_gauss *g, const struct blocks *b, 
 {
     const uint64_t index = b->number * SHUF_GAUSS_DRAWS;
     const vector low = V(add_epi32)(V(slli_epi32)(lane_numbers(), 4), all((uint32_t)index + j));
-    return state_of(&g->words, low, (uint32_t)(index >> 32));
+    return normal_of(&g->words, low, (uint32_t)(index >> 32));
 }
 
 static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned first, bool wide,
@@ -166,23 +173,46 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
-/* shuf__gauss_float() */
-static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int p, uint32_t bits,
-                               uint32_t set)
+static inline vector bits_of(floats x)
 {
-    const vector word = VI(or)(VI(and)(b->word[p], all(bits)), all(0x4b000000 | set));
-    const floats s = V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48)));
-    floats dither;
-    memcpy(&dither, &word, sizeof dither);
-    floats z = V(fmadd_ps)(dither, V(set1_ps)(0x1p-37f), V(mul_ps)(s, V(set1_ps)(0x1p-19f)));
+    vector bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline floats floats_of(vector bits)
+{
+    floats x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* shuf__float_sticky(), where no rest is 0 */
+static inline floats sticky_32(floats x, floats rest)
+{
+    const vector differ = V(srai_epi32)(VI(xor)(bits_of(x), bits_of(rest)), 31);
+    return floats_of(VI(or)(V(add_epi32)(bits_of(x), differ), all(1)));
+}
+
+/* shuf__gauss_float(), or shuf__gauss_sticky() */
+static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int p, bool sticky)
+{
+    const floats unit = V(set1_ps)(0x1p-37f);
+    const floats dither = floats_of(VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001)));
+    const floats s =
+        V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
+    floats z = V(fmadd_ps)(dither, unit, s);
     unsigned small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
+    if (sticky)
+        z = sticky_32(z, V(fmadd_ps)(dither, unit, V(sub_ps)(s, z)));
     z = negated_32(z, b->word[p]);
     if (__builtin_expect(small != 0, 0)) {
         float each[LANES];
         memcpy(each, &z, sizeof each);
         for (; small != 0; small &= small - 1) {
             const int lane = __builtin_ctz(small);
-            each[lane] = (float)small_double(g, b, p, lane);
+            const double exact = small_double(g, b, p, lane);
+            each[lane] = sticky ? shuf__float_sticky_of(exact) : (float)exact;
         }
         memcpy(&z, each, sizeof each);
     }
@@ -196,46 +226,13 @@ static inline floats scaled(const shuf_gauss *g, floats z)
 
 static inline floats value_f32(const shuf_gauss *g, const struct blocks *b, int p)
 {
-    return scaled(g, number_32(g, b, p, 0x7ffffe, 1));
+    return scaled(g, number_32(g, b, p, false));
 }
 
-/* What shuf_gauss_block_f16() scales. */
-static inline floats value_f16(const shuf_gauss *g, const struct blocks *b, int p)
+/* What is rounded to 16 bits. */
+static inline floats value_16(const shuf_gauss *g, const struct blocks *b, int p)
 {
-    const vector word = VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001));
-    const floats unit = V(set1_ps)(0x1p-37f);
-    const floats s =
-        V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
-    floats dither;
-    memcpy(&dither, &word, sizeof dither);
-    const floats z = V(fmadd_ps)(dither, unit, s);
-    const floats rest = V(fmadd_ps)(dither, unit, V(sub_ps)(s, z));
-    const unsigned small = small_lanes(z, (float)SHUF_GAUSS_SMALL);
-    /* -1 where the signs of number and rest differ */
-    vector bits, other;
-    memcpy(&bits, &z, sizeof bits);
-    memcpy(&other, &rest, sizeof other);
-    const vector differ = V(srai_epi32)(VI(xor)(bits, other), 31);
-    const vector sign = VI(and)(b->word[p], all(0x80000000));
-    bits = VI(xor)(VI(or)(V(add_epi32)(bits, differ), all(1)), sign);
-    floats sticky;
-    memcpy(&sticky, &bits, sizeof sticky);
-    if (__builtin_expect(small != 0, 0)) {
-        float each[LANES];
-        memcpy(each, &sticky, sizeof each);
-        for (unsigned left = small; left != 0; left &= left - 1) {
-            const int lane = __builtin_ctz(left);
-            const double exact = small_double(g, b, p, lane);
-            each[lane] = shuf__float_sticky((float)exact, (float)(exact - (double)(float)exact));
-        }
-        memcpy(&sticky, each, sizeof sticky);
-    }
-    return scaled(g, sticky);
-}
-
-static inline floats value_bf16(const shuf_gauss *g, const struct blocks *b, int p)
-{
-    return scaled(g, number_32(g, b, p, 0x7e0000, 0x10000));
+    return scaled(g, number_32(g, b, p, true));
 }
 
 static inline void put_f64(const shuf_gauss *g, const struct blocks *b, int p, double *out)
@@ -251,23 +248,22 @@ static inline void put_f32(const shuf_gauss *g, const struct blocks *b, int p, f
 
 static inline void put_f16(const shuf_gauss *g, const struct blocks *b, int p, uint16_t *out)
 {
-    const vector low = halves_of(value_f16(g, b, p)), high = halves_of(value_f16(g, b, p + 1));
+    const vector low = halves_of(value_16(g, b, p)), high = halves_of(value_16(g, b, p + 1));
     VI(storeu)((void *)out, VI(or)(low, V(slli_epi32)(high, 16)));
 }
 
 /* shuf_bf16(), still in the upper half of each lane, with something below it. */
 static inline vector rounded_bf16(floats x)
 {
-    vector bits;
-    memcpy(&bits, &x, sizeof bits);
+    const vector bits = bits_of(x);
     const vector odd = VI(and)(V(srli_epi32)(bits, 16), all(1));
     return V(add_epi32)(V(add_epi32)(bits, all(0x7fff)), odd);
 }
 
 static inline void put_bf16(const shuf_gauss *g, const struct blocks *b, int p, uint16_t *out)
 {
-    const vector low = V(srli_epi32)(rounded_bf16(value_bf16(g, b, p)), 16);
-    const vector high = VI(and)(rounded_bf16(value_bf16(g, b, p + 1)), all(0xffff0000));
+    const vector low = V(srli_epi32)(rounded_bf16(value_16(g, b, p)), 16);
+    const vector high = VI(and)(rounded_bf16(value_16(g, b, p + 1)), all(0xffff0000));
     VI(storeu)((void *)out, VI(or)(low, high));
 }
 
@@ -289,7 +285,7 @@ static inline void draw(const shuf_stream *s, uint64_t index, uint32_t *out, siz
     for (size_t i = 0; i < count; i += 4 * LANES) {
         const uint64_t at = index + i / 4;
         struct state words =
-            state_of(s, V(add_epi32)(lane_numbers(), all((uint32_t)at)), (uint32_t)(at >> 32));
+            uniform_of(s, V(add_epi32)(lane_numbers(), all((uint32_t)at)), (uint32_t)(at >> 32));
         rounds(&words, SHUF_UNIFORM_ROUNDS);
         store_fours(out + i, words.c);
     }

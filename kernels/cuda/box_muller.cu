@@ -41,8 +41,8 @@ __device__ __forceinline__ shuf_stream_draw draw_words(const Words<SHUF_GAUSS_RO
                                                        uint64_t index)
 {
     shuf_stream_draw d;
-    uint32_t c0 = static_cast<uint32_t>(index), c1 = static_cast<uint32_t>(index >> 32);
-    uint32_t c2 = words.high[0], c3 = words.high[1];
+    uint32_t c0 = static_cast<uint32_t>(index), c1 = words.high[0];
+    uint32_t c2 = static_cast<uint32_t>(index >> 32), c3 = words.high[1];
 #pragma unroll
     for (int r = 0; r < SHUF_GAUSS_ROUNDS; r++) {
         if (r == SHUF_GAUSS_EARLY_ROUNDS) {

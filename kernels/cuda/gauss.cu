@@ -32,7 +32,7 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
-/* Of a float's eight positions at a time it is seen whether one is too small. */
+/* Whether too small numbers are made again. A double has all of its dither at once. */
 template <typename Number>
 constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
 
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(32) gauss_edge(__grid_constant__ const Gauss g
 }
 
 template <typename Number>
-__global__ void __launch_bounds__(tuning::gauss_quick_threads)
+__global__ void __launch_bounds__(tuning::gauss_quick_threads, 1)
     gauss_quick(__grid_constant__ const Gauss g, uint64_t first,
                 __grid_constant__ const Signal signal, typename Number::Out *out)
 {

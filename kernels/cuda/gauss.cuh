@@ -28,7 +28,7 @@ constexpr int columns = 64; /* of a row: a power of two above 15 + 31 + 8 */
 constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
-/* What a table's entries are less than shuf_gauss_table's: half of what spread() is more. */
+/* Entries here are less than shuf_gauss_table's by this: spread() is twice as much too large. */
 constexpr int entry_less = 0x6000;
 constexpr float unit = 0x1p-19f;
 
@@ -110,16 +110,16 @@ __device__ __forceinline__ float negated(float x, uint32_t by)
     return __uint_as_float(__float_as_uint(x) ^ (by & sign));
 }
 
-/* 15 bits of the word, 2^15 and a half, in units: the bits are the upper ones of a significand. */
+/* (2^15 + 15 bits of the word + 1/2) units: the bits are the upper ones of a significand. */
 __device__ __forceinline__ float spread(uint32_t word)
 {
     return __uint_as_float((word & 0x007fff00) | 0x3d800080);
 }
 
-/* 2^23 + some bits of the word + those that are set. */
-template <uint32_t Bits, uint32_t Set> __device__ __forceinline__ float dither(uint32_t word)
+/* 2^23 + the dither of the word, with its last bit set. */
+__device__ __forceinline__ float dither(uint32_t word)
 {
-    return __uint_as_float((word & Bits) | (0x4b000000 | Set));
+    return __uint_as_float((word & 0x7ffffe) | 0x4b000001);
 }
 
 /* 2^52 + x. */
@@ -138,11 +138,16 @@ __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail
     return __hiloint2double(__double2hiint(z) ^ static_cast<int>(word & sign), __double2loint(z));
 }
 
-/* Draw number `index`: its words, and before them the early ones. */
+/* Draw number `index`, by its halves: its words, and before them the early ones. Of the first round
+ * one product, and of the second one, are the same for all threads of a warp. */
 __device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high,
                                      uint32_t (&early)[4], uint32_t *word)
 {
-    g.words.draw<SHUF_GAUSS_EARLY_ROUNDS>(low, high, early);
+    early[0] = low;
+    early[1] = g.words.high[0];
+    early[2] = high;
+    early[3] = g.words.high[1];
+    g.words.rounds<0, SHUF_GAUSS_EARLY_ROUNDS>(early);
 #pragma unroll
     for (int k = 0; k < 4; k++)
         word[k] = early[k];
@@ -152,7 +157,7 @@ __device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high
 struct Block {
     uint32_t low, high; /* the index of its first draw, in halves */
     uint32_t word[block];
-    float s[block]; /* in units of 1, and less by what dither() is more */
+    float s[block]; /* sums, less 48 units, by which dither() is too large */
 
     template <typename Table>
     __device__ __forceinline__ Block(const Gauss &g, uint64_t super, uint32_t lane,
@@ -184,14 +189,14 @@ struct Block {
             z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
     }
 
-    /* The same as floats: see shuf__gauss_float(). `least` becomes the least magnitude so far.
-     * Sticky: see shuf_gauss_block_f16(). */
-    template <bool Sticky, uint32_t Bits, uint32_t Set>
+    /* The same numbers as floats: see shuf__gauss_float(), and for Sticky shuf__gauss_sticky().
+     * `least` becomes the least magnitude so far. */
+    template <bool Sticky>
     __device__ __forceinline__ void floats(int p, float (&z)[4], float &least) const
     {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float d = dither<Bits, Set>(word[p + k]);
+            const float d = dither(word[p + k]);
             const float x = Sticky ? __fmaf_rz(d, 0x1p-37f, s[p + k]) : fmaf(d, 0x1p-37f, s[p + k]);
             least = fminf(least, fabsf(x));
             z[k] = negated(x, word[p + k]);
@@ -231,9 +236,8 @@ struct F64 {
     }
 };
 
-/* Sticky: numbers are rounded towards 0 with the last bit set, for what is rounded further. `bits`
- * of the word are its dither, and `set` follows them. */
-template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
+/* Sticky: a number is rounded towards 0 and its last bit is set, as it is rounded once more. */
+template <bool Sticky> struct OfF32 {
     using Value = float;
     static constexpr int threads = tuning::gauss_threads;
 
@@ -249,7 +253,7 @@ template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
     static __device__ __forceinline__ void numbers(const Block &b, int p, float (&z)[4],
                                                    float &least)
     {
-        b.floats<Sticky, bits, set>(p, z, least);
+        b.floats<Sticky>(p, z, least);
     }
     static __device__ __forceinline__ float narrowed(double z)
     {
@@ -263,7 +267,7 @@ template <bool Sticky, uint32_t bits, uint32_t set> struct OfF32 {
     }
 };
 
-struct F32 : OfF32<false, 0x7ffffe, 1> {
+struct F32 : OfF32<false> {
     using Out = float;
     using Pair = float2;
 
@@ -277,7 +281,7 @@ struct F32 : OfF32<false, 0x7ffffe, 1> {
     }
 };
 
-struct F16 : OfF32<true, 0x7ffffe, 1> {
+struct F16 : OfF32<true> {
     using Out = __half;
     using Pair = __half2;
 
@@ -291,7 +295,7 @@ struct F16 : OfF32<true, 0x7ffffe, 1> {
     }
 };
 
-struct Bf16 : OfF32<false, 0x7e0000, 0x10000> {
+struct Bf16 : OfF32<true> {
     using Out = __nv_bfloat16;
     using Pair = __nv_bfloat162;
 
@@ -344,7 +348,7 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
     return exact_of(sum, chosen, one_of(word, p % 4), one_of(rest, p % 4));
 }
 
-/* A warp's list of values that have to be made again, by as many threads as there are lanes. */
+/* The values that a warp has to make again. It does when there is one for each of its threads. */
 constexpr uint32_t lanes = 32, again_most = 2 * lanes;
 
 struct Again {
@@ -386,7 +390,8 @@ struct Again {
     }
 };
 
-/* Which of eight positions from p on have too small a number, the least of which is `least`. */
+/* A bit for each of the positions p to p + 7 whose number is too small. `least` is their least
+ * magnitude. */
 template <typename Number>
 __device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least)
 {

@@ -38,16 +38,14 @@ template <int Rounds> struct Words {
         }
     }
 
-    /* Words 4 * index to 4 * index + 3, by the halves of the index, after To rounds. Of the first
-     * round one product, and of the second one, are the same for all threads of a warp. */
-    template <int To = Rounds>
+    /* Words 4 * index to 4 * index + 3, by the halves of the index. */
     __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word) const
     {
         word[0] = low;
         word[1] = upper;
         word[2] = high[0];
         word[3] = high[1];
-        rounds<0, To>(word);
+        rounds<0, Rounds>(word);
     }
 };
 

@@ -24,8 +24,8 @@ enum {
     SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
     SHUF_GAUSS_LANES = 32,   /* blocks side by side */
     SHUF_GAUSS_SUPER = 1024, /* values of these blocks */
-    SHUF_GAUSS_DRAWS = 16,  /* that the counter leaves for a block: the latter half is the tail's */
-    SHUF_GAUSS_DITHER = 23, /* bits of a word that dither */
+    SHUF_GAUSS_DRAWS = 16,   /* of a block; the latter half is for the tails of doubles */
+    SHUF_GAUSS_DITHER = 23,  /* low bits of a word that are its dither */
 };
 
 /* Up to this magnitude, a float needs more bits of dither than its word has. */
@@ -82,7 +82,7 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 
 #ifndef __CUDA_ARCH__ /* the tables are the host's */
 
-/* What enters the transform, less a half, which shuf_gauss_block_make() adds to all at once. */
+/* An entry of the transform, less a half: shuf_gauss_block_make() adds the halves to the sums. */
 SHUF_FUNCTION int32_t shuf__gauss_entry(uint32_t word, unsigned table)
 {
     const int32_t spread = (int32_t)(word >> 8 & 0x7fff) - 0x4000;
@@ -129,13 +129,22 @@ SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_bl
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 
-/* And as a float, with the bits `bits` of its word as dither, and after them the bit `set`: so no
- * number lies between two that it may be rounded to. */
-SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p,
-                                      uint32_t bits, uint32_t set)
+/* Its two terms as floats. The dither's last bit is 1, so that the sum of the terms never lies
+ * midway between two floats. */
+SHUF_FUNCTION float shuf__gauss_dither_f32(const shuf_gauss_block *b, unsigned p)
 {
-    const float dither = (float)(0x800000 | (b->word[p] & bits) | set);
-    const float z = fmaf(dither, 0x1p-37f, (float)(b->s[p] - 48) * 0x1p-19f);
+    return (float)(0x800001 | shuf__gauss_dither(b->word[p]));
+}
+
+SHUF_FUNCTION float shuf__gauss_sum_f32(const shuf_gauss_block *b, unsigned p)
+{
+    return (float)(b->s[p] - 48) * 0x1p-19f;
+}
+
+/* The number as a float. */
+SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
+{
+    const float z = fmaf(shuf__gauss_dither_f32(b, p), 0x1p-37f, shuf__gauss_sum_f32(b, p));
     if (fabsf(z) <= (float)SHUF_GAUSS_SMALL)
         return (float)shuf__gauss_double(g, b, p);
     return b->word[p] >> 31 ? -z : z;
@@ -150,33 +159,31 @@ SHUF_FUNCTION double shuf_gauss_block_f64(const shuf_gauss *g, const shuf_gauss_
 
 SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    return fmaf(shuf__gauss_float(g, b, p, 0x7ffffe, 1), g->std_f32, g->mean_f32);
+    return fmaf(shuf__gauss_float(g, b, p), g->std_f32, g->mean_f32);
 }
 
-/* A half is rounded from the float next to the number towards 0, with its last bit set: so it is
- * the half next to the number itself. */
+/* The number as a float that can be rounded once more as if it was the number: rounded towards 0,
+ * with its last bit set. */
+SHUF_FUNCTION float shuf__gauss_sticky(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
+{
+    const float dither = shuf__gauss_dither_f32(b, p), s = shuf__gauss_sum_f32(b, p);
+    float z = fmaf(dither, 0x1p-37f, s);
+    if (fabsf(z) <= (float)SHUF_GAUSS_SMALL)
+        return shuf__float_sticky_of(shuf__gauss_double(g, b, p));
+    z = shuf__float_sticky(z, fmaf(dither, 0x1p-37f, s - z));
+    return b->word[p] >> 31 ? -z : z;
+}
+
 SHUF_FUNCTION uint16_t shuf_gauss_block_f16(const shuf_gauss *g, const shuf_gauss_block *b,
                                             unsigned p)
 {
-    const float dither = (float)(0x800000 | (b->word[p] & 0x7ffffe) | 1);
-    const float s = (float)(b->s[p] - 48) * 0x1p-19f;
-    float z = fmaf(dither, 0x1p-37f, s);
-    if (fabsf(z) <= (float)SHUF_GAUSS_SMALL) {
-        const double exact = shuf__gauss_double(g, b, p);
-        z = shuf__float_sticky((float)exact, (float)(exact - (double)(float)exact));
-    } else {
-        z = shuf__float_sticky(z, fmaf(dither, 0x1p-37f, s - z));
-        z = b->word[p] >> 31 ? -z : z;
-    }
-    return shuf_f16(fmaf(z, g->std_f32, g->mean_f32));
+    return shuf_f16(fmaf(shuf__gauss_sticky(g, b, p), g->std_f32, g->mean_f32));
 }
 
-/* A float holds the number with 7 bits of dither exactly, below 8. */
 SHUF_FUNCTION uint16_t shuf_gauss_block_bf16(const shuf_gauss *g, const shuf_gauss_block *b,
                                              unsigned p)
 {
-    const float z = shuf__gauss_float(g, b, p, 0x7e0000, 0x10000);
-    return shuf_bf16(fmaf(z, g->std_f32, g->mean_f32));
+    return shuf_bf16(fmaf(shuf__gauss_sticky(g, b, p), g->std_f32, g->mean_f32));
 }
 
 /* Value i of the stream, i < SHUF_STREAM_MAX. */

@@ -18,21 +18,19 @@ SHUF_FUNCTION uint32_t shuf__float_bits(float x)
     return bits;
 }
 
-/* x with the last bit of its significand set. */
-SHUF_FUNCTION float shuf__float_odd(float x)
-{
-    const uint32_t bits = shuf__float_bits(x) | 1;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* x as if rounded towards 0, with the last bit of its significand set; `rest` is what a rounding to
- * x has left out. */
+/* The number x + rest, whose nearest float is x, rounded towards 0, and its last bit set. */
 SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
 {
     const uint32_t bits = (shuf__float_bits(x) - (x > 0 ? rest < 0 : rest > 0)) | 1;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+/* A double rounded to a float in that way. */
+SHUF_FUNCTION float shuf__float_sticky_of(double x)
+{
+    const float nearest = (float)x;
+    return shuf__float_sticky(nearest, (float)(x - (double)nearest));
 }
 
 /* `bits` without its `drop` lowest, which decide the rounding. */

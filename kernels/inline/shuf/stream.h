@@ -32,11 +32,11 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint6
     return s;
 }
 
-/* Rounds of a normal stream's Philox. Its numbers are of the words after the last round and of
- * those after an earlier one, three rounds before. */
+/* Normal streams use the words of Philox after the last round, and those after an earlier round. */
 enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
 
-/* A draw: the words after all rounds, and the early ones. */
+/* A draw: the words after all rounds, and the early ones. Both halves of the number are multiplied
+ * in the first round: words 1 and 3 of a counter are so one round later. */
 typedef struct shuf_stream_draw {
     uint32_t word[4], early[4];
 } shuf_stream_draw;
@@ -44,7 +44,7 @@ typedef struct shuf_stream_draw {
 SHUF_FUNCTION shuf_stream_draw shuf_stream_draw_make(const shuf_stream *s, uint64_t index)
 {
     shuf_stream_draw draw;
-    shuf_philox4x32 c = {{(uint32_t)index, (uint32_t)(index >> 32), s->high[0], s->high[1]}};
+    shuf_philox4x32 c = {{(uint32_t)index, s->high[0], (uint32_t)(index >> 32), s->high[1]}};
     uint32_t key0 = s->key[0], key1 = s->key[1];
     c = shuf_philox4x32_rounds(c, key0, key1, SHUF_GAUSS_EARLY_ROUNDS);
     for (int i = 0; i < 4; i++)
