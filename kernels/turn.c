@@ -13,8 +13,8 @@ void shuf__turn(shuf_primefold *f)
     shuf_primefold_make_inverse(&there);
     for (unsigned r = 0; r < maps; r++) {
         const unsigned from = maps - 1 - r;
-        const uint64_t m = there.inverse[from], minus = (p - there.map[from].addend) % p;
-        f->map[r] = (shuf_primefold_map){m, shuf__multiply_mod(m, minus, p),
-                                         from > 0 ? there.map[from - 1].fold : 0};
+        f->map[r] =
+            (shuf_primefold_map){there.inverse[from], from > 0 ? there.map[from - 1].fold : 0};
     }
+    f->addend = shuf__multiply_mod(there.inverse[0], (p - there.addend) % p, p);
 }

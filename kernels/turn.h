@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` backwards: what undoes affine maps and folds is as many affine maps and
- * what undoes the folds, so all that computes values computes positions as well.
+ * `primefold` backwards: what undoes maps and folds is as many maps and what undoes the
+ * folds, so all that computes values computes positions as well.
  */
 #ifndef SHUF__TURN_H
 #define SHUF__TURN_H
@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /* The maps that undo those of f, in the order in which they do; after each comes, instead of a
- * fold, the undoing of the fold with its `fold`. f has maps: n > SHUF_PRIMEFOLD_EXACT. */
+ * fold, the undoing of the fold with its `fold`. `addend` is added after the last map instead of
+ * the first. f has maps: n > SHUF_PRIMEFOLD_EXACT. */
 void shuf__turn(shuf_primefold *f);
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ static uint64_t all_maps(const struct primefold *p, uint64_t x)
 {
     const uint64_t prime = p->f.shape.p;
     for (unsigned r = 0; r < p->f.shape.maps; r++) {
-        const uint64_t sum = p->f.map[r].multiplier * x + p->f.map[r].addend;
+        const uint64_t sum = p->f.map[r].multiplier * x + (r == 0 ? p->f.addend : 0);
         const uint64_t rest = sum - shuf__mulhi64(sum, p->reciprocal) * prime;
         x = rest < prime ? rest : rest - prime;
         if (r + 1 < p->f.shape.maps)

@@ -34,6 +34,7 @@ static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoc
     const unsigned blocks = shuf_primefold_key_blocks(&p->f.shape);
     for (unsigned block = 0; block < blocks; block++)
         shuf_key_words_for(n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+    p->f.addend = shuf_primefold_addend_of(&p->f.shape, word);
     for (unsigned r = 0; r < p->f.shape.maps; r++)
         p->f.map[r] = shuf_primefold_map_of(&p->f.shape, word, r);
     shuf_primefold_strengthen(&p->f.shape, p->f.map + 1, p->f.shape.maps - 1);
@@ -48,8 +49,10 @@ static inline uint64_t all_maps(const struct primefold *p, uint64_t x)
     for (unsigned r = 0; r < p->f.shape.maps; r++) {
         x = p->f.map[r].multiplier * x - shuf__mulhi64(p->ratio[r], x) * prime;
         x = x < prime ? x : x - prime;
-        x += p->f.map[r].addend;
-        x = x < prime ? x : x - prime;
+        if (r == 0) {
+            x += p->f.addend;
+            x = x < prime ? x : x - prime;
+        }
         if (r + 1 < p->f.shape.maps)
             x = shuf_primefold_fold(&p->f, r, x);
     }

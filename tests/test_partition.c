@@ -78,7 +78,7 @@ static void edges(void **state)
 {
     (void)state;
     static const uint64_t records[] = {1, 2, 3, 4, 7, 8, 12, 16, 24, 64, 127};
-    static const uint64_t sizes[] = {1, 2, 96, 97, 511, 512, 513, 1023, 1024, 1025, 5000, 20001};
+    static const uint64_t sizes[] = {1, 2, 256, 257, 511, 512, 513, 1023, 1024, 1025, 5000, 20001};
     random_start("edges");
     for (size_t r = 0; r < sizeof records / sizeof *records; r++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)

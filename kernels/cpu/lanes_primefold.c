@@ -18,13 +18,14 @@ enum { BLOCK = 256, GROUP = 4 };
 /* What loops are compiled for. */
 struct form {
     unsigned maps;
+    int shift; /* of a fold */
     bool small, backward;
 };
 
 static inline struct form form_of(const struct shuf__primefold *row)
 {
     const shuf_primefold_shape *s = &row->plain.shape;
-    return (struct form){s->maps, shuf_primefold_is_small(s), row->backward};
+    return (struct form){s->maps, (int)s->shift, shuf_primefold_is_small(s), row->backward};
 }
 
 #define BITS 16
@@ -71,8 +72,10 @@ static void exchanged(const shuf_primefold *f, bool backward, uint32_t position,
         out[i] = (backward ? at : value)[position + i * stride];
 }
 
-#define SMALL(k) ((struct form){SHUF_PRIMEFOLD_MAPS_SMALL_##k, true, backward})
-#define LARGE(k) ((struct form){SHUF_PRIMEFOLD_MAPS_LARGE_##k, false, backward})
+#define SMALL(k) \
+    ((struct form){SHUF_PRIMEFOLD_MAPS_SMALL_##k, SHUF_PRIMEFOLD_SHIFT_SMALL, true, backward})
+#define LARGE(k) \
+    ((struct form){SHUF_PRIMEFOLD_MAPS_LARGE_##k, SHUF_PRIMEFOLD_SHIFT_LARGE_##k, false, backward})
 
 static inline __attribute__((always_inline)) void shortest(const struct shuf__primefold *row,
                                                            bool backward, uint16_t position,
@@ -80,9 +83,7 @@ static inline __attribute__((always_inline)) void shortest(const struct shuf__pr
                                                            size_t count)
 {
     const unsigned bits = row->plain.shape.bits;
-    if (bits <= 8)
-        fill_16(row, SMALL(8), position, stride, out, count);
-    else if (bits <= 10)
+    if (bits <= 10)
         fill_16(row, SMALL(10), position, stride, out, count);
     else if (bits <= 13)
         fill_16(row, SMALL(13), position, stride, out, count);

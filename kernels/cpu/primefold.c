@@ -33,7 +33,8 @@ void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shap
 void shuf__primefold_turn(struct shuf__primefold *row)
 {
     const shuf_primefold_shape *const shape = &row->plain.shape;
-    shuf__turn(&row->plain);
+    if (shape->maps > 0)
+        shuf__turn(&row->plain);
     for (unsigned r = 0; r < shape->maps; r++)
         row->quotient[r] = quotient(row->plain.map[r].multiplier, row->word_bits, shape->p);
     row->backward = !row->backward;

@@ -3,9 +3,9 @@
  * The maps and folds of `primefold` in double precision for p < 2^50, where words would
  * have to be multiplied to 128 bits, which no vector can. Exact all the same:
  *
- * m x + k = h + l + k, where h is the rounded product and l what it misses, which a fused
- * multiply-add gives. q is the whole number next to an estimate of (m x + k) / p < 2^50 that
- * is off by less than 3/16: 1/8 by m / p, 1/16 by its own rounding. So m x + k - q p lies within
+ * m x = h + l, where h is the rounded product and l what it misses, which a fused
+ * multiply-add gives. q is the whole number next to an estimate of m x / p < 2^50 that
+ * is off by less than 3/16: 1/8 by m / p, 1/16 by its own rounding. So m x - q p lies within
  * 11/16 p of 0, and neither it nor its parts need more than 53 bits; where it is negative p
  * is added. (As in van der Hoeven, Lecerf, Quintin: "Modular SIMD arithmetic in Mathemagix",
  * ACM TOMS 43(1), 2016.)
@@ -22,8 +22,8 @@ enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = SHUF_PRIMEFOLD_MAPS_LARGE_62 
 
 struct keys_50 {
     vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    vector_50 multiplier[MAPS_50], addend[MAPS_50];
-    vector_50 slope[MAPS_50], share[MAPS_50]; /* both over p */
+    vector_50 multiplier[MAPS_50], slope[MAPS_50]; /* and that over p */
+    vector_50 addend;
     bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, backward, as it is */
 };
 
@@ -35,12 +35,11 @@ static inline struct keys_50 make_keys_50(const struct shuf__primefold *row)
     struct keys_50 k;
     k.p = all_50((double)s->p);
     k.whole = all_50((double)s->whole);
+    k.addend = all_50((double)row->plain.addend);
     for (int r = 0; r < MAPS_50; r++) {
         const shuf_primefold_map *map = &row->plain.map[r];
         k.multiplier[r] = all_50((double)map->multiplier);
-        k.addend[r] = all_50((double)map->addend);
         k.slope[r] = all_50((double)map->multiplier / (double)s->p);
-        k.share[r] = all_50((double)map->addend / (double)s->p);
         k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> (row->backward ? 0 : s->shift));
     }
     return k;
@@ -52,32 +51,33 @@ static inline vector_50 sum_50(const struct keys_50 *k, vector_50 x, vector_50 y
     return add_if_negative_50(subtract_50(add_50(x, y), k->p), k->p);
 }
 
-static inline vector_50 affine_50(const struct keys_50 *k, unsigned r, vector_50 x)
+static inline vector_50 mapped_50(const struct keys_50 *k, unsigned r, vector_50 x)
 {
-    vector_50 q = rounded_50(fused_50(x, k->slope[r], k->share[r]));
+    vector_50 q = rounded_50(product_50(x, k->slope[r]));
     vector_50 h = product_50(x, k->multiplier[r]);
     vector_50 l = fused_less_50(x, k->multiplier[r], h);
-    vector_50 rest = add_50(less_fused_50(q, k->p, h), add_50(l, k->addend[r]));
+    vector_50 rest = add_50(less_fused_50(q, k->p, h), l);
     return add_if_negative_50(rest, k->p);
 }
 
-static inline vector_50 folded_large_50(const struct keys_50 *k, unsigned r, vector_50 x)
+static inline __attribute__((always_inline)) vector_50
+folded_large_50(const struct keys_50 *k, int shift, unsigned r, vector_50 x)
 {
     const vector_50 above = all_50(0x1p52);
     bits_50 bits = to_bits_50(add_50(x, above));
-    bits_50 turned = xor_where_below_50(bits, right_50(bits, SHUF_PRIMEFOLD_LARGE_SHIFT),
-                                        k->fold[r], x, k->whole);
+    bits_50 turned = xor_where_below_50(bits, right_50(bits, shift), k->fold[r], x, k->whole);
     return subtract_50(of_bits_50(turned), above);
 }
 
-static inline vector_50 unfolded_large_50(const struct keys_50 *k, unsigned r, vector_50 x)
+static inline __attribute__((always_inline)) vector_50
+unfolded_large_50(const struct keys_50 *k, int shift, unsigned r, vector_50 x)
 {
     const vector_50 above = all_50(0x1p52);
     bits_50 bits = to_bits_50(add_50(x, above));
     bits_50 y = xor_50(bits, k->fold[r]);
 #pragma GCC unroll 6
-    for (int shift = SHUF_PRIMEFOLD_LARGE_SHIFT; shift < 50; shift *= 2)
-        y = xor_50(y, right_50(y, shift));
+    for (int by = shift; by < 50; by *= 2)
+        y = xor_50(y, right_50(y, by));
     bits_50 change = xor_50(bits, all_bits_50(exponent_52));
     return subtract_50(of_bits_50(xor_where_below_50(bits, change, y, x, k->whole)), above);
 }

@@ -6,9 +6,9 @@
  *   BITS, WORD, WIDER   16, uint16_t, uint32_t
  *   OUT                 what a value is stored as
  *
- * FORM(vector) holds FORM(LANES) numbers below p. FORM(affine) is a map, FORM(folded_small) and
- * FORM(folded_large) a fold, FORM(unfolded_small) and FORM(unfolded_large) undo one, FORM(sum) is
- * an addition mod p, and FORM(keys) what they need to know of a row.
+ * FORM(vector) holds FORM(LANES) numbers below p. FORM(mapped) is a multiplication,
+ * FORM(folded_small) and FORM(folded_large) a fold, FORM(unfolded_small) and FORM(unfolded_large)
+ * undo one, FORM(sum) is an addition mod p, and FORM(keys) what they need to know of a row.
  */
 #define FORM__(name, bits) name##_##bits
 #define FORM_(name, bits) FORM__(name, bits)
@@ -34,11 +34,21 @@ static inline __attribute__((always_inline)) FORM(vector)
 {
 #if BITS <= 32
     if (BITS == 16 || form.small)
-        return form.backward ? FORM(unfolded_small)(k, r, x) : FORM(folded_small)(k, r, x);
+        return form.backward ? FORM(unfolded_small)(k, form.shift, r, x)
+                             : FORM(folded_small)(k, form.shift, r, x);
 #endif
 #if BITS > 16
-    return form.backward ? FORM(unfolded_large)(k, r, x) : FORM(folded_large)(k, r, x);
+    return form.backward ? FORM(unfolded_large)(k, form.shift, r, x)
+                         : FORM(folded_large)(k, form.shift, r, x);
 #endif
+}
+
+/* The first map. The addend is the first map's, backward the last one's. */
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(start)(const struct FORM(keys) * k, struct form form, FORM(vector) x)
+{
+    x = FORM(mapped)(k, 0, x);
+    return form.backward ? x : FORM(sum)(k, x, k->addend);
 }
 
 /* The rest of a round after its first map. Vectors side by side: each step waits for the one before
@@ -50,7 +60,11 @@ FORM(rounds)(const struct FORM(keys) * k, struct form form, FORM(vector) x[GROUP
     for (unsigned r = 1; r < form.maps; r++)
 #pragma GCC unroll 4
         for (int i = 0; i < GROUP; i++)
-            x[i] = FORM(affine)(k, r, FORM(turned)(k, form, r - 1, x[i]));
+            x[i] = FORM(mapped)(k, r, FORM(turned)(k, form, r - 1, x[i]));
+    if (form.backward)
+#pragma GCC unroll 4
+        for (int i = 0; i < GROUP; i++)
+            x[i] = FORM(sum)(k, x[i], k->addend);
 }
 
 /* ---- Walking: the p - n values that do not belong to the permutation, many side by side ---- */
@@ -92,7 +106,7 @@ FORM(step)(const struct FORM(keys) * k, OUT n, struct form form, struct FORM(wal
     for (size_t i = 0; i < w->count; i += FORM(UNIT)) {
         FORM(vector) group[GROUP];
         for (int g = 0; g < GROUP; g++)
-            group[g] = FORM(affine)(k, 0, FORM(load)(x + i + g * FORM(LANES)));
+            group[g] = FORM(start)(k, form, FORM(load)(x + i + g * FORM(LANES)));
         FORM(rounds)(k, form, group);
         for (int g = 0; g < GROUP; g++)
             FORM(store)(next + i + g * FORM(LANES), group[g]);
@@ -125,10 +139,10 @@ struct FORM(line) {
 static inline struct FORM(line)
     FORM(first)(const struct shuf__primefold *row, WORD position, WORD stride)
 {
-    const shuf_primefold_map *map = &row->plain.map[0];
-    const WORD p = (WORD)row->plain.shape.p, m = (WORD)map->multiplier;
+    const WORD p = (WORD)row->plain.shape.p, m = (WORD)row->plain.map[0].multiplier;
+    const WORD addend = row->backward ? 0 : (WORD)row->plain.addend;
     WORD y[FORM(LANES)], step = (WORD)((WIDER)m * stride % p);
-    y[0] = (WORD)(((WIDER)m * position + (WORD)map->addend) % p);
+    y[0] = (WORD)(((WIDER)m * position + addend) % p);
     for (int have = 1; have < FORM(LANES); have *= 2) {
         for (int i = 0; i < have; i++) {
             WORD sum = (WORD)(y[i] + step);

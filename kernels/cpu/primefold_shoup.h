@@ -8,7 +8,7 @@
 struct FORM(keys) {
     FORM(vector) p, whole; /* large values below `whole` stand in whole blocks, which are folded */
     FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
-    FORM(vector) addend[SHUF_PRIMEFOLD_MAPS], fold[SHUF_PRIMEFOLD_MAPS];
+    FORM(vector) fold[SHUF_PRIMEFOLD_MAPS], addend;
 };
 
 static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *row)
@@ -17,10 +17,10 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     struct FORM(keys) k;
     k.p = FORM(all)((WORD)s->p);
     k.whole = FORM(all)((WORD)s->whole);
+    k.addend = FORM(all)((WORD)row->plain.addend);
     for (unsigned r = 0; r < s->maps; r++) {
         k.multiplier[r] = FORM(all)((WORD)row->plain.map[r].multiplier);
         k.quotient[r] = FORM(all)((WORD)row->quotient[r]);
-        k.addend[r] = FORM(all)((WORD)row->plain.map[r].addend);
         k.fold[r] = FORM(all)((WORD)row->plain.map[r].fold);
     }
     return k;
@@ -38,12 +38,12 @@ static inline FORM(vector) FORM(sum)(const struct FORM(keys) * k, FORM(vector) x
     return FORM(reduced)(k, FORM(add)(x, y));
 }
 
-static inline FORM(vector) FORM(affine)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+static inline FORM(vector) FORM(mapped)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
 {
     FORM(vector) times = FORM(high_product)(x, k->quotient[r]);
     FORM(vector)
     rest = FORM(subtract)(FORM(low_product)(x, k->multiplier[r]), FORM(low_product)(times, k->p));
-    return FORM(sum)(k, FORM(reduced)(k, rest), k->addend[r]);
+    return FORM(reduced)(k, rest);
 }
 
 /* x ^ x >> shift ^ x >> 2 shift ...: undoes x ^ x >> shift. */
@@ -56,35 +56,35 @@ static inline __attribute__((always_inline)) FORM(vector) FORM(summed)(FORM(vect
 }
 
 #if BITS <= 32
-static inline FORM(vector)
-    FORM(folded_small)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(folded_small)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
 {
     const FORM(vector) free = FORM(below_top)(FORM(xor)(x, k->p));
-    return FORM(xor_where)(x, FORM(right)(x, SHUF_PRIMEFOLD_SMALL_SHIFT), k->fold[r], free);
+    return FORM(xor_where)(x, FORM(right)(x, shift), k->fold[r], free);
 }
 
-static inline FORM(vector)
-    FORM(unfolded_small)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(unfolded_small)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
 {
     const FORM(vector) free = FORM(below_top)(FORM(xor)(x, k->p)), kept = FORM(and_not)(x, free);
-    const FORM(vector) above = FORM(right)(kept, SHUF_PRIMEFOLD_SMALL_SHIFT);
+    const FORM(vector) above = FORM(right)(kept, shift);
     const FORM(vector) y = FORM(and)(FORM(xor)(FORM(xor)(x, above), k->fold[r]), free);
-    return FORM(xor)(kept, FORM(summed)(y, SHUF_PRIMEFOLD_SMALL_SHIFT));
+    return FORM(xor)(kept, FORM(summed)(y, shift));
 }
 #endif
 
 #if BITS > 16
-static inline FORM(vector)
-    FORM(folded_large)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(folded_large)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
 {
-    const FORM(vector) shifted = FORM(right)(x, SHUF_PRIMEFOLD_LARGE_SHIFT);
+    const FORM(vector) shifted = FORM(right)(x, shift);
     return FORM(xor_below)(x, shifted, k->fold[r], k->whole);
 }
 
-static inline FORM(vector)
-    FORM(unfolded_large)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(unfolded_large)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
 {
-    const FORM(vector) y = FORM(summed)(FORM(xor)(x, k->fold[r]), SHUF_PRIMEFOLD_LARGE_SHIFT);
+    const FORM(vector) y = FORM(summed)(FORM(xor)(x, k->fold[r]), shift);
     return FORM(xor_below)(x, x, y, k->whole);
 }
 #endif

@@ -4,9 +4,11 @@
  *
  * A form knows p and has, of a row's keys, start() for a position, add() to go on from one start to
  * another by a step, first() for the value after the first map, and rest() for all maps after it.
- * quick_rest() is the same and watches: finished() tells whether all values are below n and
- * right(). What is not finished is made again, from its position on; where all are right() and the
- * form is_right_past_n, it may also be walked on from where it is.
+ * quick_rest() does the same for groups of values, and watches: right() tells whether they are
+ * right by the largest number that it met before a fold, and is_below() by the most() of them
+ * whether they are below n. What is not right and below n is made again, from its position on;
+ * where all are right() and the form is_right_past_n, settled() gives the value, which is walked on
+ * from if it is not below n.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
@@ -19,11 +21,7 @@
 namespace shuf
 {
 
-/* The largest numbers that quick_rest() met: before folds, and at the end. A form that folds all of
- * them is wrong about those beyond the whole blocks, of which there are hardly any: it tells. */
-struct Watch {
-    uint32_t most_folded, most;
-};
+constexpr int group = 4; /* neighbours that a thread stores at once */
 
 /* floor(a / p), a < 2^63, without a division: `inverse` is floor((2^64 - 1) / p). */
 __device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inverse)
@@ -44,11 +42,17 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
  * positions of values. */
 enum class Way { forward, backward };
 
+/* Of a fold of a large number, by the number of maps. */
+template <int Maps>
+constexpr int large_shift = Maps == SHUF_PRIMEFOLD_MAPS_LARGE_21 ? SHUF_PRIMEFOLD_SHIFT_LARGE_21
+                                                                 : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
+static_assert(int{SHUF_PRIMEFOLD_MAPS_LARGE_21} != int{SHUF_PRIMEFOLD_MAPS_LARGE_62});
+
 /* x folded or, backward, unfolded: then each part of it below the uppermost is known from the one
  * above, and `fold`, which was unfolded before, comes last. */
-template <Way way> __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
+template <Way way, int shift> __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
 {
-    int by = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    int by = shift;
     if constexpr (way == Way::backward)
 #pragma unroll
         for (; 2 * by < 32; by *= 2)
@@ -56,9 +60,9 @@ template <Way way> __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint3
     return exclusive_or(x, x >> by, fold);
 }
 
-template <Way way> __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
+template <Way way, int shift> __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
 {
-    int by = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    int by = shift;
     if constexpr (way == Way::backward)
 #pragma unroll
         for (; 2 * by < 64; by *= 2)

@@ -16,24 +16,25 @@ __device__ __forceinline__ uint32_t below_top(uint32_t y)
     return 0x7fffffff >> __clz(static_cast<int>(y));
 }
 
-/* A map by the fraction of p that its value is, in units of 2^-32. As both words are
+/* A map by the fraction of p that its value is, in units of 2^-32. As multiplier and addend are
  * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them.
  *
  * Maps: at most, or exactly so many where it is Fixed. */
 template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     using Word = uint32_t;
-    static constexpr bool is_right_past_n = true;
+    static constexpr bool watches = true, is_right_past_n = true;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
+    static constexpr int look_up_blocks_per_sm = tuning::fold_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_small_row_blocks_per_sm;
     struct alignas(8) Map {
-        uint32_t multiplier, addend;
+        uint32_t multiplier, fold;
     };
-    /* Neighbouring rows do not begin in the same bank of shared memory. */
-    static constexpr int padded = Maps % 8 == 2 ? Maps + 3 : Maps;
-    struct alignas(16) Row {
-        Map map[Maps];
-        uint32_t fold[padded];
+    /* An odd number of pairs, so that 16 neighbouring rows begin in different banks of shared
+     * memory. */
+    struct alignas(8) Row {
+        uint32_t addend, unused;
+        Map map[Maps % 2 == 0 ? Maps : Maps + 1];
     };
     static constexpr uint64_t exponent = uint64_t{0x433} << 52; /* of 2^52 + an integer */
     uint32_t n, p;
@@ -50,8 +51,12 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     static void set(Row &row, int r, const shuf_primefold_map &m, uint64_t p)
     {
         row.map[r] = {static_cast<uint32_t>((m.multiplier << 32) / p + 1),
-                      static_cast<uint32_t>((m.addend << 32) / p + 1)};
-        row.fold[r] = static_cast<uint32_t>(m.fold);
+                      static_cast<uint32_t>(m.fold)};
+    }
+
+    static void set_addend(Row &row, uint64_t addend, uint64_t p)
+    {
+        row.addend = static_cast<uint32_t>((addend << 32) / p + 1);
     }
 
     /* floor(a / p * 2^32) + 1: rounding is less than what is left over of a division by p. */
@@ -64,13 +69,18 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
 
     __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
     {
-        row.map[r] = {fraction(m.multiplier), fraction(m.addend)};
-        row.fold[r] = static_cast<uint32_t>(m.fold);
+        row.map[r] = {fraction(m.multiplier), static_cast<uint32_t>(m.fold)};
+    }
+
+    __device__ void set_addend_there(Row &row, uint64_t addend) const
+    {
+        row.addend = fraction(addend);
     }
 
     __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
     {
-        return static_cast<uint32_t>(position) * keys.map[0].multiplier + keys.map[0].addend;
+        const uint32_t fraction = static_cast<uint32_t>(position) * keys.map[0].multiplier;
+        return way == Way::forward ? fraction + keys.addend : fraction;
     }
 
     /* No value but has a position below p: reduced, a distance would round up once too often. */
@@ -104,41 +114,56 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     {
         const uint32_t free = below_top(x ^ p);
         if constexpr (way == Way::forward)
-            return x ^ ((x >> SHUF_PRIMEFOLD_SMALL_SHIFT ^ fold) & free);
+            return x ^ ((x >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold) & free);
         const uint32_t kept = x & ~free;
-        uint32_t y = (x ^ kept >> SHUF_PRIMEFOLD_SMALL_SHIFT ^ fold) & free;
+        uint32_t y = (x ^ kept >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold) & free;
 #pragma unroll
-        for (int by = SHUF_PRIMEFOLD_SMALL_SHIFT; by < 16; by *= 2)
+        for (int by = SHUF_PRIMEFOLD_SHIFT_SMALL; by < 16; by *= 2)
             y ^= y >> by;
         return kept | y;
     }
 
-    template <int Values>
-    __device__ __forceinline__ void rest(const Row &keys, uint32_t (&x)[Values]) const
+    /* Map number r of those after the first, and the fold before it. */
+    __device__ __forceinline__ uint32_t step(const Row &keys, int r, uint32_t x) const
+    {
+        const bool adds = way == Way::backward && r == (Fixed ? Maps : maps) - 1;
+        const uint32_t fraction = turned(x, keys.map[r - 1].fold) * keys.map[r].multiplier;
+        return __umulhi(adds ? fraction + keys.addend : fraction, p);
+    }
+
+    __device__ __forceinline__ uint32_t rest(const Row &keys, uint32_t x) const
+    {
+#pragma unroll 1
+        for (int r = 1; r < (Fixed ? Maps : maps); r++)
+            x = step(keys, r, x);
+        return x;
+    }
+
+    template <int Groups>
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Groups][group],
+                                               uint32_t &) const
     {
 #pragma unroll
         for (int r = 1; r < Maps; r++) {
             if (!Fixed && r >= maps)
                 break;
-            const Map map = keys.map[r];
-            const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
-            for (int i = 0; i < Values; i++)
-                x[i] = __umulhi(turned(x[i], fold) * map.multiplier + map.addend, p);
+            for (int i = 0; i < Groups * group; i++)
+                x[i / group][i % group] = step(keys, r, x[i / group][i % group]);
         }
     }
 
-    template <int Values>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Values],
-                                               Watch &watch) const
+    __device__ __forceinline__ uint32_t most(const uint32_t (&x)[group]) const
     {
-        rest(keys, x);
-#pragma unroll
-        for (int i = 0; i < Values; i++)
-            watch.most = max(watch.most, x[i]);
+        return max(max(x[0], x[1]), max(x[2], x[3]));
     }
 
-    __device__ __forceinline__ bool right(const Watch &) const
+    __device__ __forceinline__ uint32_t settled(uint32_t x) const
+    {
+        return x;
+    }
+
+    __device__ __forceinline__ bool right(uint32_t) const
     {
         return true;
     }
@@ -146,11 +171,6 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     __device__ __forceinline__ bool is_below(uint32_t most) const
     {
         return most < n;
-    }
-
-    __device__ __forceinline__ bool finished(const Watch &watch) const
-    {
-        return is_below(watch.most);
     }
 };
 

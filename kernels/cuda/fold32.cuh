@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words for p < 2^31. Shoup's multiplication spares the division: with an estimate q of (m x + k) /
- * p that is at most one too small, m x + k - q p lies in [0, 2 p), and the smaller of that and
- * itself less p, both unsigned, is the remainder.
+ * Words for p < 2^31. The quotient of m x by p is estimated in double precision, on a pipe of its
+ * own: 2^52 + x is x in the low word of a double whose high word is a constant, so no conversion is
+ * needed, and with M = floor(2^52 m / p) one fused multiply-add, rounded down, makes
+ *
+ *     (2^52 + x) M 2^-52 + (2^52 - M) = 2^52 + floor(x M 2^-52)
+ *
+ * Both operands are exact. The low word is q, and the high word stays as it was. x M 2^-52 is less
+ * than m x / p by less than p 2^-52, so m x - q p is the remainder, or too large by p where the
+ * remainder is below p^2 2^-52: never where p < 2^26, and for fewer than 2^10 remainders elsewhere.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -12,24 +18,25 @@
 namespace shuf
 {
 
-/* p < 2^31. The estimate's addend is part of the wide product: (x * quotient + share) >> 32 misses
- * less than (p + 1) / 2^32 and floors.
- *
- * Integer logic is what this waits for: it has half of the issue slots, and a fold with its
- * condition takes three of them beside the one of a remainder. As hardly a value is beyond the
- * whole blocks, quick_rest() folds all, and tells. */
-template <int Maps, Way way = Way::forward, bool watches = true> struct Fold32 : SumsModP {
+/* quick_rest() folds the numbers beyond the whole blocks too, and leaves remainders that are p too
+ * large as they are. Both are p - `whole` and `small` numbers of p. Where it `watches`, right()
+ * tells whether it met one before a fold. */
+template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 : SumsModP {
     using Word = uint32_t;
-    static constexpr bool is_right_past_n = true;
-    static constexpr int groups = tuning::fold_hasty_groups;
-    static constexpr int blocks_per_sm = tuning::fold_hasty_blocks_per_sm;
+    static constexpr bool watches = Watches, is_right_past_n = true;
+    static constexpr int shift = large_shift<Maps>;
+    static constexpr int groups = watches ? tuning::fold_watch_groups : tuning::fold_hasty_groups;
+    static constexpr int blocks_per_sm =
+        watches ? tuning::fold_watch_blocks_per_sm : tuning::fold_hasty_blocks_per_sm;
+    static constexpr int look_up_blocks_per_sm = tuning::fold_look_up_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_row_blocks_per_sm;
-    struct alignas(16) Map {
-        uint32_t multiplier, quotient, addend, share;
+    struct Map {
+        double ratio, less; /* M 2^-52, 2^52 - M */
+        uint32_t multiplier, fold;
     };
     struct Row {
         Map map[Maps];
-        alignas(16) uint32_t fold[Maps];
+        uint32_t addend;
     };
     uint32_t n, p, minus_p, whole;
     uint64_t inverse; /* floor((2^64 - 1) / p) */
@@ -41,38 +48,69 @@ template <int Maps, Way way = Way::forward, bool watches = true> struct Fold32 :
     {
     }
 
+    /* Remainders below this may come out p too large. */
+    static uint32_t small(const shuf_primefold_shape &shape)
+    {
+        return static_cast<uint32_t>(shape.p * shape.p >> 52) + 1;
+    }
+
     static void set(Row &row, int r, const shuf_primefold_map &m, uint64_t p)
     {
-        row.map[r] = {static_cast<uint32_t>(m.multiplier),
-                      static_cast<uint32_t>((m.multiplier << 32) / p),
-                      static_cast<uint32_t>(m.addend), static_cast<uint32_t>((m.addend << 32) / p)};
-        row.fold[r] = static_cast<uint32_t>(m.fold);
+        const auto ratio = static_cast<uint64_t>((static_cast<shuf__u128>(m.multiplier) << 52) / p);
+        row.map[r] = map_of(m, ratio);
+    }
+
+    __host__ __device__ static Map map_of(const shuf_primefold_map &m, uint64_t ratio)
+    {
+        const auto exact = static_cast<double>(ratio);
+        return {exact * 0x1p-52, 0x1p52 - exact, static_cast<uint32_t>(m.multiplier),
+                static_cast<uint32_t>(m.fold)};
+    }
+
+    static void set_addend(Row &row, uint64_t addend, uint64_t)
+    {
+        row.addend = static_cast<uint32_t>(addend);
     }
 
     __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
     {
-        row.map[r] = {static_cast<uint32_t>(m.multiplier),
-                      static_cast<uint32_t>(divided(m.multiplier << 32, p, inverse)),
-                      static_cast<uint32_t>(m.addend),
-                      static_cast<uint32_t>(divided(m.addend << 32, p, inverse))};
-        row.fold[r] = static_cast<uint32_t>(m.fold);
+        const uint64_t high = divided(m.multiplier << 32, p, inverse);
+        const uint64_t low = divided(((m.multiplier << 32) - high * p) << 20, p, inverse);
+        row.map[r] = map_of(m, high << 20 | low);
     }
 
+    __device__ void set_addend_there(Row &row, uint64_t addend) const
+    {
+        row.addend = static_cast<uint32_t>(addend);
+    }
+
+    /* x < 2 p */
     __device__ __forceinline__ uint32_t reduced(uint32_t x) const
     {
         return __viaddmin_u32(x, minus_p, x);
     }
 
-    __device__ __forceinline__ uint32_t affine(const Map &m, uint32_t x) const
+    /* `high` is the high word of 2^52. */
+    __device__ __forceinline__ uint32_t hasty(const Map &m, uint32_t x, int &high) const
     {
-        const uint64_t wide = static_cast<uint64_t>(x) * m.quotient + m.share;
-        const auto q = static_cast<uint32_t>(wide >> 32);
-        return reduced(x * m.multiplier + m.addend + q * minus_p);
+        const double q = __fma_rd(__hiloint2double(high, static_cast<int>(x)), m.ratio, m.less);
+        high = __double2hiint(q);
+        return x * m.multiplier + static_cast<uint32_t>(__double2loint(q)) * minus_p;
+    }
+
+    static constexpr int high_of_2_52 = 0x43300000;
+
+    /* The r-th map, whole. */
+    __device__ __forceinline__ uint32_t mapped(const Row &keys, int r, uint32_t x) const
+    {
+        int high = high_of_2_52;
+        x = reduced(hasty(keys.map[r], x, high));
+        return r == (way == Way::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
     }
 
     __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
     {
-        return affine(keys.map[0], static_cast<uint32_t>(position));
+        return mapped(keys, 0, static_cast<uint32_t>(position));
     }
 
     __device__ __forceinline__ uint32_t step_there(const Row &keys, uint64_t distance) const
@@ -91,53 +129,62 @@ template <int Maps, Way way = Way::forward, bool watches = true> struct Fold32 :
         return reduced(x + step);
     }
 
-    template <bool Check, int Values>
-    __device__ __forceinline__ void maps(const Row &keys, uint32_t (&x)[Values], Watch &watch) const
+    __device__ __forceinline__ uint32_t rest(const Row &keys, uint32_t x) const
     {
+#pragma unroll 1
+        for (int r = 1; r < Maps; r++)
+            x = mapped(keys, r, x < whole ? fold_of<way, shift>(x, keys.map[r - 1].fold) : x);
+        return x;
+    }
+
+    template <int Groups>
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Groups][group],
+                                               uint32_t &met) const
+    {
+        int high[Groups][group];
+#pragma unroll
+        for (int i = 0; i < Groups * group; i++)
+            high[i / group][i % group] = high_of_2_52;
 #pragma unroll
         for (int r = 1; r < Maps; r++) {
+            const uint32_t fold = keys.map[r - 1].fold;
             const Map map = keys.map[r];
-            const uint32_t fold = keys.fold[r - 1];
 #pragma unroll
-            for (int i = 0; i < Values; i++) {
-                const uint32_t y = fold_of<way>(x[i], fold);
+            for (int g = 0; g < Groups; g++) {
                 if constexpr (watches)
-                    watch.most_folded = max(watch.most_folded, x[i]);
-                x[i] = affine(map, !Check || x[i] < whole ? y : x[i]);
+                    met = max(met, most(x[g]));
+#pragma unroll
+                for (int c = 0; c < group; c++)
+                    x[g][c] = hasty(map, fold_of<way, shift>(x[g][c], fold), high[g][c]);
             }
         }
-    }
-
-    template <int Values>
-    __device__ __forceinline__ void rest(const Row &keys, uint32_t (&x)[Values]) const
-    {
-        Watch none{};
-        maps<true>(keys, x, none);
-    }
-
-    template <int Values>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Values],
-                                               Watch &watch) const
-    {
-        maps<false>(keys, x, watch);
+        if constexpr (way == Way::backward)
 #pragma unroll
-        for (int i = 0; i < Values; i++)
-            watch.most = max(watch.most, x[i]);
+            for (int g = 0; g < Groups; g++)
+#pragma unroll
+                for (int c = 0; c < group; c++)
+                    x[g][c] = reduced(x[g][c] + keys.addend);
     }
 
-    __device__ __forceinline__ bool right(const Watch &watch) const
+    __device__ __forceinline__ uint32_t most(const uint32_t (&x)[group]) const
     {
-        return !watches || watch.most_folded < whole;
+        return __vimax3_u32(__vimax3_u32(x[0], x[1], x[2]), x[3], 0);
+    }
+
+    /* A value that quick_rest() left p too large; the last map's, as others were met by a fold. */
+    __device__ __forceinline__ uint32_t settled(uint32_t x) const
+    {
+        return reduced(x);
+    }
+
+    __device__ __forceinline__ bool right(uint32_t met) const
+    {
+        return !watches || met < whole;
     }
 
     __device__ __forceinline__ bool is_below(uint32_t most) const
     {
         return most < n;
-    }
-
-    __device__ __forceinline__ bool finished(const Watch &watch) const
-    {
-        return right(watch) && is_below(watch.most);
     }
 };
 

@@ -27,8 +27,9 @@ struct Fold64Base : SumsModP {
     using Word = uint64_t;
     static constexpr int groups = tuning::fold_wide_groups;
     static constexpr int blocks_per_sm = tuning::fold_wide_blocks_per_sm;
+    static constexpr int look_up_blocks_per_sm = tuning::fold_wide_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_wide_row_blocks_per_sm;
-    static constexpr int shift = SHUF_PRIMEFOLD_LARGE_SHIFT;
+    static constexpr int shift = SHUF_PRIMEFOLD_SHIFT_LARGE_62;
     uint64_t n, p, whole;
 
     explicit Fold64Base(const shuf_primefold_shape &shape)
@@ -47,6 +48,11 @@ struct Fold64Base : SumsModP {
         return x;
     }
 
+    __device__ __forceinline__ uint64_t settled(uint64_t x) const
+    {
+        return x;
+    }
+
     __device__ __forceinline__ uint64_t add(uint64_t x, uint64_t step) const
     {
         uint64_t sum = x + step - p;
@@ -55,10 +61,16 @@ struct Fold64Base : SumsModP {
         return sum;
     }
 
+    static __device__ __forceinline__ uint32_t most_shifted(const uint64_t (&x)[group], int by)
+    {
+        const auto part = [by](uint64_t y) { return static_cast<uint32_t>(y >> by); };
+        return max(max(part(x[0]), part(x[1])), max(part(x[2]), part(x[3])));
+    }
+
     template <Way way = Way::forward>
     __device__ __forceinline__ uint64_t folded(uint64_t fold, uint64_t x) const
     {
-        return x < whole ? fold_of<way>(x, fold) : x;
+        return x < whole ? fold_of<way, shift>(x, fold) : x;
     }
 };
 
@@ -94,20 +106,21 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
  * of range, which the next fold sees as a value beyond the whole blocks.
  *
  * 2^52 + x is x with an exponent put before it, and 3 * 2^51 + v is v rounded, an integer beneath
- * an exponent. Both exponents stay where they are between the maps, and are paid for in `addend`. A
- * fold changes the lower word alone, as what it shifts to the right by 6 has at most 32 bits, which
+ * an exponent. Both exponents stay where they are between the maps, and are paid for in `less`. A
+ * fold changes the lower word alone, as what it shifts to the right by 8 has at most 30 bits, which
  * are all of x and nothing of an exponent. */
 template <int Maps> struct FoldDouble : Fold64Base {
-    static constexpr bool is_right_past_n = false;
-    static constexpr int most_bits = 32 + shift; /* of p */
+    static constexpr bool watches = true, is_right_past_n = false;
+    static constexpr int most_bits = 38; /* of p */
     static constexpr uint64_t exponent = uint64_t{0x433} << 52, rounded = uint64_t{0x4338} << 48;
     struct Map {
-        uint64_t multiplier, addend;
-        double ratio, share; /* m / p; k / p - 1/2 */
+        uint64_t multiplier, less;
+        double ratio; /* m / p */
+        uint64_t fold;
     };
     struct Row {
         Map map[Maps];
-        uint64_t fold[Maps];
+        uint64_t addend;
     };
     uint64_t minus_p;
     uint32_t whole_shifted, n_shifted; /* rounded down */
@@ -124,22 +137,25 @@ template <int Maps> struct FoldDouble : Fold64Base {
     {
         const auto by = static_cast<double>(p);
         const uint64_t next = r + 1 < Maps ? exponent : 0;
-        row.map[r] = {m.multiplier, m.addend + rounded * p - exponent * m.multiplier + next,
-                      static_cast<double>(m.multiplier) / by,
-                      static_cast<double>(m.addend) / by - 0.5};
-        row.fold[r] = m.fold;
+        row.map[r] = {m.multiplier, rounded * p - exponent * m.multiplier + next,
+                      static_cast<double>(m.multiplier) / by, m.fold};
+    }
+
+    static void set_addend(Row &row, uint64_t addend, uint64_t)
+    {
+        row.addend = addend;
     }
 
     /* Right but for a multiple of p; x and, but for the last map, the result with an exponent. */
     __device__ __forceinline__ uint64_t estimated(const Map &m, uint64_t x) const
     {
         const double at = __longlong_as_double(static_cast<long long>(x)) - 0x1p52;
-        const double q = fma(at, m.ratio, m.share) + 0x1.8p52;
+        const double q = fma(at, m.ratio, -0.5) + 0x1.8p52;
         return two_products(x, m.multiplier, static_cast<uint64_t>(__double_as_longlong(q)),
-                            minus_p, m.addend);
+                            minus_p, m.less);
     }
 
-    __device__ __forceinline__ uint64_t affine(const Map &m, uint64_t x, uint64_t next) const
+    __device__ __forceinline__ uint64_t mapped(const Map &m, uint64_t x, uint64_t next) const
     {
         const uint64_t y = estimated(m, x | exponent) - next;
         return reduced(static_cast<int64_t>(y) < 0 ? y + p : y);
@@ -147,68 +163,63 @@ template <int Maps> struct FoldDouble : Fold64Base {
 
     __device__ __forceinline__ uint64_t start(const Row &keys, uint64_t position) const
     {
-        return affine(keys.map[0], position, exponent);
+        return add(mapped(keys.map[0], position, exponent), keys.addend);
     }
 
-    template <int Values>
-    __device__ __forceinline__ void rest(const Row &keys, uint64_t (&x)[Values]) const
+    __device__ __forceinline__ uint64_t rest(const Row &keys, uint64_t x) const
     {
 #pragma unroll 1
         for (int r = 1; r < Maps; r++)
-#pragma unroll
-            for (int i = 0; i < Values; i++)
-                x[i] = affine(keys.map[r], folded(keys.fold[r - 1], x[i]),
-                              r + 1 < Maps ? exponent : 0);
+            x = mapped(keys.map[r], folded(keys.map[r - 1].fold, x), r + 1 < Maps ? exponent : 0);
+        return x;
     }
 
-    template <int Values>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&x)[Values],
-                                               Watch &watch) const
+    template <int Groups>
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&y)[Groups][group],
+                                               uint32_t &met) const
     {
 #pragma unroll
-        for (int i = 0; i < Values; i++)
-            x[i] |= exponent;
+        for (int i = 0; i < Groups * group; i++)
+            y[i / group][i % group] |= exponent;
 #pragma unroll
         for (int r = 1; r < Maps; r++)
 #pragma unroll
-            for (int i = 0; i < Values; i++) {
-                const auto shifted = static_cast<uint32_t>(x[i] >> shift);
-                watch.most_folded = max(watch.most_folded, shifted);
-                const uint32_t low = exclusive_or(static_cast<uint32_t>(x[i]), shifted,
-                                                  static_cast<uint32_t>(keys.fold[r - 1]));
-                x[i] = estimated(keys.map[r], x[i] >> 32 << 32 | low);
+            for (int i = 0; i < Groups * group; i++) {
+                uint64_t &x = y[i / group][i % group];
+                const auto shifted = static_cast<uint32_t>(x >> shift);
+                met = max(met, shifted);
+                const uint32_t low = exclusive_or(static_cast<uint32_t>(x), shifted,
+                                                  static_cast<uint32_t>(keys.map[r - 1].fold));
+                x = estimated(keys.map[r], x >> 32 << 32 | low);
             }
-#pragma unroll
-        for (int i = 0; i < Values; i++)
-            watch.most = max(watch.most, static_cast<uint32_t>(x[i] >> shift));
+    }
+
+    __device__ __forceinline__ uint32_t most(const uint64_t (&x)[group]) const
+    {
+        return most_shifted(x, shift);
     }
 
     /* What the last map makes wrong is not below n: nobody has to see that. */
-    __device__ __forceinline__ bool right(const Watch &watch) const
+    __device__ __forceinline__ bool right(uint32_t met) const
     {
-        return watch.most_folded < whole_shifted;
+        return met < whole_shifted;
     }
 
     __device__ __forceinline__ bool is_below(uint32_t most) const
     {
         return most < n_shifted;
     }
-
-    __device__ __forceinline__ bool finished(const Watch &watch) const
-    {
-        return right(watch) && is_below(watch.most);
-    }
 };
 
 /* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
 template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
-    static constexpr bool is_right_past_n = true;
+    static constexpr bool watches = true, is_right_past_n = true;
     struct Map {
-        uint64_t multiplier, quotient, addend;
+        uint64_t multiplier, quotient, fold;
     };
     struct Row {
         Map map[Maps];
-        uint64_t fold[Maps];
+        uint64_t addend;
     };
     int watched; /* from this bit on, 32 of them */
     uint32_t n_watched;
@@ -223,8 +234,17 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
     __host__ __device__ static void set(Row &row, uint32_t r, const shuf_primefold_map &m,
                                         uint64_t p)
     {
-        row.map[r] = {m.multiplier, quotient_64(m.multiplier, p), m.addend};
-        row.fold[r] = m.fold;
+        row.map[r] = {m.multiplier, quotient_64(m.multiplier, p), m.fold};
+    }
+
+    __host__ __device__ static void set_addend(Row &row, uint64_t addend, uint64_t)
+    {
+        row.addend = addend;
+    }
+
+    __device__ void set_addend_there(Row &row, uint64_t addend) const
+    {
+        row.addend = addend;
     }
 
     __device__ void set_there(Row &row, uint32_t r, const shuf_primefold_map &m) const
@@ -232,15 +252,16 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
         set(row, r, m, p);
     }
 
-    __device__ __forceinline__ uint64_t affine(const Map &m, uint64_t x) const
+    __device__ __forceinline__ uint64_t mapped(const Row &keys, int r, uint64_t x) const
     {
-        const uint64_t y = x * m.multiplier - __umul64hi(x, m.quotient) * p;
-        return add(reduced(y), m.addend);
+        const Map &m = keys.map[r];
+        x = reduced(x * m.multiplier - __umul64hi(x, m.quotient) * p);
+        return r == (way == Way::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
     }
 
     __device__ __forceinline__ uint64_t start(const Row &keys, uint64_t position) const
     {
-        return affine(keys.map[0], position);
+        return mapped(keys, 0, position);
     }
 
     __device__ __forceinline__ uint64_t step_there(const Row &keys, uint64_t distance) const
@@ -249,27 +270,37 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
         return far >= near ? far - near : far - near + p;
     }
 
-    template <int Values>
-    __device__ __forceinline__ void rest(const Row &keys, uint64_t (&x)[Values]) const
+    /* Map number r of those after the first, and the fold before it. */
+    __device__ __forceinline__ uint64_t step(const Row &keys, int r, uint64_t x) const
+    {
+        return mapped(keys, r, folded<way>(keys.map[r - 1].fold, x));
+    }
+
+    __device__ __forceinline__ uint64_t rest(const Row &keys, uint64_t x) const
+    {
+#pragma unroll 1
+        for (int r = 1; r < Maps; r++)
+            x = step(keys, r, x);
+        return x;
+    }
+
+    template <int Groups>
+    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&x)[Groups][group],
+                                               uint32_t &) const
     {
 #pragma unroll
         for (int r = 1; r < Maps; r++)
 #pragma unroll
-            for (int i = 0; i < Values; i++)
-                x[i] = affine(keys.map[r], folded<way>(keys.fold[r - 1], x[i]));
+            for (int i = 0; i < Groups * group; i++)
+                x[i / group][i % group] = step(keys, r, x[i / group][i % group]);
     }
 
-    template <int Values>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&x)[Values],
-                                               Watch &watch) const
+    __device__ __forceinline__ uint32_t most(const uint64_t (&x)[group]) const
     {
-        rest(keys, x);
-#pragma unroll
-        for (int i = 0; i < Values; i++)
-            watch.most = max(watch.most, static_cast<uint32_t>(x[i] >> watched));
+        return most_shifted(x, watched);
     }
 
-    __device__ __forceinline__ bool right(const Watch &) const
+    __device__ __forceinline__ bool right(uint32_t) const
     {
         return true;
     }
@@ -277,11 +308,6 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
     __device__ __forceinline__ bool is_below(uint32_t most) const
     {
         return most < n_watched;
-    }
-
-    __device__ __forceinline__ bool finished(const Watch &watch) const
-    {
-        return is_below(watch.most);
     }
 };
 

@@ -29,6 +29,7 @@ template <typename Form_, Way way = Way::forward> struct FormOf {
         Form f(shape);
         for (unsigned r = 0; r < shape.maps; r++)
             Form::set(f.row, r, key.map[r], shape.p);
+        Form::set_addend(f.row, key.addend, shape.p);
         return f;
     }
 };

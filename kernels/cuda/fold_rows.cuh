@@ -20,9 +20,7 @@ namespace shuf
 {
 
 using tuning::fold_threads;
-constexpr int group = 4; /* neighbours that a thread stores at once */
-template <typename Form>
-constexpr uint64_t fold_tile = uint64_t{fold_threads} * group *Form::groups;
+template <typename Form> constexpr uint32_t fold_tile = fold_threads *group *Form::groups;
 
 /* Bounds the registers of a thread; 64-bit values of 32-bit words take more, and wait for memory.
  */
@@ -101,12 +99,11 @@ template <typename Form>
 __device__ __forceinline__ typename Form::Word walked(const Form &f, const typename Form::Row &keys,
                                                       uint64_t position)
 {
-    typename Form::Word x[1] = {static_cast<typename Form::Word>(position)};
-    do {
-        x[0] = f.first(f.start(keys, x[0]));
-        f.rest(keys, x);
-    } while (x[0] >= f.n);
-    return x[0];
+    auto x = static_cast<typename Form::Word>(position);
+    do
+        x = f.rest(keys, f.first(f.start(keys, x)));
+    while (x >= f.n);
+    return x;
 }
 
 template <typename Form, typename Out>
@@ -116,12 +113,19 @@ __device__ __forceinline__ void make_again(const Form &f, const typename Form::R
     *to = static_cast<Out>(walked(f, keys, rows.position(i)));
 }
 
+template <typename Form>
+__device__ __forceinline__ bool finished(const Form &f, uint32_t met,
+                                         const typename Form::Word (&x)[group])
+{
+    return f.right(met) && f.is_below(f.most(x));
+}
+
 /* Which values of a group have to be made again: a bit each. */
 template <typename Form>
-__device__ __forceinline__ uint32_t unfinished(const Form &f, const Watch &watch,
+__device__ __forceinline__ uint32_t unfinished(const Form &f, uint32_t met,
                                                const typename Form::Word (&x)[group])
 {
-    uint32_t which = f.right(watch) ? 0 : (1u << group) - 1;
+    uint32_t which = f.right(met) ? 0 : (1u << group) - 1;
 #pragma unroll
     for (int c = 0; c < group; c++)
         which |= x[c] >= f.n ? 1u << c : 0;
@@ -164,7 +168,20 @@ template <typename Word> struct Steps {
     Word one, leap; /* over a stride, and over those of a block's groups */
 };
 
-/* A thread's part of what the threads of a warp have of something, one behind the other. */
+/* Counts one more in shared memory. Few threads of a warp come here, too few for them to agree on a
+ * single addition first, as atomicAdd() does. */
+__device__ __forceinline__ uint32_t shared_count(uint32_t &count)
+{
+    uint32_t before;
+    asm volatile("atom.shared.add.u32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(&count)))
+                 : "memory");
+    return before;
+}
+
+/* Each thread of a warp has `count` items. They are numbered thread by thread: the thread's own
+ * begin at number `begin`, and the warp has `all`. */
 struct WarpPart {
     uint32_t begin, all;
 
@@ -182,122 +199,177 @@ struct WarpPart {
     }
 };
 
-/* Unfinished values, by the groups that they are in: a warp collects groups, and finishes them when
- * there is one for each of its threads. A single value would take it as long. */
-template <typename Form, typename Out> struct Unfinished {
+/* Groups of a thread's tile that have unfinished values: a bit each. Those of `anew` have to be
+ * made from positions on, as what is stored does not lead to their values. */
+struct Again {
+    uint32_t groups, anew;
+};
+
+/* A warp collects groups that have unfinished values. It finishes them when there is one group for
+ * each of its threads, since one group alone would take as long. */
+template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
     static constexpr uint32_t lanes = 32;
-    static constexpr uint32_t anew = uint32_t{1} << 31; /* all of the group, from positions on */
+    static constexpr uint32_t anew = uint32_t{1} << 31;
+
+    struct List {
+        uint32_t count, group[lanes * (1 + Groups)];
+    };
 
     const Form &f;
     const typename Form::Row &keys;
     const Rows &rows;
-    uint32_t *list; /* of lanes + lanes * Groups */
-    uint32_t count;
-    uint64_t first; /* value of the row, which *out is; */
-    Out *out;       /* entries of the list are relative to it */
+    List &list;     /* the warp's, in shared memory */
+    uint64_t first; /* number of the value at *out; the list's entries are relative to it */
+    Out *out;
+
+    __device__ __forceinline__ void start()
+    {
+        if (threadIdx.x % lanes == 0)
+            list.count = 0;
+        __syncwarp();
+    }
 
     /* The last groups, at most as many as there are lanes. */
     __device__ __forceinline__ void finish()
     {
-        const uint32_t lane = threadIdx.x % lanes, from = count > lanes ? count - lanes : 0;
+        const uint32_t lane = threadIdx.x % lanes, count = list.count;
+        const uint32_t from = count > lanes ? count - lanes : 0;
         __syncwarp();
-        if (from + lane < count) {
-            const uint32_t entry = list[from + lane], at = entry & ~anew;
-            Out value[group];
-#pragma unroll
-            for (uint32_t c = 0; c < group; c++)
-                value[c] = first + at + c < rows.count ? out[at + c] : 0;
-            uint32_t which = 0;
-#pragma unroll
-            for (uint32_t c = 0; c < group; c++)
-                which |=
-                    (entry & anew || value[c] >= f.n) && first + at + c < rows.count ? 1u << c : 0;
-#pragma unroll 1
-            for (; which != 0; which &= which - 1) {
-                const uint32_t c = __ffs(static_cast<int>(which)) - 1;
-                uint64_t x = 0;
-#pragma unroll
-                for (uint32_t k = 0; k < group; k++)
-                    x = k == c ? value[k] : x;
-                if (entry & anew)
-                    x = rows.position(first + at + c);
-                out[at + c] = static_cast<Out>(walked(f, keys, x));
-            }
-        }
-        count = from;
+        if (lane == 0)
+            list.count = from;
+        if (from + lane < count)
+            finish(list.group[from + lane]);
         __syncwarp();
     }
 
-    /* Of a thread's groups, a turn apart from `at` on, those whose bit is set. */
-    __device__ __forceinline__ void take(uint32_t at, uint32_t again, uint32_t all)
+    __device__ __forceinline__ void finish(uint32_t entry)
+    {
+        const uint32_t at = entry & ~anew;
+        Out value[group];
+#pragma unroll
+        for (uint32_t c = 0; c < group; c++)
+            value[c] = first + at + c < rows.count ? out[at + c] : 0;
+        uint32_t which = 0;
+#pragma unroll
+        for (uint32_t c = 0; c < group; c++)
+            which |= (entry & anew || value[c] >= f.n) && first + at + c < rows.count ? 1u << c : 0;
+#pragma unroll 1
+        for (; which != 0; which &= which - 1) {
+            const uint32_t c = __ffs(static_cast<int>(which)) - 1;
+            typename Form::Word x = 0;
+#pragma unroll
+            for (uint32_t k = 0; k < group; k++)
+                x = k == c ? static_cast<typename Form::Word>(value[k]) : x;
+            if (entry & anew || !Form::is_right_past_n)
+                x = walked(f, keys, rows.position(first + at + c));
+            else if ((x = f.settled(x)) >= f.n)
+                x = walked(f, keys, x);
+            out[at + c] = static_cast<Out>(x);
+        }
+    }
+
+    /* A thread's groups are a turn apart from `at` on. */
+    __device__ __forceinline__ void take(uint32_t at, Again again)
     {
         constexpr uint32_t turn = fold_threads * group;
-        const WarpPart part(__popc(again));
-        uint32_t end = count + part.begin;
+        if (!__any_sync(0xffffffff, again.groups != 0))
+            return;
 #pragma unroll 1
-        for (; again != 0; again &= again - 1) {
-            const uint32_t g = __ffs(static_cast<int>(again)) - 1;
-            list[end++] = (all >> g & 1 ? anew : 0) | (at + g * turn);
+        for (; again.groups != 0; again.groups &= again.groups - 1) {
+            const uint32_t g = __ffs(static_cast<int>(again.groups)) - 1;
+            const uint32_t entry = (again.anew >> g & 1 ? anew : 0) | (at + g * turn);
+            list.group[shared_count(list.count)] = entry;
         }
-        count += part.all;
-        while (count >= lanes)
+        __syncwarp();
+        while (list.count >= lanes)
             finish();
     }
 };
 
-/* Threads take groups in turns from value number `rest.first + at` on: Groups each. */
+/* What a block makes of a row: so many values from some number on. */
+struct Part {
+    uint32_t count, whole; /* `whole` of them are stored in groups, nothing special about them */
+    bool wraps;            /* the last of them does */
+
+    __device__ __forceinline__ Part(const Rows &rows, uint64_t first, uint32_t most)
+    {
+        const uint64_t left = rows.count - first, whole_left = rows.whole - first;
+        count = first > rows.count ? 0 : left < most ? static_cast<uint32_t>(left) : most;
+        whole = first > rows.whole  ? 0
+                : whole_left < most ? static_cast<uint32_t>(whole_left)
+                                    : most;
+        wraps = rows.wraps && first < rows.count && left <= most;
+    }
+};
+
+/* Groups of a thread, a turn apart, from value number `at` of a part on, which *out is. `start` is
+ * that value's, and becomes the next tile's. */
 template <int Groups, typename Form, typename Out>
-__device__ __forceinline__ void tile_of_row(const Steps<typename Form::Word> &steps, uint32_t at,
-                                            Unfinished<Form, Out> &rest)
+__device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form::Row &keys,
+                                             const Steps<typename Form::Word> &steps,
+                                             const Part &part, uint32_t at,
+                                             typename Form::Word &start, Out *out)
 {
-    constexpr uint64_t turn = fold_threads * group;
-    const Form &f = rest.f;
-    const Rows &rows = rest.rows;
-    const uint32_t mine = at + threadIdx.x * group;
-    const uint64_t first = rest.first + at, i = rest.first + mine;
-    Out *const out = rest.out + mine;
+    constexpr uint32_t turn = fold_threads * group, every = (1u << Groups) - 1;
     typename Form::Word x[Groups][group];
-    typename Form::Word start = f.start(rest.keys, rows.offset + i * rows.stride);
 #pragma unroll
     for (int g = 0; g < Groups; g++) {
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
-    constexpr uint32_t every = (1u << Groups) - 1;
-    Watch watch{};
-    uint32_t most[Groups];
-#pragma unroll
-    for (int g = 0; g < Groups; g++) {
-        watch.most = 0;
-        f.quick_rest(rest.keys, x[g], watch);
-        most[g] = watch.most;
-    }
-    const bool right = f.right(watch);           /* of all groups */
-    uint32_t again = right ? 0 : every, all = 0; /* a bit a group */
+    uint32_t met = 0;
+    f.quick_rest(keys, x, met);
+    const bool right = f.right(met); /* of all groups */
+    Again again = {right ? 0 : every, 0};
 #pragma unroll
     for (int g = 0; g < Groups; g++)
-        again |= f.is_below(most[g]) ? 0 : 1u << g;
-    if (first + Groups * turn <= rows.whole) {
+        again.groups |= f.is_below(f.most(x[g])) ? 0 : 1u << g;
+    if (at - threadIdx.x * group + Groups * turn <= part.whole) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
             put_group(out + g * turn, x[g]);
     } else {
 #pragma unroll
         for (int g = 0; g < Groups; g++) {
-            const uint64_t here = i + g * turn;
-            if (here < rows.count)
-                put_some(out + g * turn, x[g], rows.count - here);
+            const uint32_t here = at + g * turn;
+            if (here < part.count)
+                put_some(out + g * turn, x[g], part.count - here);
             else
-                again &= ~(1u << g);
-            if (rows.wraps && here < rows.count && here + group >= rows.count)
-                again |= 1u << g, all |= 1u << g;
+                again.groups &= ~(1u << g);
+            if (part.wraps && here < part.count && here + group >= part.count)
+                again.groups |= 1u << g, again.anew |= 1u << g;
         }
     }
-    if (__any_sync(0xffffffff, again != 0)) {
-        if (!right || !Form::is_right_past_n || sizeof(Out) < sizeof(x[0][0]))
-            all = every;
-        rest.take(mine, again, all);
+    if (!right || sizeof(Out) < sizeof(x[0][0])) /* a value that was cut off looks right */
+        again.anew = every;
+    return again;
+}
+
+/* At most `most` values of a row from number `first` on, which *out is. Of a form that does not
+ * watch they are left unfinished. */
+template <typename Form, typename Out>
+__device__ __forceinline__ void
+tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,
+             const Steps<typename Form::Word> &steps, uint64_t first, uint32_t most, Out *out)
+{
+    using Rest = Unfinished<Form, Out>;
+    __shared__ typename Rest::List list[fold_threads / 32];
+    Rest rest{f, keys, rows, list[threadIdx.x / 32], first, out};
+    if constexpr (Form::watches)
+        rest.start();
+    const Part part(rows, first, most);
+    const uint32_t mine = threadIdx.x * group;
+    typename Form::Word start = f.start(keys, rows.offset + (first + mine) * rows.stride);
+    Out *here = out + mine;
+#pragma unroll 1
+    for (uint32_t at = mine; at - mine < part.count; at += fold_tile<Form>) {
+        const Again again = tile_of_row<Form::groups>(f, keys, steps, part, at, start, here);
+        if constexpr (Form::watches)
+            rest.take(at, again);
+        here += fold_tile<Form>;
     }
+    if constexpr (Form::watches)
+        rest.finish();
 }
 
 } // namespace shuf

@@ -16,42 +16,48 @@ namespace shuf
 namespace
 {
 
-/* The keys are constants of the launch. A block takes `tiles` tiles. */
+/* The keys are constants of the launch. A block takes `tiles` tiles. A form that does not watch
+ * leaves what is wrong and what is not below n to fold_beyond. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
              __grid_constant__ const Steps<typename Form::Word> steps,
              __grid_constant__ const Rows rows, uint32_t tiles, Out *out)
 {
-    using Rest = Unfinished<Form, Out>;
-    __shared__ uint32_t list[fold_threads / 32][Rest::lanes * (1 + Form::groups)];
-    const uint64_t first = uint64_t{blockIdx.x} * tiles * fold_tile<Form>;
-    Rest rest{f, f.row, rows, list[threadIdx.x / 32], 0, first, out + first};
-#pragma unroll 1
-    for (uint32_t at = 0; at < tiles * fold_tile<Form> && first + at < rows.count;
-         at += fold_tile<Form>)
-        tile_of_row<Form::groups>(steps, at, rest);
-    rest.finish();
+    const uint32_t values = tiles * fold_tile<Form>;
+    const uint64_t first = uint64_t{blockIdx.x} * values;
+    tiles_of_row(f, f.row, rows, steps, first, values, out + first);
 }
 
-/* Values that fold_row got wrong, as a form that does not watch folds the few numbers from `whole`
- * on too: a thread follows one of them back from a fold to its position, and makes the value there.
- */
-template <typename Form, typename Back, typename Out>
+/* What a form that does not watch gets wrong: after each map the numbers below `small`, which may
+ * be p too large, and before a fold those from `whole` on, or at the end from n on. A thread takes
+ * one such number after one of the maps, follows it back to its position, and writes the right
+ * value there. */
+struct Beyond {
+    uint32_t small, folds, all; /* threads before the end, and in all */
+};
+
+template <int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads)
-    fold_beyond(__grid_constant__ const Form f, __grid_constant__ const Back back, int maps,
-                __grid_constant__ const Rows rows, Out *out)
+    fold_beyond(__grid_constant__ const Fold32<Maps> f,
+                __grid_constant__ const Fold32<Maps, Way::backward> back,
+                __grid_constant__ const Beyond beyond, __grid_constant__ const Rows rows, Out *out)
 {
-    const uint32_t beyond = f.p - f.whole, thread = blockIdx.x * fold_threads + threadIdx.x;
-    const auto fold = static_cast<int>(thread / beyond);
-    uint32_t x = f.whole + thread % beyond;
-    if (fold >= maps - 1)
+    const uint32_t k = blockIdx.x * fold_threads + threadIdx.x;
+    if (k >= beyond.all)
         return;
-    const int from = maps - 1 - fold; /* the map that undoes the one before the fold */
-    for (int r = from; r < maps; r++) {
-        if (r > from && x < f.whole)
-            x = fold_of<Way::backward>(x, back.row.fold[r - 1]);
-        x = back.affine(back.row.map[r], x);
+    const uint32_t each = f.p - f.whole + beyond.small; /* after a map */
+    const bool at_the_end = k >= beyond.folds;
+    const int maps_after = at_the_end ? 0 : Maps - 1 - static_cast<int>(k / each);
+    uint32_t x = at_the_end ? k - beyond.folds : k % each;
+    if (x >= beyond.small)
+        x += (at_the_end ? f.n : f.whole) - beyond.small;
+#pragma unroll
+    for (int r = 0; r < Maps; r++) {
+        if (r > maps_after && x < f.whole)
+            x = fold_of<Way::backward, Fold32<Maps>::shift>(x, back.row.map[r - 1].fold);
+        if (r >= maps_after)
+            x = back.mapped(back.row, r, x);
     }
     if (x < f.n && x - rows.offset < rows.count)
         out[x - rows.offset] = static_cast<Out>(walked(f, f.row, x));
@@ -66,15 +72,15 @@ __global__ void __launch_bounds__(tuning::quick_threads)
 {
     const uint64_t i = threadIdx.x * group;
     if (i < rows.count) {
-        typename Form::Word x[group];
-        spread(f, f.start(f.row, rows.offset + i * rows.stride), steps.one, x);
-        Watch watch{};
-        f.quick_rest(f.row, x, watch);
-        uint32_t again = f.finished(watch) ? 0 : unfinished(f, watch, x);
+        typename Form::Word x[1][group];
+        spread(f, f.start(f.row, rows.offset + i * rows.stride), steps.one, x[0]);
+        uint32_t met = 0;
+        f.quick_rest(f.row, x, met);
+        uint32_t again = finished(f, met, x[0]) ? 0 : unfinished(f, met, x[0]);
         if (i + group <= rows.whole) {
-            put_group(out + i, x);
+            put_group(out + i, x[0]);
         } else {
-            put_some(out + i, x, rows.count - i);
+            put_some(out + i, x[0], rows.count - i);
             if (rows.wraps && i + group >= rows.count)
                 again |= 1u << (rows.count - 1 - i);
         }
@@ -90,12 +96,12 @@ __global__ void __launch_bounds__(tuning::quick_threads)
 
 /* values[i] = the value at position at[i] < n; both begin at a multiple of 16 bytes. */
 template <typename Form, typename Value>
-__global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Value>)
+__global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
     fold_look_up(__grid_constant__ const Form f, uint64_t count, const Value *at, Value *values)
 {
     const uint64_t i = (uint64_t{blockIdx.x} * fold_threads + threadIdx.x) * group;
     Value position[group] = {};
-    typename Form::Word x[group];
+    typename Form::Word x[1][group];
     if (i + group <= count)
         load_group(at + i, position);
     else
@@ -103,19 +109,20 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Value>)
             position[c] = i + c < count ? at[i + c] : 0;
 #pragma unroll
     for (int c = 0; c < group; c++)
-        x[c] = f.first(f.start(f.row, position[c]));
-    Watch watch{};
-    f.quick_rest(f.row, x, watch);
-    if (!f.finished(watch)) {
+        x[0][c] = f.first(f.start(f.row, position[c]));
+    uint32_t met = 0;
+    f.quick_rest(f.row, x, met);
+    if (!finished(f, met, x[0])) {
+        const uint32_t again = unfinished(f, met, x[0]);
 #pragma unroll
         for (int c = 0; c < group; c++)
-            if (!f.right(watch) || x[c] >= f.n)
-                x[c] = walked(f, f.row, position[c]);
+            if (again >> c & 1)
+                x[0][c] = walked(f, f.row, position[c]);
     }
     if (i + group <= count)
-        put_group(values + i, x);
+        put_group(values + i, x[0]);
     else if (i < count)
-        put_some(values + i, x, count - i);
+        put_some(values + i, x[0], count - i);
 }
 
 /* Few values: a thread follows a position through the exchanges. */
@@ -171,28 +178,38 @@ cudaError_t one_row(Of of, const shuf__job &job, const shuf_primefold_shape &sha
     return cudaGetLastError();
 }
 
-/* Neighbours of a large row, without watching. */
+/* For p < 2^31. */
+template <int Maps> Beyond beyond_of(const shuf_primefold_shape &shape)
+{
+    const uint64_t small = Fold32<Maps>::small(shape);
+    const uint64_t folds = (shape.p - shape.whole + small) * (Maps - 1);
+    const uint64_t all = folds + shape.p - shape.n + small;
+    return {static_cast<uint32_t>(small), static_cast<uint32_t>(folds), static_cast<uint32_t>(all)};
+}
+
+/* Neighbours of a row without watching, then corrected. */
 template <int Maps, typename Out>
 cudaError_t large_row(const shuf__job &job, const shuf_primefold_shape &shape, Out *out,
                       cudaStream_t stream)
 {
-    const auto hasty = FormOf<Fold32<Maps, Way::forward, false>>::make(job, shape);
-    const Rows rows = make_rows_for<Fold32<Maps>>(job, shape.p);
-    cudaError_t e = fold_row_async(hasty, rows, job, shape, out, stream);
-    if (e != cudaSuccess)
-        return e;
     const auto f = FormOf<Fold32<Maps>>::make(job, shape);
     const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(job, shape);
-    const uint64_t beyond = (shape.p - shape.whole) * (Maps - 1);
-    fold_beyond<<<blocks_for(beyond, fold_threads), fold_threads, 0, stream>>>(f, back, Maps, rows,
-                                                                               out);
+    const auto hasty = FormOf<Fold32<Maps, Way::forward, false>>::make(job, shape);
+    const Rows rows = make_rows_for<Fold32<Maps>>(job, shape.p);
+    const Beyond beyond = beyond_of<Maps>(shape);
+    const cudaError_t e = fold_row_async(hasty, rows, job, shape, out, stream);
+    if (e != cudaSuccess)
+        return e;
+    fold_beyond<<<blocks_for(beyond.all, fold_threads), fold_threads, 0, stream>>>(f, back, beyond,
+                                                                                   rows, out);
     return cudaGetLastError();
 }
 
-bool is_large_row(const shuf__job &job, const shuf_primefold_shape &shape)
+/* Whether what has to be corrected is little. */
+template <int Maps> bool is_large_row(const shuf__job &job, const shuf_primefold_shape &shape)
 {
     return job.count >= tuning::fold_large && job.stride == 1 && job.offset + job.count <= job.n &&
-           shape.p >> 31 == 0;
+           shape.p >> 31 == 0 && beyond_of<Maps>(shape).all <= job.count / tuning::fold_values_each;
 }
 
 template <typename Out>
@@ -216,10 +233,9 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
         return exchange<Out>(job, out, *signal, stream);
     if (shape.maps == 0 || job.rows > 1)
         return primefold_rows_async(job, shape, out, stream);
-    if (!signal && is_large_row(job, shape)) {
-        auto *const to = static_cast<Out *>(out);
-        return large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(job, shape, to, stream);
-    }
+    constexpr int maps = SHUF_PRIMEFOLD_MAPS_LARGE_62;
+    if (!signal && is_large_row<maps>(job, shape))
+        return large_row<maps>(job, shape, static_cast<Out *>(out), stream);
     return with_form(shape, [&](auto of) {
         return one_row(of, job, shape, static_cast<Out *>(out), signal, stream);
     });

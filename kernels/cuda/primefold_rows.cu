@@ -27,6 +27,9 @@ struct Batch {
     uint32_t tiles;                      /* a long row's blocks */
 };
 
+/* Tiles that a block takes of a long row. */
+template <typename Form> constexpr uint32_t fold_turns = tuning::fold_turns / Form::groups;
+
 template <typename Form> constexpr bool is_small = false;
 template <int Maps> constexpr bool is_small<Fold16<Maps, true>> = true;
 
@@ -44,7 +47,7 @@ __device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 }
 
 template <typename Form, int Maps>
-constexpr uint32_t key_blocks = ((is_small<Form> ? 3 : 6) * Maps + 7) / 8;
+constexpr uint32_t key_blocks = ((is_small<Form> ? 2 : 4) * Maps + 7) / 8;
 
 /* The key words of some rows, then their maps, shared out among the threads of a block.
  * `words` is only needed in between. */
@@ -67,6 +70,9 @@ __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch
         if (r > 0)
             shuf_primefold_strengthen(&shape, &map, 1);
         f.set_there(keys[row], r, map);
+        if (r == 0)
+            f.set_addend_there(keys[row],
+                               shuf_primefold_addend_of(&shape, words + 8 * blocks * row));
     }
     __syncthreads();
 }
@@ -76,15 +82,9 @@ __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch
 struct Leftovers {
     uint32_t count, group[tuning::fold_block_groups]; /* row << 16 | all of it << 15 | group */
 
-    /* Few threads of a warp come here, too few for them to agree on a single addition first. */
     __device__ __forceinline__ void take(uint32_t row, uint32_t g, bool all)
     {
-        uint32_t slot;
-        asm volatile("atom.shared.add.u32 %0, [%1], 1;"
-                     : "=r"(slot)
-                     : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(&count)))
-                     : "memory");
-        group[slot] = row << 16 | (all ? 1u << 15 : 0) | g;
+        group[shared_count(count)] = row << 16 | (all ? 1u << 15 : 0) | g;
     }
 };
 
@@ -119,18 +119,18 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     uint32_t row = threadIdx.x / batch.groups, g = threadIdx.x % batch.groups;
     while (row < mine) {
         const uint32_t i = group * g;
-        Word x[group];
-        Watch watch{};
-        spread(f, f.start(keys[row], rows.offset + i * rows.stride), steps[row], x);
-        f.quick_rest(keys[row], x, watch);
+        Word x[1][group];
+        uint32_t met = 0;
+        spread(f, f.start(keys[row], rows.offset + i * rows.stride), steps[row], x[0]);
+        f.quick_rest(keys[row], x, met);
         Out *const here = out + (row * count + i);
         if (i + group <= whole)
-            put_group(here, x);
+            put_group(here, x[0]);
         else
-            put_some(here, x, count - i);
+            put_some(here, x[0], count - i);
         const bool last = rows.wraps && i + group >= count;
-        if (!f.finished(watch) || last) /* a value that was cut off cannot be recognized later */
-            left.take(row, g, !f.right(watch) || last || sizeof(Out) < sizeof(Word));
+        if (!finished(f, met, x[0]) || last) /* a value that was cut off looks right later */
+            left.take(row, g, !f.right(met) || last || sizeof(Out) < sizeof(Word));
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
             row++, g -= batch.groups;
@@ -164,16 +164,9 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     const uint64_t row = blockIdx.x / batch.tiles, part = blockIdx.x % batch.tiles;
     make_rows_here<Form, Maps>(f, batch, row, 1, words, &keys);
     const Steps<Word> steps = {f.step_there(keys, rows.one), f.step_there(keys, rows.leap)};
-    using Rest = Unfinished<Form, Out>;
-    __shared__ uint32_t list[fold_threads / 32][Rest::lanes * (1 + Form::groups)];
-    const uint64_t first = part * tuning::fold_turns * fold_tile<Form>;
-    Out *const here = out + row * rows.count + first;
-    Rest rest{f, keys, rows, list[threadIdx.x / 32], 0, first, here};
-#pragma unroll 1
-    for (uint32_t at = 0; at < tuning::fold_turns * fold_tile<Form> && first + at < rows.count;
-         at += fold_tile<Form>)
-        tile_of_row<Form::groups>(steps, at, rest);
-    rest.finish();
+    constexpr uint32_t values = fold_turns<Form> * fold_tile<Form>;
+    const uint64_t first = part * values;
+    tiles_of_row(f, keys, rows, steps, first, values, out + row * rows.count + first);
 }
 
 /* Few values, many rows: a thread shuffles its row, in a column of shared memory. */
@@ -182,7 +175,7 @@ __global__ void __launch_bounds__(tuning::exchange_rows)
     exchange_rows(__grid_constant__ const Rows rows, __grid_constant__ const Batch batch, Out *out)
 {
     constexpr int width = tuning::exchange_rows;
-    __shared__ uint8_t value[SHUF_PRIMEFOLD_EXACT * width];
+    extern __shared__ uint8_t value[]; /* n rows of the width */
     const auto n = static_cast<uint32_t>(batch.shape.n);
     const uint64_t first = uint64_t{blockIdx.x} * width, left = batch.rows - first;
     const auto mine = static_cast<uint32_t>(left < width ? left : width);
@@ -244,7 +237,7 @@ cudaError_t many_rows(const shuf__job &job, const shuf_primefold_shape &shape, v
             <<<blocks_for(job.rows, batch.rows_a_block), fold_threads, 0, stream>>>(f, rows, batch,
                                                                                     target);
     } else {
-        batch.tiles = blocks_for(job.count, fold_tile<Form> * tuning::fold_turns);
+        batch.tiles = blocks_for(job.count, fold_tile<Form> * fold_turns<Form>);
         const auto grid = static_cast<unsigned>(job.rows * batch.tiles);
         fold_long_rows<Form, Maps><<<grid, fold_threads, 0, stream>>>(f, rows, batch, target);
     }
@@ -255,8 +248,9 @@ template <typename Out>
 cudaError_t exchange(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
                      cudaStream_t stream)
 {
-    exchange_rows<<<blocks_for(job.rows, tuning::exchange_rows), tuning::exchange_rows, 0,
-                    stream>>>(make_rows(job), make_batch(job, shape), static_cast<Out *>(out));
+    exchange_rows<<<blocks_for(job.rows, tuning::exchange_rows), tuning::exchange_rows,
+                    job.n * tuning::exchange_rows, stream>>>(make_rows(job), make_batch(job, shape),
+                                                             static_cast<Out *>(out));
     return cudaGetLastError();
 }
 
@@ -278,10 +272,7 @@ cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void 
     many_rows<form<SHUF_PRIMEFOLD_MAPS_LARGE_##k>, SHUF_PRIMEFOLD_MAPS_LARGE_##k, Out>( \
         job, shape, out, stream)
     if (shuf_primefold_is_small(&shape))
-        return shape.bits <= 8    ? SMALL(8)
-               : shape.bits <= 10 ? SMALL(10)
-               : shape.bits <= 13 ? SMALL(13)
-                                  : SMALL(16);
+        return shape.bits <= 10 ? SMALL(10) : shape.bits <= 13 ? SMALL(13) : SMALL(16);
     const unsigned n_bits = shuf__bits(shape.n - 1);
     if (n_bits <= 21)
         return LARGE(Fold32, 21);

@@ -34,10 +34,14 @@ __global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_b
     constexpr uint64_t tile = tile_of<Form, Groups>;
     __shared__ alignas(16) typename Form::Word index[tile];
     const uint64_t first = blockIdx.x * tile, left = records.n - first;
-    using Rest = Unfinished<Form, typename Form::Word>;
-    __shared__ uint32_t list[fold_threads / 32][Rest::lanes * (1 + Groups)];
-    Rest rest{f, f.row, rows, list[threadIdx.x / 32], 0, first, index};
-    tile_of_row<Groups>(steps, 0, rest);
+    using Rest = Unfinished<Form, typename Form::Word, Groups>;
+    __shared__ typename Rest::List list[fold_threads / 32];
+    Rest rest{f, f.row, rows, list[threadIdx.x / 32], first, index};
+    rest.start();
+    const uint32_t mine = threadIdx.x * group;
+    typename Form::Word start = f.start(f.row, first + mine);
+    const Part part(rows, first, tile);
+    rest.take(mine, tile_of_row<Groups>(f, f.row, steps, part, mine, start, index + mine));
     rest.finish();
     __syncthreads();
     constexpr uint32_t most = Groups == 1 ? group : 2 * group;
@@ -51,13 +55,12 @@ __global__ void __launch_bounds__(fold_threads)
 {
     __shared__ uint32_t index[SHUF_PRIMEFOLD_EXACT];
     const auto places = static_cast<uint32_t>(records.n);
-    if (threadIdx.x < places)
-        index[threadIdx.x] = list[threadIdx.x];
+    for (uint32_t i = threadIdx.x; i < places; i += fold_threads)
+        index[i] = list[i];
     __syncthreads();
     with_unit(records.unit,
               [&](auto unit) { move<decltype(unit)>(records, records.inverse, 0, places, index); });
 }
-static_assert(SHUF_PRIMEFOLD_EXACT <= fold_threads, "each thread has an index at most");
 
 /* ---- Choosing ---- */
 

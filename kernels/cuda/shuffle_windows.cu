@@ -93,7 +93,7 @@ __device__ __forceinline__ void make_indices_again(const Form &f, uint32_t first
 /* The indices of some groups of this thread's places, from `first` on. `scratch`: of the warp. */
 template <typename Form>
 __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps, uint32_t first,
-                                        uint32_t *scratch, uint32_t (*x)[group])
+                                        uint32_t *scratch, uint32_t (&x)[together][group])
 {
     uint32_t start = f.start(f.row, first);
 #pragma unroll
@@ -101,16 +101,18 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
         spread(f, start, steps.one, x[g]);
         start = f.add(start, steps.leap);
     }
-    Watch watch{};
+    uint32_t met = 0;
+    f.quick_rest(f.row, x, met);
+    bool all = true;
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
-        f.quick_rest(f.row, x[g], watch);
-    if (__all_sync(0xffffffff, f.finished(watch)))
+        all = all && finished(f, met, x[g]);
+    if (__all_sync(0xffffffff, all))
         return;
     uint32_t again = 0; /* a bit an index: all others of the tile wait for these */
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
-        again |= unfinished(f, watch, x[g]) << g * group;
+        again |= unfinished(f, met, x[g]) << g * group;
     make_indices_again(f, first, again, scratch, x);
 }
 
@@ -168,20 +170,21 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     __shared__ uint32_t sorted[tile], count[most], less[most];
     const uint32_t tile_number = first_tile + blockIdx.x, begin = tile_number * tile;
     const uint32_t here = Whole ? tile : w.n - begin, mine = threadIdx.x * group;
-    uint32_t x[groups][group];
+    uint32_t x[groups / together][together][group];
     Ranks rank[groups];
     for (uint32_t window = threadIdx.x; window < most; window += window_threads)
         count[window] = 0;
 #pragma unroll
     for (uint32_t g = 0; g < groups; g += together)
-        indices(f, steps, begin + mine + g * turn, sorted + threadIdx.x / 32 * (32 * items), x + g);
+        indices(f, steps, begin + mine + g * turn, sorted + threadIdx.x / 32 * (32 * items),
+                x[g / together]);
     __syncthreads();
 #pragma unroll
     for (uint32_t g = 0; g < groups; g++)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here)
-                rank[g].set(c, atomicAdd(&count[x[g][c] >> w.bits], 1));
+                rank[g].set(c, atomicAdd(&count[x[g / together][g % together][c] >> w.bits], 1));
     __syncthreads();
     reserve(w, tile_number, count, less);
     __syncthreads();
@@ -191,8 +194,9 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (Whole || mine + g * turn + c < here) {
-                const uint32_t at = count[x[g][c] >> w.bits] + rank[g].get(c);
-                sorted[at] = x[g][c];
+                const uint32_t index = x[g / together][g % together][c];
+                const uint32_t at = count[index >> w.bits] + rank[g].get(c);
+                sorted[at] = index;
                 place[c] = static_cast<uint16_t>(at);
             }
         if (Whole || mine + g * turn < here) /* there is room for a whole group */

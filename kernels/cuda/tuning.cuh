@@ -34,14 +34,17 @@ constexpr int quick_items = tile / quick_threads;
 /* primefold: values of a thread come in groups of four, which it stores at once. */
 constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of small n */
-constexpr int fold_hasty_groups = 8, fold_hasty_blocks_per_sm = 8;
+constexpr int fold_hasty_groups = 4, fold_hasty_blocks_per_sm = 10;
+constexpr int fold_watch_groups = 2, fold_watch_blocks_per_sm = 10;
+constexpr int fold_look_up_blocks_per_sm = 14;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
               fold_wide_row_blocks_per_sm = 5; /* of many rows */
-constexpr uint64_t fold_tiles = 16;    /* of a block, where all blocks have so many and are */
-constexpr uint64_t fold_blocks = 4096; /* as many as this */
+constexpr uint64_t fold_tiles = 16;            /* a block takes so many tiles at most, */
+constexpr uint64_t fold_blocks = 4096; /* and only one while there are fewer blocks than this */
 constexpr uint64_t fold_large = uint64_t{1} << 22; /* values for which a second launch pays */
-constexpr int fold_turns = 8;                /* tiles that a block takes of a long row in a batch */
+constexpr uint64_t fold_values_each = 32;          /* of a large row, for one to be corrected */
+constexpr int fold_turns = 32;               /* groups that a thread has of a long row in a batch */
 constexpr uint64_t fold_short = 512;         /* groups of a short row, at most */
 constexpr uint64_t fold_block_groups = 3072; /* of short rows in a block, at most */
 constexpr uint64_t fold_rows = 64;           /* short rows in a block, at most */

@@ -115,7 +115,7 @@ def is_prime(p):
 
 
 def exchanged(n, seed, epoch):
-    """The shuffle of Fisher and Yates: n <= 96."""
+    """The shuffle of Fisher and Yates: n <= 256."""
     a = list(range(n))
     for k in range(n - 1, 0, -1):
         j = key_word(seed, epoch, 3, k, n) * (k + 1) >> 32
@@ -127,8 +127,8 @@ def primefold_count(n, p):
     """How many maps there are."""
     b, d = (p - 1).bit_length(), (n - 1).bit_length()
     if n <= 65521:
-        return next(maps for most, maps in ((8, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
-    return next(maps for most, maps in ((21, 7), (62, 6)) if d <= most)
+        return next(maps for most, maps in ((10, 9), (13, 8), (16, 7)) if b <= most)
+    return next(maps for most, maps in ((21, 8), (62, 7)) if d <= most)
 
 
 def weak_multipliers(p):
@@ -142,21 +142,25 @@ def prime_from(n):
     return next(q for q in range(n, 2 * n) if is_prime(q))
 
 
+def primefold_shift(n):
+    return 2 if n <= 65521 else 6 if n <= 1 << 21 else 8
+
+
 def primefold_prime(n):
-    """p: n > 96."""
-    q = prime_from(n)
-    if n <= 65521 or q % (1 << (q - 1).bit_length() - 6) < 1024:
+    """p: n > 256."""
+    q, shift = prime_from(n), primefold_shift(n)
+    if n <= 65521 or q % (1 << (q - 1).bit_length() - shift) < 1024:
         return q
-    part = 1 << (n - 1).bit_length() - 6
+    part = 1 << (n - 1).bit_length() - shift
     return prime_from(-(-n // part) * part)
 
 
 def primefold_key(n, seed, epoch):
-    """p, the shift, (multiplier, addend, fold) of every map, and how many multipliers were weak at
-    first: n > 96."""
+    """p, the shift, the addend, (multiplier, fold) of every map, and how many multipliers were weak
+    at first: n > 256."""
     small = n <= 65521
     p = primefold_prime(n)
-    shift, z = (2, 32) if small else (6, 64)
+    shift, z = primefold_shift(n), 32 if small else 64
 
     def word(i):
         if small:
@@ -165,13 +169,13 @@ def primefold_key(n, seed, epoch):
 
     weak, maps, met = weak_multipliers(p), [], 0
     for r in range(primefold_count(n, p)):
-        multiplier = 1 + (word(3 * r) * (p - 1) >> z)
+        multiplier = 1 + (word(2 * r + 1) * (p - 1) >> z)
         met += r > 0 and multiplier in weak
         while r > 0 and multiplier in weak:
-            multiplier = multiplier % (p - 1) + 1
-        fold = word(3 * r + 2) % (1 << (p - 1).bit_length() - shift)
-        maps.append((multiplier, word(3 * r + 1) * p >> z, fold))
-    return p, shift, maps, met
+            multiplier = 3 * multiplier % p
+        fold = word(2 * r + 2) % (1 << (p - 1).bit_length() - shift)
+        maps.append((multiplier, fold))
+    return p, shift, word(0) * p >> z, maps, met
 
 
 def block_of(x, n, p, shift):
@@ -182,19 +186,19 @@ def block_of(x, n, p, shift):
     return min(most, 1 << (x ^ p).bit_length() - 1)
 
 
-def primefold_round(x, n, p, shift, maps):
+def primefold_round(x, n, p, shift, addend, maps):
     """Once through all maps; x is an int."""
-    for r, (multiplier, addend, fold) in enumerate(maps):
-        x = (multiplier * x + addend) % p
+    for r, (multiplier, fold) in enumerate(maps):
+        x = (multiplier * x + (addend if r == 0 else 0)) % p
         if r + 1 < len(maps):
             x ^= (x >> shift ^ fold) % block_of(x, n, p, shift)
     return x
 
 
 def primefold_at(n, seed, epoch, position):
-    if n <= 96:
+    if n <= 256:
         return exchanged(n, seed, epoch)[position]
-    key = primefold_key(n, seed, epoch)[:3]
+    key = primefold_key(n, seed, epoch)[:4]
     x = primefold_round(position, n, *key)
     while x >= n:
         x = primefold_round(x, n, *key)
@@ -202,10 +206,10 @@ def primefold_at(n, seed, epoch, position):
 
 
 def primefold(n, seed, epoch):
-    if n <= 96:
+    if n <= 256:
         values = exchanged(n, seed, epoch)
         return values if numpy is None else numpy.array(values, dtype=numpy.uint64)
-    p, shift, maps = key = primefold_key(n, seed, epoch)[:3]
+    p, shift, addend, maps = key = primefold_key(n, seed, epoch)[:4]
     if numpy is None or n <= 65521:
         values = [primefold_round(i, n, *key) for i in range(n)]
         if numpy is not None:
@@ -214,8 +218,8 @@ def primefold(n, seed, epoch):
         assert p < 1 << 31  # a product fits 64 bits
         block = 1 << (p - 1).bit_length() - shift
         x = numpy.arange(n, dtype=numpy.uint64)
-        for r, (multiplier, addend, fold) in enumerate(maps):
-            x = (x * multiplier + addend) % p
+        for r, (multiplier, fold) in enumerate(maps):
+            x = (x * multiplier + (addend if r == 0 else 0)) % p
             if r + 1 < len(maps):
                 x = numpy.where(x < p // block * block, x ^ x >> shift ^ fold, x)
         values = x
@@ -276,9 +280,11 @@ def philox4x32(counter, key, rounds):
 
 
 def stream_words(seed, stream, block, index, rounds):
-    """Four words of a stream: number 4 * index and following."""
+    """Four words of a stream: number 4 * index and following. Normal ones have blocks 0 and 2."""
     k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
-    return philox4x32((index & M32, index >> 32, k2, k3), (k0, k1), rounds)
+    low, high = index & M32, index >> 32
+    counter = (low, high, k2, k3) if block == 1 else (low, k2, high, k3)
+    return philox4x32(counter, (k0, k1), rounds)
 
 
 def gauss_table():
@@ -357,15 +363,12 @@ class Gauss:
         """What is scaled: before that, the sign."""
         if self.dtype == "f64":
             return self.double(s, word, tail, early)
-        dither = word % 2**23 | 1
-        if self.dtype == "bf16":
-            dither = word % 2**23 // 2**17 * 2**17 + 2**16
-        exact = (s * 2**18 + dither - 2**22) * fractions.Fraction(1, 2**37)
+        exact = (s * 2**18 + (word % 2**23 | 1) - 2**22) * fractions.Fraction(1, 2**37)
         z = rounded(exact, "f32")
         if abs(z) <= fractions.Fraction(1, 2**12):
             exact = self.double(s, word, tail, early)
             z = rounded(exact, "f32")
-        if self.dtype == "f16":
+        if self.dtype != "f32":
             bits = number_bits(z, "f32")
             bits = bits - (abs(z) > abs(exact)) | 1
             z = fractions.Fraction(struct.unpack("<f", struct.pack("<I", bits))[0])
@@ -464,11 +467,7 @@ class BoxMuller:
         return (second, first) if radius[1] >> self.size - 1 else (first, second)
 
     def words(self, m):
-        k0, k1, k2, k3 = (key_word(*self.key, 4, 16 + i) for i in range(4))
-        return [
-            philox4x32((m & M32, m >> 32, k2, k3), (k0, k1), rounds)
-            for rounds in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)
-        ]
+        return [stream_words(*self.key, 2, m, r) for r in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)]
 
     def standard(self, i):
         if self.format == "f64":
@@ -578,7 +577,7 @@ def permute_table():
                 yield permute_row(algorithm, n, seed, epoch)
     for n in BORDERS:
         yield permute_row("primefold", n, *KEYS[3])
-    for n in (97, 100, 127, 131, 257, 1021):
+    for n in (257, 263, 337, 509, 1021, 1093):
         for epoch in weak_epochs(n):
             yield permute_row("primefold", n, 7, epoch)
 
@@ -589,27 +588,27 @@ def weak_epochs(n):
 
     def steps(epoch):
         """The most steps that a multiplier takes."""
-        first = [1 + (key_word(7, epoch, 3, 3 * r, n) * (p - 1) >> 32) for r in range(1, 7)]
+        maps = primefold_count(n, p)
+        first = [1 + (key_word(7, epoch, 3, 2 * r + 1, n) * (p - 1) >> 32) for r in range(1, maps)]
         count = [0] * len(first)
         for i, m in enumerate(first):
             while m in weak:
-                m, count[i] = m % (p - 1) + 1, count[i] + 1
-        return max(count), (p - 1 in first)
+                m, count[i] = 3 * m % p, count[i] + 1
+        return max(count)
 
     epochs = range(400)
-    most = max(epochs, key=lambda e: steps(e)[0])
-    wraps = [e for e in epochs if steps(e)[1]][:1]  # p - 1 is weak, and 1 and 2 after it
-    several = max(epochs, key=lambda e: primefold_key(n, 7, e)[3])
-    return sorted({most, several, *wraps})
+    most = max(epochs, key=steps)
+    several = max(epochs, key=lambda e: primefold_key(n, 7, e)[4])
+    return sorted({most, several})
 
 
 def inside(n, seed, epoch):
     """Positions whose value is, on the way, beyond the whole blocks or in the block that p cuts
     short: the first map is undone."""
-    p, shift, maps, _ = primefold_key(n, seed, epoch)
+    p, shift, addend, maps, _ = primefold_key(n, seed, epoch)
     block = 1 << (p - 1).bit_length() - shift
     whole = p // block * block
-    multiplier, addend, _ = maps[0]
+    multiplier = maps[0][0]
     some = (whole, whole + 1, (whole + p) // 2, p - 2, p - 1)
     places = [(x - addend) * pow(multiplier, -1, p) % p for x in some if x < p]
     return sorted({i for i in places if i < n})
@@ -617,15 +616,16 @@ def inside(n, seed, epoch):
 
 WIDE_BORDERS = [
     *range(65519, 65540), 131071, 131073, *range((1 << 28) - 2, (1 << 28) + 3),
-    (1 << 29) - 3, (1 << 29) + 3, (1 << 30) - 35, (1 << 31) - 1 - (1 << 25), (1 << 31) - (1 << 25),
-    (1 << 31) - (1 << 25) + 1, (1 << 31) - 3, (1 << 31) - 2, (1 << 31) + 2, (1 << 31) + 11,
-    (1 << 32) - 5, (1 << 40) - (1 << 34), (1 << 40) - (1 << 34) + 1, (1 << 50) - (1 << 44),
-    (1 << 50) - (1 << 44) + 1, (1 << 50) - 27, 10**9, 10**12, 10**15, 10**18,
+    (1 << 21) - 1, 1 << 21, (1 << 21) + 1, (1 << 26) - 5, (1 << 26) + 15, (1 << 29) - 3, (1 << 29) + 3,
+    (1 << 30) - 35, (1 << 31) - 1 - (1 << 23), (1 << 31) - (1 << 23), (1 << 31) - (1 << 23) + 1,
+    (1 << 31) - 3, (1 << 31) - 2, (1 << 31) + 2, (1 << 31) + 11, (1 << 32) - 5, (1 << 38) - (1 << 30),
+    (1 << 38) - (1 << 30) + 1, (1 << 40) - (1 << 32), (1 << 40) - (1 << 32) + 1, (1 << 50) - (1 << 42),
+    (1 << 50) - (1 << 42) + 1, (1 << 50) - 27, 10**9, 10**12, 10**15, 10**18,
     *(
         longest_tail(first << power) + i
         for first, power in (
-            (1, 16), (1, 17), (1, 20), (33, 15), (1, 24), (45, 19), (1, 28), (1, 29), (35, 24), (1, 30),
-            (63, 25), (1, 31), (33, 26), (1, 40), (63, 44), (1, 50), (33, 56), (1, 61),
+            (1, 16), (1, 17), (1, 20), (33, 15), (1, 24), (181, 17), (1, 28), (1, 29), (141, 22),
+            (1, 30), (255, 23), (1, 31), (129, 24), (1, 40), (255, 42), (1, 50), (129, 54), (1, 61),
         )
         for i in (-1, 0, 1)
     ),
@@ -644,7 +644,7 @@ def primefold_table():
             some = (0, 1, 2, n // 3, n // 2, n - 2, n - 1)
             places = sorted({i for i in some if 0 <= i < n})
             yield places_row(n, seed, epoch, places)
-            if n > 96 and inside(n, seed, epoch):
+            if n > 256 and inside(n, seed, epoch):
                 yield places_row(n, seed, epoch, inside(n, seed, epoch))
 
 

@@ -14,24 +14,10 @@
 
 enum { SAMPLE = 1 << 16 };
 
-static const uint64_t sizes[] = {97,
-                                 127,
-                                 128,
-                                 257,
-                                 521,
-                                 1021,
-                                 4096,
-                                 65521,
-                                 65537,
-                                 (1 << 17) + 1,
-                                 1 << 20,
-                                 1 << 24,
-                                 (1 << 28) + 1,
-                                 (1 << 29) + 1,
-                                 1000000000,
-                                 1 << 30,
-                                 (1 << 30) + 1,
-                                 UINT64_C(1) << 32};
+static const uint64_t sizes[] = {
+    257,           521,           1021,    4096,          65521,
+    65537,         (1 << 17) + 1, 1 << 20, 1 << 24,       (1 << 28) + 1,
+    (1 << 29) + 1, 1000000000,    1 << 30, (1 << 30) + 1, UINT64_C(1) << 32};
 
 /* Random words: the keys of epochs that nobody asks for. */
 static uint64_t random_word(void)
@@ -99,7 +85,7 @@ int main(int count, char **values)
         const uint64_t n = count > 1 ? (uint64_t)strtod(values[i + 1], NULL) : sizes[i];
         const shuf_primefold_shape shape = shuf_primefold_shape_of(n);
         if (shape.maps == 0) {
-            fprintf(stderr, "fold-collisions: n %s: expected 97 or more\n", values[i + 1]);
+            fprintf(stderr, "fold-collisions: n %s: expected 257 or more\n", values[i + 1]);
             free(difference);
             return 1;
         }

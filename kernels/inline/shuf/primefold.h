@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`: affine maps modulo a prime p >= n, and between two of them a fold,
- * which exclusive-ors a value with itself shifted to the right by a few bits.
+ * `primefold`: multiplications modulo a prime p >= n, and between two of them a fold,
+ * which exclusive-ors a value with itself shifted to the right by a few bits. After the
+ * first multiplication a number is added.
  * Every value has a position and every position a value in a few multiplications,
  * whatever n is. docs/spec.md, "primefold".
  *
- * An affine map with random coefficients takes any two values to any two others
- * equally likely, so what is done on [0, p) is pairwise independent by construction;
- * its sign is that of its multipliers, so both parities are as likely. The folds
+ * The first map is affine, with random coefficients: it takes any two values to any two
+ * others equally likely, so what is done on [0, p) is pairwise independent by construction.
+ * Its sign is that of its multiplier, so both parities are as likely. The folds
  * break what is linear. Below are the plain loops; the backends compute the same
  * in other words of the machine.
  *
- * Up to SHUF_PRIMEFOLD_EXACT values that would be too few maps to choose from:
+ * Up to SHUF_PRIMEFOLD_EXACT values there would be too few maps to choose from:
  * there it is the shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM
  * 7, 1964), one position or value at a time followed through its exchanges.
  */
@@ -22,38 +23,25 @@
 #include "key.h"
 #include "prime.h"
 
-/* The shift of a fold of large numbers. A benchmark may vary it and the numbers of maps. */
-#ifndef SHUF_PRIMEFOLD_LARGE_SHIFT
-#define SHUF_PRIMEFOLD_LARGE_SHIFT 6
-#endif
-
-/* Affine maps: SMALL_k of a small p with at most k bits, LARGE_k of a large n - 1. */
-#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_8
-#define SHUF_PRIMEFOLD_MAPS_SMALL_8 10
-#endif
-#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_10
-#define SHUF_PRIMEFOLD_MAPS_SMALL_10 9
-#endif
-#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_13
-#define SHUF_PRIMEFOLD_MAPS_SMALL_13 8
-#endif
-#ifndef SHUF_PRIMEFOLD_MAPS_SMALL_16
-#define SHUF_PRIMEFOLD_MAPS_SMALL_16 7
-#endif
-#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_21
-#define SHUF_PRIMEFOLD_MAPS_LARGE_21 7
-#endif
-#ifndef SHUF_PRIMEFOLD_MAPS_LARGE_62
-#define SHUF_PRIMEFOLD_MAPS_LARGE_62 6
-#endif
-
 enum {
-    SHUF_PRIMEFOLD_EXACT = 96,
+    SHUF_PRIMEFOLD_EXACT = 256,
     SHUF_PRIMEFOLD_SMALL = 65521, /* the largest prime below 2^16, and the largest small n */
-    SHUF_PRIMEFOLD_SMALL_SHIFT = 2,
-    SHUF_PRIMEFOLD_TAIL = 1024, /* a large n is rounded up where as many would not be folded */
-    SHUF_PRIMEFOLD_MAPS = 10,   /* at most */
-    SHUF_PRIMEFOLD_WORDS = 64,  /* of 32 bits, for the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_TAIL = 1024,   /* a large n is rounded up where as many would not be folded */
+    SHUF_PRIMEFOLD_MAPS = 9,      /* at most */
+    SHUF_PRIMEFOLD_WORDS = 32,    /* of 32 bits, for the addend and the maps: blocks of 8 */
+};
+
+/* Numbers of multiplications, and shifts of a fold: SMALL_k where a small p has at most k bits,
+ * LARGE_k where a large n - 1 has. */
+enum {
+    SHUF_PRIMEFOLD_SHIFT_SMALL = 2,
+    SHUF_PRIMEFOLD_SHIFT_LARGE_21 = 6,
+    SHUF_PRIMEFOLD_SHIFT_LARGE_62 = 8,
+    SHUF_PRIMEFOLD_MAPS_SMALL_10 = 9,
+    SHUF_PRIMEFOLD_MAPS_SMALL_13 = 8,
+    SHUF_PRIMEFOLD_MAPS_SMALL_16 = 7,
+    SHUF_PRIMEFOLD_MAPS_LARGE_21 = 8,
+    SHUF_PRIMEFOLD_MAPS_LARGE_62 = 7,
 };
 
 /* What n alone decides. */
@@ -62,16 +50,17 @@ typedef struct shuf_primefold_shape {
     uint64_t whole; /* of large numbers, those below are folded: the whole blocks, not the tail */
     unsigned bits;  /* of p - 1 */
     unsigned shift; /* of a fold */
-    unsigned maps;  /* affine maps, with a fold between each two; 0: exchanges */
+    unsigned maps;  /* multiplications, with a fold between each two; 0: exchanges */
 } shuf_primefold_shape;
 
-/* x -> (multiplier * x + addend) mod p, then a fold with `fold` (after the last there is none) */
+/* x -> multiplier * x mod p, then a fold with `fold` (after the last there is none) */
 typedef struct shuf_primefold_map {
-    uint64_t multiplier, addend, fold;
+    uint64_t multiplier, fold;
 } shuf_primefold_map;
 
 typedef struct shuf_primefold {
     shuf_primefold_shape shape;
+    uint64_t addend; /* added after the first multiplication, mod p */
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
     uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers, where asked for */
     uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* k changes places with exchange[k], k = 1, 2, ... */
@@ -90,18 +79,9 @@ SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 
 static inline unsigned shuf__primefold_small_maps(unsigned bits)
 {
-    if (bits <= 8)
-        return SHUF_PRIMEFOLD_MAPS_SMALL_8;
     if (bits <= 10)
         return SHUF_PRIMEFOLD_MAPS_SMALL_10;
     return bits <= 13 ? SHUF_PRIMEFOLD_MAPS_SMALL_13 : SHUF_PRIMEFOLD_MAPS_SMALL_16;
-}
-
-static inline unsigned shuf__primefold_large_maps(unsigned n_bits)
-{
-    if (n_bits <= 21)
-        return SHUF_PRIMEFOLD_MAPS_LARGE_21;
-    return SHUF_PRIMEFOLD_MAPS_LARGE_62;
 }
 
 /* Sets p, and what p alone decides. `shift` is set. */
@@ -118,24 +98,30 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
     shuf_primefold_shape s = {n, 0, 0, 0, 0, 0};
     if (n <= SHUF_PRIMEFOLD_EXACT)
         return s;
+    if (n <= SHUF_PRIMEFOLD_SMALL) {
+        s.shift = SHUF_PRIMEFOLD_SHIFT_SMALL;
+        shuf__primefold_set_prime(&s, shuf_prime_from(n));
+        s.maps = shuf__primefold_small_maps(s.bits);
+        return s;
+    }
     const unsigned n_bits = shuf__bits(n - 1);
-    const bool large = n > SHUF_PRIMEFOLD_SMALL;
-    s.shift = large ? SHUF_PRIMEFOLD_LARGE_SHIFT : SHUF_PRIMEFOLD_SMALL_SHIFT;
+    const bool is_short = n_bits <= 21;
+    s.maps = is_short ? SHUF_PRIMEFOLD_MAPS_LARGE_21 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
+    s.shift = is_short ? SHUF_PRIMEFOLD_SHIFT_LARGE_21 : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
     shuf__primefold_set_prime(&s, shuf_prime_from(n));
-    if (large && s.p - s.whole >= SHUF_PRIMEFOLD_TAIL) {
+    if (s.p - s.whole >= SHUF_PRIMEFOLD_TAIL) {
         const uint64_t block = UINT64_C(1) << (n_bits - s.shift);
         shuf__primefold_set_prime(&s, shuf_prime_from((n + block - 1) & -block));
     }
-    s.maps = large ? shuf__primefold_large_maps(n_bits) : shuf__primefold_small_maps(s.bits);
     return s;
 }
 
-/* Key words in blocks of 8: for the exchanges, or three for a map. */
+/* Key words in blocks of 8: for the exchanges, or the addend and the maps. */
 SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
 {
     if (s->maps == 0)
         return (unsigned)(s->n + 7) / 8;
-    return ((shuf_primefold_is_small(s) ? 3 : 6) * s->maps + 7) / 8;
+    return ((shuf_primefold_is_small(s) ? 2 : 4) * s->maps + 7) / 8;
 }
 
 /* Where x < k + 1 stands for the word: an even share of 0 .. k. */
@@ -144,23 +130,34 @@ SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
     return (uint8_t)((uint64_t)word * (k + 1) >> 32);
 }
 
-/* Map number r of the row whose key words are `word`, as it is drawn. */
+/* Key number i, whose words are `word`, of a row: 32 bits where p is small, else 64. */
+SHUF_FUNCTION uint64_t shuf__primefold_key(const shuf_primefold_shape *s, const uint32_t *word,
+                                           unsigned i)
+{
+    return shuf_primefold_is_small(s) ? word[i] : (uint64_t)word[2 * i + 1] << 32 | word[2 * i];
+}
+
+/* An even share of 0 .. below - 1 for a key. */
+SHUF_FUNCTION uint64_t shuf__primefold_scaled(const shuf_primefold_shape *s, uint64_t key,
+                                              uint64_t below)
+{
+    return shuf_primefold_is_small(s) ? (uint32_t)key * below >> 32 : shuf__mulhi64(key, below);
+}
+
+SHUF_FUNCTION uint64_t shuf_primefold_addend_of(const shuf_primefold_shape *s, const uint32_t *word)
+{
+    return shuf__primefold_scaled(s, shuf__primefold_key(s, word, 0), s->p);
+}
+
+/* Map number r of the row whose key words are `word`, as it is drawn. The last one has no fold. */
 SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
                                                        const uint32_t *word, unsigned r)
 {
     const uint64_t fold_mask = (UINT64_C(1) << (s->bits - s->shift)) - 1;
-    shuf_primefold_map map;
-    if (shuf_primefold_is_small(s)) {
-        const uint32_t *w = word + 3 * r;
-        map.multiplier = 1 + (w[0] * (s->p - 1) >> 32);
-        map.addend = w[1] * s->p >> 32;
-        map.fold = w[2] & fold_mask;
-    } else {
-        const uint32_t *w = word + 6 * r;
-        map.multiplier = 1 + shuf__mulhi64((uint64_t)w[1] << 32 | w[0], s->p - 1);
-        map.addend = shuf__mulhi64((uint64_t)w[3] << 32 | w[2], s->p);
-        map.fold = ((uint64_t)w[5] << 32 | w[4]) & fold_mask;
-    }
+    shuf_primefold_map map = {
+        1 + shuf__primefold_scaled(s, shuf__primefold_key(s, word, 2 * r + 1), s->p - 1), 0};
+    if (r + 1 < s->maps)
+        map.fold = shuf__primefold_key(s, word, 2 * r + 2) & fold_mask;
     return map;
 }
 
@@ -186,28 +183,35 @@ SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
     return weak;
 }
 
-/* Weak multipliers of these maps give way to the next ones that are not weak. Not for the first
- * map, which has to take any two values anywhere. */
+SHUF_FUNCTION uint64_t shuf__primefold_tripled(uint64_t x, uint64_t p)
+{
+    const uint64_t twice = x < p - x ? 2 * x : x - (p - x);
+    return x < p - twice ? twice + x : x - (p - twice);
+}
+
+/* Weak multipliers of these maps are tripled until they are not weak. Not for the first map, which
+ * has to take any two values anywhere. */
 SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
                                              unsigned maps)
 {
     for (uint32_t weak; (weak = shuf__primefold_weak(s, map, maps)) != 0;)
         for (unsigned r = 0; r < maps; r++)
             if (weak >> r & 1)
-                map[r].multiplier = map[r].multiplier + 1 < s->p ? map[r].multiplier + 1 : 1;
+                map[r].multiplier = shuf__primefold_tripled(map[r].multiplier, s->p);
 }
 
 /* For many keys of the same n, whose prime is then found once. */
 static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape,
                                                     uint64_t seed, uint64_t epoch)
 {
-    uint32_t word[SHUF_PRIMEFOLD_EXACT > SHUF_PRIMEFOLD_WORDS ? SHUF_PRIMEFOLD_EXACT
-                                                              : SHUF_PRIMEFOLD_WORDS];
+    uint32_t word[SHUF_PRIMEFOLD_EXACT];
     shuf_primefold f;
     f.shape = *shape;
-    const unsigned blocks = shuf_primefold_key_blocks(shape);
-    for (unsigned block = 0; block < blocks; block++)
+    unsigned block = 0;
+    do
         shuf_key_words_for(shape->n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+    while (++block < shuf_primefold_key_blocks(shape));
+    f.addend = shape->maps > 0 ? shuf_primefold_addend_of(shape, word) : 0;
     for (unsigned r = 0; r < shape->maps; r++)
         f.map[r] = shuf_primefold_map_of(shape, word, r);
     if (shape->maps > 0)
@@ -279,7 +283,8 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
     }
     do { /* p - n values are passed over: the cycle is walked on until one below n */
         for (unsigned r = 0; r < s->maps; r++) {
-            x = (uint64_t)(((shuf__u128)f->map[r].multiplier * x + f->map[r].addend) % s->p);
+            const uint64_t add = r == 0 ? f->addend : 0;
+            x = (uint64_t)(((shuf__u128)f->map[r].multiplier * x + add) % s->p);
             if (r + 1 < s->maps)
                 x = shuf_primefold_fold(f, r, x);
         }
@@ -301,7 +306,7 @@ static inline uint64_t shuf_primefold_inverse(const shuf_primefold *f, uint64_t 
         for (unsigned r = s->maps; r-- > 0;) {
             if (r + 1 < s->maps)
                 x = shuf_primefold_unfold(f, r, x);
-            const uint64_t minus = s->p - f->map[r].addend; /* both are below 2^63 */
+            const uint64_t minus = r == 0 ? s->p - f->addend : 0; /* both are below 2^63 */
             x = shuf__multiply_mod((x + minus) % s->p, f->inverse[r], s->p);
         }
     } while (x >= s->n);
