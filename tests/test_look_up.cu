@@ -57,7 +57,8 @@ template <typename Value> void look_up(uint64_t n, uint64_t count)
 void every_form(void **)
 {
     random_start("every_form");
-    for (uint64_t k = 7; k <= 62; k++)
+    look_up<uint32_t>(257, 1021);
+    for (uint64_t k = 9; k <= 62; k++)
         for (uint64_t n : {(uint64_t{1} << k) - 1, uint64_t{1} << k, (uint64_t{1} << k) + 1}) {
             if (n > uint64_t{1} << 62)
                 continue;
@@ -71,7 +72,7 @@ void every_end(void **)
 {
     random_start("every_end");
     for (uint64_t count = 1; count < 40; count++)
-        look_up<uint32_t>(100, count);
+        look_up<uint32_t>(300, count);
 }
 
 /* Enough for the walks and the wrong estimates that are rare. */

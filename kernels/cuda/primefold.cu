@@ -30,12 +30,37 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
 }
 
 /* What a form that does not watch gets wrong: after each map the numbers below `small`, which may
- * be p too large, and before a fold those from `whole` on, or at the end from n on. A thread takes
- * one such number after one of the maps, follows it back to its position, and writes the right
- * value there. */
+ * be p too large, and before a fold those from `whole` on, or at the end from n on. */
 struct Beyond {
-    uint32_t small, folds, all; /* threads before the end, and in all */
+    uint32_t small, folds, all; /* numbers before the end, and in all */
 };
+
+/* Follows number k of these back to its position, and writes the right value there. */
+template <int Maps, typename Out>
+__device__ __forceinline__ void
+correct(const Fold32<Maps> &f, const Fold32<Maps, Way::backward> &back, const Beyond &beyond,
+        const Rows &rows, uint32_t k, Out *out)
+{
+    const uint32_t each = f.p - f.whole + beyond.small; /* after a map */
+    const bool at_the_end = k >= beyond.folds;
+    const int maps_after = at_the_end ? 0 : Maps - 1 - static_cast<int>(k / each);
+    uint32_t number = at_the_end ? k - beyond.folds : k % each;
+    if (number >= beyond.small)
+        number += (at_the_end ? f.n : f.whole) - beyond.small;
+    uint32_t x = number;
+#pragma unroll
+    for (int r = 0; r < Maps; r++) {
+        if (r > maps_after && x < f.whole)
+            x = fold_of<Way::backward, Fold32<Maps>::shift>(x, back.row.map[r - 1].fold);
+        if (r >= maps_after)
+            x = back.mapped(back.row, r, x);
+    }
+    if (x < f.n && x - rows.offset < rows.count) {
+        const bool is_value = at_the_end && number < f.n;
+        out[x - rows.offset] =
+            static_cast<Out>(is_value ? number : walked(f, f.row, at_the_end ? number : x));
+    }
+}
 
 template <int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads)
@@ -44,23 +69,8 @@ __global__ void __launch_bounds__(fold_threads)
                 __grid_constant__ const Beyond beyond, __grid_constant__ const Rows rows, Out *out)
 {
     const uint32_t k = blockIdx.x * fold_threads + threadIdx.x;
-    if (k >= beyond.all)
-        return;
-    const uint32_t each = f.p - f.whole + beyond.small; /* after a map */
-    const bool at_the_end = k >= beyond.folds;
-    const int maps_after = at_the_end ? 0 : Maps - 1 - static_cast<int>(k / each);
-    uint32_t x = at_the_end ? k - beyond.folds : k % each;
-    if (x >= beyond.small)
-        x += (at_the_end ? f.n : f.whole) - beyond.small;
-#pragma unroll
-    for (int r = 0; r < Maps; r++) {
-        if (r > maps_after && x < f.whole)
-            x = fold_of<Way::backward, Fold32<Maps>::shift>(x, back.row.map[r - 1].fold);
-        if (r >= maps_after)
-            x = back.mapped(back.row, r, x);
-    }
-    if (x < f.n && x - rows.offset < rows.count)
-        out[x - rows.offset] = static_cast<Out>(walked(f, f.row, x));
+    if (k < beyond.all)
+        correct(f, back, beyond, rows, k, out);
 }
 
 /* As quick_async wants it: four values a thread of one block. */
