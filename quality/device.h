@@ -55,6 +55,10 @@ enum {
     SHUF__DEVICE_UNIT = 1 << 28, /* values at once; a multiple of 1024 */
 };
 
+/* Of a step of the lattice test: what lies half-way between two multiples is moved up by so much,
+ * which is less than any two numbers of f32 are apart there. */
+#define SHUF__HALF_WAY_UP 0x1p-30
+
 /* A part of a normal stream, what is known of its law, and the words to add to: NULL for none. */
 struct shuf__device_stream {
     uint64_t seed, stream, first, count; /* whole superblocks of 1024; count: a unit at most */

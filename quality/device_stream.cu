@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(threads)
             unsigned odd = 0;
 #pragma unroll
             for (unsigned p = 0; p < 32; p++)
-                odd += __double2loint(x[p] * scale + 0x1p-12 + 0x1.8p52) & 1;
+                odd += __double2loint(x[p] * scale + SHUF__HALF_WAY_UP + 0x1.8p52) & 1;
             atomicAdd(&tally[odds * (k - SHUF__DEVICE_LEAST_STEP) + odd], 1U);
         }
     }

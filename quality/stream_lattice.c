@@ -2,8 +2,10 @@
  *
  * Lattices: sums of integers that share a transform are all even or all odd. For each of many
  * steps the values of a block are rounded to whole multiples; whether each is odd is a coin, and
- * 32 coins are independent: what is too even, or too uneven, has a lattice of that step.
+ * 32 coins are independent: what is too even, or too uneven, has a lattice of that step. Where the
+ * law is rounded itself, the coin is as fair as its numbers are.
  */
+#include "device.h"
 #include "stream_families.h"
 
 #include <gsl/gsl_randist.h>
@@ -34,15 +36,27 @@ void shuf__stream_lattice_steps(enum shuf__dtype dtype, unsigned *least, unsigne
 
 /* Adding 1.5 * 2^52 leaves the nearest whole number in the lowest bits; what lies half-way goes up,
  * as a rule that favoured even numbers would show. */
+static inline unsigned is_odd(double scaled)
+{
+    const double moved = scaled + SHUF__HALF_WAY_UP + 0x1.8p52;
+    uint64_t bits;
+    memcpy(&bits, &moved, sizeof bits);
+    return (unsigned)(bits & 1);
+}
+
 static void take_odd(const double *z, double scale, unsigned odd[SHUF__BLOCK])
 {
     for (unsigned p = 0; p < SHUF__BLOCK; p++)
-        for (unsigned b = 0; b < SHUF__BLOCK; b++) {
-            const double moved = z[SHUF__BLOCK * p + b] * scale + 0x1p-12 + 0x1.8p52;
-            uint64_t bits;
-            memcpy(&bits, &moved, sizeof bits);
-            odd[b] += (unsigned)(bits & 1);
-        }
+        for (unsigned b = 0; b < SHUF__BLOCK; b++)
+            odd[b] += is_odd(z[SHUF__BLOCK * p + b] * scale);
+}
+
+static double chance_of_odd(const struct shuf__stream_law *law, double scale)
+{
+    double chance = 0;
+    for (size_t i = 0; i < law->nodes && law->rounded; i++)
+        chance += is_odd(law->node[i] * scale) * law->weight[i];
+    return law->rounded ? chance : 0.5;
 }
 
 static void add_lattice(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
@@ -65,14 +79,16 @@ static void judge_lattice(const struct shuf__stream_law *law, uint64_t n, const 
     double coins[ODDS];
     (void)n;
     (void)sum;
-    for (unsigned k = 0; k < ODDS; k++)
-        coins[k] = gsl_ran_binomial_pdf(k, 0.5, SHUF__BLOCK);
     for (unsigned k = least_step(law->dtype);
-         k <= most_step(law->dtype) && count[ODDS * STEPS] >= LEAST; k++)
+         k <= most_step(law->dtype) && count[ODDS * STEPS] >= LEAST; k++) {
+        const double chance = chance_of_odd(law, ldexp(1, (int)k));
+        for (unsigned odd = 0; odd < ODDS; odd++)
+            coins[odd] = gsl_ran_binomial_pdf(odd, chance, SHUF__BLOCK);
         shuf__find_chi_squared(
             findings, 0,
             shuf__pearson_least(count + ODDS * (k - LEAST_STEP), coins, ODDS, SHUF__LEAST_EXPECTED),
             "odd multiples of 2^-%u", k);
+    }
 }
 
 const struct shuf__stream_test shuf__stream_lattice = {
