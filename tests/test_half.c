@@ -74,6 +74,30 @@ static void nearest_and_even(void **state)
         check_between(bits, value_of(bits, 8, 7), value_of(bits + 1, 8, 7), round_bf16);
 }
 
+/* Doubles next to the middle of two neighbours, nearer to it than any float. */
+static void check_sticky(double below, double above, unsigned bits, uint16_t (*round)(float))
+{
+    const double middle = (below + above) / 2;
+    assert_int_equal(round(shuf__float_sticky_of(nextafter(middle, 0))), bits);
+    assert_int_equal(round(shuf__float_sticky_of(nextafter(middle, INFINITY))), bits + 1);
+    assert_int_equal(round(shuf__float_sticky_of(nextafter(-middle, 0))), 0x8000 | bits);
+    assert_int_equal(round(shuf__float_sticky_of(nextafter(-middle, -INFINITY))),
+                     0x8000 | (bits + 1));
+}
+
+static void a_sticky_float_rounds_like_its_double(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x7bff; bits++)
+        check_sticky(value_of(bits, 5, 10), value_of(bits + 1, 5, 10), bits, round_f16);
+    for (unsigned bits = 0xf00; bits < 0x7f7f; bits++) /* from 2^-97 on */
+        check_sticky(value_of(bits, 8, 7), value_of(bits + 1, 8, 7), bits, round_bf16);
+    assert_true(shuf__float_sticky_of(1.5) == 0x1.800002p0f);
+    assert_true(shuf__float_sticky(1.5f, -0x1p-30f) == 0x1.7ffffep0f);
+    assert_true(shuf__float_sticky(-1.5f, 0x1p-30f) == -0x1.7ffffep0f);
+    assert_true(shuf__float_sticky(-1.5f, -0x1p-30f) == -0x1.800002p0f);
+}
+
 static void too_large_and_too_small(void **state)
 {
     (void)state;
@@ -92,6 +116,7 @@ int main(void)
         cmocka_unit_test(every_f16_is_itself),
         cmocka_unit_test(every_bf16_is_itself),
         cmocka_unit_test(nearest_and_even),
+        cmocka_unit_test(a_sticky_float_rounds_like_its_double),
         cmocka_unit_test(too_large_and_too_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

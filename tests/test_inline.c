@@ -9,6 +9,7 @@
 
 #include "shuf/algorithm.h"
 #include "shuf/fingerprint.h"
+#include "shuf/gauss.h"
 #include "shuf/lcg.h"
 #include "shuf/philox24.h"
 #include "shuf/philox4x32.h"
@@ -195,6 +196,21 @@ static void specification_vectors(void **state)
         check_vector(rows[i].name, rows[i].n, rows[i].epoch, rows[i].values);
 }
 
+/* A float on the limit was rounded to it: the number below it needs all of its dither. */
+static void a_number_on_the_limit_is_made_again(void **state)
+{
+    (void)state;
+    const shuf_gauss g = shuf_gauss_make(7, 0, 0, 1);
+    shuf_gauss_block b = {.number = 5};
+    for (unsigned p = 0; p < SHUF_GAUSS_BLOCK; p++) {
+        b.s[p] = 143;
+        b.word[p] = (1u << 18) - 2;
+        assert_true(shuf_gauss_block_f32(&g, &b, p) == 0x1p-12f - 0x1p-36f);
+        b.word[p] |= 1u << 31;
+        assert_true(shuf_gauss_block_f32(&g, &b, p) == -(0x1p-12f - 0x1p-36f));
+    }
+}
+
 static void every_domain_is_permuted(void **state)
 {
     (void)state;
@@ -259,6 +275,7 @@ int main(void)
         cmocka_unit_test(domain_bits),
         cmocka_unit_test(golden_table),
         cmocka_unit_test(specification_vectors),
+        cmocka_unit_test(a_number_on_the_limit_is_made_again),
         cmocka_unit_test(every_domain_is_permuted),
         cmocka_unit_test(wide_domains_are_kept),
         cmocka_unit_test(seed_and_epoch_are_independent),

@@ -239,6 +239,28 @@ static void weak_ones_are_recognized(void **state)
     }
 }
 
+/* At every small prime, from every power of two on: at most three times. */
+static void tripling_ends(void **state)
+{
+    (void)state;
+    unsigned most = 0;
+    for (uint64_t p = 257; p <= SHUF_PRIMEFOLD_SMALL; p = shuf_prime_from(p + 1)) {
+        const shuf_primefold_shape s = shuf_primefold_shape_of(p);
+        for (uint64_t power = 1; power < p; power *= 2)
+            for (unsigned k = 0; k < 2; k++) {
+                shuf_primefold_map map = {k == 0 ? power : p - power, 0};
+                unsigned times = 0;
+                for (; shuf__primefold_weak(&s, &map, 1) && times < 100; times++)
+                    map.multiplier = shuf__primefold_tripled(map.multiplier, p);
+                most = times > most ? times : most;
+            }
+    }
+    assert_in_range(most, 1, 3);
+    const uint64_t p = BIT(62) + 135; /* its triple does not fit a word */
+    assert_int_equal(shuf__primefold_tripled(p - 1, p), p - 3);
+    assert_int_equal(shuf__primefold_tripled(p / 2, p), shuf__multiply_mod(3, p / 2, p));
+}
+
 /* Of neighbouring n, too, and where they have the prime in common. */
 static void keys_are_unrelated(void **state)
 {
@@ -336,6 +358,7 @@ int main(void)
         cmocka_unit_test(folds_permute),
         cmocka_unit_test(weak_multipliers_are_passed_over),
         cmocka_unit_test(weak_ones_are_recognized),
+        cmocka_unit_test(tripling_ends),
         cmocka_unit_test(keys_are_unrelated),
         cmocka_unit_test(primes_by_trial_division),
         cmocka_unit_test(primes_that_are_known),

@@ -26,7 +26,8 @@ SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
     return x;
 }
 
-/* A double rounded to a float in that way. */
+/* A double rounded to a float in that way. x: what it loses is no smaller than a float can be, as
+ * from 2^-97 on. */
 SHUF_FUNCTION float shuf__float_sticky_of(double x)
 {
     const float nearest = (float)x;
