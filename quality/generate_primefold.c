@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`, or its first maps only: a round is an affine map with the fold
+ * `primefold`, or its first maps only: a round is a map with the fold
  * before the next. Where it is made of exchanges there are no rounds to leave out.
  */
 #include "generator.h"
@@ -85,7 +85,7 @@ _Static_assert(sizeof(struct primefold) <= SHUF__GENERATOR_STATE, "it is kept th
 
 const struct shuf__generator shuf__generator_primefold = {
     "primefold",
-    "affine maps modulo a prime, with folds; exchanges for small n",
+    "multiplications modulo a prime, with folds; exchanges for small n",
     SHUF_PRIMEFOLD_MAPS,
     SHUF_PRIMEFOLD_MAPS,
     make,

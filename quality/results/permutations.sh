@@ -25,16 +25,14 @@ rows() { # n, rows, prime of primefold
 	echo "fisher-yates-$1: $?"
 }
 
-rows 97 200000 97
-rows 127 200000 127
-rows 128 200000 131
 rows 257 200000 257
+rows 521 50000 521
 rows 1000 20000 1009
 rows 1024 20000 1031
 rows 4096 10000 4099
 rows 65536 1000 65537
 if is_wanted small; then
-	"$quality" suite --generator primefold --n-list 2:64,96 --samples 1e4 --json \
+	"$quality" suite --generator primefold --n-list 2:64,100,127:129,255,256 --samples 1e4 --json \
 		> primefold-small.json
 	echo "primefold-small: $?"
 fi

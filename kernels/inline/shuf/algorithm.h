@@ -10,7 +10,7 @@
 
 /* X(NAME, "name", what it is) ; the first row is the default */
 #define SHUF_ALGORITHM_MAP(X)                                                                    \
-    X(PRIMEFOLD, "primefold", "affine maps modulo a prime, folds between; any n, random access") \
+    X(PRIMEFOLD, "primefold", "multiplications modulo a prime, folds between; any n, random access") \
     X(PHILOX24, "philox24", "VariablePhilox, 24 rounds, with compaction")                        \
     X(LCG, "lcg", "linear congruential bijection with compaction")
 
