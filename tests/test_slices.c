@@ -190,7 +190,7 @@ static void beyond_32_bits(void **state)
 static void edges_of_words(void **state)
 {
     (void)state;
-    static const uint64_t edges[] = {256,   257,   263,   1021,  1022,    8191,        8192,
+    static const uint64_t edges[] = {256,   257,   509,   510,   1021,    1022,        8191, 8192,
                                      32749, 32750, 65521, 65522, BIT(17), BIT(17) + 1, 31400};
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);

@@ -83,7 +83,9 @@ static inline __attribute__((always_inline)) void shortest(const struct shuf__pr
                                                            size_t count)
 {
     const unsigned bits = row->plain.shape.bits;
-    if (bits <= 10)
+    if (bits <= 9)
+        fill_16(row, SMALL(9), position, stride, out, count);
+    else if (bits <= 10)
         fill_16(row, SMALL(10), position, stride, out, count);
     else if (bits <= 13)
         fill_16(row, SMALL(13), position, stride, out, count);

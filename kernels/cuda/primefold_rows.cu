@@ -272,7 +272,10 @@ cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void 
     many_rows<form<SHUF_PRIMEFOLD_MAPS_LARGE_##k>, SHUF_PRIMEFOLD_MAPS_LARGE_##k, Out>( \
         job, shape, out, stream)
     if (shuf_primefold_is_small(&shape))
-        return shape.bits <= 10 ? SMALL(10) : shape.bits <= 13 ? SMALL(13) : SMALL(16);
+        return shape.bits <= 9    ? SMALL(9)
+               : shape.bits <= 10 ? SMALL(10)
+               : shape.bits <= 13 ? SMALL(13)
+                                  : SMALL(16);
     const unsigned n_bits = shuf__bits(shape.n - 1);
     if (n_bits <= 21)
         return LARGE(Fold32, 21);

@@ -127,7 +127,7 @@ def primefold_count(n, p):
     """How many maps there are."""
     b, d = (p - 1).bit_length(), (n - 1).bit_length()
     if n <= 65521:
-        return next(maps for most, maps in ((10, 9), (13, 8), (16, 7)) if b <= most)
+        return next(maps for most, maps in ((9, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
     return next(maps for most, maps in ((21, 8), (62, 7)) if d <= most)
 
 

@@ -27,7 +27,7 @@ enum {
     SHUF_PRIMEFOLD_EXACT = 256,
     SHUF_PRIMEFOLD_SMALL = 65521, /* the largest prime below 2^16, and the largest small n */
     SHUF_PRIMEFOLD_TAIL = 1024,   /* a large n is rounded up where as many would not be folded */
-    SHUF_PRIMEFOLD_MAPS = 9,      /* at most */
+    SHUF_PRIMEFOLD_MAPS = 10,     /* at most */
     SHUF_PRIMEFOLD_WORDS = 32,    /* of 32 bits, for the addend and the maps: blocks of 8 */
 };
 
@@ -37,6 +37,7 @@ enum {
     SHUF_PRIMEFOLD_SHIFT_SMALL = 2,
     SHUF_PRIMEFOLD_SHIFT_LARGE_21 = 6,
     SHUF_PRIMEFOLD_SHIFT_LARGE_62 = 8,
+    SHUF_PRIMEFOLD_MAPS_SMALL_9 = 10,
     SHUF_PRIMEFOLD_MAPS_SMALL_10 = 9,
     SHUF_PRIMEFOLD_MAPS_SMALL_13 = 8,
     SHUF_PRIMEFOLD_MAPS_SMALL_16 = 7,
@@ -79,6 +80,8 @@ SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 
 static inline unsigned shuf__primefold_small_maps(unsigned bits)
 {
+    if (bits <= 9)
+        return SHUF_PRIMEFOLD_MAPS_SMALL_9;
     if (bits <= 10)
         return SHUF_PRIMEFOLD_MAPS_SMALL_10;
     return bits <= 13 ? SHUF_PRIMEFOLD_MAPS_SMALL_13 : SHUF_PRIMEFOLD_MAPS_SMALL_16;
