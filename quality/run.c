@@ -40,26 +40,34 @@ struct desk {
     struct shuf__rows rows;
 };
 
-/* Atomic, as the signal may come to any thread; without a lock, as a handler must not wait. */
-static atomic_bool interrupted;
-_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler sets it");
+/* When a signal came first. Atomic, as it may come to any thread; without a lock, as a handler must
+ * not wait. */
+static atomic_ullong interrupted_ns;
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler sets it");
 
+/* A program that sends a signal to a process and to its group sends it twice: only a second later
+ * does one more end the process. */
 static void on_signal(int signal_number)
 {
-    (void)signal_number;
-    interrupted = true;
+    const uint64_t now_ns = shuf__clock_ns();
+    unsigned long long first_ns = 0;
+    if (atomic_compare_exchange_strong(&interrupted_ns, &first_ns, now_ns) ||
+        now_ns - first_ns < UINT64_C(1000000000))
+        return;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
 }
 
 void shuf__run_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
 bool shuf__run_interrupted(void)
 {
-    return interrupted;
+    return interrupted_ns != 0;
 }
 
 static bool wanted(const struct work *work, int test)
@@ -144,7 +152,7 @@ static void assign(const struct work *work, struct shuf__rows *rows, uint32_t *r
 static bool take(struct work *work, struct desk *desk)
 {
     struct shuf__error error;
-    if (interrupted || work->stop || work->next == work->task->samples)
+    if (shuf__run_interrupted() || work->stop || work->next == work->task->samples)
         return false;
     assign(work, &desk->rows, desk->relative);
     if (!work->task->origin->type->parallel) {
@@ -282,7 +290,7 @@ static shuf_status run_source(struct work *work, struct shuf__findings *findings
     outcome->rows = work->done;
     outcome->bad_rows = work->bad_rows;
     outcome->seconds = (double)(shuf__clock_ns() - work->start_ns) / 1e9;
-    outcome->interrupted = interrupted && work->done < work->task->samples;
+    outcome->interrupted = shuf__run_interrupted() && work->done < work->task->samples;
     return work->status;
 }
 

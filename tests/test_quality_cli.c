@@ -287,6 +287,8 @@ static void interrupt_tells_what_was_done(void **state)
     command_start(&c, COMMAND_TERMINAL_ERR, argv);
     nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
     kill(c.pid, SIGINT);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    kill(c.pid, SIGINT); /* as timeout(1) does: once to the process, once to its group */
     command_finish(&c);
     assert_int_equal(c.status, 75);
     assert_non_null(strstr(c.err.bytes, "\rn = ")); /* how far it is, to a terminal */
