@@ -52,7 +52,7 @@ static void on_signal(int signal_number)
     const uint64_t now_ns = shuf__clock_ns();
     unsigned long long first_ns = 0;
     if (atomic_compare_exchange_strong(&interrupted_ns, &first_ns, now_ns) ||
-        now_ns - first_ns < UINT64_C(1000000000))
+        now_ns < first_ns + UINT64_C(1000000000))
         return;
     signal(signal_number, SIG_DFL);
     raise(signal_number);

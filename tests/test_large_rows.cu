@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Large rows of primefold on the GPU, which are made in haste and then corrected: what has to be
+ * Large rows of primefold on the GPU, which are made unwatched and then corrected: what has to be
  * corrected is looked at whole, against the inline C, and the rest at random.
  */
 #include "cuda/permute.cuh"
@@ -86,9 +86,11 @@ template <typename Value> struct Row {
 
 /* All numbers up to 1100 and from `whole` on after every map, some of the values that are walked
  * on, some at random. */
-template <typename Value> void check_row(uint64_t n, uint64_t offset, uint64_t count)
+template <typename Value>
+void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = true)
 {
     const Row<Value> row(n, offset, count);
+    assert_int_equal(shuf::primefold_is_corrected(row.job), is_corrected);
     const shuf_primefold_shape &s = row.f.shape;
     uint64_t met = 0;
     for (unsigned r = 0; r < s.maps; r++)
@@ -127,7 +129,8 @@ void slices(void **)
 {
     random_start("slices");
     constexpr uint64_t n = 1000000000, large = 1 << 22;
-    check_row<uint32_t>(n, 0, large);
+    check_row<uint32_t>(n, 0, large, false); /* there would be more to correct than values */
+    check_row<uint32_t>((1u << 30) + 1, 7, large - 1, false);
     check_row<uint32_t>(n, n / 2 + 1, n / 3);
     check_row<uint32_t>(n, n - 200000001, 200000001);
     check_row<uint64_t>((1u << 30) + 1, 12345, large + 1);

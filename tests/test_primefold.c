@@ -206,7 +206,7 @@ static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, 
     }
 }
 
-static void weak_multipliers_are_passed_over(void **state)
+static void weak_multipliers_are_tripled(void **state)
 {
     (void)state;
     unsigned first_weak = 0, moved = 0;
@@ -241,23 +241,35 @@ static void weak_ones_are_recognized(void **state)
     }
 }
 
-/* At every small prime, from every power of two on: at most three times. */
+/* How often a weak multiplier is tripled, at most. */
+static unsigned most_triples(uint64_t p)
+{
+    const shuf_primefold_shape s = shuf_primefold_shape_of(p);
+    uint64_t inverse = 1; /* of the power */
+    unsigned most = 0;
+    for (uint64_t power = 1; power < p; power *= 2) {
+        for (unsigned k = 0; k < 4; k++) {
+            const uint64_t m = k & 1 ? inverse : power;
+            shuf_primefold_map map = {k & 2 ? p - m : m, 0};
+            unsigned times = 0;
+            for (; shuf__primefold_weak(&s, &map, 1) && times < 100; times++)
+                map.multiplier = shuf__primefold_tripled(map.multiplier, p);
+            most = times > most ? times : most;
+        }
+        inverse = inverse / 2 + (inverse % 2 ? (p + 1) / 2 : 0);
+    }
+    return most;
+}
+
+/* At every small prime and some large ones, from every weak multiplier on. */
 static void tripling_ends(void **state)
 {
     (void)state;
-    unsigned most = 0;
-    for (uint64_t p = 257; p <= SHUF_PRIMEFOLD_SMALL; p = shuf_prime_from(p + 1)) {
-        const shuf_primefold_shape s = shuf_primefold_shape_of(p);
-        for (uint64_t power = 1; power < p; power *= 2)
-            for (unsigned k = 0; k < 2; k++) {
-                shuf_primefold_map map = {k == 0 ? power : p - power, 0};
-                unsigned times = 0;
-                for (; shuf__primefold_weak(&s, &map, 1) && times < 100; times++)
-                    map.multiplier = shuf__primefold_tripled(map.multiplier, p);
-                most = times > most ? times : most;
-            }
-    }
-    assert_in_range(most, 1, 3);
+    for (uint64_t p = 257; p <= SHUF_PRIMEFOLD_SMALL; p = shuf_prime_from(p + 1))
+        assert_in_range(most_triples(p), 1, 3);
+    for (unsigned k = 16; k <= 62; k++)
+        for (uint64_t n = BIT(k) - 3; n <= BIT(k) + 3 && n <= BIT(62); n += 3)
+            assert_in_range(most_triples(shuf_primefold_shape_of(n).p), 1, 3);
     const uint64_t p = BIT(62) + 135; /* its triple does not fit a word */
     assert_int_equal(shuf__primefold_tripled(p - 1, p), p - 3);
     assert_int_equal(shuf__primefold_tripled(p / 2, p), shuf__multiply_mod(3, p / 2, p));
@@ -358,7 +370,7 @@ int main(void)
         cmocka_unit_test(small_ones_are_permutations),
         cmocka_unit_test(numbers_of_maps),
         cmocka_unit_test(folds_permute),
-        cmocka_unit_test(weak_multipliers_are_passed_over),
+        cmocka_unit_test(weak_multipliers_are_tripled),
         cmocka_unit_test(weak_ones_are_recognized),
         cmocka_unit_test(tripling_ends),
         cmocka_unit_test(keys_are_unrelated),

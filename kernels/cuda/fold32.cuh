@@ -6,9 +6,10 @@
  *
  *     (2^52 + x) M 2^-52 + (2^52 - M) = 2^52 + floor(x M 2^-52)
  *
- * Both operands are exact. The low word is q, and the high word stays as it was. x M 2^-52 is less
- * than m x / p by less than p 2^-52, so m x - q p is the remainder, or too large by p where the
- * remainder is below p^2 2^-52: never where p < 2^26, and for fewer than 2^10 remainders elsewhere.
+ * Both operands are exact. The low word is q, and the high word stays as it was. For x < p,
+ * x M 2^-52 is less than m x / p by less than p 2^-52, so m x - q p is the remainder, or too large
+ * by p where the remainder is below p^2 2^-52: never where p < 2^26, and for fewer than 2^10
+ * remainders elsewhere. What comes of a larger x does not matter: the x itself was noticed.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -25,9 +26,10 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
     using Word = uint32_t;
     static constexpr bool watches = Watches, is_right_past_n = true;
     static constexpr int shift = large_shift<Maps>;
-    static constexpr int groups = watches ? tuning::fold_watch_groups : tuning::fold_hasty_groups;
+    static constexpr int groups =
+        watches ? tuning::fold_watched_groups : tuning::fold_unwatched_groups;
     static constexpr int blocks_per_sm =
-        watches ? tuning::fold_watch_blocks_per_sm : tuning::fold_hasty_blocks_per_sm;
+        watches ? tuning::fold_watched_blocks_per_sm : tuning::fold_unwatched_blocks_per_sm;
     static constexpr int look_up_blocks_per_sm = tuning::fold_look_up_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_row_blocks_per_sm;
     struct Map {
@@ -48,7 +50,8 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
     {
     }
 
-    /* Remainders below this may come out p too large. */
+    /* Only remainders below this may come out p too large. 2 p and as much fit 32 bits: just below
+     * 2^31 the tail is long, so p is rounded up to more. */
     static uint32_t small(const shuf_primefold_shape &shape)
     {
         return static_cast<uint32_t>(shape.p * shape.p >> 52) + 1;
@@ -91,7 +94,7 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
     }
 
     /* `high` is the high word of 2^52. */
-    __device__ __forceinline__ uint32_t hasty(const Map &m, uint32_t x, int &high) const
+    __device__ __forceinline__ uint32_t unreduced(const Map &m, uint32_t x, int &high) const
     {
         const double q = __fma_rd(__hiloint2double(high, static_cast<int>(x)), m.ratio, m.less);
         high = __double2hiint(q);
@@ -104,7 +107,7 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
     __device__ __forceinline__ uint32_t mapped(const Row &keys, int r, uint32_t x) const
     {
         int high = high_of_2_52;
-        x = reduced(hasty(keys.map[r], x, high));
+        x = reduced(unreduced(keys.map[r], x, high));
         return r == (way == Way::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
     }
 
@@ -155,7 +158,7 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
                     met = max(met, most(x[g]));
 #pragma unroll
                 for (int c = 0; c < group; c++)
-                    x[g][c] = hasty(map, fold_of<way, shift>(x[g][c], fold), high[g][c]);
+                    x[g][c] = unreduced(map, fold_of<way, shift>(x[g][c], fold), high[g][c]);
             }
         }
         if constexpr (way == Way::backward)

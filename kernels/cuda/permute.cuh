@@ -33,8 +33,12 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
 
 struct Signal;
 
-/* The same for `primefold`, in one launch; with a signal, in a single block that gives it: one row,
- * of at most tuning::tile values. */
+/* Whether primefold_async() makes a job of a single row, without a signal, by values that nobody
+ * looks at and a second launch that corrects them. */
+bool primefold_is_corrected(const shuf__job &job);
+
+/* The same for `primefold`, in one launch or two; with a signal, in a single block that gives it:
+ * one row, of at most tuning::tile values. */
 cudaError_t primefold_async(const shuf__job &job, void *out, const Signal *signal,
                             cudaStream_t stream);
 

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
 /* What a form that does not watch gets wrong: after each map the numbers below `small`, which may
  * be p too large, and before a fold those from `whole` on, or at the end from n on. */
 struct Beyond {
-    uint32_t small, folds, all; /* numbers before the end, and in all */
+    uint32_t small, folds, all; /* the bound; how many numbers before the end, and in all */
 };
 
 /* Follows number k of these back to its position, and writes the right value there. */
@@ -50,7 +50,7 @@ correct(const Fold32<Maps> &f, const Fold32<Maps, Way::backward> &back, const Be
     uint32_t x = number;
 #pragma unroll
     for (int r = 0; r < Maps; r++) {
-        if (r > maps_after && x < f.whole)
+        if (r > 0 && r > maps_after && x < f.whole)
             x = fold_of<Way::backward, Fold32<Maps>::shift>(x, back.row.map[r - 1].fold);
         if (r >= maps_after)
             x = back.mapped(back.row, r, x);
@@ -204,10 +204,10 @@ cudaError_t large_row(const shuf__job &job, const shuf_primefold_shape &shape, O
 {
     const auto f = FormOf<Fold32<Maps>>::make(job, shape);
     const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(job, shape);
-    const auto hasty = FormOf<Fold32<Maps, Way::forward, false>>::make(job, shape);
+    const auto unwatched = FormOf<Fold32<Maps, Way::forward, false>>::make(job, shape);
     const Rows rows = make_rows_for<Fold32<Maps>>(job, shape.p);
     const Beyond beyond = beyond_of<Maps>(shape);
-    const cudaError_t e = fold_row_async(hasty, rows, job, shape, out, stream);
+    const cudaError_t e = fold_row_async(unwatched, rows, job, shape, out, stream);
     if (e != cudaSuccess)
         return e;
     fold_beyond<<<blocks_for(beyond.all, fold_threads), fold_threads, 0, stream>>>(f, back, beyond,
@@ -281,6 +281,11 @@ template <typename Out> void load_all(cudaError_t &e)
 }
 
 } // namespace
+
+bool primefold_is_corrected(const shuf__job &job)
+{
+    return is_large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(job, shuf__primefold_shape(job.n));
+}
 
 cudaError_t primefold_async(const shuf__job &job, void *out, const Signal *signal,
                             cudaStream_t stream)

@@ -34,8 +34,8 @@ constexpr int quick_items = tile / quick_threads;
 /* primefold: values of a thread come in groups of four, which it stores at once. */
 constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of small n */
-constexpr int fold_hasty_groups = 4, fold_hasty_blocks_per_sm = 10;
-constexpr int fold_watch_groups = 2, fold_watch_blocks_per_sm = 10;
+constexpr int fold_unwatched_groups = 4, fold_unwatched_blocks_per_sm = 10;
+constexpr int fold_watched_groups = 2, fold_watched_blocks_per_sm = 10;
 constexpr int fold_look_up_blocks_per_sm = 14;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
