@@ -47,25 +47,11 @@ static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws
 
 /* ---- Bits ---- */
 
-static inline vector bits_of_floats(floats x)
-{
-    vector bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 static inline vector bits_of_doubles(doubles x)
 {
     vector bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
-}
-
-static inline floats floats_of_bits(vector bits)
-{
-    floats x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 
 static inline doubles doubles_of_bits(vector bits)

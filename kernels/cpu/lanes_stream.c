@@ -173,32 +173,19 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
-static inline vector bits_of(floats x)
-{
-    vector bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline floats floats_of(vector bits)
-{
-    floats x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* shuf__float_sticky(), where no rest is 0 */
 static inline floats sticky_32(floats x, floats rest)
 {
-    const vector differ = V(srai_epi32)(VI(xor)(bits_of(x), bits_of(rest)), 31);
-    return floats_of(VI(or)(V(add_epi32)(bits_of(x), differ), all(1)));
+    const vector differ = V(srai_epi32)(VI(xor)(bits_of_floats(x), bits_of_floats(rest)), 31);
+    return floats_of_bits(VI(or)(V(add_epi32)(bits_of_floats(x), differ), all(1)));
 }
 
 /* shuf__gauss_float(), or shuf__gauss_sticky() */
 static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int p, bool sticky)
 {
     const floats unit = V(set1_ps)(0x1p-37f);
-    const floats dither = floats_of(VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001)));
+    const floats dither =
+        floats_of_bits(VI(or)(VI(and)(b->word[p], all(0x7ffffe)), all(0x4b000001)));
     const floats s =
         V(mul_ps)(V(cvtepi32_ps)(V(sub_epi32)(b->s[p], all(48))), V(set1_ps)(0x1p-19f));
     floats z = V(fmadd_ps)(dither, unit, s);
@@ -229,7 +216,7 @@ static inline floats value_f32(const shuf_gauss *g, const struct blocks *b, int 
     return scaled(g, number_32(g, b, p, false));
 }
 
-/* What is rounded to 16 bits. */
+/* The scaled float that put_f16() and put_bf16() round to 16 bits. */
 static inline floats value_16(const shuf_gauss *g, const struct blocks *b, int p)
 {
     return scaled(g, number_32(g, b, p, true));
@@ -255,7 +242,7 @@ static inline void put_f16(const shuf_gauss *g, const struct blocks *b, int p, u
 /* shuf_bf16(), still in the upper half of each lane, with something below it. */
 static inline vector rounded_bf16(floats x)
 {
-    const vector bits = bits_of(x);
+    const vector bits = bits_of_floats(x);
     const vector odd = VI(and)(V(srli_epi32)(bits, 16), all(1));
     return V(add_epi32)(V(add_epi32)(bits, all(0x7fff)), odd);
 }

@@ -9,6 +9,7 @@
 
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __AVX512BW__
 
@@ -210,6 +211,20 @@ static inline vector product(vector x, vector m, vector *hi)
     const vector even = V(mul_epu32)(x, m), odd = V(mul_epu32)(V(srli_epi64)(x, 32), m);
     *hi = odd_of(V(srli_epi64)(even, 32), odd);
     return odd_of(even, V(slli_epi64)(odd, 32));
+}
+
+static inline vector bits_of_floats(floats x)
+{
+    vector bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline floats floats_of_bits(vector bits)
+{
+    floats x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 #endif

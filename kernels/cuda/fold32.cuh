@@ -19,9 +19,9 @@
 namespace shuf
 {
 
-/* quick_rest() folds the numbers beyond the whole blocks too, and leaves remainders that are p too
- * large as they are. Both are p - `whole` and `small` numbers of p. Where it `watches`, right()
- * tells whether it met one before a fold. */
+/* quick_rest() also folds the p - `whole` numbers beyond the whole blocks, and leaves the few
+ * remainders that are p too large as they are. Where it `watches`, right() tells whether it met
+ * such a number before a fold. */
 template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 : SumsModP {
     using Word = uint32_t;
     static constexpr bool watches = Watches, is_right_past_n = true;

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     tiles_of_row(f, f.row, rows, steps, first, values, out + first);
 }
 
-/* What a form that does not watch gets wrong: after each map the numbers below `small`, which may
+/* A form that does not watch gets these numbers wrong: after each map those below `small`, which may
  * be p too large, and before a fold those from `whole` on, or at the end from n on. */
 struct Beyond {
     uint32_t small, folds, all; /* the bound; how many numbers before the end, and in all */

@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 /* X(NAME, "name", what it is) ; the first row is the default */
-#define SHUF_ALGORITHM_MAP(X)                                                                    \
-    X(PRIMEFOLD, "primefold", "multiplications modulo a prime, folds between; any n, random access") \
-    X(PHILOX24, "philox24", "VariablePhilox, 24 rounds, with compaction")                        \
+#define SHUF_ALGORITHM_MAP(X)                                                \
+    X(PRIMEFOLD, "primefold",                                                \
+      "multiplications modulo a prime, folds between; any n, random access") \
+    X(PHILOX24, "philox24", "VariablePhilox, 24 rounds, with compaction")    \
     X(LCG, "lcg", "linear congruential bijection with compaction")
 
 enum shuf_algorithm {
