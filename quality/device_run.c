@@ -235,6 +235,7 @@ shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stre
             judge(task, words, outcome->values, findings);
         if (status == SHUF_OK && subsets > 0 && !shuf__run_interrupted())
             status = shuf__device_judge_subsets(device, task, &ask, subsets, findings, error);
+        outcome->interrupted |= subsets > 0 && shuf__run_interrupted();
     } else
         status = shuf__fail(error, SHUF_NO_MEMORY, "no memory");
     for (int k = 0; k < KNOWN; k++) {

@@ -9,7 +9,9 @@
 #include "run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FREQUENCIES = 12, SIZES = 6, LEAST_BLOCKS = 100000 };
 
@@ -54,6 +56,7 @@ static void read_gram(const double *gram, double blocks, double t, struct best b
         }
 }
 
+/* Adds the first `values` at frequency `number` to the matrix, and to *done as many as it took. */
 static shuf_status add_all(struct shuf__device *device, const struct shuf__device_stream *ask,
                            unsigned number, uint64_t values, double *gram, uint64_t *done,
                            struct shuf__error *error)
@@ -72,6 +75,25 @@ static shuf_status add_all(struct shuf__device *device, const struct shuf__devic
     return status;
 }
 
+/* Whether the normal law holds for products of `SIZES - 1` cosines in so many blocks. */
+static bool are_enough(const struct shuf__stream_task *task, unsigned number, double blocks)
+{
+    const double kurtosis = pow(task->law->cosine[number].fourth, SIZES - 1);
+    return blocks >= LEAST_BLOCKS && kurtosis <= 0.01 * blocks;
+}
+
+static void find(const struct best best[SIZES], uint64_t values, unsigned frequencies,
+                 struct shuf__findings *findings)
+{
+    findings->test = "subsets";
+    for (unsigned k = 3; k < SIZES; k++) {
+        const double one = fmin(shuf__normal_p(best[k].z), 1 - 1e-15);
+        if (best[k].count > 0)
+            shuf__find(findings, 0, best[k].z, 0, -expm1((double)best[k].count * log1p(-one)),
+                       "%u of %.3g, %u t, %.3g", k, (double)values, frequencies, best[k].t);
+    }
+}
+
 shuf_status shuf__device_judge_subsets(struct shuf__device *device,
                                        const struct shuf__stream_task *task,
                                        const struct shuf__device_stream *ask, uint64_t values,
@@ -80,25 +102,25 @@ shuf_status shuf__device_judge_subsets(struct shuf__device *device,
     const size_t size = (size_t)SHUF__DEVICE_FACTORS * SHUF__DEVICE_PAIRS;
     struct best best[SIZES] = {{0}};
     shuf_status status = SHUF_OK;
+    unsigned taken = 0;
     values = values / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
+    double *gram = malloc(size * sizeof *gram);
+    if (!gram)
+        return shuf__fail(error, SHUF_NO_MEMORY, "no memory");
     for (unsigned f = 0; f < FREQUENCIES && status == SHUF_OK && !shuf__run_interrupted(); f++) {
-        double *gram = calloc(size, sizeof *gram);
-        uint64_t done = 0;
-        if (!gram)
-            return shuf__fail(error, SHUF_NO_MEMORY, "no memory");
+        uint64_t done;
+        memset(gram, 0, size * sizeof *gram);
+        if (task->progress)
+            fprintf(stderr, "\rsubsets: %u of %d frequencies \033[K", f, FREQUENCIES);
         status = add_all(device, ask, frequency[f], values, gram, &done, error);
         const double blocks = (double)(done / SHUF__BLOCK);
-        const double kurtosis = pow(task->law->cosine[frequency[f]].fourth, SIZES - 1);
-        if (status == SHUF_OK && blocks >= LEAST_BLOCKS && kurtosis <= 0.01 * blocks)
+        if (status == SHUF_OK && done == values && are_enough(task, frequency[f], blocks)) {
             read_gram(gram, blocks, (frequency[f] + 1) * SHUF__FREQUENCY, best);
-        free(gram);
+            taken++;
+        }
     }
-    findings->test = "subsets";
-    for (unsigned k = 3; k < SIZES && status == SHUF_OK; k++) {
-        const double one = fmin(shuf__normal_p(best[k].z), 1 - 1e-15);
-        if (best[k].count > 0)
-            shuf__find(findings, 0, best[k].z, 0, -expm1((double)best[k].count * log1p(-one)),
-                       "%u of %.3g, t %.3g", k, (double)values, best[k].t);
-    }
+    free(gram);
+    if (status == SHUF_OK)
+        find(best, values, taken, findings);
     return status;
 }

@@ -5,24 +5,18 @@
  */
 #include "shuf/box_muller.h"
 
+#include "support/device_tests.cuh"
+
 extern "C" {
-#include "support/cmocka_all.h"
 #include "support/random.h"
 }
 
-#include <cstdio>
 #include <vector>
 
 namespace
 {
 
 constexpr int threads = 256;
-
-void check(cudaError_t e)
-{
-    if (e != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(e));
-}
 
 /* ---- Square roots: how many are wrong ---- */
 
@@ -181,15 +175,10 @@ void values_of_any_words(void **)
 
 int main()
 {
-    int devices = 0;
     const CMUnitTest tests[] = {
         cmocka_unit_test(roots_of_floats),
         cmocka_unit_test(roots_of_doubles),
         cmocka_unit_test(values_of_any_words),
     };
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        fprintf(stderr, "no CUDA device\n");
-        return 77;
-    }
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
+    return run_device_tests(tests);
 }

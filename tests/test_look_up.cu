@@ -5,22 +5,16 @@
  */
 #include "cuda/permute.cuh"
 
+#include "support/device_tests.cuh"
+
 extern "C" {
-#include "support/cmocka_all.h"
 #include "support/random.h"
 }
 
-#include <cstdio>
 #include <vector>
 
 namespace
 {
-
-void check(cudaError_t e)
-{
-    if (e != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(e));
-}
 
 template <typename Value> void look_up(uint64_t n, uint64_t count)
 {
@@ -100,16 +94,11 @@ void too_few(void **)
 
 int main()
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        fprintf(stderr, "no GPU\n");
-        return 77;
-    }
     const CMUnitTest tests[] = {
         cmocka_unit_test(every_form),
         cmocka_unit_test(every_end),
         cmocka_unit_test(many),
         cmocka_unit_test(too_few),
     };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
+    return run_device_tests(tests);
 }

@@ -662,10 +662,12 @@ NORMALS = {
 }
 STREAMS = [(7, 0), (0xFEDCBA9876543210, (1 << 40) + 5)]
 # Offset and count: within a superblock, across one, where the rounding of h' decides, where indices of
-# words pass 32 bits, beyond 2^40, and the last ones that there are.
+# words pass 32 bits, where a float of (7, 0) would be 2^-12 or -2^-12 with the short dither, beyond
+# 2^40, and the last ones that there are.
 PARTS = [
     (0, 1), (0, 100), (31, 3), (1021, 5), (1023, 1026), (405399, 1),
-    ((1 << 33) - 3, 7), ((1 << 34) - 3, 7), ((1 << 37) - 3, 7), ((1 << 40) + 12345, 70),
+    ((1 << 33) - 3, 7), ((1 << 34) - 3, 7), (31747823942, 1), (39362094265, 1),
+    ((1 << 37) - 3, 7), ((1 << 40) + 12345, 70),
     ((1 << 62) - 5, 5),
 ]  # fmt: skip
 
