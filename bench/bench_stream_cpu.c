@@ -21,13 +21,13 @@
 
 static const struct kind {
     enum shuf__distribution distribution;
-    enum shuf_number number;
+    shuf_dtype dtype;
     const char *name;
     unsigned width;
 } kinds[] = {
-#define KIND(distribution, number, name, width)                             \
-    {                                                                       \
-        SHUF_DISTRIBUTION_##distribution, SHUF_NUMBER_##number, name, width \
+#define KIND(distribution, dtype, name, width)                      \
+    {                                                               \
+        SHUF_DISTRIBUTION_##distribution, SHUF_##dtype, name, width \
     }
     KIND(GAUSS, F64, "gauss f64", 8),           KIND(GAUSS, F32, "gauss f32", 4),
     KIND(GAUSS, F16, "gauss f16", 2),           KIND(GAUSS, BF16, "gauss bf16", 2),
@@ -67,7 +67,7 @@ void rate_row(struct report *report, const char *what, uint64_t n, double *ns, u
 static struct shuf__job job_of(const struct kind *kind, uint64_t n)
 {
     return (struct shuf__job){.distribution = kind->distribution,
-                              .number = kind->number,
+                              .dtype = kind->dtype,
                               .width = kind->width,
                               .std = 1,
                               .seed = 7,

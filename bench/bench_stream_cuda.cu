@@ -32,25 +32,25 @@ constexpr uint64_t most = uint64_t{1} << 33; /* bytes of values */
 
 struct Kind {
     shuf__distribution distribution;
-    shuf_number number;
+    shuf_dtype dtype;
     const char *name;
     unsigned width;
 };
 
 /* By width: each follows its memset. */
 constexpr Kind kinds[] = {
-    {SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_F64, "gauss f64", 8},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F64, "box-muller f64", 8},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F64, "uniform f64", 8},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U64, "uniform u64", 8},
-    {SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_F32, "gauss f32", 4},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F32, "box-muller f32", 4},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F32, "uniform f32", 4},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, "uniform u32", 4},
-    {SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_F16, "gauss f16", 2},
-    {SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_BF16, "gauss bf16", 2},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F16, "box-muller f16", 2},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_BF16, "box-muller bf16", 2},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F64, "gauss f64", 8},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F64, "box-muller f64", 8},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F64, "uniform f64", 8},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U64, "uniform u64", 8},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F32, "gauss f32", 4},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F32, "box-muller f32", 4},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F32, "uniform f32", 4},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, "uniform u32", 4},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F16, "gauss f16", 2},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_BF16, "gauss bf16", 2},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F16, "box-muller f16", 2},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_BF16, "box-muller bf16", 2},
 };
 
 struct Share {
@@ -72,7 +72,7 @@ struct Bench {
     {
         shuf__job job{};
         job.distribution = kind.distribution;
-        job.number = kind.number;
+        job.dtype = kind.dtype;
         job.width = kind.width;
         job.std = 1;
         job.seed = 7;

@@ -12,7 +12,7 @@ enum { SAMPLES = 1000, FIRST = 10000 };
 static uint64_t bits_at(const struct shuf__job *job, uint64_t i)
 {
     const struct draw draw = {
-        job->distribution, job->number, job->seed, job->epoch, job->offset + i, job->mean, job->std,
+        job->distribution, job->dtype, job->seed, job->epoch, job->offset + i, job->mean, job->std,
     };
     return draw_bits(&draw);
 }

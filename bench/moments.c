@@ -41,13 +41,13 @@ static void of_rounded(float (*value)(uint16_t), double moment[MOMENTS_MOST + 1]
         moment[k] = (double)sum[k];
 }
 
-void moments_expected(enum shuf_number number, double moment[MOMENTS_MOST + 1])
+void moments_expected(shuf_dtype dtype, double moment[MOMENTS_MOST + 1])
 {
-    switch (number) {
-    case SHUF_NUMBER_F16:
+    switch (dtype) {
+    case SHUF_F16:
         of_rounded(shuf_of_f16, moment);
         break;
-    case SHUF_NUMBER_BF16:
+    case SHUF_BF16:
         of_rounded(shuf_of_bf16, moment);
         break;
     default:

@@ -15,7 +15,7 @@ extern "C" {
 enum { MOMENTS_MOST = 16 };
 
 /* moment[k] becomes E z^k, k = 0 .. MOMENTS_MOST. */
-void moments_expected(enum shuf_number number, double moment[MOMENTS_MOST + 1]);
+void moments_expected(shuf_dtype dtype, double moment[MOMENTS_MOST + 1]);
 
 /* Sums whose roundings are made good (Neumaier's). */
 struct exact_sum {

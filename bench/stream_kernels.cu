@@ -170,20 +170,20 @@ uint64_t not_stored_sums(int sm_count)
 
 cudaError_t not_stored_async(const shuf__job &job, const float *table, int sm_count, void *sums)
 {
-    return job.number == SHUF_NUMBER_F64 ? not_stored<F64>(job, table, sm_count, sums)
-                                         : not_stored<F32>(job, table, sm_count, sums);
+    return job.dtype == SHUF_F64 ? not_stored<F64>(job, table, sm_count, sums)
+                                 : not_stored<F32>(job, table, sm_count, sums);
 }
 
 cudaError_t moments_async(const shuf__job &job, const float *table, Part *parts)
 {
-    switch (job.number) {
-    case SHUF_NUMBER_F64:
+    switch (job.dtype) {
+    case SHUF_F64:
         return moments<F64>(job, table, parts);
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return moments<F32>(job, table, parts);
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return moments<F16>(job, table, parts);
-    case SHUF_NUMBER_BF16:
+    case SHUF_BF16:
         return moments<Bf16>(job, table, parts);
     default:
         return cudaErrorInvalidValue;

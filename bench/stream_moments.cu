@@ -67,12 +67,12 @@ void rows_of(report *out, const float *table, shuf_number number, const char *na
     Part *memory;
     shuf__job job{};
     job.distribution = SHUF_DISTRIBUTION_GAUSS;
-    job.number = number;
+    job.dtype = dtype;
     job.seed = 7;
-    job.epoch = number; /* streams of their own */
+    job.epoch = dtype; /* streams of their own */
     job.std = 1;
     job.count = launch_values;
-    moments_expected(number, expected);
+    moments_expected(dtype, expected);
     check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
     for (; job.offset < count; job.offset += launch_values) {
         check(moments_async(job, table, memory), "moments");
@@ -90,10 +90,10 @@ void rows_of(report *out, const float *table, shuf_number number, const char *na
 
 void moment_rows(report *out, const float *table, uint64_t count)
 {
-    rows_of(out, table, SHUF_NUMBER_F64, "f64", count);
-    rows_of(out, table, SHUF_NUMBER_F32, "f32", count);
-    rows_of(out, table, SHUF_NUMBER_F16, "f16", count);
-    rows_of(out, table, SHUF_NUMBER_BF16, "bf16", count);
+    rows_of(out, table, SHUF_F64, "f64", count);
+    rows_of(out, table, SHUF_F32, "f32", count);
+    rows_of(out, table, SHUF_F16, "f16", count);
+    rows_of(out, table, SHUF_BF16, "bf16", count);
 }
 
 } // namespace bench

@@ -4,7 +4,7 @@
  */
 #include "call.h"
 #include "lease.h"
-#include "shuffle.h"
+#include "parse.h"
 
 #include <inttypes.h>
 #include <string.h>

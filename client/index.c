@@ -3,16 +3,14 @@
  * The public call that looks up single places of a permutation. More than a
  * message holds are asked for in several.
  */
-#include "index.h"
-
+#include "algorithm.h"
 #include "call.h"
+#include "parse.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { ALGORITHM_MAX = 1024 };
-
-_Static_assert((int)SHUF_LOOKUPS == (int)SHUF__INDEX_MAX, "shuf.h tells what a message holds");
+_Static_assert((int)SHUF_LOOKUPS == (int)SHUF__LOOK_UPS_MAX, "shuf.h tells what a message holds");
 
 static shuf_status refuse_view(const char *view, shuf_direction direction,
                                struct shuf__error *error)
@@ -56,16 +54,6 @@ static shuf_status check_fields(const shuf_permutation *what, shuf_direction dir
     return SHUF_OK;
 }
 
-static shuf_status check_name(const char *name, struct shuf__error *error)
-{
-    size_t length = name ? strlen(name) : 0;
-    if (length <= ALGORITHM_MAX)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID,
-                      "request with an algorithm of %zu characters: expected at most %d", length,
-                      ALGORITHM_MAX);
-}
-
 static shuf_status check(const shuf_permutation *what, shuf_direction direction, const uint64_t *at,
                          size_t count, const uint64_t *out, struct shuf__error *error)
 {
@@ -75,9 +63,11 @@ static shuf_status check(const shuf_permutation *what, shuf_direction direction,
     if (count > 0 && (!at || !out))
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu numbers", at ? "out" : "at",
                           count);
-    if (check_name(what->algorithm, error) || check_fields(what, direction, error))
+    struct shuf__request request = {.look_up = {.permutation = {.n = what->n}}};
+    if (check_fields(what, direction, error) ||
+        shuf__algorithm_parse(what->algorithm, &request.look_up.permutation.algorithm, error))
         return error->status;
-    return shuf__index_check(what->n, at, count, error);
+    return shuf__look_up_make(&request, at, count, error);
 }
 
 /* Where one request's answer goes. */
@@ -133,7 +123,7 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *what, shuf_directio
         return handle->error.status;
     handle->error = (struct shuf__error){0};
     for (size_t done = 0; done < count; done += answer.count) {
-        answer.count = count - done < SHUF__INDEX_MAX ? count - done : SHUF__INDEX_MAX;
+        answer.count = count - done < SHUF__LOOK_UPS_MAX ? count - done : SHUF__LOOK_UPS_MAX;
         answer.out = out + done;
         index.at = (uint64_t *)(uintptr_t)(at + done); /* only read */
         index.n_at = answer.count;

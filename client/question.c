@@ -7,25 +7,13 @@
 #include "connection.h"
 #include "lease.h"
 #include "moments.h"
-#include "plan.h"
-#include "shuffle.h"
-#include "stream_plan.h"
+#include "parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ALGORITHM_MAX = 1024 };
-
-_Static_assert((int)SHUF_AUTO == (int)SHUF__DTYPE__DTYPE_AUTO &&
-                   (int)SHUF_U32 == (int)SHUF__DTYPE__DTYPE_U32 &&
-                   (int)SHUF_U64 == (int)SHUF__DTYPE__DTYPE_U64 &&
-                   (int)SHUF_I64 == (int)SHUF__DTYPE__DTYPE_I64 &&
-                   (int)SHUF_F64 == (int)SHUF__DTYPE__DTYPE_F64 &&
-                   (int)SHUF_F32 == (int)SHUF__DTYPE__DTYPE_F32 &&
-                   (int)SHUF_F16 == (int)SHUF__DTYPE__DTYPE_F16 &&
-                   (int)SHUF_BF16 == (int)SHUF__DTYPE__DTYPE_BF16 &&
-                   (int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
+_Static_assert((int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
                    (int)SHUF_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM &&
                    (int)SHUF_TABLE == (int)SHUF__METHOD__METHOD_TABLE &&
                    (int)SHUF_BOX_MULLER == (int)SHUF__METHOD__METHOD_BOX_MULLER,
@@ -85,23 +73,25 @@ static shuf_status set_view(struct shuf__question *q, const shuf_permutation *wh
         (q)->terms.give_back = &(body).give_back; \
     } while (0)
 
-/* What no frame could hold is refused before anything is done about it. */
-static shuf_status set_algorithm(char **field, const char *name, struct shuf__error *error)
+static void set_algorithm(char **field, const char *name)
 {
-    size_t length = name ? strlen(name) : 0;
-    if (length > ALGORITHM_MAX)
-        return shuf__fail(error, SHUF_INVALID,
-                          "request with an algorithm of %zu characters: expected at most %d",
-                          length, ALGORITHM_MAX);
     if (name)
-        *field = (char *)name; /* only read */
-    return SHUF_OK;
+        *field = (char *)(uintptr_t)name; /* only read */
+}
+
+static void set_shape(struct shuf__question *q)
+{
+    const struct shuf__shape shape = shuf__request_shape(&q->what);
+    q->shape = (shuf_shape){.rows = shape.rows,
+                            .count = shape.count,
+                            .dtype = q->what.dtype,
+                            .width = (unsigned)shape.width,
+                            .bytes = shape.bytes};
 }
 
 static shuf_status make_permute(struct shuf__question *q, const shuf_permutation *what,
                                 struct shuf__error *error)
 {
-    struct shuf__plan plan;
     q->request.body_case = SHUF__REQUEST__BODY_PERMUTE;
     q->request.permute = &q->permute;
     q->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
@@ -115,23 +105,15 @@ static shuf_status make_permute(struct shuf__question *q, const shuf_permutation
     q->permute.epochs = what->epochs;
     q->permute.dtype = (Shuf__Dtype)what->dtype;
     q->permute.fingerprint = what->fingerprint;
-    if (set_algorithm(&q->permute.algorithm, what->algorithm, error) || set_view(q, what, error) ||
-        check_view(what, error) || shuf__plan_make(&q->permute, &plan, error))
+    set_algorithm(&q->permute.algorithm, what->algorithm);
+    if (set_view(q, what, error) || check_view(what, error))
         return error->status;
-    q->shape = (shuf_shape){
-        .rows = plan.rows,
-        .count = plan.count,
-        .dtype = (shuf_dtype)plan.dtype,
-        .width = plan.width,
-        .bytes = plan.bytes,
-    };
-    return SHUF_OK;
+    return shuf__parse_permute(&q->permute, &q->what, error);
 }
 
 static shuf_status make_stream(struct shuf__question *q, const shuf_numbers *what,
                                struct shuf__error *error)
 {
-    struct shuf__stream_plan plan;
     q->request.body_case = SHUF__REQUEST__BODY_STREAM;
     q->request.stream = &q->stream;
     q->stream = (Shuf__Stream)SHUF__STREAM__INIT;
@@ -150,21 +132,12 @@ static shuf_status make_stream(struct shuf__question *q, const shuf_numbers *wha
     q->stream.dtype = (Shuf__Dtype)what->dtype;
     q->stream.fingerprint = what->fingerprint;
     q->stream.sums = what->moments;
-    if (shuf__stream_plan_make(&q->stream, &plan, error))
-        return error->status;
-    q->shape = (shuf_shape){
-        .rows = 1,
-        .count = plan.count,
-        .dtype = (shuf_dtype)plan.dtype,
-        .width = plan.width,
-        .bytes = plan.bytes,
-    };
-    return SHUF_OK;
+    return shuf__parse_stream(&q->stream, &q->what, error);
 }
 
 /* A copy of this process's own is nothing that the daemon could look into. */
 static shuf_status set_input(struct shuf__question *q, const struct shuf__lease *input,
-                             uint64_t bytes, struct shuf__error *error)
+                             struct shuf__error *error)
 {
     if (input->open.id == 0)
         return shuf__fail(error, SHUF_INVALID,
@@ -173,13 +146,13 @@ static shuf_status set_input(struct shuf__question *q, const struct shuf__lease 
                           shuf_transport_name(input->open.transport));
     q->shuffle.lease = input->open.id;
     q->connection = input->connection;
-    return shuf__shuffle_check_input(&q->shuffle, bytes, input->open.result.shape.bytes, error);
+    return shuf__shuffle_check_input(&q->what, input->open.id, input->open.result.shape.bytes,
+                                     error);
 }
 
 static shuf_status make_shuffle(struct shuf__question *q, const shuf_records *what,
                                 const struct shuf__lease *input, struct shuf__error *error)
 {
-    uint64_t bytes;
     q->request.body_case = SHUF__REQUEST__BODY_SHUFFLE;
     q->request.shuffle = &q->shuffle;
     q->shuffle = (Shuf__Shuffle)SHUF__SHUFFLE__INIT;
@@ -190,12 +163,10 @@ static shuf_status make_shuffle(struct shuf__question *q, const shuf_records *wh
     q->shuffle.epoch = what->epoch;
     q->shuffle.inverse = what->inverse;
     q->shuffle.record = what->record;
-    if (set_algorithm(&q->shuffle.algorithm, what->algorithm, error) ||
-        shuf__shuffle_check(&q->shuffle, &bytes, error) || set_input(q, input, bytes, error))
+    set_algorithm(&q->shuffle.algorithm, what->algorithm);
+    if (shuf__parse_shuffle(&q->shuffle, &q->what, error))
         return error->status;
-    q->shape =
-        (shuf_shape){.rows = 1, .count = what->n, .width = (unsigned)what->record, .bytes = bytes};
-    return SHUF_OK;
+    return set_input(q, input, error);
 }
 
 static shuf_status make_allocate(struct shuf__question *q, uint64_t bytes,
@@ -206,8 +177,16 @@ static shuf_status make_allocate(struct shuf__question *q, uint64_t bytes,
     q->allocate = (Shuf__Allocate)SHUF__ALLOCATE__INIT;
     SET_TERMS(q, q->allocate);
     q->allocate.bytes = bytes;
-    q->shape = (shuf_shape){.rows = 1, .count = bytes, .width = 1, .bytes = bytes};
-    return shuf__allocate_check(bytes, error);
+    return shuf__parse_allocate(&q->allocate, &q->what, error);
+}
+
+static shuf_status make(struct shuf__question *q, struct shuf__wanted wanted,
+                        struct shuf__error *error)
+{
+    return wanted.permutation ? make_permute(q, wanted.permutation, error)
+           : wanted.numbers   ? make_stream(q, wanted.numbers, error)
+           : wanted.records   ? make_shuffle(q, wanted.records, wanted.input, error)
+                              : make_allocate(q, wanted.buffer, error);
 }
 
 shuf_status shuf__question_make(struct shuf__question *q, struct shuf__wanted wanted,
@@ -217,20 +196,20 @@ shuf_status shuf__question_make(struct shuf__question *q, struct shuf__wanted wa
     memset(&q->terms, 0, sizeof q->terms);
     q->connection = 0;
     q->transports = 0;
-    return wanted.permutation ? make_permute(q, wanted.permutation, error)
-           : wanted.numbers   ? make_stream(q, wanted.numbers, error)
-           : wanted.records   ? make_shuffle(q, wanted.records, wanted.input, error)
-                              : make_allocate(q, wanted.buffer, error);
+    if (make(q, wanted, error))
+        return error->status;
+    set_shape(q);
+    return SHUF_OK;
 }
 
 static bool is_stream(const struct shuf__question *q)
 {
-    return q->request.body_case == SHUF__REQUEST__BODY_STREAM;
+    return q->what.kind == SHUF__STREAM;
 }
 
 bool shuf__question_is_buffer(const struct shuf__question *q)
 {
-    return q->request.body_case == SHUF__REQUEST__BODY_ALLOCATE;
+    return q->what.kind == SHUF__BUFFER;
 }
 
 shuf_status shuf__question_accept(struct shuf__question *q, unsigned transports,
@@ -305,8 +284,7 @@ static shuf_status check_subject(const struct shuf__question *q, const Shuf__Res
                           method);
     if (is_stream(q) && q->stream.sums && !q->stream.prefetch && !reply->sums)
         return shuf__fail(error, SHUF_PROTOCOL, "reply without sums: expected them");
-    const uint64_t record =
-        q->request.body_case == SHUF__REQUEST__BODY_SHUFFLE ? q->shuffle.record : 0;
+    const uint64_t record = q->what.kind == SHUF__SHUFFLE ? q->what.shuffle.record : 0;
     if (reply->record != record)
         return shuf__fail(error, SHUF_PROTOCOL, "reply record %" PRIu64 ": expected %" PRIu64,
                           reply->record, record);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * A request for a permutation or for numbers, and what its reply says of the result. A request
- * is checked here by the daemon's own rules (plan.h), so a wrong one fails with
+ * is checked here by the daemon's own rules (request.h), so a wrong one fails with
  * the same words and no round trip, and a reply can be held to the shape that
  * follows from its request.
  */
 #ifndef SHUF__QUESTION_H
 #define SHUF__QUESTION_H
 
-#include "error.h"
+#include "request.h"
 #include "shuf.h"
 #include "shuf.pb-c.h"
 #include "transport.h"
@@ -29,7 +29,8 @@ struct shuf__wanted {
 /* A request with its parts, which point at each other: not to be copied. */
 struct shuf__question {
     Shuf__Request request;
-    Shuf__Permute permute; /* one of these */
+    struct shuf__request what; /* its meaning */
+    Shuf__Permute permute;     /* one of these */
     Shuf__Stream stream;
     Shuf__Shuffle shuffle;
     Shuf__Allocate allocate;

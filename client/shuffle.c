@@ -3,11 +3,10 @@
  * The public calls that shuffle records: what another lease has, and the caller's own
  * memory, by way of a buffer.
  */
-#include "shuffle.h"
-
 #include "fetch.h"
 #include "handle.h"
 #include "lease.h"
+#include "request.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -103,10 +102,12 @@ static shuf_status check(const struct trip *t, size_t bytes, struct shuf__error 
 
 static shuf_status understand(struct trip *t, struct shuf__error *error)
 {
-    Shuf__Shuffle request = SHUF__SHUFFLE__INIT;
-    request.n = t->what->n;
-    request.record = t->what->record;
-    return shuf__shuffle_check(&request, &t->bytes, error);
+    struct shuf__request request = {
+        .shuffle = {.permutation = {.n = t->what->n}, .record = t->what->record}};
+    if (shuf__shuffle_make(&request, error))
+        return error->status;
+    t->bytes = shuf__request_shape(&request).bytes;
+    return SHUF_OK;
 }
 
 /* Where a descriptor cannot be had or mapped, the bytes can still be sent. */

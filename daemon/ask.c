@@ -4,13 +4,13 @@
  */
 #include "ask.h"
 
+#include "algorithm.h"
 #include "compute.h"
 #include "handlers.h"
 #include "holder.h"
 #include "lease.h"
 #include "memfd.h"
 #include "server.h"
-#include "stream_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,9 @@
 struct shuf__ask {
     struct shuf__waiter waiter; /* its result: a reference of the ask */
     struct shuf__session *session;
-    struct shuf__asked what;
+    struct shuf__key key;
+    struct shuf__shape shape;
+    struct shuf__result *input; /* see struct shuf__asked */
     Shuf__Transport transport;
     bool prefetch, shared;
     uint64_t start_ns; /* for the log */
@@ -34,47 +36,41 @@ struct shuf__ask {
 /* The values stay where they are; else they are sent, or only summed up. A buffer has none yet. */
 static bool is_leased(const struct shuf__ask *ask)
 {
-    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || ask->what.key.role == SHUF__BUFFER;
+    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || shuf__key_is_buffer(&ask->key);
 }
 
 static bool is_sent(const struct shuf__ask *ask)
 {
-    return ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE &&
-           ask->what.key.role != SHUF__BUFFER;
+    return ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE && !shuf__key_is_buffer(&ask->key);
 }
 
 /* ---- log ---- */
 
-static const char *name(const struct shuf__ask *ask, bool whole, char text[SHUF__ASKED_TEXT])
-{
-    ask->what.tell(&ask->what.key, whole, text);
-    return text;
-}
-
 static void log_request(const struct shuf__ask *ask)
 {
-    char text[SHUF__ASKED_TEXT];
+    char text[SHUF__REQUEST_TEXT];
     const struct shuf__session *session = ask->session;
     if (session->server->log->level < SHUF__LOG_DEBUG)
         return;
     shuf__log(session->server->log, SHUF__LOG_DEBUG,
               "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64 " bytes, %s%s",
-              (long)session->peer.pid, (long)session->peer.uid, session->id, name(ask, true, text),
-              ask->what.bytes, shuf__transport_name(ask->transport),
-              ask->prefetch ? ", prefetch" : "");
+              (long)session->peer.pid, (long)session->peer.uid, session->id,
+              shuf__request_describe(&ask->key.request, true, text), ask->shape.bytes,
+              shuf__transport_name(ask->transport), ask->prefetch ? ", prefetch" : "");
 }
 
 static void log_reply(const struct shuf__ask *ask, uint64_t device_ns)
 {
-    char text[SHUF__ASKED_TEXT];
+    char text[SHUF__REQUEST_TEXT];
     const struct shuf__session *session = ask->session;
     if (session->server->log->level < SHUF__LOG_DEBUG)
         return;
     shuf__log(session->server->log, SHUF__LOG_DEBUG,
               "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64
               " bytes, %.3f ms, of which %.3f ms on the device%s",
-              (long)session->peer.pid, (long)session->peer.uid, session->id, name(ask, false, text),
-              ask->what.bytes, (double)(uv_hrtime() - ask->start_ns) / 1e6, (double)device_ns / 1e6,
+              (long)session->peer.pid, (long)session->peer.uid, session->id,
+              shuf__request_describe(&ask->key.request, false, text), ask->shape.bytes,
+              (double)(uv_hrtime() - ask->start_ns) / 1e6, (double)device_ns / 1e6,
               ask->shared ? ", shared" : "");
 }
 
@@ -89,29 +85,32 @@ struct reply {
 static void begin_reply(const struct shuf__ask *ask, struct reply *r)
 {
     const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
-    const struct shuf__key *key = &ask->what.key;
+    const struct shuf__request *request = &ask->key.request;
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    const enum shuf__distribution distribution = shuf__request_distribution(request);
     r->reply = (Shuf__Reply)SHUF__REPLY__INIT;
     r->body = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
     r->reply.body_case = SHUF__REPLY__BODY_RESULT;
     r->reply.result = &r->body;
-    r->body.record = key->record;
-    r->body.distribution = shuf__distribution_of(key->distribution);
-    r->body.method = shuf__method_of(key->distribution);
-    if (!key->distribution && key->role != SHUF__BUFFER)
-        r->body.algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
-    r->body.dtype = ask->what.dtype;
-    r->body.rows = key->rows;
-    r->body.count = key->count;
-    r->body.bytes = ask->what.bytes;
+    r->body.record = request->kind == SHUF__SHUFFLE ? request->shuffle.record : 0;
+    r->body.distribution = (Shuf__Distribution)shuf__wire_distribution(distribution);
+    r->body.method = (Shuf__Method)shuf__wire_method(distribution);
+    if (p)
+        r->body.algorithm = (char *)(uintptr_t)shuf__algorithm_name(p->algorithm);
+    r->body.dtype = (Shuf__Dtype)request->dtype;
+    r->body.rows = ask->shape.rows;
+    r->body.count = ask->shape.count;
+    r->body.bytes = ask->shape.bytes;
     r->body.backend = (char *)(uintptr_t)backend->ops->name;
     r->body.device = (char *)(uintptr_t)backend->device;
     r->body.transport = ask->transport;
     r->body.shared = ask->shared;
 }
 
-static void tell_sums(const struct shuf__key *key, const struct shuf__sums *sums, struct reply *r)
+static void tell_sums(const struct shuf__request *request, const struct shuf__sums *sums,
+                      struct reply *r)
 {
-    const struct shuf__measure measure = shuf__measure_of(key);
+    const struct shuf__measure measure = shuf__measure_of(request);
     r->sums = (Shuf__Sums)SHUF__SUMS__INIT;
     r->sums.centre = measure.centre;
     r->sums.scale = measure.scale;
@@ -131,7 +130,7 @@ static void tell_summary(const struct shuf__ask *ask, struct shuf__summary *summ
     if (ask->waiter.want.fingerprint)
         r->body.fingerprint = summary->fingerprint;
     if (ask->waiter.want.sums)
-        tell_sums(&ask->what.key, &summary->sums, r);
+        tell_sums(&ask->key.request, &summary->sums, r);
     if (!ask->waiter.want.edges)
         return;
     r->body.n_head = summary->heads;
@@ -232,7 +231,7 @@ static void reply_result(struct shuf__ask *ask, const uint8_t *event)
         shuf__session_fail(ask->session, &error);
         return;
     }
-    ask->session->server->served += ask->what.key.role != SHUF__BUFFER;
+    ask->session->server->served += !shuf__key_is_buffer(&ask->key);
     log_reply(ask, summary.device_ns);
     bool bulk = is_sent(ask);
     if (bulk)
@@ -285,7 +284,7 @@ static shuf_status await(const struct shuf__ask *ask, struct shuf__error *error)
 static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error)
 {
     struct shuf__results *results = &ask->session->server->results;
-    const struct shuf__key *key = &ask->what.key;
+    const struct shuf__key *key = &ask->key;
     struct shuf__result *result =
         shuf__key_is_shared(key) ? shuf__results_find(results, key) : NULL;
     if (result) {
@@ -297,11 +296,11 @@ static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error
         ask->waiter.result = shuf__result_ref(result);
         return SHUF_OK;
     }
-    ask->waiter.result = shuf__results_make(results, key, ask->what.bytes);
+    ask->waiter.result = shuf__results_make(results, key, ask->shape.bytes);
     if (!ask->waiter.result)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    if (ask->what.input)
-        ask->waiter.result->input = shuf__result_ref(ask->what.input);
+    if (ask->input)
+        ask->waiter.result->input = shuf__result_ref(ask->input);
     return SHUF_OK;
 }
 
@@ -356,22 +355,22 @@ static shuf_status understand(struct shuf__ask *ask, const struct shuf__terms *t
     enum shuf__memory kind;
     const struct shuf__session *session = ask->session;
     const struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
-    const struct shuf__cell *input = ask->what.input ? ask->what.input->cell : NULL;
+    const struct shuf__cell *input = ask->input ? ask->input->cell : NULL;
     if (shuf__transport_pick(ask->session, backend, &terms->accepted, input, &ask->transport, &kind,
                              error))
         return error->status;
-    if (ask->what.key.role == SHUF__BUFFER && ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
+    if (shuf__key_is_buffer(&ask->key) && ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         return shuf__fail(error, SHUF_INVALID,
                           "accept: no transport in it, expected how the buffer is to be filled");
-    ask->what.key.uid = session->peer.uid;
-    ask->what.key.kind = kind;
+    ask->key.uid = session->peer.uid;
+    ask->key.kind = kind;
     ask->prefetch = terms->prefetch;
     const bool summed_up = terms->fingerprint || terms->sums;
     ask->waiter.told = told;
     ask->waiter.want = (struct shuf__want){
         .fingerprint = terms->fingerprint,
         .sums = terms->sums,
-        .edges = shuf__key_is_shared(&ask->what.key) && (summed_up || !is_leased(ask)),
+        .edges = shuf__key_is_shared(&ask->key) && (summed_up || !is_leased(ask)),
         .event = terms->event && !summed_up, /* for that it has to be over */
     };
     return SHUF_OK;
@@ -381,7 +380,7 @@ static void answer(struct shuf__ask *ask)
 {
     struct shuf__error error;
     log_request(ask);
-    if (ask->what.bytes == 0) {
+    if (ask->shape.bytes == 0) {
         reply_empty(ask);
         return;
     }
@@ -399,7 +398,11 @@ void shuf__ask(struct shuf__session *session, const struct shuf__asked *what,
                const struct shuf__terms *terms)
 {
     struct shuf__error error;
-    struct shuf__ask ask = {.session = session, .what = *what, .start_ns = uv_hrtime()};
+    struct shuf__ask ask = {.session = session,
+                            .key = {.request = what->request},
+                            .shape = shuf__request_shape(&what->request),
+                            .input = what->input,
+                            .start_ns = uv_hrtime()};
     if (understand(&ask, terms, &error))
         shuf__session_fail(session, &error);
     else

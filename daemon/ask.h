@@ -15,16 +15,10 @@
 
 struct shuf__session;
 
-enum { SHUF__ASKED_TEXT = 320 };
-
 /* What a request means. */
 struct shuf__asked {
-    struct shuf__key key; /* but for uid and kind */
-    Shuf__Dtype dtype;
-    uint64_t bytes;
+    struct shuf__request request;
     struct shuf__result *input; /* of a shuffle: a reference, which is the ask's to give back */
-    /* Names it, for the log: briefly, or as a whole. */
-    void (*tell)(const struct shuf__key *key, bool whole, char text[SHUF__ASKED_TEXT]);
 };
 
 /* How it is to be answered. */

@@ -52,7 +52,7 @@ static bool is_cancelled(void *context)
 /* `task` may cancel it; NULL for none. */
 static struct shuf__job job_of(const struct shuf__result *result, struct shuf__task *task)
 {
-    struct shuf__job job = shuf__job_of(&result->key);
+    struct shuf__job job = shuf__job_of(&result->key.request);
     job.input = result->input ? &result->input->cell->block : NULL;
     job.cancelled = task ? is_cancelled : NULL;
     job.cancel_context = task;
@@ -82,8 +82,8 @@ static bool is_small(const struct shuf__backend *backend, const struct shuf__res
                      const struct shuf__want *want)
 {
     const struct shuf__job job = job_of(result, NULL);
-    enum shuf__memory kind = (enum shuf__memory)result->key.kind;
-    if (result->key.role == SHUF__BUFFER) /* is only allocated, which may take its time */
+    enum shuf__memory kind = result->key.kind;
+    if (shuf__key_is_buffer(&result->key)) /* is only allocated, which may take its time */
         return false;
     if ((want->fingerprint && !result->summary.has_fingerprint) ||
         (want->sums && !result->summary.has_sums) ||
@@ -193,7 +193,7 @@ static void take_table(struct shuf__work *work)
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
     const struct shuf__job job = job_of(result, NULL);
-    if (!result->ready && !work->launched && result->key.role != SHUF__BUFFER &&
+    if (!result->ready && !work->launched && !shuf__key_is_buffer(&result->key) &&
         shuf__counts_help(shuf__engine_backend(work->server->engine), &job))
         work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
 }
@@ -371,7 +371,7 @@ static struct shuf__result *starved(struct shuf__work *work)
 
 static void become_ready(struct shuf__server *server, struct shuf__result *result)
 {
-    server->results.computed += !result->ready && result->key.role != SHUF__BUFFER;
+    server->results.computed += !result->ready && !shuf__key_is_buffer(&result->key);
     result->ready = true;
     shuf__result_end_input(result);
 }

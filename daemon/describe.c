@@ -7,25 +7,46 @@
 #include <math.h>
 #include <string.h>
 
-struct shuf__job shuf__job_of(const struct shuf__key *key)
+static struct shuf__job permutation_job(const struct shuf__permutation *p)
 {
     return (struct shuf__job){
-        .distribution = (enum shuf__distribution)key->distribution,
-        .number = (enum shuf_number)key->number,
-        .mean = key->mean,
-        .std = key->std,
-        .algorithm = (enum shuf_algorithm)key->algorithm,
-        .n = key->n,
-        .seed = key->seed,
-        .epoch = key->epoch,
-        .rows = key->rows,
-        .offset = key->offset,
-        .count = key->count,
-        .stride = key->stride,
-        .width = key->width,
-        .record = key->record,
-        .inverse = key->inverse,
+        .algorithm = p->algorithm,
+        .n = p->n,
+        .seed = p->seed,
+        .epoch = p->epoch,
+        .rows = p->rows,
+        .offset = p->offset,
+        .count = p->count,
+        .stride = p->stride,
     };
+}
+
+struct shuf__job shuf__job_of(const struct shuf__request *request)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    const struct shuf__stream *s = &request->stream;
+    struct shuf__job job;
+    if (p)
+        job = permutation_job(p);
+    else
+        job = (struct shuf__job){
+            .distribution = s->distribution,
+            .dtype = request->dtype,
+            .mean = s->mean,
+            .std = s->std,
+            .seed = s->seed,
+            .epoch = s->stream,
+            .rows = 1,
+            .offset = s->offset,
+            .count = s->count,
+            .stride = 1,
+        };
+    job.width = shuf__dtype_bytes((int)request->dtype);
+    if (request->kind == SHUF__SHUFFLE) {
+        job.record = request->shuffle.record;
+        job.inverse = request->shuffle.inverse;
+    }
+    return job;
 }
 
 bool shuf__described(const struct shuf__result *result, const struct shuf__want *want)
@@ -45,16 +66,17 @@ static struct shuf__measure uniform(int bits, double unit)
     };
 }
 
-struct shuf__measure shuf__measure_of(const struct shuf__key *key)
+struct shuf__measure shuf__measure_of(const struct shuf__request *request)
 {
-    if (shuf__distribution_is_normal(key->distribution))
-        return (struct shuf__measure){key->mean, 1 / key->std};
-    switch ((enum shuf_number)key->number) {
-    case SHUF_NUMBER_U32:
+    const struct shuf__stream *s = &request->stream;
+    if (shuf__distribution_is_normal(s->distribution))
+        return (struct shuf__measure){s->mean, 1 / s->std};
+    switch (request->dtype) {
+    case SHUF_U32:
         return uniform(32, 1);
-    case SHUF_NUMBER_U64:
+    case SHUF_U64:
         return uniform(64, 1);
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return uniform(24, 0x1p-24);
     default:
         return uniform(53, 0x1p-53);
@@ -63,7 +85,8 @@ struct shuf__measure shuf__measure_of(const struct shuf__key *key)
 
 static uint64_t values_of(const struct shuf__result *result)
 {
-    return result->key.rows * result->key.count;
+    const struct shuf__shape shape = shuf__request_shape(&result->key.request);
+    return shape.rows * shape.count;
 }
 
 static uint64_t read_value(const uint8_t *bytes, unsigned width)
@@ -89,7 +112,7 @@ static shuf_status read_edge(struct shuf__backend *backend, const struct shuf__r
                              struct shuf__error *error)
 {
     uint8_t edge[SHUF__EDGE * sizeof(uint64_t)];
-    unsigned width = result->key.width;
+    const unsigned width = shuf__dtype_bytes((int)result->key.request.dtype);
     if (backend->ops->read(backend, &result->cell->block, first * width, count * width, edge,
                            error))
         return error->status;
@@ -115,7 +138,8 @@ static shuf_status take_fingerprint(struct shuf__backend *backend,
                                     const struct shuf__result *result, struct shuf__summary *to,
                                     struct shuf__error *error)
 {
-    if (backend->ops->fingerprint(backend, &result->cell->block, result->key.width,
+    if (backend->ops->fingerprint(backend, &result->cell->block,
+                                  shuf__dtype_bytes((int)result->key.request.dtype),
                                   values_of(result), &to->fingerprint, error))
         return error->status;
     to->has_fingerprint = true;
@@ -125,10 +149,10 @@ static shuf_status take_fingerprint(struct shuf__backend *backend,
 static shuf_status take_sums(struct shuf__backend *backend, const struct shuf__result *result,
                              struct shuf__summary *to, struct shuf__error *error)
 {
-    const struct shuf__key *key = &result->key;
-    const struct shuf__measure measure = shuf__measure_of(key);
-    if (backend->ops->sums(backend, &result->cell->block, (enum shuf_number)key->number,
-                           values_of(result), measure.centre, measure.scale, &to->sums, error))
+    const struct shuf__request *request = &result->key.request;
+    const struct shuf__measure measure = shuf__measure_of(request);
+    if (backend->ops->sums(backend, &result->cell->block, request->dtype, values_of(result),
+                           measure.centre, measure.scale, &to->sums, error))
         return error->status;
     to->has_sums = true;
     return SHUF_OK;

@@ -16,8 +16,8 @@ struct shuf__want {
     bool event; /* tell when it is launched, with an IPC event, rather than when it is there */
 };
 
-/* The computation that the key stands for. */
-struct shuf__job shuf__job_of(const struct shuf__key *key);
+/* The computation of a PERMUTATION, STREAM or SHUFFLE. */
+struct shuf__job shuf__job_of(const struct shuf__request *request);
 
 /* Whether all that is wanted is there. */
 bool shuf__described(const struct shuf__result *result, const struct shuf__want *want);
@@ -33,6 +33,6 @@ struct shuf__measure {
     double centre, scale;
 };
 
-struct shuf__measure shuf__measure_of(const struct shuf__key *key);
+struct shuf__measure shuf__measure_of(const struct shuf__request *request);
 
 #endif

@@ -7,7 +7,6 @@
 #define SHUFD_HANDLERS_H
 
 #include "session.h"
-#include "shuf/algorithm.h"
 
 /* Has the request handled, or refuses it where it is of no kind or not its turn. */
 void shuf__handle(struct shuf__session *session, const Shuf__Request *request);
@@ -29,12 +28,5 @@ void shuf__ask_drop(struct shuf__ask *ask);
 /* The same of an Index, and of a Write. */
 void shuf__lookup_drop(struct shuf__lookup *lookup);
 void shuf__writing_drop(struct shuf__writing *writing);
-
-/* The one of that name; an empty name is the default. */
-shuf_status shuf__permute_algorithm(const char *name, enum shuf_algorithm *algorithm,
-                                    struct shuf__error *error);
-
-/* "philox24" */
-const char *shuf__permute_algorithm_name(uint32_t algorithm);
 
 #endif

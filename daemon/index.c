@@ -5,9 +5,10 @@
  * the loop never waits for them. Those of the other algorithms are found by counting
  * what comes before, which a table remembers.
  */
-#include "index.h"
+#include "algorithm.h"
 #include "engine.h"
 #include "handlers.h"
+#include "parse.h"
 #include "server.h"
 #include "shuf/primefold.h"
 #include "table.h"
@@ -28,10 +29,8 @@ struct shuf__lookup {
     struct shuf__session *session; /* NULL: it has left */
     struct shuf__server *server;
     struct shuf__result *table; /* of counts, while it runs; NULL: it needs none */
-    enum shuf_algorithm algorithm;
+    struct shuf__look_up request;
     uint32_t uid;
-    uint64_t n, seed, epoch;
-    bool inverse;
     struct shuf__error error;
     size_t count;
     uint64_t place[]; /* what was asked for; in the end what was found */
@@ -39,15 +38,16 @@ struct shuf__lookup {
 
 /* ---- on either thread ---- */
 
-static shuf_primefold make(uint64_t n, uint64_t seed, uint64_t epoch, bool inverse)
+static shuf_primefold make(const struct shuf__look_up *request)
 {
-    shuf_primefold f = shuf_primefold_make(n, seed, epoch);
-    if (inverse)
+    const struct shuf__permutation *p = &request->permutation;
+    shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
+    if (request->inverse)
         shuf_primefold_make_inverse(&f);
     return f;
 }
 
-static void look_up(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
+static void find(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         place[i] =
@@ -64,12 +64,12 @@ static struct shuf__lookup *lookup_of(struct shuf__task *task)
 static void run_primefold(struct shuf__task *task, struct shuf__backend *backend)
 {
     struct shuf__lookup *l = lookup_of(task);
-    const shuf_primefold f = make(l->n, l->seed, l->epoch, l->inverse);
+    const shuf_primefold f = make(&l->request);
     (void)backend; /* a copy to a device and back would take longer */
     for (size_t i = 0; i < l->count; i += STRIDE) {
         if (atomic_load_explicit(&task->cancelled, memory_order_relaxed))
             return;
-        look_up(&f, l->inverse, l->place + i, l->count - i < STRIDE ? l->count - i : STRIDE);
+        find(&f, l->request.inverse, l->place + i, l->count - i < STRIDE ? l->count - i : STRIDE);
     }
 }
 
@@ -81,11 +81,12 @@ static bool is_cancelled(void *context)
 
 static struct shuf__job job_of(struct shuf__lookup *l)
 {
+    const struct shuf__permutation *p = &l->request.permutation;
     return (struct shuf__job){
-        .algorithm = l->algorithm,
-        .n = l->n,
-        .seed = l->seed,
-        .epoch = l->epoch,
+        .algorithm = p->algorithm,
+        .n = p->n,
+        .seed = p->seed,
+        .epoch = p->epoch,
         .rows = 1,
         .cancelled = is_cancelled,
         .cancel_context = &l->task,
@@ -99,7 +100,7 @@ static void run_counted(struct shuf__task *task, struct shuf__backend *backend)
     if (l->table && !(job.counts = shuf__table_open(l->table, backend, &l->error)))
         return;
     l->error.status =
-        shuf__backend_look_up(backend, &job, l->inverse, l->place, l->count, &l->error);
+        shuf__backend_look_up(backend, &job, l->request.inverse, l->place, l->count, &l->error);
 }
 
 /* ---- the loop's thread ---- */
@@ -108,7 +109,7 @@ static bool begin(struct shuf__task *task)
 {
     struct shuf__lookup *l = lookup_of(task);
     const struct shuf__job job = job_of(l);
-    if (shuf__counts_bytes(l->algorithm, l->n) == 0)
+    if (shuf__counts_bytes(job.algorithm, job.n) == 0)
         return true;
     l->table = shuf__table_take(&l->server->results, l->uid, &job, &l->error);
     return l->table != NULL;
@@ -121,7 +122,7 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
     Shuf__IndexReply body = SHUF__INDEX_REPLY__INIT;
     reply.body_case = SHUF__REPLY__BODY_INDEX;
     reply.index = &body;
-    body.algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(algorithm);
+    body.algorithm = (char *)(uintptr_t)shuf__algorithm_name(algorithm);
     body.n_value = count;
     body.value = place;
     shuf__session_reply(session, &reply, NULL, -1);
@@ -132,7 +133,8 @@ static void reply(const struct shuf__lookup *l)
     if (l->error.status)
         shuf__session_fail(l->session, &l->error);
     else
-        reply_places(l->session, l->algorithm, (uint64_t *)(uintptr_t)l->place, l->count);
+        reply_places(l->session, l->request.permutation.algorithm, (uint64_t *)(uintptr_t)l->place,
+                     l->count);
 }
 
 static void done(struct shuf__task *task)
@@ -159,11 +161,17 @@ void shuf__lookup_drop(struct shuf__lookup *l)
     shuf__engine_cancel(engine, &l->task);
 }
 
-static struct shuf__lookup *make_lookup(struct shuf__session *session,
-                                        enum shuf_algorithm algorithm, const Shuf__Index *request)
+static bool has_random_access(const struct shuf__look_up *request)
 {
-    const bool counted = algorithm != SHUF_ALGORITHM_PRIMEFOLD;
-    const size_t bytes = request->n_at * sizeof *request->at;
+    return shuf_algorithm_has_random_access(request->permutation.algorithm);
+}
+
+static struct shuf__lookup *make_lookup(struct shuf__session *session,
+                                        const struct shuf__look_up *request,
+                                        const Shuf__Index *message)
+{
+    const bool counted = !has_random_access(request);
+    const size_t bytes = message->n_at * sizeof *message->at;
     struct shuf__lookup *l = malloc(sizeof *l + bytes);
     if (!l)
         return NULL;
@@ -171,25 +179,21 @@ static struct shuf__lookup *make_lookup(struct shuf__session *session,
         .task = {.run = counted ? run_counted : run_primefold, .done = done},
         .session = session,
         .server = session->server,
-        .algorithm = algorithm,
+        .request = *request,
         .uid = session->peer.uid,
-        .n = request->n,
-        .seed = request->seed,
-        .epoch = request->epoch,
-        .inverse = request->inverse,
-        .count = request->n_at,
+        .count = message->n_at,
     };
     if (counted)
         l->task.begin = begin;
-    memcpy(l->place, request->at, bytes);
+    memcpy(l->place, message->at, bytes);
     return l;
 }
 
-static shuf_status hand_over(struct shuf__session *session, enum shuf_algorithm algorithm,
-                             const Shuf__Index *request, struct shuf__error *error)
+static shuf_status hand_over(struct shuf__session *session, const struct shuf__look_up *request,
+                             const Shuf__Index *message, struct shuf__error *error)
 {
     struct shuf__server *server = session->server;
-    struct shuf__lookup *l = make_lookup(session, algorithm, request);
+    struct shuf__lookup *l = make_lookup(session, request, message);
     if (!l)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     if (!shuf__engine_submit(server->engine, &l->task)) {
@@ -204,53 +208,55 @@ static shuf_status hand_over(struct shuf__session *session, enum shuf_algorithm 
 }
 
 /* Others' requests of this turn may have taken their time already. */
-static bool is_small(struct shuf__session *session, enum shuf_algorithm algorithm,
-                     const Shuf__Index *request)
+static bool is_small(struct shuf__session *session, const struct shuf__look_up *request,
+                     size_t count)
 {
-    return algorithm == SHUF_ALGORITHM_PRIMEFOLD && request->n_at <= HERE &&
+    return has_random_access(request) && count <= HERE &&
            uv_hrtime() / 1000000 <= uv_now(&session->server->loop) + TURN_MS;
 }
 
-static shuf_status understand(const Shuf__Index *request, enum shuf_algorithm *algorithm,
+static shuf_status understand(const Shuf__Index *message, struct shuf__request *request,
                               struct shuf__error *error)
 {
-    if (shuf__permute_algorithm(request->algorithm, algorithm, error) ||
-        shuf__index_check_request(request, error))
+    const struct shuf__permutation *p = &request->look_up.permutation;
+    if (shuf__parse_index(message, request, error))
         return error->status;
-    if (request->n <= SHUF__COUNTS_N_MAX || shuf__counts_bytes(*algorithm, request->n) == 0)
+    if (p->n <= SHUF__COUNTS_N_MAX || shuf__counts_bytes(p->algorithm, p->n) == 0)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
                       "n %" PRIu64 ": index expected at most 2^36 or a power of two with %s, which "
                       "has to count the values before a place",
-                      request->n, shuf__permute_algorithm_name(*algorithm));
+                      p->n, shuf__algorithm_name(p->algorithm));
 }
 
-static void log_request(const struct shuf__session *session, enum shuf_algorithm algorithm,
-                        const Shuf__Index *request)
+static void log_request(const struct shuf__session *session, const struct shuf__request *request,
+                        size_t count)
 {
+    char text[SHUF__REQUEST_TEXT];
+    if (session->server->log->level < SHUF__LOG_DEBUG)
+        return;
     shuf__log(session->server->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": index n %" PRIu64 ", %s, seed %" PRIu64
-              ", epoch %" PRIu64 ", %zu %s",
-              (long)session->peer.pid, (long)session->peer.uid, session->id, request->n,
-              shuf__permute_algorithm_name(algorithm), request->seed, request->epoch, request->n_at,
-              request->inverse ? "values" : "positions");
+              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %zu %s", (long)session->peer.pid,
+              (long)session->peer.uid, session->id, shuf__request_describe(request, true, text),
+              count, request->look_up.inverse ? "values" : "positions");
 }
 
-void shuf__handle_index(struct shuf__session *session, const Shuf__Request *request)
+void shuf__handle_index(struct shuf__session *session, const Shuf__Request *message)
 {
     struct shuf__error error;
-    enum shuf_algorithm algorithm;
-    const Shuf__Index *index = request->index;
-    if (understand(index, &algorithm, &error)) {
+    struct shuf__request request;
+    const struct shuf__look_up *look_up = &request.look_up;
+    const Shuf__Index *index = message->index;
+    if (understand(index, &request, &error)) {
         shuf__session_fail(session, &error);
         return;
     }
-    log_request(session, algorithm, index);
-    if (is_small(session, algorithm, index)) {
-        const shuf_primefold f = make(index->n, index->seed, index->epoch, index->inverse);
-        look_up(&f, index->inverse, index->at, index->n_at); /* in the arena, which is ours */
-        reply_places(session, algorithm, index->at, index->n_at);
-    } else if (hand_over(session, algorithm, index, &error)) {
+    log_request(session, &request, index->n_at);
+    if (is_small(session, look_up, index->n_at)) {
+        const shuf_primefold f = make(look_up);
+        find(&f, look_up->inverse, index->at, index->n_at); /* in the arena, which is ours */
+        reply_places(session, look_up->permutation.algorithm, index->at, index->n_at);
+    } else if (hand_over(session, look_up, index, &error)) {
         shuf__session_fail(session, &error);
     }
 }

@@ -3,9 +3,9 @@
  * Leases: who holds what, a page at a time. What others ask for is not everybody's
  * business, so it tells users of their own, root and the daemon's user of all.
  */
+#include "algorithm.h"
 #include "handlers.h"
 #include "server.h"
-#include "stream_plan.h"
 
 #include <unistd.h>
 
@@ -17,35 +17,47 @@ static bool may_see(const struct shuf__session *session, const struct shuf__leas
     return uid == 0 || uid == geteuid() || uid == lease->session->peer.uid;
 }
 
-static void fill_permutation(const struct shuf__key *key, Shuf__LeaseEntry *entry)
+static void fill_permutation(const struct shuf__permutation *p, Shuf__LeaseEntry *entry)
 {
-    entry->algorithm = (char *)(uintptr_t)shuf__permute_algorithm_name(key->algorithm);
-    entry->n = key->n;
-    entry->epoch = key->epoch;
+    entry->algorithm = (char *)(uintptr_t)shuf__algorithm_name(p->algorithm);
+    entry->n = p->n;
+    entry->seed = p->seed;
+    entry->epoch = p->epoch;
 }
 
-static void fill_shuffle(const struct shuf__key *key, Shuf__LeaseEntry *entry)
+static void fill_stream(const struct shuf__request *request, Shuf__LeaseEntry *entry)
 {
-    fill_permutation(key, entry);
-    entry->record = key->record;
-    entry->inverse = key->inverse;
+    const struct shuf__stream *s = &request->stream;
+    entry->distribution = (Shuf__Distribution)shuf__wire_distribution(s->distribution);
+    entry->method = (Shuf__Method)shuf__wire_method(s->distribution);
+    entry->seed = s->seed;
+    entry->stream = s->stream;
+    entry->offset = s->offset;
+    entry->dtype = (Shuf__Dtype)request->dtype;
+    entry->mean = s->mean;
+    entry->std = s->std;
 }
 
-static void fill_stream(const struct shuf__key *key, Shuf__LeaseEntry *entry)
+static void fill_request(const struct shuf__request *request, Shuf__LeaseEntry *entry)
 {
-    entry->distribution = shuf__distribution_of(key->distribution);
-    entry->method = shuf__method_of(key->distribution);
-    entry->stream = key->epoch;
-    entry->offset = key->offset;
-    entry->dtype = shuf__dtype_of((enum shuf_number)key->number);
-    entry->mean = key->mean;
-    entry->std = key->std;
+    const struct shuf__shape shape = shuf__request_shape(request);
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    entry->rows = shape.rows;
+    entry->count = shape.count;
+    entry->buffer = request->kind == SHUF__BUFFER;
+    if (p)
+        fill_permutation(p, entry);
+    if (request->kind == SHUF__STREAM)
+        fill_stream(request, entry);
+    if (request->kind == SHUF__SHUFFLE) {
+        entry->record = request->shuffle.record;
+        entry->inverse = request->shuffle.inverse;
+    }
 }
 
 static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry *entry)
 {
     const struct shuf__result *result = lease->result;
-    const struct shuf__key *key = &result->key;
     *entry = (Shuf__LeaseEntry)SHUF__LEASE_ENTRY__INIT;
     entry->id = lease->id;
     entry->pid = (uint64_t)lease->session->peer.pid;
@@ -56,18 +68,7 @@ static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry
     entry->age_ms = now - lease->since_ms;
     entry->block = result->cell ? result->cell->id : 0; /* none before its turn */
     entry->block_bytes = result->cell ? result->cell->bytes : 0;
-    entry->seed = key->seed;
-    entry->rows = key->rows;
-    entry->count = key->count;
-    entry->buffer = key->role == SHUF__BUFFER;
-    if (key->role == SHUF__BUFFER)
-        return;
-    if (key->record)
-        fill_shuffle(key, entry);
-    else if (key->distribution)
-        fill_stream(key, entry);
-    else
-        fill_permutation(key, entry);
+    fill_request(&result->key.request, entry);
 }
 
 void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request)

@@ -30,7 +30,14 @@ static void on_trim(uv_timer_t *timer);
 
 static int compare(const void *a, const void *b)
 {
-    return memcmp(a, b, sizeof(struct shuf__key));
+    const struct shuf__key *k = a, *l = b;
+    if (k->uid != l->uid)
+        return k->uid < l->uid ? -1 : 1;
+    if (k->kind != l->kind)
+        return k->kind < l->kind ? -1 : 1;
+    if (k->role != l->role)
+        return k->role < l->role ? -1 : 1;
+    return shuf__request_compare(&k->request, &l->request);
 }
 
 struct shuf__result *shuf__results_find(struct shuf__results *results, const struct shuf__key *key)
@@ -65,7 +72,7 @@ struct shuf__result *shuf__results_make(struct shuf__results *results, const str
 
 static enum shuf__memory kind_of(const struct shuf__result *result)
 {
-    return (enum shuf__memory)result->key.kind;
+    return result->key.kind;
 }
 
 static struct shuf__idle *idle_list(const struct shuf__result *result)
@@ -214,14 +221,14 @@ static bool reuse(struct shuf__result *result, uint64_t size, bool only_spare)
 /* A buffer has memory of its own, from its client's first look at it to the last. */
 bool shuf__result_reuse_cell(struct shuf__result *result)
 {
-    return result->key.role != SHUF__BUFFER &&
+    return !shuf__key_is_buffer(&result->key) &&
            reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
                  true);
 }
 
 bool shuf__result_reuse_any_cell(struct shuf__result *result)
 {
-    return result->key.role != SHUF__BUFFER &&
+    return !shuf__key_is_buffer(&result->key) &&
            reuse(result, shuf__cells_size(result->all->cells, kind_of(result), result->bytes),
                  false);
 }
@@ -296,7 +303,7 @@ static bool take_cell(struct shuf__result *result, bool all, uint64_t *size)
     struct shuf__cells *cells = result->all->cells;
     enum shuf__memory kind = kind_of(result);
     *size = shuf__cells_size(cells, kind, result->bytes);
-    if (all && !shuf__cells_fit(cells, kind, *size) && result->key.role != SHUF__BUFFER &&
+    if (all && !shuf__cells_fit(cells, kind, *size) && !shuf__key_is_buffer(&result->key) &&
         reuse(result, *size, false))
         return true;
     if (make_fit(result->all, kind, *size, all))
@@ -309,7 +316,7 @@ static shuf_status make_cell(struct shuf__result *result, uint64_t size, struct 
 {
     if (!result->cell)
         result->cell = shuf__cell_make(result->all->cells, result->key.uid, kind_of(result), size,
-                                       result->key.role == SHUF__BUFFER);
+                                       shuf__key_is_buffer(&result->key));
     return result->cell ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
 }
 
@@ -373,7 +380,7 @@ void shuf__result_unref(struct shuf__result *result)
     assert(result->refs > 0);
     if (--result->refs > 0)
         return;
-    if (result->ready && result->key.role != SHUF__BUFFER && result->all->keep_ms > 0) {
+    if (result->ready && !shuf__key_is_buffer(&result->key) && result->all->keep_ms > 0) {
         shelf = find_shelf(result, result->cell->bytes);
         shelf = shelf ? shelf : make_shelf(result);
     }

@@ -13,38 +13,40 @@
 
 #include "backend.h"
 #include "cells.h"
+#include "request.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <uv.h>
 
-/* Everything that decides a result's bytes, and whose it is: of a permutation, or of a stream where
- * `distribution` is set. Compared as memory: it has no padding.
- *
- * Of a shuffle where `record` is set, and of whatever else `role` says: what shuffles, buffers and
- * workspaces hold is known to their clients alone or to nobody, so their keys are never compared.
- */
-struct shuf__key {
-    uint64_t n, seed, epoch, rows, offset, count, stride; /* a stream's epoch is its number */
-    double mean, std;                                     /* of normal ones; no -0 and no NaN */
-    uint64_t record;
-    uint32_t uid, algorithm, kind, width;
-    uint32_t distribution, number;
-    uint32_t inverse, role;
-};
-
+/* What the memory of a result is for. */
 enum shuf__role {
-    SHUF__RESULT,
+    SHUF__RESULT,    /* of its request; a buffer too */
     SHUF__TABLE,     /* of counts (table.h): found by the jobs of its user */
-    SHUF__BUFFER,    /* `count` bytes that a client fills */
     SHUF__WORKSPACE, /* workspace.h */
 };
 
-/* Whether what has this key is found by others who ask for the same. */
+/* Everything that decides a result's bytes, and whose it is. */
+struct shuf__key {
+    struct shuf__request request; /* TABLE: a LOOK_UP; WORKSPACE: none */
+    uint32_t uid;
+    enum shuf__memory kind;
+    enum shuf__role role;
+};
+
+/* Whether equal keys share one result. The contents of shuffles, buffers and workspaces depend on
+ * more than their key. */
 static inline bool shuf__key_is_shared(const struct shuf__key *key)
 {
-    return key->role == SHUF__TABLE || (key->role == SHUF__RESULT && key->record == 0);
+    return key->role == SHUF__TABLE ||
+           (key->role == SHUF__RESULT &&
+            (key->request.kind == SHUF__PERMUTATION || key->request.kind == SHUF__STREAM));
+}
+
+static inline bool shuf__key_is_buffer(const struct shuf__key *key)
+{
+    return key->role == SHUF__RESULT && key->request.kind == SHUF__BUFFER;
 }
 
 enum { SHUF__EDGE = 4 }; /* values of head and of tail */

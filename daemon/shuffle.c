@@ -3,64 +3,27 @@
  * Shuffle: records of what its client has leased, in the order of a permutation. What
  * the input holds is its client's affair, so its result is nobody else's.
  */
-#include "shuffle.h"
-
 #include "ask.h"
 #include "handlers.h"
+#include "parse.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-static void tell(const struct shuf__key *key, bool whole, char text[SHUF__ASKED_TEXT])
-{
-    int used = snprintf(text, SHUF__ASKED_TEXT, "%s n %" PRIu64 ", records of %" PRIu64 " bytes",
-                        key->inverse ? "shuffle back" : "shuffle", key->n, key->record);
-    if (whole)
-        snprintf(text + used, SHUF__ASKED_TEXT - (size_t)used,
-                 ", %s, seed %" PRIu64 ", epoch %" PRIu64,
-                 shuf__permute_algorithm_name(key->algorithm), key->seed, key->epoch);
-}
-
-/* The input; a reference where that is right. */
-static shuf_status find_input(struct shuf__session *session, const Shuf__Shuffle *request,
-                              uint64_t bytes, struct shuf__result **input,
+/* Takes a reference to the input. */
+static shuf_status find_input(struct shuf__session *session, uint64_t id, struct shuf__asked *what,
                               struct shuf__error *error)
 {
-    const struct shuf__lease *lease = shuf__lease_find(session, request->lease, error);
-    if (!lease || shuf__shuffle_check_input(request, bytes, lease->result->bytes, error))
+    const struct shuf__lease *lease = shuf__lease_find(session, id, error);
+    if (!lease || shuf__shuffle_check_input(&what->request, id, lease->result->bytes, error))
         return error->status;
-    *input = shuf__result_ref(lease->result);
+    what->input = shuf__result_ref(lease->result);
     return SHUF_OK;
 }
 
-static shuf_status understand(struct shuf__session *session, const Shuf__Shuffle *request,
+static shuf_status understand(struct shuf__session *session, const Shuf__Shuffle *message,
                               struct shuf__asked *what, struct shuf__error *error)
 {
-    uint64_t bytes;
-    enum shuf_algorithm algorithm;
-    struct shuf__result *input = NULL;
-    if (shuf__permute_algorithm(request->algorithm, &algorithm, error) ||
-        shuf__shuffle_check(request, &bytes, error) ||
-        find_input(session, request, bytes, &input, error))
+    if (shuf__parse_shuffle(message, &what->request, error))
         return error->status;
-    *what = (struct shuf__asked){
-        .key =
-            {
-                .n = request->n,
-                .seed = request->seed,
-                .epoch = request->epoch,
-                .rows = 1,
-                .count = request->n,
-                .stride = 1,
-                .record = request->record,
-                .algorithm = (uint32_t)algorithm,
-                .inverse = request->inverse,
-            },
-        .bytes = bytes,
-        .input = input,
-        .tell = tell,
-    };
-    return SHUF_OK;
+    return find_input(session, message->lease, what, error);
 }
 
 /* The input is found before leases are given back, of which it may be one. */

@@ -9,14 +9,16 @@
 static struct shuf__key key_of(uint32_t uid, const struct shuf__job *job)
 {
     return (struct shuf__key){
-        .n = job->n,
-        .seed = job->seed,
-        .epoch = job->epoch,
-        .rows = 1,
+        .request = {.kind = SHUF__LOOK_UP,
+                    .look_up = {.permutation = {.n = job->n,
+                                                .seed = job->seed,
+                                                .epoch = job->epoch,
+                                                .rows = 1,
+                                                .count = job->n,
+                                                .stride = 1,
+                                                .algorithm = job->algorithm}}},
         .uid = uid,
-        .algorithm = (uint32_t)job->algorithm,
         .kind = SHUF__MEMORY_MEMFD,
-        .width = sizeof(uint64_t),
         .role = SHUF__TABLE,
     };
 }

@@ -9,10 +9,10 @@
 struct shuf__workspace shuf__workspace_wanted(const struct shuf__result *result,
                                               const struct shuf__backend *backend)
 {
-    const struct shuf__job job = shuf__job_of(&result->key);
-    if (result->key.role == SHUF__BUFFER) /* no job */
+    const struct shuf__job job = shuf__job_of(&result->key.request);
+    if (shuf__key_is_buffer(&result->key)) /* no job */
         return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
-    return backend->ops->workspace(backend, &job, (enum shuf__memory)result->key.kind);
+    return backend->ops->workspace(backend, &job, result->key.kind);
 }
 
 static shuf_status refuse(const struct shuf__error *why, struct shuf__error *error)
@@ -26,7 +26,7 @@ shuf_status shuf__workspace_could_fit(const struct shuf__result *result,
 {
     const struct shuf__cells *cells = result->all->cells;
     const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    const enum shuf__memory kind = (enum shuf__memory)result->key.kind;
+    const enum shuf__memory kind = result->key.kind;
     const struct shuf__cell *input = result->input ? result->input->cell : NULL;
     struct shuf__error why;
     uint64_t beside = input ? input->bytes : 0;
@@ -54,8 +54,7 @@ shuf_status shuf__workspace_make_sure(struct shuf__result *result,
 {
     struct shuf__error why;
     const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    const bool together =
-        shuf__pool_of(wanted.kind) == shuf__pool_of((enum shuf__memory)result->key.kind);
+    const bool together = shuf__pool_of(wanted.kind) == shuf__pool_of(result->key.kind);
     if (wanted.least == 0 || check_sum(result, &wanted, together, &why) == SHUF_OK)
         return SHUF_OK;
     if (together && !result->cell && shuf__result_reuse_any_cell(result) &&

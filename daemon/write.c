@@ -5,8 +5,8 @@
  */
 #include "compute.h"
 #include "handlers.h"
+#include "parse.h"
 #include "server.h"
-#include "shuffle.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -117,7 +117,7 @@ static shuf_status understand(const struct shuf__session *session, const Shuf__W
     if (!lease)
         return error->status;
     *buffer = lease->result;
-    if (lease->result->key.role != SHUF__BUFFER)
+    if (!shuf__key_is_buffer(&lease->result->key))
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to",
                           request->lease);

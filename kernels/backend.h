@@ -8,6 +8,7 @@
 #ifndef SHUF__BACKEND_H
 #define SHUF__BACKEND_H
 
+#include "dtype.h"
 #include "error.h"
 #include "shuf/algorithm.h"
 #include "shuf/distribution.h"
@@ -44,7 +45,7 @@ struct shuf__counts;
  * offset = 0, count = n, stride = 1; the width is not looked at. */
 struct shuf__job {
     enum shuf__distribution distribution; /* NONE: a permutation */
-    enum shuf_number number;              /* of a stream */
+    shuf_dtype dtype;                     /* of a stream */
     double mean, std;                     /* of GAUSS and BOX_MULLER */
     enum shuf_algorithm algorithm;
     uint64_t n, seed, epoch, rows;
@@ -173,7 +174,7 @@ struct shuf__backend_ops {
                                struct shuf__error *error);
     /* Over the first `values` values of the block, at least 1. */
     shuf_status (*sums)(struct shuf__backend *backend, const struct shuf__block *block,
-                        enum shuf_number number, uint64_t values, double centre, double scale,
+                        shuf_dtype dtype, uint64_t values, double centre, double scale,
                         struct shuf__sums *sums, struct shuf__error *error);
     /* Copies [offset, offset + bytes) of the block to host memory. */
     shuf_status (*read)(struct shuf__backend *backend, const struct shuf__block *block,

@@ -30,12 +30,10 @@ shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__
 {
     static const struct {
         const char *name;
-        shuf_number number;
+        shuf_dtype dtype;
         unsigned width;
-    } types[] = {{"f64", SHUF_NUMBER_F64, 8},
-                 {"f32", SHUF_NUMBER_F32, 4},
-                 {"f16", SHUF_NUMBER_F16, 2},
-                 {"bf16", SHUF_NUMBER_BF16, 2}};
+    } types[] = {
+        {"f64", SHUF_F64, 8}, {"f32", SHUF_F32, 4}, {"f16", SHUF_F16, 2}, {"bf16", SHUF_BF16, 2}};
     shuf__job job{};
     job.distribution = SHUF_DISTRIBUTION_GAUSS;
     job.std = 1;
@@ -46,7 +44,7 @@ shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__
     job.count = stream->count;
     for (const auto &type : types)
         if (strcmp(type.name, stream->dtype) == 0) {
-            job.number = type.number;
+            job.dtype = type.dtype;
             job.width = type.width;
         }
     return make(device, job, stream->count * job.width, error);

@@ -3,7 +3,7 @@
  * Allocate and Write by hand: what a client may do with a buffer, every field refused by
  * name, whose leases they take, what a buffer costs and when its memory is free again.
  */
-#include "shuffle.h"
+#include "parse.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "wire_shuffle.h"

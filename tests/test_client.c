@@ -263,7 +263,7 @@ static void endless_algorithm(void **state)
     name[100000] = '\0';
     shuf_permutation what = {.n = 10, .algorithm = name}, whole = {.n = 10};
     client_expect(handle, shuf_summarize(handle, &what, &(shuf_result){0}), SHUF_INVALID,
-                  "request");
+                  "aaa\": expected primefold, philox24 or lcg");
     free(name);
     assert_true(client_check(handle, &whole));
     shuf_close(handle);

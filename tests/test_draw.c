@@ -37,32 +37,17 @@ static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char
 static const struct kind {
     shuf_distribution distribution;
     shuf_dtype dtype;
-    enum shuf_number number;
     shuf_method method;
 } kinds[] = {
-    {SHUF_GAUSS, SHUF_F64, SHUF_NUMBER_F64, SHUF_TABLE},
-    {SHUF_GAUSS, SHUF_F32, SHUF_NUMBER_F32, SHUF_TABLE},
-    {SHUF_GAUSS, SHUF_F16, SHUF_NUMBER_F16, SHUF_TABLE},
-    {SHUF_GAUSS, SHUF_BF16, SHUF_NUMBER_BF16, SHUF_TABLE},
-    {SHUF_GAUSS, SHUF_F64, SHUF_NUMBER_F64, SHUF_BOX_MULLER},
-    {SHUF_GAUSS, SHUF_F32, SHUF_NUMBER_F32, SHUF_BOX_MULLER},
-    {SHUF_GAUSS, SHUF_F16, SHUF_NUMBER_F16, SHUF_BOX_MULLER},
-    {SHUF_GAUSS, SHUF_BF16, SHUF_NUMBER_BF16, SHUF_BOX_MULLER},
-    {SHUF_UNIFORM, SHUF_F64, SHUF_NUMBER_F64, SHUF_TABLE},
-    {SHUF_UNIFORM, SHUF_F32, SHUF_NUMBER_F32, SHUF_TABLE},
-    {SHUF_UNIFORM, SHUF_U32, SHUF_NUMBER_U32, SHUF_TABLE},
-    {SHUF_UNIFORM, SHUF_U64, SHUF_NUMBER_U64, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F64, SHUF_TABLE},      {SHUF_GAUSS, SHUF_F32, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F16, SHUF_TABLE},      {SHUF_GAUSS, SHUF_BF16, SHUF_TABLE},
+    {SHUF_GAUSS, SHUF_F64, SHUF_BOX_MULLER}, {SHUF_GAUSS, SHUF_F32, SHUF_BOX_MULLER},
+    {SHUF_GAUSS, SHUF_F16, SHUF_BOX_MULLER}, {SHUF_GAUSS, SHUF_BF16, SHUF_BOX_MULLER},
+    {SHUF_UNIFORM, SHUF_F64, SHUF_TABLE},    {SHUF_UNIFORM, SHUF_F32, SHUF_TABLE},
+    {SHUF_UNIFORM, SHUF_U32, SHUF_TABLE},    {SHUF_UNIFORM, SHUF_U64, SHUF_TABLE},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
-
-static enum shuf_number number_of(shuf_dtype dtype)
-{
-    for (int i = 0; i < KINDS; i++)
-        if (kinds[i].dtype == dtype)
-            return kinds[i].number;
-    return SHUF_NUMBER_COUNT;
-}
 
 static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
 {
@@ -70,7 +55,7 @@ static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
         &(struct draw){.distribution = what->method == SHUF_BOX_MULLER
                                            ? SHUF_DISTRIBUTION_BOX_MULLER
                                            : (enum shuf__distribution)what->distribution,
-                       .number = number_of(what->dtype),
+                       .dtype = what->dtype,
                        .seed = what->seed,
                        .stream = what->stream,
                        .index = what->offset + i,
@@ -87,7 +72,7 @@ static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
 
 static bool is_right(const shuf_numbers *what, const void *values)
 {
-    const unsigned width = draw_width(number_of(what->dtype));
+    const unsigned width = draw_width(what->dtype);
     for (uint64_t i = 0; i < what->count; i++)
         if (bits_at(values, width, i) != bits_of(what, i)) {
             fprintf(stderr, "value %" PRIu64 " from %" PRIu64 " of kind %d, %d\n", i, what->offset,
@@ -171,7 +156,7 @@ static void far_out(void **state)
 static shuf_dtype dtype_of(const char *name)
 {
     for (int i = 0; i < KINDS; i++)
-        if (kinds[i].number == draw_number(name))
+        if (kinds[i].dtype == draw_dtype(name))
             return kinds[i].dtype;
     return SHUF_AUTO;
 }
@@ -248,8 +233,8 @@ static void golden_table(void **state)
 
 static double value_at(const shuf_numbers *what, const void *values, uint64_t i)
 {
-    const enum shuf_number number = number_of(what->dtype);
-    return draw_value(number, bits_at(values, draw_width(number), i));
+    const shuf_dtype dtype = what->dtype;
+    return draw_value(dtype, bits_at(values, draw_width(dtype), i));
 }
 
 static double central(const shuf_numbers *what, const void *values, double mean, int power)

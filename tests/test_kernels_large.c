@@ -70,7 +70,7 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struc
     struct shuf__block in, out;
     uint64_t fingerprint;
     const struct shuf__job noise =
-        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, 7, 0, 0, bytes / 4);
+        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
     make(on, kind, &noise, bytes, &in);
     job.input = &in;
     make(on, kind, &job, bytes, &out);
@@ -215,7 +215,7 @@ static void shuffles_of_three_bytes(void **state)
         job.record = 3;
         const uint64_t bytes = job.n * job.record;
         const struct shuf__job noise =
-            jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, 7, 0, 0, bytes / 4);
+            jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
         struct shuf__block block;
         const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, job);
         make(backend, backend->ops->own, &noise, bytes, &block);

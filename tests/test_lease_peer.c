@@ -214,7 +214,7 @@ static void failed_exchange(void **state)
     memset(name, 'a', sizeof name - 1);
     right.algorithm = name;
     assert_int_equal(shuf_lease_take(handle, &right, NULL, &lease), SHUF_INVALID);
-    assert_non_null(strstr(shuf_message(handle), "an algorithm of 99999 characters"));
+    assert_non_null(strstr(shuf_message(handle), "aaa\": expected primefold, philox24 or lcg"));
     leaser_finish(handle, "hello take+ take-1/1 take+ release-2/1 take+ release-3");
 }
 

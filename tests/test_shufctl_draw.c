@@ -43,7 +43,7 @@ static void check_golden(const struct golden_stream *row)
 {
     size_t size;
     char arguments[256];
-    const unsigned width = draw_width(draw_number(row->dtype));
+    const unsigned width = draw_width(draw_dtype(row->dtype));
     arguments_of(row, arguments, sizeof arguments);
     char *bytes = shufctl_succeed(&size, "%s --format raw --out -", arguments);
     assert_int_equal(size, row->count * width);
@@ -92,7 +92,7 @@ static char *raw_values(int kind)
     size_t size;
     char *bytes = shufctl_succeed(&size, "%s --count 3000 --seed 5 --dtype %s --format raw --out -",
                                   kinds[kind].verb, kinds[kind].dtype);
-    assert_int_equal(size, COUNT * draw_width(draw_number(kinds[kind].dtype)));
+    assert_int_equal(size, COUNT * draw_width(draw_dtype(kinds[kind].dtype)));
     return bytes;
 }
 
@@ -113,7 +113,7 @@ static void npy_files(void **state)
         assert_memory_equal(file, "\x93NUMPY\x01\x00\x76\x00", 10);
         assert_memory_equal(file + 10, header, strlen(header));
         assert_int_equal(file[127], '\n');
-        const size_t bytes = COUNT * draw_width(draw_number(kinds[i].dtype));
+        const size_t bytes = COUNT * draw_width(draw_dtype(kinds[i].dtype));
         assert_int_equal(size, 128 + bytes);
         assert_memory_equal(file + 128, values, bytes);
         free(values);
@@ -123,15 +123,15 @@ static void npy_files(void **state)
 }
 
 /* Each line reads back as just that value. */
-static void check_line(const char *line, char **end, enum shuf_number number, uint64_t bits)
+static void check_line(const char *line, char **end, shuf_dtype dtype, uint64_t bits)
 {
-    const double value = draw_value(number, bits);
-    switch (number) {
-    case SHUF_NUMBER_U32:
-    case SHUF_NUMBER_U64:
+    const double value = draw_value(dtype, bits);
+    switch (dtype) {
+    case SHUF_U32:
+    case SHUF_U64:
         assert_true(strtoull(line, end, 10) == bits);
         break;
-    case SHUF_NUMBER_F64:
+    case SHUF_F64:
         assert_true(strtod(line, end) == value);
         break;
     default:
@@ -145,14 +145,14 @@ static void text_reads_back(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
-        const enum shuf_number number = draw_number(kinds[i].dtype);
+        const shuf_dtype dtype = draw_dtype(kinds[i].dtype);
         char *values = raw_values(i);
         char *text =
             shufctl_succeed(NULL, "%s --count 3000 --seed 5 --dtype %s --out - --format text",
                             kinds[i].verb, kinds[i].dtype);
         char *line = text;
         for (uint64_t k = 0; k < COUNT; k++)
-            check_line(line, &line, number, bits_at(values, draw_width(number), k));
+            check_line(line, &line, dtype, bits_at(values, draw_width(dtype), k));
         assert_int_equal(*line, '\0');
         free(text);
         free(values);
@@ -201,11 +201,11 @@ static double member_real(const json_t *object, const char *key)
 }
 
 /* The power mean about `centre`. */
-static double power_mean(const char *values, enum shuf_number number, double centre, int power)
+static double power_mean(const char *values, shuf_dtype dtype, double centre, int power)
 {
     double sum = 0;
     for (uint64_t i = 0; i < COUNT; i++)
-        sum += pow(draw_value(number, bits_at(values, draw_width(number), i)) - centre, power);
+        sum += pow(draw_value(dtype, bits_at(values, draw_width(dtype), i)) - centre, power);
     return sum / COUNT;
 }
 
@@ -217,21 +217,21 @@ static void expect_near(double got, double wanted, double scale)
 
 static void check_moments(int kind, const json_t *moments)
 {
-    const enum shuf_number number = draw_number(kinds[kind].dtype);
+    const shuf_dtype dtype = draw_dtype(kinds[kind].dtype);
     char *values = raw_values(kind);
-    const double mean = power_mean(values, number, 0, 1);
-    const double m2 = power_mean(values, number, mean, 2);
+    const double mean = power_mean(values, dtype, 0, 1);
+    const double m2 = power_mean(values, dtype, mean, 2);
     double least = (double)INFINITY, largest = -(double)INFINITY;
     for (uint64_t i = 0; i < COUNT; i++) {
-        const double x = draw_value(number, bits_at(values, draw_width(number), i));
+        const double x = draw_value(dtype, bits_at(values, draw_width(dtype), i));
         least = fmin(least, x);
         largest = fmax(largest, x);
     }
     expect_near(member_real(moments, "mean"), mean, sqrt(m2));
     expect_near(member_real(moments, "variance"), m2, m2);
     expect_near(member_real(moments, "skewness"),
-                power_mean(values, number, mean, 3) / (m2 * sqrt(m2)), 1);
-    expect_near(member_real(moments, "kurtosis"), power_mean(values, number, mean, 4) / (m2 * m2),
+                power_mean(values, dtype, mean, 3) / (m2 * sqrt(m2)), 1);
+    expect_near(member_real(moments, "kurtosis"), power_mean(values, dtype, mean, 4) / (m2 * m2),
                 1);
     assert_true(member_real(moments, "least") == least);
     assert_true(member_real(moments, "largest") == largest);
@@ -262,7 +262,7 @@ static void first_and_last(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
-        const enum shuf_number number = draw_number(kinds[i].dtype);
+        const shuf_dtype dtype = draw_dtype(kinds[i].dtype);
         char *values = raw_values(i);
         json_t *object = json_parse(shufctl_succeed(
             NULL, "%s --count 3000 --seed 5 --dtype %s --json", kinds[i].verb, kinds[i].dtype));
@@ -270,11 +270,11 @@ static void first_and_last(void **state)
         for (size_t k = 0; k < 8; k++) {
             const json_t *edge = json_member(object, k < 4 ? "first" : "last");
             const json_t *got = json_array_get(edge, k % 4);
-            const uint64_t bits = bits_at(values, draw_width(number), k < 4 ? k : COUNT - 8 + k);
-            if (number == SHUF_NUMBER_U64)
+            const uint64_t bits = bits_at(values, draw_width(dtype), k < 4 ? k : COUNT - 8 + k);
+            if (dtype == SHUF_U64)
                 assert_true(strtoull(json_string_value(got), NULL, 10) == bits);
             else
-                assert_true(json_number_value(got) == draw_value(number, bits));
+                assert_true(json_number_value(got) == draw_value(dtype, bits));
         }
         json_decref(object);
         free(values);

@@ -20,7 +20,7 @@ enum { GUARD = 64, LARGE = 1 << 20 };
 static void make_noise(uint64_t bytes, uint64_t seed, struct shuf__block *block)
 {
     struct shuf__job job =
-        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, seed, 0, 0, (bytes + 3) / 4);
+        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, seed, 0, 0, (bytes + 3) / 4);
     jobs_alloc(bytes + 4, block);
     jobs_fill(&job, block);
 }

@@ -3,8 +3,8 @@
  * Shuffle by hand: what travels, every field refused by name, which side the result is
  * on, and what becomes of an input that is given back with the request.
  */
+#include "parse.h"
 #include "shuf/primefold.h"
-#include "shuffle.h"
 #include "support/cmocka_all.h"
 #include "wire_shuffle.h"
 

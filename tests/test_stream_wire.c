@@ -49,12 +49,12 @@ static const Shuf__ResultReply *ask(struct wire *w, Shuf__Stream *stream)
     return reply->result;
 }
 
-static struct draw draw_of(const Shuf__Stream *stream, enum shuf_number number, uint64_t i)
+static struct draw draw_of(const Shuf__Stream *stream, shuf_dtype dtype, uint64_t i)
 {
     return (struct draw){.distribution = stream->method == SHUF__METHOD__METHOD_BOX_MULLER
                                              ? SHUF_DISTRIBUTION_BOX_MULLER
                                              : (enum shuf__distribution)stream->distribution,
-                         .number = number,
+                         .dtype = dtype,
                          .seed = stream->seed,
                          .stream = stream->stream,
                          .index = stream->offset + i,
@@ -69,17 +69,17 @@ static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
     return bits;
 }
 
-static void check_values(const Shuf__Stream *stream, enum shuf_number number, const void *values)
+static void check_values(const Shuf__Stream *stream, shuf_dtype dtype, const void *values)
 {
     for (uint64_t i = 0; i < stream->count; i++) {
-        const struct draw draw = draw_of(stream, number, i);
-        assert_int_equal(bits_at(values, draw_width(number), i), draw_bits(&draw));
+        const struct draw draw = draw_of(stream, dtype, i);
+        assert_int_equal(bits_at(values, draw_width(dtype), i), draw_bits(&draw));
     }
 }
 
-static void ask_inline(struct wire *w, Shuf__Stream *stream, enum shuf_number number)
+static void ask_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtype)
 {
-    const uint64_t bytes = stream->count * draw_width(number);
+    const uint64_t bytes = stream->count * draw_width(dtype);
     const Shuf__ResultReply *reply = ask(w, stream);
     assert_int_equal(reply->bytes, bytes);
     assert_int_equal(reply->dtype, stream->dtype);
@@ -88,41 +88,31 @@ static void ask_inline(struct wire *w, Shuf__Stream *stream, enum shuf_number nu
     const uint64_t head = reply->head[0], tail = reply->tail[reply->n_tail - 1];
     void *values = malloc(bytes);
     wire_read_bulk(w, values, bytes);
-    check_values(stream, number, values);
-    assert_int_equal(head, bits_at(values, draw_width(number), 0));
-    assert_int_equal(tail, bits_at(values, draw_width(number), stream->count - 1));
+    check_values(stream, dtype, values);
+    assert_int_equal(head, bits_at(values, draw_width(dtype), 0));
+    assert_int_equal(tail, bits_at(values, draw_width(dtype), stream->count - 1));
     free(values);
 }
 
 static void every_type(void **state)
 {
     (void)state;
-    static const Shuf__Dtype dtypes[] = {
-#define X(name, text, bytes, gauss, uniform) [SHUF_NUMBER_##name] = SHUF__DTYPE__DTYPE_##name,
-        SHUF_NUMBER_MAP(X)
-#undef X
-    };
-    static const bool has[][2] = {
-#define X(name, text, bytes, gauss, uniform) [SHUF_NUMBER_##name] = {gauss, uniform},
-        SHUF_NUMBER_MAP(X)
-#undef X
-    };
     struct wire *w = wire_greet(&harness_shared);
-    for (int number = 0; number < SHUF_NUMBER_COUNT; number++)
+    for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
         for (int uniform = 0; uniform < 2; uniform++) {
             Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-            if (!has[number][uniform])
+            if (!shuf__dtype_is_allowed(dtype, (enum shuf__distribution)(1 + uniform)))
                 continue;
             stream.distribution = (Shuf__Distribution)(1 + uniform);
             stream.std = uniform ? 0 : 3;
             stream.mean = uniform ? 0 : -2;
             stream.stream = UINT64_MAX;
             stream.offset = (UINT64_C(1) << 40) + 1037;
-            stream.dtype = dtypes[number];
-            ask_inline(w, &stream, (enum shuf_number)number);
+            stream.dtype = (Shuf__Dtype)dtype;
+            ask_inline(w, &stream, (shuf_dtype)dtype);
             stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
             if (!uniform)
-                ask_inline(w, &stream, (enum shuf_number)number);
+                ask_inline(w, &stream, (shuf_dtype)dtype);
         }
     wire_close(w);
 }
@@ -216,8 +206,8 @@ static double plain_sum(const Shuf__Stream *stream, const Shuf__Sums *sums, int 
 {
     double sum = 0;
     for (uint64_t i = 0; i < stream->count; i++) {
-        const struct draw draw = draw_of(stream, SHUF_NUMBER_F64, i);
-        const double x = draw_value(SHUF_NUMBER_F64, draw_bits(&draw));
+        const struct draw draw = draw_of(stream, SHUF_F64, i);
+        const double x = draw_value(SHUF_F64, draw_bits(&draw));
         sum += pow((x - sums->centre) * sums->scale, power);
     }
     return sum;

@@ -19,33 +19,28 @@
 /* What there is. */
 static const struct {
     enum shuf__distribution distribution;
-    enum shuf_number number;
+    shuf_dtype dtype;
 } kinds[] = {
-#define X(name, text, bytes, gauss, uniform) \
-    {gauss ? SHUF_DISTRIBUTION_GAUSS : SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_##name},
-    SHUF_NUMBER_MAP(X)
-#undef X
-        {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F32},
-    {SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_F64},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F64},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F32},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_F16},
-    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_NUMBER_BF16},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F64},      {SHUF_DISTRIBUTION_GAUSS, SHUF_F32},
+    {SHUF_DISTRIBUTION_GAUSS, SHUF_F16},      {SHUF_DISTRIBUTION_GAUSS, SHUF_BF16},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U32},    {SHUF_DISTRIBUTION_UNIFORM, SHUF_U64},
+    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F32},    {SHUF_DISTRIBUTION_UNIFORM, SHUF_F64},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F64}, {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F32},
+    {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F16}, {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_BF16},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0], SUPER = 1024 };
 
 static struct shuf__job job_of(int kind, uint64_t offset, uint64_t count)
 {
-    return jobs_stream(kinds[kind].distribution, kinds[kind].number, 7 + (uint64_t)kind, 3, offset,
+    return jobs_stream(kinds[kind].distribution, kinds[kind].dtype, 7 + (uint64_t)kind, 3, offset,
                        count);
 }
 
 static void check_golden(const struct golden_stream *row)
 {
-    struct shuf__job job =
-        jobs_stream(draw_distribution(row->distribution), draw_number(row->dtype), row->seed,
-                    row->stream, row->offset, row->count);
+    struct shuf__job job = jobs_stream(draw_distribution(row->distribution), draw_dtype(row->dtype),
+                                       row->seed, row->stream, row->offset, row->count);
     uint64_t fingerprint;
     job.mean = row->mean;
     job.std = row->std;
@@ -142,7 +137,7 @@ static struct shuf__sums plain_sums(const struct shuf__job *job, const uint64_t 
 {
     struct shuf__sums s = {.least = INFINITY, .largest = -INFINITY};
     for (uint64_t i = 0; i < job->count; i++) {
-        const double x = draw_value(job->number, values[i]), z = (x - centre) * scale;
+        const double x = draw_value(job->dtype, values[i]), z = (x - centre) * scale;
         for (int k = 0; k < 4; k++)
             s.power[k] += pow(z, k + 1);
         s.least = fmin(s.least, x);
@@ -159,7 +154,7 @@ static void check_sums(int kind, uint64_t count)
     struct shuf__sums sums;
     job.mean = 1000;
     job.std = 3;
-    const bool whole = job.number == SHUF_NUMBER_U32 || job.number == SHUF_NUMBER_U64;
+    const bool whole = job.dtype == SHUF_U32 || job.dtype == SHUF_U64;
     const double centre = shuf__distribution_is_normal(job.distribution) ? 1000
                           : whole ? ldexp(1, (int)job.width * 8 - 1)
                                   : 0.5;
@@ -169,7 +164,7 @@ static void check_sums(int kind, uint64_t count)
     jobs_alloc(count * job.width, &block);
     jobs_fill(&job, &block);
     assert_int_equal(
-        backend->ops->sums(backend, &block, job.number, count, centre, scale, &sums, &error),
+        backend->ops->sums(backend, &block, job.dtype, count, centre, scale, &sums, &error),
         SHUF_OK);
     for (int k = 0; k < 4; k++)
         assert_true(fabs(sums.power[k] - expected.power[k]) < 1e-9 * (double)count);

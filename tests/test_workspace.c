@@ -99,8 +99,7 @@ static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct shuf__block in;
     struct shuf__job job = jobs_whole(algorithm, n, 7, 3);
-    const struct shuf__job noise =
-        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_NUMBER_U32, 7, 0, 0, 2 * n);
+    const struct shuf__job noise = jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, 2 * n);
     jobs_alloc(8 * n, &in);
     jobs_fill(&noise, &in);
     job.record = 8;
@@ -144,7 +143,7 @@ static void permutations_and_streams(void **state)
     (void)state;
     const struct shuf__job permutation = jobs_whole(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1, 7, 3);
     const struct shuf__job stream =
-        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_NUMBER_F64, 7, 3, 5, (3 << 20) + 1);
+        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 3, 5, (3 << 20) + 1);
     const bool copied = is_gpu() && shuf__memory_is_host(jobs_kind);
     assert_int_equal(wanted_by(&permutation).least > 0, copied);
     assert_int_equal(wanted_by(&stream).least > 0, copied);

@@ -34,6 +34,7 @@
 #ifndef SHUF_H
 #define SHUF_H
 
+#include "shuf_dtype.h"
 #include "shuf_status.h"
 
 #include <stdbool.h>
@@ -79,19 +80,6 @@ SHUF_API const char *shuf_socket(const shuf *handle);
 SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
-
-/* Types of a value. SHUF_AUTO is of a permutation the smaller of u32 and u64 that holds n - 1, of
- * numbers f64. */
-typedef enum shuf_dtype {
-    SHUF_AUTO = 0,
-    SHUF_U32 = 1,
-    SHUF_U64 = 2,
-    SHUF_I64 = 3, /* what torch indexes with */
-    SHUF_F64 = 4,
-    SHUF_F32 = 5,
-    SHUF_F16 = 6,  /* IEEE 754's binary16: shuf/half.h reads both of these */
-    SHUF_BF16 = 7, /* the upper half of an f32 */
-} shuf_dtype;
 
 /* Which positions of the permutation are wanted. */
 typedef enum shuf_view {

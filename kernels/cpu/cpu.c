@@ -157,11 +157,11 @@ static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct s
 }
 
 static shuf_status cpu_sums(struct shuf__backend *backend, const struct shuf__block *block,
-                            enum shuf_number number, uint64_t values, double centre, double scale,
+                            shuf_dtype dtype, uint64_t values, double centre, double scale,
                             struct shuf__sums *sums, struct shuf__error *error)
 {
     (void)error;
-    shuf__host_sums(cpu_of(backend)->threads, block->host, number, values, centre, scale, sums);
+    shuf__host_sums(cpu_of(backend)->threads, block->host, dtype, values, centre, scale, sums);
     return SHUF_OK;
 }
 

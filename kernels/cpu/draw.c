@@ -71,7 +71,7 @@ bool shuf__cpu_draw(const struct shuf__lanes *lanes, int threads, const struct s
     struct work work = {.job = job, .out = out};
     if (job->count == 0)
         return true;
-    work.draw = lanes->stream(job->distribution, job->number);
+    work.draw = lanes->stream(job->distribution, job->dtype);
     assert(work.draw && job->rows == 1);
     make_source(job, &work.source);
     work.super = job->offset / SHUF__SUPER;

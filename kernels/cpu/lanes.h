@@ -10,6 +10,7 @@
 #ifndef SHUF__LANES_H
 #define SHUF__LANES_H
 
+#include "dtype.h"
 #include "primefold.h"
 #include "shuf/algorithm.h"
 #include "shuf/box_muller.h"
@@ -48,7 +49,7 @@ struct shuf__lanes {
     const char *name;
 
     /* NULL for a number that the distribution does not have. */
-    shuf__draw *(*stream)(enum shuf__distribution distribution, enum shuf_number number);
+    shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
     /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. That of primefold takes
      * positions instead, which are all below n: narrow where it counts in words of at most 32
@@ -71,9 +72,8 @@ struct shuf__lanes {
 
 #ifdef SHUF_LANES
 /* Of lanes_stream.c, lanes_box_muller.c and lanes_primefold.c, for the table. */
-shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution,
-                                           enum shuf_number number);
-shuf__draw *SHUF__LANES_NAME(shuf__box_muller)(enum shuf_number number);
+shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
+shuf__draw *SHUF__LANES_NAME(shuf__box_muller)(shuf_dtype dtype);
 void SHUF__LANES_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
                                               uint32_t stride, uint32_t *out, size_t count);
 void SHUF__LANES_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,

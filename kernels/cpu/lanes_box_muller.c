@@ -354,13 +354,13 @@ DRAW_NARROW(bf16, uint16_t, shuf_bf16(shuf_box_muller_scaled_odd(b, z[k])))
 
 #endif
 
-shuf__draw *SHUF__LANES_NAME(shuf__box_muller)(enum shuf_number number)
+shuf__draw *SHUF__LANES_NAME(shuf__box_muller)(shuf_dtype dtype)
 {
-    static shuf__draw *const table[SHUF_NUMBER_COUNT] = {
-        [SHUF_NUMBER_F64] = draw_f64,
-        [SHUF_NUMBER_F32] = draw_f32,
-        [SHUF_NUMBER_F16] = draw_f16,
-        [SHUF_NUMBER_BF16] = draw_bf16,
+    static shuf__draw *const table[SHUF__DTYPES] = {
+        [SHUF_F64] = draw_f64,
+        [SHUF_F32] = draw_f32,
+        [SHUF_F16] = draw_f16,
+        [SHUF_BF16] = draw_bf16,
     };
-    return table[number];
+    return table[dtype];
 }

@@ -358,19 +358,18 @@ static void uniform_f64(const union shuf__source *source, uint64_t super, void *
         ((double *)out)[i] = shuf_uniform_f64_of(word[i]);
 }
 
-shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution,
-                                           enum shuf_number number)
+shuf__draw *SHUF__LANES_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype)
 {
-    static shuf__draw *const table[SHUF_DISTRIBUTION_COUNT][SHUF_NUMBER_COUNT] = {
-        [SHUF_DISTRIBUTION_GAUSS] = {[SHUF_NUMBER_F64] = gauss_f64,
-                                     [SHUF_NUMBER_F32] = gauss_f32,
-                                     [SHUF_NUMBER_F16] = gauss_f16,
-                                     [SHUF_NUMBER_BF16] = gauss_bf16},
-        [SHUF_DISTRIBUTION_UNIFORM] = {[SHUF_NUMBER_U32] = uniform_u32,
-                                       [SHUF_NUMBER_U64] = uniform_u64,
-                                       [SHUF_NUMBER_F32] = uniform_f32,
-                                       [SHUF_NUMBER_F64] = uniform_f64},
+    static shuf__draw *const table[SHUF_DISTRIBUTION_COUNT][SHUF__DTYPES] = {
+        [SHUF_DISTRIBUTION_GAUSS] = {[SHUF_F64] = gauss_f64,
+                                     [SHUF_F32] = gauss_f32,
+                                     [SHUF_F16] = gauss_f16,
+                                     [SHUF_BF16] = gauss_bf16},
+        [SHUF_DISTRIBUTION_UNIFORM] = {[SHUF_U32] = uniform_u32,
+                                       [SHUF_U64] = uniform_u64,
+                                       [SHUF_F32] = uniform_f32,
+                                       [SHUF_F64] = uniform_f64},
     };
-    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__LANES_NAME(shuf__box_muller)(number)
-                                                        : table[distribution][number];
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__LANES_NAME(shuf__box_muller)(dtype)
+                                                        : table[distribution][dtype];
 }

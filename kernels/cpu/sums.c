@@ -5,37 +5,31 @@
  */
 #include "sums.h"
 
+#include "dtype.h"
 #include "shuf/half.h"
 
 #include <string.h>
 
 enum { PART = 1 << 14, TURN = 256 }; /* values; parts whose sums are kept at a time */
 
-static const unsigned widths[] = {
-#define X(name, text, bytes, gauss, uniform) bytes,
-    SHUF_NUMBER_MAP(X)
-#undef X
-};
-
-static double value_at(const void *values, enum shuf_number number, size_t i)
+static double value_at(const void *values, shuf_dtype dtype, size_t i)
 {
-    switch (number) {
-    case SHUF_NUMBER_U32:
+    switch (dtype) {
+    case SHUF_U32:
         return ((const uint32_t *)values)[i];
-    case SHUF_NUMBER_U64:
+    case SHUF_U64:
         return (double)((const uint64_t *)values)[i];
-    case SHUF_NUMBER_F64:
+    case SHUF_F64:
         return ((const double *)values)[i];
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return ((const float *)values)[i];
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return shuf_of_f16(((const uint16_t *)values)[i]);
-    case SHUF_NUMBER_BF16:
+    case SHUF_BF16:
         return shuf_of_bf16(((const uint16_t *)values)[i]);
-    case SHUF_NUMBER_COUNT:
-        break;
+    default:
+        return 0; /* no stream has it */
     }
-    return 0;
 }
 
 void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more)
@@ -48,13 +42,13 @@ void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more)
         sums->largest = more->largest;
 }
 
-static struct shuf__sums sums_of(const void *values, enum shuf_number number, size_t count,
-                                 double centre, double scale)
+static struct shuf__sums sums_of(const void *values, shuf_dtype dtype, size_t count, double centre,
+                                 double scale)
 {
-    const double x0 = value_at(values, number, 0);
+    const double x0 = value_at(values, dtype, 0);
     struct shuf__sums s = {.least = x0, .largest = x0};
     for (size_t i = 0; i < count; i++) {
-        const double x = value_at(values, number, i), z = (x - centre) * scale, square = z * z;
+        const double x = value_at(values, dtype, i), z = (x - centre) * scale, square = z * z;
         s.power[0] += z;
         s.power[1] += square;
         s.power[2] += square * z;
@@ -65,15 +59,16 @@ static struct shuf__sums sums_of(const void *values, enum shuf_number number, si
     return s;
 }
 
-static struct shuf__sums sums_of_part(const void *values, enum shuf_number number, uint64_t count,
+static struct shuf__sums sums_of_part(const void *values, shuf_dtype dtype, uint64_t count,
                                       uint64_t part, double centre, double scale)
 {
     const uint64_t first = part * PART;
     const size_t size = count - first < PART ? count - first : PART;
-    return sums_of((const char *)values + first * widths[number], number, size, centre, scale);
+    return sums_of((const char *)values + first * shuf__dtype_bytes((int)dtype), dtype, size,
+                   centre, scale);
 }
 
-void shuf__host_sums(int threads, const void *values, enum shuf_number number, uint64_t count,
+void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums)
 {
     struct shuf__sums of[TURN];
@@ -82,7 +77,7 @@ void shuf__host_sums(int threads, const void *values, enum shuf_number number, u
         const int turn = parts - at < TURN ? (int)(parts - at) : TURN;
 #pragma omp parallel for num_threads(threads) if (turn > 1)
         for (int i = 0; i < turn; i++)
-            of[i] = sums_of_part(values, number, count, at + (uint64_t)i, centre, scale);
+            of[i] = sums_of_part(values, dtype, count, at + (uint64_t)i, centre, scale);
         if (at == 0)
             *sums = of[0];
         for (int i = at == 0; i < turn; i++)

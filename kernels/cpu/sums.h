@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* As ops->sums wants them; the same bits whatever the number of threads. count >= 1. */
-void shuf__host_sums(int threads, const void *values, enum shuf_number number, uint64_t count,
+void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums);
 
 /* Adds what `more` has. */

@@ -174,7 +174,7 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
-shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_number number,
+shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_dtype dtype,
                       uint64_t values, double centre, double scale, shuf__sums *sums,
                       shuf__error *error)
 {
@@ -184,13 +184,13 @@ shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_num
     cudaError_t e = cudaSuccess;
     int count = 0;
     if (shuf__memory_is_host(block->kind)) {
-        shuf__host_sums(cuda->threads, block->host, number, values, centre, scale, sums);
+        shuf__host_sums(cuda->threads, block->host, dtype, values, centre, scale, sums);
         return SHUF_OK;
     }
     SHUF__STEP(e, "choosing the device", use_device(cuda));
     SHUF__STEP(
         e, "launching the sums",
-        sums_async(block->memory, number, values, centre, scale, cuda->sums, &count, cuda->stream));
+        sums_async(block->memory, dtype, values, centre, scale, cuda->sums, &count, cuda->stream));
     SHUF__STEP(e, "copying the sums",
                cudaMemcpyAsync(parts, cuda->sums, static_cast<size_t>(count) * sizeof *parts,
                                cudaMemcpyDeviceToHost, cuda->stream));

@@ -187,14 +187,14 @@ cudaError_t start(const shuf__job &job, const float *table, int sm_count, void *
 cudaError_t gauss_async(const shuf__job &job, const float *table, int sm_count, void *out,
                         const Signal *signal, cudaStream_t stream)
 {
-    switch (job.number) {
-    case SHUF_NUMBER_F64:
+    switch (job.dtype) {
+    case SHUF_F64:
         return start<F64>(job, table, sm_count, out, signal, stream);
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return start<F32>(job, table, sm_count, out, signal, stream);
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return start<F16>(job, table, sm_count, out, signal, stream);
-    case SHUF_NUMBER_BF16:
+    case SHUF_BF16:
         return start<Bf16>(job, table, sm_count, out, signal, stream);
     default:
         return cudaErrorInvalidValue;

@@ -35,7 +35,7 @@ cudaError_t box_muller_load();
 constexpr int sums_parts = 1024;
 
 /* parts: device memory of sums_parts; *count of them are written. values >= 1. */
-cudaError_t sums_async(const void *data, shuf_number number, uint64_t values, double centre,
+cudaError_t sums_async(const void *data, shuf_dtype dtype, uint64_t values, double centre,
                        double scale, shuf__sums *parts, int *count, cudaStream_t stream);
 
 } // namespace shuf

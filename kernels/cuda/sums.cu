@@ -77,25 +77,25 @@ cudaError_t start(const void *data, uint64_t values, double centre, double scale
 
 } // namespace
 
-cudaError_t sums_async(const void *data, shuf_number number, uint64_t values, double centre,
+cudaError_t sums_async(const void *data, shuf_dtype dtype, uint64_t values, double centre,
                        double scale, shuf__sums *parts, int *count, cudaStream_t stream)
 {
     const uint64_t needed = (values + tuning::reduce_threads - 1) / tuning::reduce_threads;
     *count = needed < sums_parts ? static_cast<int>(needed) : sums_parts;
-    switch (number) {
-    case SHUF_NUMBER_U32:
+    switch (dtype) {
+    case SHUF_U32:
         return start<uint32_t>(data, values, centre, scale, parts, *count, stream);
-    case SHUF_NUMBER_U64:
+    case SHUF_U64:
         return start<uint64_t>(data, values, centre, scale, parts, *count, stream);
-    case SHUF_NUMBER_F64:
+    case SHUF_F64:
         return start<double>(data, values, centre, scale, parts, *count, stream);
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return start<float>(data, values, centre, scale, parts, *count, stream);
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return start<__half>(data, values, centre, scale, parts, *count, stream);
-    case SHUF_NUMBER_BF16:
+    case SHUF_BF16:
         return start<__nv_bfloat16>(data, values, centre, scale, parts, *count, stream);
-    case SHUF_NUMBER_COUNT:
+    default:
         break;
     }
     return cudaErrorInvalidValue;

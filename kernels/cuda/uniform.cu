@@ -164,14 +164,14 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
 cudaError_t uniform_async(const shuf__job &job, void *out, const Signal *signal,
                           cudaStream_t stream)
 {
-    switch (job.number) {
-    case SHUF_NUMBER_U32:
+    switch (job.dtype) {
+    case SHUF_U32:
         return start<U32>(job, out, signal, stream);
-    case SHUF_NUMBER_U64:
+    case SHUF_U64:
         return start<U64>(job, out, signal, stream);
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return start<F32>(job, out, signal, stream);
-    case SHUF_NUMBER_F64:
+    case SHUF_F64:
         return start<F64>(job, out, signal, stream);
     default:
         return cudaErrorInvalidValue;

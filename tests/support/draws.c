@@ -20,12 +20,12 @@ static uint64_t bits_of_double(double x)
 static uint64_t gauss_bits(const struct draw *draw)
 {
     const shuf_gauss g = shuf_gauss_make(draw->seed, draw->stream, draw->mean, draw->std);
-    switch (draw->number) {
-    case SHUF_NUMBER_F64:
+    switch (draw->dtype) {
+    case SHUF_F64:
         return bits_of_double(shuf_gauss_f64(&g, draw->index));
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return shuf__float_bits(shuf_gauss_f32(&g, draw->index));
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return shuf_gauss_f16(&g, draw->index);
     default:
         return shuf_gauss_bf16(&g, draw->index);
@@ -35,12 +35,12 @@ static uint64_t gauss_bits(const struct draw *draw)
 static uint64_t box_muller_bits(const struct draw *draw)
 {
     const shuf_box_muller b = shuf_box_muller_make(draw->seed, draw->stream, draw->mean, draw->std);
-    switch (draw->number) {
-    case SHUF_NUMBER_F64:
+    switch (draw->dtype) {
+    case SHUF_F64:
         return bits_of_double(shuf_box_muller_f64(&b, draw->index));
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return shuf__float_bits(shuf_box_muller_f32(&b, draw->index));
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return shuf_box_muller_f16(&b, draw->index);
     default:
         return shuf_box_muller_bf16(&b, draw->index);
@@ -50,12 +50,12 @@ static uint64_t box_muller_bits(const struct draw *draw)
 static uint64_t uniform_bits(const struct draw *draw)
 {
     const shuf_stream s = shuf_uniform_make(draw->seed, draw->stream);
-    switch (draw->number) {
-    case SHUF_NUMBER_U32:
+    switch (draw->dtype) {
+    case SHUF_U32:
         return shuf_uniform_u32(&s, draw->index);
-    case SHUF_NUMBER_U64:
+    case SHUF_U64:
         return shuf_uniform_u64(&s, draw->index);
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return shuf__float_bits(shuf_uniform_f32(&s, draw->index));
     default:
         return bits_of_double(shuf_uniform_f64(&s, draw->index));
@@ -74,35 +74,30 @@ uint64_t draw_bits(const struct draw *draw)
     }
 }
 
-double draw_value(enum shuf_number number, uint64_t bits)
+double draw_value(shuf_dtype dtype, uint64_t bits)
 {
     const uint32_t low = (uint32_t)bits;
     double wide;
     float narrow;
     memcpy(&wide, &bits, sizeof wide);
     memcpy(&narrow, &low, sizeof narrow);
-    switch (number) {
-    case SHUF_NUMBER_F64:
+    switch (dtype) {
+    case SHUF_F64:
         return wide;
-    case SHUF_NUMBER_F32:
+    case SHUF_F32:
         return narrow;
-    case SHUF_NUMBER_F16:
+    case SHUF_F16:
         return shuf_of_f16((uint16_t)bits);
-    case SHUF_NUMBER_BF16:
+    case SHUF_BF16:
         return shuf_of_bf16((uint16_t)bits);
     default:
         return (double)bits;
     }
 }
 
-unsigned draw_width(enum shuf_number number)
+unsigned draw_width(shuf_dtype dtype)
 {
-    static const unsigned widths[] = {
-#define X(name, text, bytes, gauss, uniform) bytes,
-        SHUF_NUMBER_MAP(X)
-#undef X
-    };
-    return widths[number];
+    return shuf__dtype_bytes((int)dtype);
 }
 
 enum shuf__distribution draw_distribution(const char *name)
@@ -118,15 +113,10 @@ enum shuf__distribution draw_distribution(const char *name)
     return SHUF_DISTRIBUTION_NONE;
 }
 
-enum shuf_number draw_number(const char *name)
+shuf_dtype draw_dtype(const char *name)
 {
-    static const char *const names[] = {
-#define X(name, text, bytes, gauss, uniform) text,
-        SHUF_NUMBER_MAP(X)
-#undef X
-    };
-    int i = 0;
-    while (i < SHUF_NUMBER_COUNT && strcmp(name, names[i]) != 0)
+    int i = 1;
+    while (i < SHUF__DTYPES && strcmp(name, shuf__dtype_name(i)) != 0)
         i++;
-    return (enum shuf_number)i;
+    return (shuf_dtype)i;
 }

@@ -5,14 +5,14 @@
 #ifndef SHUF__TEST_DRAWS_H
 #define SHUF__TEST_DRAWS_H
 
-#include "shuf/distribution.h"
+#include "dtype.h"
 
 #include <stdint.h>
 
 /* One value: everything that decides its bits. */
 struct draw {
     enum shuf__distribution distribution;
-    enum shuf_number number;
+    shuf_dtype dtype;
     uint64_t seed, stream, index;
     double mean, std;
 };
@@ -21,14 +21,14 @@ struct draw {
 uint64_t draw_bits(const struct draw *draw);
 
 /* The number that bits of that type stand for. */
-double draw_value(enum shuf_number number, uint64_t bits);
+double draw_value(shuf_dtype dtype, uint64_t bits);
 
-unsigned draw_width(enum shuf_number number);
+unsigned draw_width(shuf_dtype dtype);
 
 /* 0 where there is none of that name. */
 enum shuf__distribution draw_distribution(const char *name);
 
-/* SHUF_NUMBER_COUNT where there is none of that name. */
-enum shuf_number draw_number(const char *name);
+/* SHUF__DTYPES where there is none of that name. */
+shuf_dtype draw_dtype(const char *name);
 
 #endif

@@ -68,7 +68,7 @@ int jobs_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t
 enum shuf_algorithm jobs_algorithm(const char *name)
 {
     static const char *const names[] = {
-#define X(name, text, what) [SHUF_ALGORITHM_##name] = text,
+#define X(name, text, description, random_access) [SHUF_ALGORITHM_##name] = text,
         SHUF_ALGORITHM_MAP(X)
 #undef X
     };
@@ -97,11 +97,11 @@ struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t 
                               .width = n <= UINT64_C(1) << 32 ? 4 : 8};
 }
 
-struct shuf__job jobs_stream(enum shuf__distribution distribution, enum shuf_number number,
-                             uint64_t seed, uint64_t stream, uint64_t offset, uint64_t count)
+struct shuf__job jobs_stream(enum shuf__distribution distribution, shuf_dtype dtype, uint64_t seed,
+                             uint64_t stream, uint64_t offset, uint64_t count)
 {
     return (struct shuf__job){.distribution = distribution,
-                              .number = number,
+                              .dtype = dtype,
                               .mean = 0,
                               .std = 1,
                               .seed = seed,
@@ -110,7 +110,7 @@ struct shuf__job jobs_stream(enum shuf__distribution distribution, enum shuf_num
                               .offset = offset,
                               .count = count,
                               .stride = 1,
-                              .width = draw_width(number)};
+                              .width = draw_width(dtype)};
 }
 
 /* ---- The reference: one row, by the inline ciphers ----------------------- */
@@ -172,8 +172,8 @@ static struct reference reference_make(const struct shuf__job *job, uint64_t row
 
 static uint64_t stream_at(const struct shuf__job *job, uint64_t index)
 {
-    const struct draw draw = {job->distribution,   job->number, job->seed, job->epoch,
-                              job->offset + index, job->mean,   job->std};
+    const struct draw draw = {job->distribution,   job->dtype, job->seed, job->epoch,
+                              job->offset + index, job->mean,  job->std};
     return draw_bits(&draw);
 }
 
@@ -332,11 +332,11 @@ void jobs_check(const struct shuf__job *job)
         struct reference r = reference_make(job, row);
         for (uint64_t i = 0; i < job->count; i++)
             if (values[row * job->count + i] != reference_at(&r, i))
-                fail_msg("%s number %d algorithm %d n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64
+                fail_msg("%s dtype %d algorithm %d n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64
                          " offset %" PRIu64 " count %" PRIu64 " stride %" PRIu64
                          " width %u: row %" PRIu64 " value %" PRIu64 " is %" PRIu64
                          ", expected %" PRIu64,
-                         shuf__job_name(job), (int)job->number, (int)job->algorithm, job->n,
+                         shuf__job_name(job), (int)job->dtype, (int)job->algorithm, job->n,
                          job->seed, job->epoch, job->offset, job->count, job->stride, job->width,
                          row, i, values[row * job->count + i], reference_at(&r, i));
         free(r.values);

@@ -74,7 +74,7 @@ struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t 
                             uint64_t epoch);
 
 /* `count` numbers of a stream from `offset` on, of mean 0 and deviation 1. */
-struct shuf__job jobs_stream(enum shuf__distribution distribution, enum shuf_number number,
-                             uint64_t seed, uint64_t stream, uint64_t offset, uint64_t count);
+struct shuf__job jobs_stream(enum shuf__distribution distribution, shuf_dtype dtype, uint64_t seed,
+                             uint64_t stream, uint64_t offset, uint64_t count);
 
 #endif

@@ -6,23 +6,40 @@
 #ifndef SHUF_ALGORITHM_H
 #define SHUF_ALGORITHM_H
 
+#include "inline.h"
+
 #include <stdint.h>
 
-/* X(NAME, "name", what it is) ; the first row is the default */
-#define SHUF_ALGORITHM_MAP(X)                                                \
-    X(PRIMEFOLD, "primefold",                                                \
-      "multiplications modulo a prime, folds between; any n, random access") \
-    X(PHILOX24, "philox24", "VariablePhilox, 24 rounds, with compaction")    \
-    X(LCG, "lcg", "linear congruential bijection with compaction")
+/* X(NAME, "name", description, random access): the first row is the default. With random access
+ * (1) the value at a position is computed by itself. Without (0) the algorithm permutes a domain of
+ * a power of two and keeps the values below n, in order: compaction. */
+#define SHUF_ALGORITHM_MAP(X)                                                   \
+    X(PRIMEFOLD, "primefold",                                                   \
+      "multiplications modulo a prime, folds between; any n, random access", 1) \
+    X(PHILOX24, "philox24", "VariablePhilox, 24 rounds, with compaction", 0)    \
+    X(LCG, "lcg", "linear congruential bijection with compaction", 0)
 
 enum shuf_algorithm {
-#define X(name, text, what) SHUF_ALGORITHM_##name,
+#define X(name, text, description, random_access) SHUF_ALGORITHM_##name,
     SHUF_ALGORITHM_MAP(X)
 #undef X
         SHUF_ALGORITHM_COUNT
 };
 
-/* Bytes of a record that is shuffled by one, at most. */
+/* Bit a tells whether algorithm number a has random access. */
+enum {
+    SHUF_ALGORITHM_RANDOM_ACCESS = 0
+#define X(name, text, description, random_access) | random_access << SHUF_ALGORITHM_##name
+    SHUF_ALGORITHM_MAP(X)
+#undef X
+};
+
+SHUF_FUNCTION int shuf_algorithm_has_random_access(enum shuf_algorithm algorithm)
+{
+    return SHUF_ALGORITHM_RANDOM_ACCESS >> algorithm & 1;
+}
+
+/* Most bytes of a record that a shuffle moves. */
 #define SHUF_RECORD_MAX UINT64_C(65536)
 
 #endif

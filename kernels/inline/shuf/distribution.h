@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What streams give: the distributions and the types of a value, in one table each.
+ * The distributions of random streams, in one table.
  */
 #ifndef SHUF_DISTRIBUTION_H
 #define SHUF_DISTRIBUTION_H
@@ -27,22 +27,5 @@ static inline bool shuf__distribution_is_normal(unsigned distribution)
 {
     return distribution == SHUF_DISTRIBUTION_GAUSS || distribution == SHUF_DISTRIBUTION_BOX_MULLER;
 }
-
-/* X(NAME, "name", bytes, gauss, uniform): the last two tell which distributions have it; box-muller
- * has those of gauss. */
-#define SHUF_NUMBER_MAP(X) \
-    X(U32, "u32", 4, 0, 1) \
-    X(U64, "u64", 8, 0, 1) \
-    X(F64, "f64", 8, 1, 1) \
-    X(F32, "f32", 4, 1, 1) \
-    X(F16, "f16", 2, 1, 0) \
-    X(BF16, "bf16", 2, 1, 0)
-
-enum shuf_number {
-#define X(name, text, bytes, gauss, uniform) SHUF_NUMBER_##name,
-    SHUF_NUMBER_MAP(X)
-#undef X
-        SHUF_NUMBER_COUNT
-};
 
 #endif

@@ -7,7 +7,7 @@
 #include "support/golden.h"
 #include "support/random.h"
 
-#include "plan.h"
+#include "parse.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,20 +50,20 @@ static void shard(struct request *r, uint64_t n, uint64_t rank, uint64_t world, 
     r->permute.shard = &r->shard;
 }
 
-static struct shuf__plan good(const struct request *r)
+static struct shuf__request good(const struct request *r)
 {
-    struct shuf__plan plan;
+    struct shuf__request request;
     struct shuf__error error = {0};
-    if (shuf__plan_make(&r->permute, &plan, &error) != SHUF_OK)
+    if (shuf__parse_permute(&r->permute, &request, &error) != SHUF_OK)
         fail_msg("%s", error.text);
-    return plan;
+    return request;
 }
 
 static void refused(const struct request *r, shuf_status status, const char *text)
 {
-    struct shuf__plan plan;
+    struct shuf__request request;
     struct shuf__error error = {0};
-    assert_int_equal(shuf__plan_make(&r->permute, &plan, &error), status);
+    assert_int_equal(shuf__parse_permute(&r->permute, &request, &error), status);
     assert_int_equal(error.status, status);
     assert_string_equal(error.text, text);
 }
@@ -73,17 +73,17 @@ static void defaults(void **state)
     (void)state;
     struct request r;
     whole(&r, 1000);
-    struct shuf__plan p = good(&r);
-    assert_int_equal(p.n, 1000);
-    assert_int_equal(p.seed, 0);
-    assert_int_equal(p.epoch, 0);
-    assert_int_equal(p.rows, 1);
-    assert_int_equal(p.offset, 0);
-    assert_int_equal(p.count, 1000);
-    assert_int_equal(p.stride, 1);
+    struct shuf__request p = good(&r);
+    assert_int_equal(p.permutation.n, 1000);
+    assert_int_equal(p.permutation.seed, 0);
+    assert_int_equal(p.permutation.epoch, 0);
+    assert_int_equal(p.permutation.rows, 1);
+    assert_int_equal(p.permutation.offset, 0);
+    assert_int_equal(p.permutation.count, 1000);
+    assert_int_equal(p.permutation.stride, 1);
     assert_int_equal(p.dtype, SHUF__DTYPE__DTYPE_U32);
-    assert_int_equal(p.width, 4);
-    assert_int_equal(p.bytes, 4000);
+    assert_int_equal(shuf__request_shape(&p).width, 4);
+    assert_int_equal(shuf__request_shape(&p).bytes, 4000);
 }
 
 static void everything_is_carried(void **state)
@@ -95,15 +95,15 @@ static void everything_is_carried(void **state)
     r.permute.epoch = UINT64_MAX - 1;
     r.permute.epochs = 5;
     r.permute.dtype = SHUF__DTYPE__DTYPE_I64;
-    struct shuf__plan p = good(&r);
-    assert_int_equal(p.seed, UINT64_MAX);
-    assert_int_equal(p.epoch, UINT64_MAX - 1);
-    assert_int_equal(p.rows, 5);
-    assert_int_equal(p.offset, 3);
-    assert_int_equal(p.count, 2);
-    assert_int_equal(p.stride, 996);
+    struct shuf__request p = good(&r);
+    assert_int_equal(p.permutation.seed, UINT64_MAX);
+    assert_int_equal(p.permutation.epoch, UINT64_MAX - 1);
+    assert_int_equal(p.permutation.rows, 5);
+    assert_int_equal(p.permutation.offset, 3);
+    assert_int_equal(p.permutation.count, 2);
+    assert_int_equal(p.permutation.stride, 996);
     assert_int_equal(p.dtype, SHUF__DTYPE__DTYPE_I64);
-    assert_int_equal(p.bytes, 80);
+    assert_int_equal(shuf__request_shape(&p).bytes, 80);
 }
 
 /* A stride that leads nowhere must not reach the arithmetic of positions. */
@@ -112,8 +112,8 @@ static void stride_of_one_value(void **state)
     (void)state;
     struct request r;
     slice(&r, 1000, 999, 1, UINT64_MAX);
-    assert_int_equal(good(&r).stride, 1);
-    assert_int_equal(good(&r).count, 1);
+    assert_int_equal(good(&r).permutation.stride, 1);
+    assert_int_equal(good(&r).permutation.count, 1);
 }
 
 static void range_of_n(void **state)
@@ -121,9 +121,9 @@ static void range_of_n(void **state)
     (void)state;
     struct request r;
     whole(&r, 1);
-    assert_int_equal(good(&r).count, 1);
+    assert_int_equal(good(&r).permutation.count, 1);
     slice(&r, BIT(62), BIT(62) - 1, 1, 1);
-    assert_int_equal(good(&r).offset, BIT(62) - 1);
+    assert_int_equal(good(&r).permutation.offset, BIT(62) - 1);
     whole(&r, 0);
     refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
     whole(&r, BIT(62) + 1);
@@ -151,9 +151,9 @@ static void element_types(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         slice(&r, rows[i].n, 0, 1, 1);
         r.permute.dtype = rows[i].asked;
-        struct shuf__plan p = good(&r);
+        struct shuf__request p = good(&r);
         assert_int_equal(p.dtype, rows[i].given);
-        assert_int_equal(p.width, rows[i].width);
+        assert_int_equal(shuf__request_shape(&p).width, rows[i].width);
     }
     r.permute.dtype = SHUF__DTYPE__DTYPE_U32;
     refused(&r, SHUF_INVALID,
@@ -167,11 +167,11 @@ static void slices(void **state)
     (void)state;
     struct request r;
     slice(&r, 1000, 1, 333, 3);
-    struct shuf__plan p = good(&r);
-    assert_int_equal(p.offset, 1);
-    assert_int_equal(p.count, 333);
-    assert_int_equal(p.stride, 3);
-    assert_int_equal(p.bytes, 1332);
+    struct shuf__request p = good(&r);
+    assert_int_equal(p.permutation.offset, 1);
+    assert_int_equal(p.permutation.count, 333);
+    assert_int_equal(p.permutation.stride, 3);
+    assert_int_equal(shuf__request_shape(&p).bytes, 1332);
     slice(&r, 1000, 1, 334, 3);
     refused(&r, SHUF_INVALID,
             "count 334: expected at most 333 from offset 1 with stride 3 in n = 1000");
@@ -216,17 +216,17 @@ static void check_shard_row(const char *line)
                      5);
     struct request r;
     shard(&r, n, rank, world, drop_last != 0);
-    struct shuf__plan p = good(&r);
-    assert_int_equal(p.count, count);
-    assert_in_range(p.offset, 0, n - 1);
+    struct shuf__request p = good(&r);
+    assert_int_equal(p.permutation.count, count);
+    assert_in_range(p.permutation.offset, 0, n - 1);
     const char *next = line + used;
     for (uint64_t i = 0; i < count; i++) {
         char *end;
         uint64_t position = strtoull(next, &end, 10);
         assert_ptr_not_equal(end, next);
-        assert_int_equal((p.offset + i * p.stride) % n, position);
+        assert_int_equal((p.permutation.offset + i * p.permutation.stride) % n, position);
         if (i + 1 < count) /* the last value alone may wrap */
-            assert_in_range(p.offset + i * p.stride, 0, n - 1);
+            assert_in_range(p.permutation.offset + i * p.permutation.stride, 0, n - 1);
         next = end;
     }
     assert_int_equal(*next, '\0');
@@ -255,12 +255,12 @@ static void ranks_partition(void **state)
         for (uint64_t rank = 0; rank < world; rank++) {
             struct request r;
             shard(&r, n, rank, world, true);
-            struct shuf__plan p = good(&r);
-            assert_int_equal(p.count, n / world);
-            for (uint64_t k = 0; k < p.count; k++, taken++)
-                assert_int_equal(seen[p.offset + k * p.stride]++, 0);
+            struct shuf__request p = good(&r);
+            assert_int_equal(p.permutation.count, n / world);
+            for (uint64_t k = 0; k < p.permutation.count; k++, taken++)
+                assert_int_equal(seen[p.permutation.offset + k * p.permutation.stride]++, 0);
             shard(&r, n, rank, world, false);
-            assert_int_equal(good(&r).count, (n + world - 1) / world);
+            assert_int_equal(good(&r).permutation.count, (n + world - 1) / world);
         }
         assert_int_equal(taken, n / world * world);
         free(seen);
@@ -278,9 +278,9 @@ static void shard_errors(void **state)
     shard(&r, 10, 4, 4, false);
     refused(&r, SHUF_INVALID, "rank 4: expected less than world = 4");
     shard(&r, BIT(62), BIT(62) - 1, BIT(62), false);
-    struct shuf__plan p = good(&r);
-    assert_int_equal(p.offset, BIT(62) - 1);
-    assert_int_equal(p.count, 1);
+    struct shuf__request p = good(&r);
+    assert_int_equal(p.permutation.offset, BIT(62) - 1);
+    assert_int_equal(p.permutation.count, 1);
 }
 
 static void sizes_past_the_address_space(void **state)
@@ -288,7 +288,8 @@ static void sizes_past_the_address_space(void **state)
     (void)state;
     struct request r;
     whole(&r, BIT(59)); /* 2^62 bytes: absurd, and still a size */
-    assert_int_equal(good(&r).bytes, BIT(62));
+    const struct shuf__request large = good(&r);
+    assert_int_equal(shuf__request_shape(&large).bytes, BIT(62));
     whole(&r, BIT(60));
     refused(&r, SHUF_NO_MEMORY,
             "n 1152921504606846976: 1 x 1152921504606846976 values pass 2^63 bytes, "
@@ -312,10 +313,10 @@ static void empty_shards(void **state)
     struct request r;
     shard(&r, 3, 7, 8, true);
     r.permute.epochs = UINT64_MAX;
-    struct shuf__plan p = good(&r);
-    assert_int_equal(p.count, 0);
-    assert_int_equal(p.bytes, 0);
-    assert_in_range(p.offset, 0, 2);
+    struct shuf__request p = good(&r);
+    assert_int_equal(p.permutation.count, 0);
+    assert_int_equal(shuf__request_shape(&p).bytes, 0);
+    assert_in_range(p.permutation.offset, 0, 2);
 }
 
 static void the_first_wrong_field_is_named(void **state)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks of requests for a permutation's values: see request.h. The checks are in the order of the
+ * fields, so the first wrong field is the one that is named.
+ */
+#include "request.h"
+
+#include <inttypes.h>
+
+#define U32_VALUES (UINT64_C(1) << 32)
+
+static shuf_status take_slice(const struct shuf__view *slice, struct shuf__permutation *p,
+                              struct shuf__error *error)
+{
+    if (slice->stride == 0)
+        return shuf__fail(error, SHUF_INVALID, "stride 0: expected at least 1");
+    if (slice->count == 0)
+        return shuf__fail(error, SHUF_INVALID, "count 0: expected at least 1");
+    if (slice->offset >= p->n)
+        return shuf__fail(error, SHUF_INVALID,
+                          "offset %" PRIu64 ": expected less than n = %" PRIu64, slice->offset,
+                          p->n);
+    const uint64_t most = (p->n - 1 - slice->offset) / slice->stride + 1;
+    if (slice->count > most)
+        return shuf__fail(error, SHUF_INVALID,
+                          "count %" PRIu64 ": expected at most %" PRIu64 " from offset %" PRIu64
+                          " with stride %" PRIu64 " in n = %" PRIu64,
+                          slice->count, most, slice->offset, slice->stride, p->n);
+    p->offset = slice->offset;
+    p->count = slice->count;
+    p->stride = slice->count == 1 ? 1 : slice->stride; /* a stride of several values is below n */
+    return SHUF_OK;
+}
+
+/* torch's DistributedSampler pads the indices to a multiple of world by starting again at the
+ * front, or cuts them to one; rank takes every world-th. */
+static shuf_status take_shard(const struct shuf__view *shard, struct shuf__permutation *p,
+                              struct shuf__error *error)
+{
+    if (shard->world == 0 || shard->world > SHUF__N_MAX)
+        return shuf__fail(error, SHUF_INVALID, "world %" PRIu64 ": expected 1 to 2^62",
+                          shard->world);
+    if (shard->rank >= shard->world)
+        return shuf__fail(error, SHUF_INVALID,
+                          "rank %" PRIu64 ": expected less than world = %" PRIu64, shard->rank,
+                          shard->world);
+    p->count = p->n / shard->world + (p->n % shard->world != 0 && !shard->drop_last);
+    p->offset = shard->rank % p->n; /* rank >= n only where count is 0 or 1 */
+    p->stride = shard->world;
+    return SHUF_OK;
+}
+
+static void take_all(struct shuf__permutation *p)
+{
+    p->offset = 0;
+    p->count = p->n;
+    p->stride = 1;
+}
+
+static shuf_status take_view(const struct shuf__view *view, struct shuf__permutation *p,
+                             struct shuf__error *error)
+{
+    switch (view->kind) {
+    case SHUF__VIEW_SLICE:
+        return take_slice(view, p, error);
+    case SHUF__VIEW_SHARD:
+        return take_shard(view, p, error);
+    default:
+        take_all(p);
+        return SHUF_OK;
+    }
+}
+
+static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
+{
+    const uint64_t n = request->permutation.n;
+    if (request->dtype == SHUF_AUTO)
+        request->dtype = n <= U32_VALUES ? SHUF_U32 : SHUF_U64;
+    if (!shuf__dtype_is_allowed((int)request->dtype, SHUF_DISTRIBUTION_NONE))
+        return shuf__fail(error, SHUF_INVALID, "dtype %d: expected u32, u64 or i64",
+                          (int)request->dtype);
+    if (request->dtype == SHUF_U32 && n > U32_VALUES)
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "dtype u32: too small for n = %" PRIu64 ", expected u64 or i64 above 2^32", n);
+    return SHUF_OK;
+}
+
+static shuf_status check_n(uint64_t n, struct shuf__error *error)
+{
+    if (n > 0 && n <= SHUF__N_MAX)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "n %" PRIu64 ": expected 1 to 2^62 (%" PRIu64 ")", n,
+                      SHUF__N_MAX);
+}
+
+static shuf_status check_size(const struct shuf__request *request, struct shuf__error *error)
+{
+    const struct shuf__permutation *p = &request->permutation;
+    uint64_t values, bytes;
+    if (!__builtin_mul_overflow(p->rows, p->count, &values) &&
+        !__builtin_mul_overflow(values, shuf__dtype_bytes((int)request->dtype), &bytes) &&
+        bytes <= INT64_MAX)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "n %" PRIu64 ": %" PRIu64 " x %" PRIu64
+                      " values pass 2^63 bytes, expected a smaller slice or fewer epochs",
+                      p->n, p->rows, p->count);
+}
+
+shuf_status shuf__permutation_make(struct shuf__request *request, const struct shuf__view *view,
+                                   struct shuf__error *error)
+{
+    struct shuf__permutation *p = &request->permutation;
+    request->kind = SHUF__PERMUTATION;
+    if (p->rows == 0)
+        p->rows = 1;
+    if (check_n(p->n, error) || take_view(view, p, error) || choose_dtype(request, error) ||
+        check_size(request, error))
+        return error->status;
+    return SHUF_OK;
+}
+
+/* One row, all of it. */
+static void take_row(struct shuf__permutation *p)
+{
+    p->rows = 1;
+    take_all(p);
+}
+
+/* ---- Shuffles -------------------------------------------------------------------- */
+
+shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error)
+{
+    struct shuf__shuffle *shuffle = &request->shuffle;
+    const uint64_t n = shuffle->permutation.n;
+    uint64_t bytes;
+    request->kind = SHUF__SHUFFLE;
+    request->dtype = SHUF_AUTO;
+    if (check_n(n, error))
+        return error->status;
+    if (shuffle->record == 0 || shuffle->record > SHUF_RECORD_MAX)
+        return shuf__fail(error, SHUF_INVALID,
+                          "record %" PRIu64 ": expected 1 to %" PRIu64 " bytes", shuffle->record,
+                          SHUF_RECORD_MAX);
+    if (__builtin_mul_overflow(n, shuffle->record, &bytes) || bytes > INT64_MAX)
+        return shuf__fail(error, SHUF_INVALID,
+                          "n %" PRIu64 ", record %" PRIu64
+                          ": so many bytes pass 2^63, expected fewer",
+                          n, shuffle->record);
+    take_row(&shuffle->permutation);
+    return SHUF_OK;
+}
+
+shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
+                                      uint64_t has, struct shuf__error *error)
+{
+    const struct shuf__shuffle *shuffle = &request->shuffle;
+    const uint64_t n = shuffle->permutation.n, bytes = n * shuffle->record;
+    if (bytes <= has)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "n %" PRIu64 ", record %" PRIu64 ": %" PRIu64
+                      " bytes, expected at most the %" PRIu64 " of lease %" PRIu64,
+                      n, shuffle->record, bytes, has, lease);
+}
+
+/* ---- Look-ups -------------------------------------------------------------------- */
+
+shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
+                               struct shuf__error *error)
+{
+    struct shuf__permutation *p = &request->look_up.permutation;
+    request->kind = SHUF__LOOK_UP;
+    request->dtype = SHUF_AUTO;
+    if (check_n(p->n, error))
+        return error->status;
+    for (size_t i = 0; i < count; i++)
+        if (at[i] >= p->n)
+            return shuf__fail(error, SHUF_INVALID,
+                              "at[%zu] %" PRIu64 ": expected less than n = %" PRIu64, i, at[i],
+                              p->n);
+    take_row(p);
+    return SHUF_OK;
+}

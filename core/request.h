@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request with its defaults filled in and its ranges checked. The client library and the
+ * daemon make requests by the same functions, so both refuse the same values in the same words.
+ * The functions are pure and thread-safe.
+ */
+#ifndef SHUF__REQUEST_H
+#define SHUF__REQUEST_H
+
+#include "dtype.h"
+#include "error.h"
+#include "shuf/algorithm.h"
+#include "shuf/distribution.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SHUF__N_MAX (UINT64_C(1) << 62)
+
+enum shuf__request_kind {
+    SHUF__PERMUTATION, /* values of a permutation */
+    SHUF__STREAM,      /* random numbers */
+    SHUF__SHUFFLE,     /* records moved by a permutation */
+    SHUF__LOOK_UP,     /* single places of a permutation */
+    SHUF__BUFFER,      /* memory that the client fills */
+};
+
+/* Row r is the permutation of [0, n) for (seed, epoch + r mod 2^64). Value i of a row stands at
+ * position (offset + i * stride) mod n. Only a shard that is padded wraps, once at most, with its
+ * last value. 1 <= n <= 2^62, rows >= 1, offset < n, 1 <= stride <= 2^62. count is 0 only for a
+ * shard that is cut, where world > n. */
+struct shuf__permutation {
+    uint64_t n, seed, epoch, rows;
+    uint64_t offset, count, stride;
+    enum shuf_algorithm algorithm;
+};
+
+/* Values number offset to offset + count - 1 of a stream of `seed`. count >= 1, offset + count <=
+ * 2^62. Normal distributions: |mean| <= 2^100 and never -0, 2^-100 <= std <= 2^100; others: 0. */
+struct shuf__stream {
+    uint64_t seed, stream;
+    uint64_t offset, count;
+    double mean, std;
+    enum shuf__distribution distribution; /* never NONE */
+};
+
+/* Record i of the result is record p(i) of the input, where p is the permutation (whole, one row).
+ * With `inverse` record p(i) of the result is record i of the input. 1 <= record <=
+ * SHUF_RECORD_MAX. */
+struct shuf__shuffle {
+    struct shuf__permutation permutation;
+    uint64_t record; /* bytes */
+    bool inverse;
+};
+
+/* The values at given positions or, with `inverse`, the positions of given values. */
+struct shuf__look_up {
+    struct shuf__permutation permutation; /* whole, one row */
+    bool inverse;
+};
+
+struct shuf__buffer {
+    uint64_t bytes; /* at least 1 */
+};
+
+struct shuf__request {
+    enum shuf__request_kind kind;
+    shuf_dtype dtype; /* PERMUTATION, STREAM: never AUTO; others: AUTO */
+    union {
+        struct shuf__permutation permutation;
+        struct shuf__stream stream;
+        struct shuf__shuffle shuffle;
+        struct shuf__look_up look_up;
+        struct shuf__buffer buffer;
+    };
+};
+
+/* Which values of each row are wanted. */
+enum shuf__view_kind { SHUF__VIEW_ALL, SHUF__VIEW_SLICE, SHUF__VIEW_SHARD };
+
+struct shuf__view {
+    enum shuf__view_kind kind;
+    uint64_t offset, count, stride; /* SLICE */
+    uint64_t rank, world;           /* SHARD: what torch's DistributedSampler gives `rank` */
+    bool drop_last;                 /* SHARD: cut the remainder instead of padding */
+};
+
+/* These functions complete a request of their kind. They fail with SHUF_INVALID for the first
+ * field that is out of range, or SHUF_NO_MEMORY for a result of 2^63 bytes or more. *request is
+ * then undefined. */
+
+/* Takes n, seed, epoch, rows (0 means 1) and algorithm of request->permutation, and dtype. */
+shuf_status shuf__permutation_make(struct shuf__request *request, const struct shuf__view *view,
+                                   struct shuf__error *error);
+
+/* Takes all but the distribution of request->stream, and dtype. `distribution` and `method` are
+ * the wire's numbers. */
+shuf_status shuf__stream_make(struct shuf__request *request, int distribution, int method,
+                              struct shuf__error *error);
+
+/* Takes n, seed, epoch and algorithm of request->shuffle.permutation, record and inverse. */
+shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error);
+
+/* Takes n, seed, epoch and algorithm of request->look_up.permutation, and inverse. Each at[i] must
+ * be less than n. */
+shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
+                               struct shuf__error *error);
+
+shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
+                              struct shuf__error *error);
+
+/* Fails with SHUF_INVALID unless the shuffle's records fit the `has` bytes of its input, `lease`.
+ */
+shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
+                                      uint64_t has, struct shuf__error *error);
+
+/* Fails with SHUF_INVALID unless `bytes` bytes from `offset` on are within the `has` bytes of
+ * `lease`. */
+shuf_status shuf__write_check(uint64_t lease, uint64_t offset, uint64_t bytes, uint64_t has,
+                              struct shuf__error *error);
+
+/* What a result of the request consists of: values, or records of a shuffle, or bytes of a buffer.
+ * Not for look-ups. */
+struct shuf__shape {
+    uint64_t rows, count; /* values in a row */
+    uint64_t width;       /* bytes of a value */
+    uint64_t bytes;       /* rows * count * width */
+};
+
+struct shuf__shape shuf__request_shape(const struct shuf__request *request);
+
+/* The permutation of a PERMUTATION, SHUFFLE or LOOK_UP, else NULL. */
+const struct shuf__permutation *shuf__request_permutation(const struct shuf__request *request);
+
+/* The distribution of a STREAM, else SHUF_DISTRIBUTION_NONE. */
+enum shuf__distribution shuf__request_distribution(const struct shuf__request *request);
+
+/* Orders requests as strcmp() does strings: 0 where the results have the same bytes. */
+int shuf__request_compare(const struct shuf__request *a, const struct shuf__request *b);
+
+enum { SHUF__REQUEST_TEXT = 320 };
+
+/* Writes what the request is for into `text`, for the log; returns it. Without `all` only what
+ * tells it from others of its kind. */
+const char *shuf__request_describe(const struct shuf__request *request, bool all,
+                                   char text[SHUF__REQUEST_TEXT]);
+
+/* "permute", "gauss", "uniform", "box-muller", "shuffle", "index", "buffer". Static storage. */
+const char *shuf__request_name(const struct shuf__request *request);
+
+/* "gauss", "uniform", "box-muller"; "none" for any other number. Static storage. */
+const char *shuf__distribution_name(unsigned distribution);
+
+/* How the wire writes a distribution: box-muller is a method of gauss. */
+int shuf__wire_distribution(enum shuf__distribution distribution);
+int shuf__wire_method(enum shuf__distribution distribution);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

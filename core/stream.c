@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks of requests for random numbers: see request.h. The checks are in the order of the fields;
+ * a rule about several fields is checked at the last of them.
+ */
+#include "request.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define END (UINT64_C(1) << 62) /* SHUF_STREAM_MAX */
+
+static const double mean_most = 0x1p100, std_least = 0x1p-100, std_most = 0x1p100;
+static const double f16_most = 65504; /* finite */
+
+enum { TABLE, BOX_MULLER }; /* methods of gauss, as on the wire */
+
+static const char *const names[] = {"none",
+#define X(name, text, what) text,
+                                    SHUF_DISTRIBUTION_MAP(X)
+#undef X
+};
+
+const char *shuf__distribution_name(unsigned distribution)
+{
+    return names[distribution < SHUF_DISTRIBUTION_COUNT ? distribution : 0];
+}
+
+int shuf__wire_distribution(enum shuf__distribution distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? (int)SHUF_DISTRIBUTION_GAUSS
+                                                        : (int)distribution;
+}
+
+int shuf__wire_method(enum shuf__distribution distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? BOX_MULLER : TABLE;
+}
+
+static shuf_status take_distribution(struct shuf__stream *s, int distribution, int method,
+                                     struct shuf__error *error)
+{
+    if (distribution != SHUF_DISTRIBUTION_GAUSS && distribution != SHUF_DISTRIBUTION_UNIFORM)
+        return shuf__fail(error, SHUF_INVALID,
+                          "distribution %d: expected %d (gauss) or %d (uniform)", distribution,
+                          SHUF_DISTRIBUTION_GAUSS, SHUF_DISTRIBUTION_UNIFORM);
+    s->distribution = (enum shuf__distribution)distribution;
+    if (method == TABLE)
+        return SHUF_OK;
+    if (method != BOX_MULLER)
+        return shuf__fail(error, SHUF_INVALID, "method %d: expected %d (table) or %d (box-muller)",
+                          method, TABLE, BOX_MULLER);
+    if (s->distribution != SHUF_DISTRIBUTION_GAUSS)
+        return shuf__fail(error, SHUF_INVALID,
+                          "method box-muller: expected none with %s, only gauss has it",
+                          names[s->distribution]);
+    s->distribution = SHUF_DISTRIBUTION_BOX_MULLER;
+    return SHUF_OK;
+}
+
+static shuf_status check_range(const struct shuf__stream *s, struct shuf__error *error)
+{
+    if (s->offset >= END)
+        return shuf__fail(error, SHUF_INVALID, "offset %" PRIu64 ": expected less than 2^62",
+                          s->offset);
+    if (s->count == 0)
+        return shuf__fail(error, SHUF_INVALID, "count 0: expected at least 1");
+    if (s->count > END - s->offset)
+        return shuf__fail(error, SHUF_INVALID,
+                          "count %" PRIu64 ": expected at most %" PRIu64 " from offset %" PRIu64
+                          ", as a stream has 2^62 values",
+                          s->count, END - s->offset, s->offset);
+    return SHUF_OK;
+}
+
+/* A parameter that would have no effect is refused. */
+static shuf_status check_unset(const struct shuf__stream *s, struct shuf__error *error)
+{
+    const bool mean = s->mean != 0;
+    if (!mean && s->std == 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "%s %.17g: expected 0 with uniform",
+                      mean ? "mean" : "std", mean ? s->mean : s->std);
+}
+
+/* The comparisons refuse NaN as well. */
+static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *error)
+{
+    if (!shuf__distribution_is_normal(s->distribution)) {
+        const shuf_status status = check_unset(s, error);
+        s->mean = s->std = 0; /* no -0: equal requests have equal fields */
+        return status;
+    }
+    if (!(fabs(s->mean) <= mean_most))
+        return shuf__fail(error, SHUF_INVALID, "mean %g: expected -2^100 to 2^100 (%g)", s->mean,
+                          mean_most);
+    if (!(s->std >= std_least && s->std <= std_most))
+        return shuf__fail(error, SHUF_INVALID, "std %g: expected 2^-100 (%g) to 2^100 (%g)", s->std,
+                          std_least, std_most);
+    s->mean += 0.0; /* no -0 */
+    return SHUF_OK;
+}
+
+static shuf_status refuse_dtype(int dtype, enum shuf__distribution distribution,
+                                struct shuf__error *error)
+{
+    char number[16], expected[64] = "";
+    const char *name = shuf__dtype_name(dtype);
+    unsigned left = 0;
+    for (int i = 0; i < SHUF__DTYPES; i++)
+        left += shuf__dtype_is_allowed(i, distribution);
+    for (int i = 0; i < SHUF__DTYPES; i++) {
+        if (!shuf__dtype_is_allowed(i, distribution))
+            continue;
+        left--;
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%s",
+                 shuf__dtype_name(i),
+                 left > 1    ? ", "
+                 : left == 1 ? " or "
+                             : "");
+    }
+    snprintf(number, sizeof number, "%d", dtype);
+    return shuf__fail(error, SHUF_INVALID, "dtype %s: expected %s with %s", name ? name : number,
+                      expected, names[shuf__wire_distribution(distribution)]);
+}
+
+static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
+{
+    if (request->dtype == SHUF_AUTO)
+        request->dtype = SHUF_F64;
+    if (shuf__dtype_is_allowed((int)request->dtype, request->stream.distribution))
+        return SHUF_OK;
+    return refuse_dtype((int)request->dtype, request->stream.distribution, error);
+}
+
+/* No value is ever infinite. */
+static shuf_status check_f16(const struct shuf__request *request, struct shuf__error *error)
+{
+    const struct shuf__stream *s = &request->stream;
+    const double reach = fabs(s->mean) + 16 * s->std;
+    if (request->dtype != SHUF_F16 || reach <= f16_most)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "dtype f16: expected |mean| + 16 std of at most %g, not %.17g (mean %g, std "
+                      "%g)",
+                      f16_most, reach, s->mean, s->std);
+}
+
+static shuf_status check_size(const struct shuf__request *request, struct shuf__error *error)
+{
+    uint64_t bytes;
+    if (!__builtin_mul_overflow(request->stream.count, shuf__dtype_bytes((int)request->dtype),
+                                &bytes) &&
+        bytes <= INT64_MAX)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "count %" PRIu64 ": so many %s pass 2^63 bytes, expected fewer",
+                      request->stream.count, shuf__dtype_name((int)request->dtype));
+}
+
+shuf_status shuf__stream_make(struct shuf__request *request, int distribution, int method,
+                              struct shuf__error *error)
+{
+    struct shuf__stream *s = &request->stream;
+    request->kind = SHUF__STREAM;
+    if (take_distribution(s, distribution, method, error) || check_range(s, error) ||
+        check_moments(s, error) || choose_dtype(request, error) || check_f16(request, error) ||
+        check_size(request, error))
+        return error->status;
+    return SHUF_OK;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See parse.h.
+ */
+#include "parse.h"
+
+#include "algorithm.h"
+
+#define X(name, number, text, bytes, permutation, gauss, uniform)      \
+    _Static_assert((int)SHUF__DTYPE__DTYPE_##name == (int)SHUF_##name, \
+                   "the wire has the numbers of shuf_dtype.h");
+SHUF_DTYPE_MAP(X)
+#undef X
+
+_Static_assert((int)SHUF_DISTRIBUTION_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
+                   (int)SHUF_DISTRIBUTION_UNIFORM == (int)SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM,
+               "the wire has the numbers of distribution.h");
+
+_Static_assert(SHUF__LOOK_UPS_MAX * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
+               "a frame holds the places and the other fields");
+
+static struct shuf__view view_of(const Shuf__Permute *message)
+{
+    switch (message->view_case) {
+    case SHUF__PERMUTE__VIEW_SLICE:
+        return (struct shuf__view){.kind = SHUF__VIEW_SLICE,
+                                   .offset = message->slice->offset,
+                                   .count = message->slice->count,
+                                   .stride = message->slice->stride};
+    case SHUF__PERMUTE__VIEW_SHARD:
+        return (struct shuf__view){.kind = SHUF__VIEW_SHARD,
+                                   .rank = message->shard->rank,
+                                   .world = message->shard->world,
+                                   .drop_last = message->shard->drop_last};
+    default:
+        return (struct shuf__view){.kind = SHUF__VIEW_ALL};
+    }
+}
+
+shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,
+                                struct shuf__error *error)
+{
+    const struct shuf__view view = view_of(message);
+    *request = (struct shuf__request){.dtype = (shuf_dtype)message->dtype,
+                                      .permutation = {.n = message->n,
+                                                      .seed = message->seed,
+                                                      .epoch = message->epoch,
+                                                      .rows = message->epochs}};
+    if (shuf__algorithm_parse(message->algorithm, &request->permutation.algorithm, error))
+        return error->status;
+    return shuf__permutation_make(request, &view, error);
+}
+
+shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request *request,
+                               struct shuf__error *error)
+{
+    *request = (struct shuf__request){.dtype = (shuf_dtype)message->dtype,
+                                      .stream = {.seed = message->seed,
+                                                 .stream = message->stream,
+                                                 .offset = message->offset,
+                                                 .count = message->count,
+                                                 .mean = message->mean,
+                                                 .std = message->std}};
+    return shuf__stream_make(request, (int)message->distribution, (int)message->method, error);
+}
+
+shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__request *request,
+                                struct shuf__error *error)
+{
+    *request = (struct shuf__request){
+        .shuffle = {
+            .permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
+            .record = message->record,
+            .inverse = message->inverse}};
+    if (shuf__algorithm_parse(message->algorithm, &request->shuffle.permutation.algorithm, error))
+        return error->status;
+    return shuf__shuffle_make(request, error);
+}
+
+shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
+                              struct shuf__error *error)
+{
+    *request = (struct shuf__request){
+        .look_up = {
+            .permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
+            .inverse = message->inverse}};
+    if (shuf__algorithm_parse(message->algorithm, &request->look_up.permutation.algorithm, error))
+        return error->status;
+    if (message->n_at > SHUF__LOOK_UPS_MAX)
+        return shuf__fail(error, SHUF_INVALID,
+                          "at: %zu positions, expected at most %d in one request", message->n_at,
+                          SHUF__LOOK_UPS_MAX);
+    return shuf__look_up_make(request, message->at, message->n_at, error);
+}
+
+shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
+                                 struct shuf__error *error)
+{
+    return shuf__buffer_make(request, message->bytes, error);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From messages to requests (core/request.h). Each function fills *request from a message of its
+ * kind, or fails as the function of request.h that it calls does. Pure and thread-safe.
+ */
+#ifndef SHUF__PARSE_H
+#define SHUF__PARSE_H
+
+#include "message.h"
+#include "request.h"
+
+enum {
+    SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index: it and its reply fit a frame */
+    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write: they fit a frame */
+};
+
+shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,
+                                struct shuf__error *error);
+shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request *request,
+                               struct shuf__error *error);
+shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__request *request,
+                                struct shuf__error *error);
+shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
+                              struct shuf__error *error);
+shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
+                                 struct shuf__error *error);
+
+#endif
