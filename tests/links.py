@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the documents: each relative link in a *.md file names a file and a heading that exist, and
+docs/index.md leads to every document.
+
+    tests/links.py [ROOT]
+"""
+import os
+import pathlib
+import re
+import sys
+
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"^    .*$|`[^`\n]*`", re.MULTILINE)  # indented, or within a line
+SKIPPED = {"build", ".git", ".cache"}
+
+
+def documents(root):
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(set(folders) - SKIPPED)
+        yield from (pathlib.Path(folder, name) for name in sorted(files) if name.endswith(".md"))
+
+
+def anchors(text):
+    """The names that a forge gives to the headings: those that repeat are numbered from 1 on."""
+    names, counts = set(), {}
+    for heading in HEADING.findall(FENCED.sub("", text)):
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        count = counts[name] = counts.get(name, -1) + 1
+        names.add(f"{name}-{count}" if count else name)
+    return names
+
+
+def links(page, text):
+    """Each relative link: as written, the file that it names, and the heading."""
+    for link in LINK.findall(CODE.sub("", FENCED.sub("", text))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        yield link, (page.parent / path).resolve() if path else page, anchor
+
+
+def faults(root):
+    texts = {page.resolve(): page.read_text(encoding="utf-8") for page in documents(root)}
+    index = root / "docs" / "index.md"
+    known = {index}
+    for page, text in texts.items():
+        where = page.relative_to(root)
+        for link, target, anchor in links(page, text):
+            if page == index:
+                known.add(target)
+            if not target.exists():
+                yield f"{where}: {link}: there is no such file"
+            elif anchor and (target not in texts or anchor not in anchors(texts[target])):
+                yield f"{where}: {link}: there is no such heading"
+    for page in sorted(texts):
+        if page not in known:
+            yield f"docs/index.md: no link to {page.relative_to(root)}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    found = list(faults(root.resolve()))
+    print("\n".join(found))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
