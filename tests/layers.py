@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the includes of the product's code against docs/architecture.md: each arrow between two folders
+is one that the section "Layers" allows, no folders form a circle, and no modules form one. A module is a
+source file with the header and the other files of its name.
+
+    tests/layers.py [--list]   --list prints the arrows that there are
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CODE = {".c", ".h", ".cu", ".cuh", ".inc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+ROW = re.compile(r"^    (\S+) ->(.*)$", re.MULTILINE)
+
+
+def allowed():
+    """Folder: folders that its files may include."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    section = re.search(r"^## Layers$(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
+    if not section:
+        sys.exit('docs/architecture.md: no section "Layers"')
+    return {folder: set(rest.split()) for folder, rest in ROW.findall(section.group(1))}
+
+
+def sources(folders):
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in CODE and path.is_file():
+                yield path.relative_to(ROOT)
+
+
+def folder_of(path, folders):
+    """The deepest of the layers that the file is in."""
+    for parent in path.parents:
+        if str(parent) in folders:
+            return str(parent)
+    raise ValueError(path)
+
+
+def common(a, b):
+    """How many folders the two paths share from the root on."""
+    pairs = list(zip(a.parent.parts, b.parent.parts))
+    return next((i for i, (x, y) in enumerate(pairs) if x != y), len(pairs))
+
+
+def resolve(name, path, known, roots):
+    """The file of the tree that the include names, or None: beside the including file, else below one
+    of the roots, the closest where several have it."""
+    found = [p for p in (pathlib.Path(root, name) for root in [path.parent, *roots]) if p in known]
+    found = sorted(set(found), key=lambda p: (p.parent != path.parent, -common(p, path)))
+    if len(found) > 1 and found[0].parent != path.parent:
+        if common(found[0], path) == common(found[1], path):
+            sys.exit(f"{path}: {name} can be {found[0]} or {found[1]}")
+    return found[0] if found else None
+
+
+def circles(arrows):
+    """Strongly connected components of more than one node (Tarjan, 1972)."""
+    index, low, stack, on, found = {}, {}, [], set(), []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on.add(node)
+        for other in arrows.get(node, ()):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            component = []
+            while not component or component[-1] != node:
+                component.append(stack.pop())
+                on.discard(component[-1])
+            if len(component) > 1:
+                found.append(sorted(map(str, component)))
+
+    for node in list(arrows):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def main():
+    sys.setrecursionlimit(10000)
+    folders = allowed()
+    known = set(sources(folders))
+    roots = [".", *(str(pathlib.Path(f).parent) if f.endswith("/shuf") else f for f in folders)]
+    roots += {f.split("/")[0] for f in folders} - set(roots)
+    modules, layers, places = {}, {}, {}
+    for path in sorted(known):
+        for name in INCLUDE.findall((ROOT / path).read_text()):
+            other = resolve(name, path, known, roots)
+            if other is None:
+                continue
+            if other.with_suffix("") != path.with_suffix(""):
+                modules.setdefault(path.with_suffix(""), set()).add(other.with_suffix(""))
+            here, there = folder_of(path, folders), folder_of(other, folders)
+            if here != there:
+                layers.setdefault(here, set()).add(there)
+                places.setdefault((here, there), f"{path} includes {other}")
+    wrong = [
+        f"{here} -> {there}: docs/architecture.md allows no such arrow; {place}"
+        for (here, there), place in sorted(places.items())
+        if there not in folders[here]
+    ]
+    wrong += ["folders in a circle: " + ", ".join(c) for c in circles(layers)]
+    wrong += ["modules in a circle: " + ", ".join(c) for c in circles(modules)]
+    if "--list" in sys.argv:
+        for here in sorted(layers):
+            print(f"    {here} -> {' '.join(sorted(layers[here]))}")
+    print(f"{len(known)} files, {len(folders)} layers, {len(places)} arrows, {len(wrong)} wrong")
+    for text in wrong:
+        print(text, file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
