@@ -124,7 +124,7 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
 /* ---- Streams --------------------------------------------------------------------- */
 
 /* The tests that a device knows, and where each has its words. */
-enum { LATTICE, COSINES, NORMS, TIES, KNOWN };
+enum { LATTICE, COSINES, NORMS, TIES, SIGNS, KNOWN };
 
 struct words {
     const struct shuf__stream_test *test;
@@ -134,7 +134,8 @@ struct words {
 };
 
 static const struct shuf__stream_test *const known[KNOWN] = {
-    &shuf__stream_lattice, &shuf__stream_cosines, &shuf__stream_norms, &shuf__stream_ties};
+    &shuf__stream_lattice, &shuf__stream_cosines, &shuf__stream_norms, &shuf__stream_ties,
+    &shuf__stream_signs};
 
 static bool set_up(const struct shuf__stream_task *task, struct words words[KNOWN])
 {
@@ -179,6 +180,10 @@ static struct shuf__device_stream ask_for(const struct shuf__stream_task *task,
     ask.cosines = words[COSINES].wanted ? words[COSINES].sum : NULL;
     ask.norms = words[NORMS].wanted ? words[NORMS].sum : NULL;
     ask.ties = words[TIES].wanted ? words[TIES].count : NULL;
+    ask.scale4 = 1 / sqrt(4 * law->spread_variance);
+    ask.scale8 = 1 / sqrt(8 * law->spread_variance);
+    ask.edges = law->transformed.edge;
+    ask.signs = words[SIGNS].wanted ? words[SIGNS].count : NULL;
     return ask;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the tests `cosines`, `lattice`, `norms` and `ties` on a GPU. A thread has the 32
- * values of a block in its registers, a warp the 32 blocks of a superblock, which it reads in
- * rows of 64 values. Cosines are taken of phases, whole numbers of 2^-32 turns that are multiplied
- * by the number of the frequency, so that no digit is lost; products of them are floats, and
- * so are sums of a few superblocks.
+ * The words of a stream's tests on a GPU; those of `signs` by a kernel in a file of its
+ * own. A thread has the 32 values of a block in its registers, a warp the 32 blocks of a
+ * superblock, which it reads in rows of 64 values. Cosines are taken of phases, whole numbers of
+ * 2^-32 turns that are multiplied by the number of the frequency, so that no digit is lost;
+ * products of them are floats, and so are sums of a few superblocks.
  */
 #include "device.cuh"
+#include "device_signs.cuh"
 #include "device_values.cuh"
 
 namespace quality
@@ -218,15 +219,17 @@ template <typename T> class Stream
             e = norms();
         if (e == cudaSuccess && s_.ties)
             e = ties();
+        if (e == cudaSuccess && s_.signs)
+            e = signs();
         return e;
     }
 
   private:
     static constexpr unsigned most_blocks = 132 * 16;
 
-    unsigned few() const
+    unsigned few(unsigned most = most_blocks) const
     {
-        return narrow_ < most_blocks ? narrow_ : most_blocks;
+        return narrow_ < most ? narrow_ : most;
     }
 
     cudaError_t cosines()
@@ -290,6 +293,23 @@ template <typename T> class Stream
             return e;
         tie_kernel<<<few(), threads>>>(values_, s_.count, s_.digits, words.at());
         return add(words, s_.ties, all);
+    }
+
+    cudaError_t signs()
+    {
+        constexpr size_t all = size_t{SHUF__DEVICE_CELLS} * SHUF__DEVICE_SIGNS;
+        Memory<unsigned long long> words;
+        Memory<double> edges;
+        cudaError_t e = words.allocate(all);
+        if (e == cudaSuccess)
+            e = edges.allocate(SHUF__DEVICE_CELLS + 1);
+        if (e == cudaSuccess)
+            e = edges.put(s_.edges);
+        if (e != cudaSuccess)
+            return e;
+        sign_kernel<<<few(sign_blocks), sign_threads>>>(values_, s_.first, s_.count, s_.scale4,
+                                                        s_.scale8, edges.at(), words.at());
+        return add(words, s_.signs, all);
     }
 
     template <typename W, typename To>
