@@ -54,6 +54,9 @@ enum {
     SHUF__DEVICE_EXPONENTS = 27,
     SHUF__DEVICE_CELLS = 256,    /* of a choice of signs */
     SHUF__DEVICE_SIGNS = 22,     /* choices: 2 for each 4 positions that are looked at, 16 for 8 */
+    SHUF__DEVICE_PLACES = 10,    /* of digits; an f32 has the first 3 */
+    SHUF__DEVICE_RELATIONS = 3,  /* of values whose digits are compared */
+    SHUF__DEVICE_RELATION = 210, /* words of a relation: equal, opposite, with signs */
     SHUF__DEVICE_UNIT = 1 << 28, /* values at once; a multiple of 1024 */
 };
 
@@ -75,6 +78,7 @@ struct shuf__device_stream {
     const double *edges;   /* of the cells of what comes out, SHUF__DEVICE_CELLS + 1 of them */
     double *cosines, *norms;
     uint64_t *odds, *ties, *signs;
+    uint64_t *places; /* of f64 and f32 only */
 };
 
 shuf_status shuf__device_count_stream(struct shuf__device *device,

@@ -83,6 +83,7 @@ static struct shuf__findings judge_stream(enum shuf__dtype dtype, bool device)
         if (shuf__stream_tests[i] == &shuf__stream_lattice ||
             shuf__stream_tests[i] == &shuf__stream_cosines ||
             shuf__stream_tests[i] == &shuf__stream_signs ||
+            shuf__stream_tests[i] == &shuf__stream_places ||
             (shuf__stream_tests[i] == &shuf__stream_ties && law.rounded))
             task.tests |= UINT32_C(1) << i;
     const shuf_status status =
@@ -136,9 +137,9 @@ static struct shuf__device *open_device(void)
     return device;
 }
 
-/* Words of `signs`, of values that are not the stream's first. */
+/* Words of `signs` and `digits`, of values that are not the stream's first. */
 static void count_here(const struct shuf__stream_law *law, uint64_t first, size_t count,
-                       uint64_t *signs)
+                       uint64_t *signs, uint64_t *places)
 {
     double *value = malloc(3 * count * sizeof *value), *spread = value + count;
     double *by_block = value + 2 * count;
@@ -154,11 +155,13 @@ static void count_here(const struct shuf__stream_law *law, uint64_t first, size_
                                       .value = value,
                                       .by_block = by_block};
     shuf__stream_signs.add(&chunk, signs, NULL);
+    if (!law->rounded)
+        shuf__stream_places.add(&chunk, places, NULL);
     free(value);
 }
 
 static void count_there(struct shuf__device *device, const struct shuf__stream_law *law,
-                        uint64_t first, size_t count, uint64_t *signs)
+                        uint64_t first, size_t count, uint64_t *signs, uint64_t *places)
 {
     struct shuf__error error;
     const struct shuf__device_stream ask = {.seed = 7,
@@ -170,7 +173,8 @@ static void count_there(struct shuf__device *device, const struct shuf__stream_l
                                             .scale4 = 1 / sqrt(4 * law->spread_variance),
                                             .scale8 = 1 / sqrt(8 * law->spread_variance),
                                             .edges = law->transformed.edge,
-                                            .signs = signs};
+                                            .signs = signs,
+                                            .places = law->rounded ? NULL : places};
     if (shuf__device_count_stream(device, &ask, &error) != SHUF_OK)
         fail_msg("%s", error.text);
 }
@@ -189,20 +193,23 @@ static void words_are_the_same(void **state)
 {
     (void)state;
     enum { SIGNS = SHUF__DEVICE_CELLS * SHUF__DEVICE_SIGNS };
+    enum { PLACES = SHUF__DEVICE_RELATION * SHUF__DEVICE_RELATIONS };
     static const uint64_t first[] = {0, UINT64_C(12345) << 10}, count[] = {9 << 10, 3 << 18};
     struct shuf__device *device = open_device();
     assert_non_null(device);
     assert_int_equal(shuf__stream_signs.counts, SIGNS + 1);
+    assert_int_equal(shuf__stream_places.counts, PLACES + 1);
     for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
-        uint64_t signs[2][SIGNS + 1] = {{0}};
+        uint64_t signs[2][SIGNS + 1] = {{0}}, places[2][PLACES + 1] = {{0}};
         struct shuf__stream_law law;
         struct shuf__error error;
         assert_int_equal(shuf__stream_law_make(&law, false, dtype, &error), SHUF_OK);
         for (int part = 0; part < 2; part++) {
-            count_here(&law, first[part], count[part], signs[0]);
-            count_there(device, &law, first[part], count[part], signs[1]);
+            count_here(&law, first[part], count[part], signs[0], places[0]);
+            count_there(device, &law, first[part], count[part], signs[1], places[1]);
         }
         expect_same(dtype, &shuf__stream_signs, signs[0], signs[1]);
+        expect_same(dtype, &shuf__stream_places, places[0], places[1]);
         shuf__stream_law_free(&law);
     }
     shuf__device_close(device);
