@@ -8,6 +8,7 @@
  */
 #include "backend.h"
 #include "clock.h"
+#include "jobs.h"
 #include "paper.h"
 #include "peers/shuffles.h"
 #include "process.h"
@@ -57,18 +58,6 @@ static struct shuf__block alloc(struct bench *b, uint64_t bytes)
     return block;
 }
 
-static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n, uint64_t epoch)
-{
-    return (struct shuf__job){.algorithm = algorithm,
-                              .n = n,
-                              .count = n,
-                              .stride = 1,
-                              .rows = 1,
-                              .seed = PAPER_SEED,
-                              .epoch = epoch,
-                              .width = 4};
-}
-
 static void compute(struct bench *b, const struct shuf__job *job, struct shuf__block *block)
 {
     struct shuf__error error;
@@ -79,8 +68,7 @@ static void compute(struct bench *b, const struct shuf__job *job, struct shuf__b
 
 static void shuffle_by(struct bench *b, enum shuf_algorithm algorithm, uint64_t n, uint64_t epoch)
 {
-    struct shuf__job job = job_of(algorithm, n, epoch);
-    job.record = 8;
+    struct shuf__job job = job_shuffle(algorithm, n, PAPER_SEED, epoch, 8);
     job.input = &b->in;
     compute(b, &job, &b->out);
 }
@@ -240,7 +228,7 @@ static bool has_room(struct bench *b, const struct row *row, uint64_t n)
 static void measure_size(struct bench *b, unsigned w)
 {
     const uint64_t n = (UINT64_C(1) << w) + 1;
-    const struct shuf__job index = job_of(SHUF_ALGORITHM_PHILOX24, n, 0);
+    const struct shuf__job index = job_permutation(SHUF_ALGORITHM_PHILOX24, n, PAPER_SEED, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!paper_wants(b->paper, rows[i].name) || !has_room(b, &rows[i], n))
             continue;

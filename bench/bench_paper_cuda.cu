@@ -8,6 +8,7 @@
  */
 #include "backend.h"
 #include "device.cuh"
+#include "jobs.h"
 #include "paper.h"
 #include "paper_rows.cuh"
 #include "shuf/primefold.h"
@@ -125,21 +126,9 @@ struct Bench {
             time(name, n, defined, make());
     }
 
-    static shuf__job job_of(shuf_algorithm algorithm, uint64_t n, uint64_t epoch)
-    {
-        shuf__job job{};
-        job.algorithm = algorithm;
-        job.n = job.count = n;
-        job.rows = job.stride = 1;
-        job.seed = PAPER_SEED;
-        job.epoch = epoch;
-        job.width = 4;
-        return job;
-    }
-
     void gather(uint64_t n)
     {
-        const shuf__job job = job_of(SHUF_ALGORITHM_PHILOX24, n, 0);
+        const shuf__job job = job_permutation(SHUF_ALGORITHM_PHILOX24, n, PAPER_SEED, 0);
         shuf__block index = alloc(4 * n);
         shuf__error error;
         uint64_t took;
@@ -155,9 +144,9 @@ struct Bench {
     {
         shuf__error error;
         uint64_t took;
-        job.epoch = epoch;
+        job.request.shuffle.permutation.epoch = epoch;
         if (shuf__backend_compute(backend, &job, &shuffled, &took, &error)) {
-            paper_not_there(out, row, job.n, error.text);
+            paper_not_there(out, row, job.request.shuffle.permutation.n, error.text);
             return false;
         }
         *ns = static_cast<double>(took);
@@ -188,10 +177,9 @@ struct Bench {
                                 : algorithm == SHUF_ALGORITHM_LCG    ? Defined::by_lcg
                                                                      : Defined::no;
         double ns[PAPER_TRIALS];
-        shuf__job job = job_of(algorithm, n, 0);
+        shuf__job job = job_shuffle(algorithm, n, PAPER_SEED, 0, 8);
         if (!paper_wants(out, row))
             return;
-        job.record = 8;
         job.input = &in;
         const bench::Workspace workspace(backend, &job, shuffled.kind);
         forget(n);

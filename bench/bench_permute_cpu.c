@@ -7,6 +7,7 @@
  */
 #include "backend.h"
 #include "clock.h"
+#include "jobs.h"
 #include "permute_cpu.h"
 #include "process.h"
 #include "processor.h"
@@ -67,21 +68,16 @@ static void close_row(struct shuf__backend *backend, struct shuf__block *block)
     backend->ops->close(backend);
 }
 
-static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n)
-{
-    return (struct shuf__job){
-        .algorithm = algorithm, .n = n, .count = n, .stride = 1, .rows = 1, .seed = 7, .width = 4};
-}
-
 static void measure(struct report *report, const struct backend_row *row, uint64_t n,
                     unsigned samples)
 {
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    struct shuf__job job = job_of(row->algorithm, n);
+    const struct shuf__job job = job_permutation(row->algorithm, n, 7, 0);
+    const uint64_t bytes = shuf__request_shape(&job.request).bytes;
     double ns[SAMPLES_MOST];
-    if (!open_row(row, n * job.width, &backend, &block))
+    if (!open_row(row, bytes, &backend, &block))
         return;
     for (unsigned i = 0; i < samples; i++) {
         uint64_t took;
@@ -89,7 +85,7 @@ static void measure(struct report *report, const struct backend_row *row, uint64
             die("%s", error.text);
         ns[i] = (double)took;
     }
-    report_add(report, row->what, n, n, "values", n * job.width, ns, samples);
+    report_add(report, row->what, n, n, "values", bytes, ns, samples);
     close_row(backend, &block);
 }
 
@@ -100,18 +96,18 @@ static void measure_small(struct report *report, const struct backend_row *row)
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    struct shuf__job job = job_of(row->algorithm, 1000);
+    struct shuf__job job = job_permutation(row->algorithm, 1000, 7, 0);
     uint64_t took;
     if (!open_row(row, SHUF__BLOCK_UNIT, &backend, &block))
         return;
     for (int i = 0; i < SMALL_SAMPLES; i++) {
         double start = now_ns();
-        job.epoch++;
+        job.request.permutation.epoch++;
         if (shuf__backend_compute(backend, &job, &block, &took, &error))
             die("%s", error.text);
         ns[i] = now_ns() - start;
     }
-    report_latency(report, row->what, job.n, ns, SMALL_SAMPLES);
+    report_latency(report, row->what, job.request.permutation.n, ns, SMALL_SAMPLES);
     close_row(backend, &block);
 }
 

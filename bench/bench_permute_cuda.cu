@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "cost.h"
 #include "cuda/permute.cuh"
+#include "jobs.h"
 #include "report.h"
 
 #include <thrust/execution_policy.h>
@@ -48,13 +49,8 @@ struct Bench {
 
     static shuf__job job_of(shuf_algorithm algorithm, uint64_t n, uint64_t rows)
     {
-        shuf__job job{};
-        job.algorithm = algorithm;
-        job.n = job.count = n;
-        job.rows = rows;
-        job.stride = 1;
-        job.seed = 7;
-        job.width = n <= uint64_t{1} << 32 ? 4 : 8;
+        shuf__job job = job_permutation(algorithm, n, 7, 0);
+        job.request.permutation.rows = rows;
         return job;
     }
 
@@ -71,7 +67,7 @@ struct Bench {
     void sample(const shuf__job &job, double (&ns)[samples])
     {
         shuf__error error;
-        shuf__block block = alloc(job.rows * job.n * job.width);
+        shuf__block block = alloc(shuf__request_shape(&job.request).bytes);
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
             if (shuf__backend_compute(backend, &job, &block, &took, &error))
@@ -87,7 +83,8 @@ struct Bench {
         const shuf__job job = job_of(algorithm, n, rows);
         double ns[samples];
         sample(job, ns);
-        report_add(out, what, n, rows * n, "values", rows * n * job.width, ns, samples);
+        report_add(out, what, n, rows * n, "values", shuf__request_shape(&job.request).bytes, ns,
+                   samples);
     }
 
     /* Up to `quick` values by the host's clock, from call to return; above, by the device's events.
@@ -115,11 +112,11 @@ struct Bench {
         static double ns[small_samples];
         shuf__error error;
         shuf__job job = job_of(algorithm, n, 1);
-        shuf__block block = alloc(n * job.width);
+        shuf__block block = alloc(shuf__request_shape(&job.request).bytes);
         for (int i = -1; i < small_samples; i++) {
             uint64_t took;
             const double begin = now_ns();
-            job.epoch++;
+            job.request.permutation.epoch++;
             if (shuf__backend_compute(backend, &job, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
@@ -169,15 +166,18 @@ struct Bench {
     {
         shuf__error error;
         shuf__job job = job_of(SHUF_ALGORITHM_PHILOX24, n, 1);
-        job.count = count;
-        const uint64_t bytes = count * job.width;
+        shuf__permutation &p = job.request.permutation;
+        p.count = count;
+        const uint64_t bytes = shuf__request_shape(&job.request).bytes;
         shuf__block at = alloc(bytes);
         uint64_t took;
         if (shuf__backend_compute(backend, &job, &at, &took, &error))
             die(error.text);
-        job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-        device(what, count, bytes,
-               [&](void *m) { check(shuf::primefold_look_up_async(job, at.memory, m, nullptr)); });
+        p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+        const auto width = static_cast<unsigned>(bytes / count);
+        device(what, count, bytes, [&](void *m) {
+            check(shuf::primefold_look_up_async(p, width, at.memory, m, count, nullptr));
+        });
         device(copy, count, bytes, [&](void *m) {
             check(cudaMemcpyAsync(m, at.memory, bytes, cudaMemcpyDeviceToDevice));
         });

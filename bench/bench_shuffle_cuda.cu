@@ -5,6 +5,7 @@
  */
 #include "backend.h"
 #include "device.cuh"
+#include "jobs.h"
 #include "workspace.cuh"
 
 #include <string>
@@ -71,15 +72,10 @@ struct Bench {
     double ours(const Size &size, shuf_algorithm algorithm, bool inverse)
     {
         const std::string name = algorithm == SHUF_ALGORITHM_PRIMEFOLD ? "primefold" : "philox24";
-        shuf__job job{};
+        shuf__job job = job_shuffle(algorithm, size.n, 7, 0, size.record);
         shuf__error error;
         Times times(size);
-        job.algorithm = algorithm;
-        job.n = job.count = size.n;
-        job.seed = 7;
-        job.rows = job.stride = 1;
-        job.record = size.record;
-        job.inverse = inverse;
+        job.request.shuffle.inverse = inverse;
         job.input = &in;
         const bench::Workspace workspace(backend, &job, to.kind);
         for (int i = -1; i < times.count; i++) { /* the first is a warm-up */
@@ -105,13 +101,10 @@ struct Bench {
 
     double gathered(const Size &size)
     {
-        shuf__job job{};
+        const shuf__job job = job_permutation(SHUF_ALGORITHM_PRIMEFOLD, size.n, 0, 0);
         shuf__error error;
         uint64_t took;
         Times times(size);
-        job.n = job.count = size.n;
-        job.rows = job.stride = 1;
-        job.width = 4;
         if (shuf__backend_compute(backend, &job, &index, &took, &error))
             die("indices", error.text);
         time_device("gather", times.ns, times.count, [&] {

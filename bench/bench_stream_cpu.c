@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "clock.h"
 #include "drawn.h"
+#include "jobs.h"
 #include "process.h"
 #include "processor.h"
 #include "stream_cpu.h"
@@ -64,17 +65,6 @@ void rate_row(struct report *report, const char *what, uint64_t n, double *ns, u
     report_rate(report, what, n, "values", ns, samples);
 }
 
-static struct shuf__job job_of(const struct kind *kind, uint64_t n)
-{
-    return (struct shuf__job){.distribution = kind->distribution,
-                              .dtype = kind->dtype,
-                              .width = kind->width,
-                              .std = 1,
-                              .seed = 7,
-                              .rows = 1,
-                              .count = n};
-}
-
 static void compute(struct shuf__backend *backend, const struct shuf__job *job,
                     struct shuf__block *block)
 {
@@ -92,10 +82,10 @@ static void measure(struct report *report, const struct kind *kind, const struct
     struct shuf__error error;
     double ns[SAMPLES_MOST];
     double (*const clock_ns)(void) = with->threads == 1 ? thread_ns : now_ns;
-    const struct shuf__job job = job_of(kind, n);
+    const struct shuf__job job = job_stream(kind->distribution, kind->dtype, 7, n);
     snprintf(what, sizeof what, "%s, %s", kind->name, with->name);
     compute(backend, &job, block);
-    if (drawn_check(backend, block, &job, &error))
+    if (drawn_check(backend, block, &job.request, &error))
         die("%s: %s", what, error.text);
     for (unsigned i = 0; i < samples; i++) {
         const double start = clock_ns();

@@ -9,6 +9,7 @@
 #include "cuda/stream.cuh"
 #include "device.cuh"
 #include "drawn.h"
+#include "jobs.h"
 #include "stream_cuda.h"
 #include "stream_kernels.cuh"
 #include "stream_moments.cuh"
@@ -70,15 +71,7 @@ struct Bench {
 
     static shuf__job job_of(const Kind &kind, uint64_t n)
     {
-        shuf__job job{};
-        job.distribution = kind.distribution;
-        job.dtype = kind.dtype;
-        job.width = kind.width;
-        job.std = 1;
-        job.seed = 7;
-        job.rows = 1;
-        job.count = n;
-        return job;
+        return job_stream(kind.distribution, kind.dtype, 7, n);
     }
 
     /* The median, before the report sorts them. */
@@ -113,7 +106,7 @@ struct Bench {
         for (int i = -1; i < samples; i++) { /* the first is a warm-up, and looked at */
             uint64_t took;
             if (shuf__backend_compute(backend, &job, &values, &took, &error) ||
-                (i < 0 && drawn_check(backend, &values, &job, &error)))
+                (i < 0 && drawn_check(backend, &values, &job.request, &error)))
                 die(kind.name, error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
@@ -137,8 +130,9 @@ struct Bench {
         void *sums;
         double ns[samples];
         check(cudaMalloc(&sums, bench::not_stored_sums(sm_count)), "memory for sums");
-        time_device(kind.name, ns,
-                    [&] { check(bench::not_stored_async(job, table, sm_count, sums), kind.name); });
+        time_device(kind.name, ns, [&] {
+            check(bench::not_stored_async(job.request, table, sm_count, sums), kind.name);
+        });
         check(cudaFree(sums), "memory for sums");
         row(std::string(kind.name) + ", summed, not stored", n, 0, ns);
     }

@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* The job's width is set. Compares values all over the block, and the fingerprint of its first
+/* Compares values all over the block, and the fingerprint of its first
  * ones; fails where they are not the inline C's. */
 shuf_status drawn_check(struct shuf__backend *backend, const struct shuf__block *block,
-                        const struct shuf__job *job, struct shuf__error *error);
+                        const struct shuf__request *request, struct shuf__error *error);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
  */
 #include "backend.h"
 #include "cost.h"
+#include "jobs.h"
 #include "peers/shuffles.h"
 #include "permute_cpu.h"
 #include "process.h"
@@ -31,7 +32,7 @@ static void permute(struct subject *s)
 {
     struct shuf__error error;
     uint64_t took;
-    s->job.epoch++;
+    s->job.request.permutation.epoch++;
     if (shuf__backend_compute(s->backend, &s->job, &s->block, &took, &error))
         die("%s", error.text);
 }
@@ -39,7 +40,7 @@ static void permute(struct subject *s)
 static void std_shuffle(struct subject *s)
 {
 #ifdef BENCH_HAVE_CXX
-    peer_std_shuffle(s->values, s->job.n);
+    peer_std_shuffle(s->values, s->job.request.permutation.n);
 #else
     (void)s;
 #endif
@@ -84,10 +85,8 @@ static void cost_of(struct cost *cost, struct subject *s, enum shuf_algorithm al
                     const char *name, uint64_t n)
 {
     const uint64_t count = n < slice_most ? n : slice_most;
-    s->job = (struct shuf__job){.algorithm = algorithm, .n = n, .count = count, .stride = 1};
-    s->job.rows = 1;
-    s->job.seed = 7;
-    s->job.width = n >> 32 && n != UINT64_C(1) << 32 ? 8 : 4;
+    s->job = job_permutation(algorithm, n, 7, 0);
+    s->job.request.permutation.count = count;
     cost_add(cost, s->backend->device, name, n, count, time_of(s, permute) / (double)count);
 }
 
@@ -108,7 +107,7 @@ static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
         die("no memory for %llu values", (unsigned long long)shuffle_most);
     memset(s->values, 1, shuffle_most * sizeof *s->values);
     for (unsigned i = 0; (n = cost_size(i)) != 0 && n <= shuffle_most; i++) {
-        s->job.n = n;
+        s->job.request.permutation.n = n;
         cost_add(cost, s->backend->device, "std::shuffle", n, n,
                  time_of(s, std_shuffle) / (double)n);
     }

@@ -51,13 +51,13 @@ template <typename Kernel> cudaError_t allow_shared(Kernel kernel)
                                 static_cast<int>(shared_bytes));
 }
 
-Gauss gauss_of(const shuf__job &job, const float *table)
+Gauss gauss_of(const shuf__stream &s, const float *table)
 {
-    return Gauss(shuf_gauss_make(job.seed, job.epoch, job.mean, job.std), job, table);
+    return Gauss(shuf_gauss_make(s.seed, s.stream, s.mean, s.std), s, table);
 }
 
 template <typename Number>
-cudaError_t not_stored(const shuf__job &job, const float *table, int sm_count, void *sums)
+cudaError_t not_stored(const shuf__stream &s, const float *table, int sm_count, void *sums)
 {
     const auto kernel = gauss_not_stored<Number>;
     const unsigned blocks = not_stored_blocks_per_sm * static_cast<unsigned>(sm_count);
@@ -65,7 +65,7 @@ cudaError_t not_stored(const shuf__job &job, const float *table, int sm_count, v
     if (e != cudaSuccess)
         return e;
     kernel<<<blocks, not_stored_threads, shared_bytes>>>(
-        gauss_of(job, table), job.offset / SHUF_GAUSS_SUPER, job.count / SHUF_GAUSS_SUPER,
+        gauss_of(s, table), s.offset / SHUF_GAUSS_SUPER, s.count / SHUF_GAUSS_SUPER,
         static_cast<typename Number::Out *>(sums));
     return cudaGetLastError();
 }
@@ -149,14 +149,14 @@ __global__ void __launch_bounds__(moment_threads, 1)
 }
 
 template <typename Number>
-cudaError_t moments(const shuf__job &job, const float *table, Part *parts)
+cudaError_t moments(const shuf__stream &s, const float *table, Part *parts)
 {
     const auto kernel = gauss_moments<Number>;
     const cudaError_t e = allow_shared(kernel);
     if (e != cudaSuccess)
         return e;
-    kernel<<<static_cast<unsigned>(job.count / part_values), moment_threads, shared_bytes>>>(
-        gauss_of(job, table), job.offset / SHUF_GAUSS_SUPER, parts);
+    kernel<<<static_cast<unsigned>(s.count / part_values), moment_threads, shared_bytes>>>(
+        gauss_of(s, table), s.offset / SHUF_GAUSS_SUPER, parts);
     return cudaGetLastError();
 }
 
@@ -168,23 +168,24 @@ uint64_t not_stored_sums(int sm_count)
            not_stored_blocks_per_sm;
 }
 
-cudaError_t not_stored_async(const shuf__job &job, const float *table, int sm_count, void *sums)
+cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
+                             void *sums)
 {
-    return job.dtype == SHUF_F64 ? not_stored<F64>(job, table, sm_count, sums)
-                                 : not_stored<F32>(job, table, sm_count, sums);
+    return request.dtype == SHUF_F64 ? not_stored<F64>(request.stream, table, sm_count, sums)
+                                     : not_stored<F32>(request.stream, table, sm_count, sums);
 }
 
-cudaError_t moments_async(const shuf__job &job, const float *table, Part *parts)
+cudaError_t moments_async(const shuf__request &request, const float *table, Part *parts)
 {
-    switch (job.dtype) {
+    switch (request.dtype) {
     case SHUF_F64:
-        return moments<F64>(job, table, parts);
+        return moments<F64>(request.stream, table, parts);
     case SHUF_F32:
-        return moments<F32>(job, table, parts);
+        return moments<F32>(request.stream, table, parts);
     case SHUF_F16:
-        return moments<F16>(job, table, parts);
+        return moments<F16>(request.stream, table, parts);
     case SHUF_BF16:
-        return moments<Bf16>(job, table, parts);
+        return moments<Bf16>(request.stream, table, parts);
     default:
         return cudaErrorInvalidValue;
     }

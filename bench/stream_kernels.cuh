@@ -13,9 +13,10 @@
 namespace bench
 {
 
-/* The job, whole superblocks of F64 or F32, summed by each thread. sums: device memory of
- * not_stored_sums(). */
-cudaError_t not_stored_async(const shuf__job &job, const float *table, int sm_count, void *sums);
+/* The values of a stream, whole superblocks of F64 or F32, summed by each thread. sums: device
+ * memory of not_stored_sums(). */
+cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
+                             void *sums);
 uint64_t not_stored_sums(int sm_count); /* bytes */
 
 /* Sums of z, z^2, ..., z^8 of a part of so many values. */
@@ -25,9 +26,9 @@ struct Part {
     double power[powers];
 };
 
-/* The job, whole parts of any Gaussian number: parts is device memory of job.count / part_values
- * of them. */
-cudaError_t moments_async(const shuf__job &job, const float *table, Part *parts);
+/* The values of a stream, whole parts of any Gaussian number: parts is device memory of count /
+ * part_values of them. */
+cudaError_t moments_async(const shuf__request &request, const float *table, Part *parts);
 
 } // namespace bench
 

@@ -8,6 +8,7 @@
 #include "stream_moments.cuh"
 
 #include "device.cuh"
+#include "jobs.h"
 #include "moments.h"
 #include "stream_kernels.cuh"
 
@@ -59,23 +60,19 @@ void row_of(report *out, const char *number, int k, const Sums &sums, const doub
                     std::sqrt(variance) / (error / std::sqrt(double{part_values})));
 }
 
-void rows_of(report *out, const float *table, shuf_number number, const char *name, uint64_t count)
+void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name, uint64_t count)
 {
     double expected[MOMENTS_MOST + 1];
     Sums sums[powers] = {};
     std::vector<Part> parts(launch_parts);
     Part *memory;
-    shuf__job job{};
-    job.distribution = SHUF_DISTRIBUTION_GAUSS;
-    job.dtype = dtype;
-    job.seed = 7;
-    job.epoch = dtype; /* streams of their own */
-    job.std = 1;
-    job.count = launch_values;
+    shuf__job job = job_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
+    shuf__stream &s = job.request.stream;
+    s.stream = dtype; /* streams of their own */
     moments_expected(dtype, expected);
     check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
-    for (; job.offset < count; job.offset += launch_values) {
-        check(moments_async(job, table, memory), "moments");
+    for (; s.offset < count; s.offset += launch_values) {
+        check(moments_async(job.request, table, memory), "moments");
         check(
             cudaMemcpy(parts.data(), memory, launch_parts * sizeof *memory, cudaMemcpyDeviceToHost),
             "moments");
@@ -83,7 +80,7 @@ void rows_of(report *out, const float *table, shuf_number number, const char *na
     }
     check(cudaFree(memory), "memory for sums");
     for (int k = 1; k <= powers; k++)
-        row_of(out, name, k, sums[k - 1], expected, job.offset);
+        row_of(out, name, k, sums[k - 1], expected, s.offset);
 }
 
 } // namespace

@@ -19,7 +19,7 @@ class Workspace
     Workspace(shuf__backend *backend, shuf__job *job, shuf__memory kind) : backend_(backend)
     {
         shuf__error error;
-        const shuf__workspace wanted = backend->ops->workspace(backend, job, kind);
+        const shuf__workspace wanted = backend->ops->workspace(backend, &job->request, kind);
         if (shuf__backend_alloc_workspace(backend, &wanted, &block_, &error))
             die("workspace", error.text);
         job->workspace = block_.memory ? &block_ : nullptr;

@@ -52,11 +52,12 @@ static bool is_cancelled(void *context)
 /* `task` may cancel it; NULL for none. */
 static struct shuf__job job_of(const struct shuf__result *result, struct shuf__task *task)
 {
-    struct shuf__job job = shuf__job_of(&result->key.request);
-    job.input = result->input ? &result->input->cell->block : NULL;
-    job.cancelled = task ? is_cancelled : NULL;
-    job.cancel_context = task;
-    return job;
+    return (struct shuf__job){
+        .request = result->key.request,
+        .input = result->input ? &result->input->cell->block : NULL,
+        .cancelled = task ? is_cancelled : NULL,
+        .cancel_context = task,
+    };
 }
 
 static shuf_status launch(struct shuf__backend *backend, struct shuf__result *result,
@@ -81,7 +82,6 @@ static shuf_status finish(struct shuf__backend *backend, struct shuf__summary *s
 static bool is_small(const struct shuf__backend *backend, const struct shuf__result *result,
                      const struct shuf__want *want)
 {
-    const struct shuf__job job = job_of(result, NULL);
     enum shuf__memory kind = result->key.kind;
     if (shuf__key_is_buffer(&result->key)) /* is only allocated, which may take its time */
         return false;
@@ -90,7 +90,7 @@ static bool is_small(const struct shuf__backend *backend, const struct shuf__res
         (want->edges && !result->summary.has_edges && !shuf__memory_is_host(kind)))
         return false;
     return result->ready || (shuf__pool_of(kind) == shuf__pool_of(backend->ops->own) &&
-                             shuf__backend_is_quick(backend->ops, &job) &&
+                             shuf__backend_is_quick(backend->ops, &result->key.request) &&
                              shuf__workspace_wanted(result, backend).best == 0);
 }
 
@@ -192,10 +192,11 @@ static void take_table(struct shuf__work *work)
 {
     struct shuf__error ignored;
     const struct shuf__result *result = work->result;
-    const struct shuf__job job = job_of(result, NULL);
+    const struct shuf__request *request = &result->key.request;
     if (!result->ready && !work->launched && !shuf__key_is_buffer(&result->key) &&
-        shuf__counts_help(shuf__engine_backend(work->server->engine), &job))
-        work->table = shuf__table_take(result->all, result->key.uid, &job, &ignored);
+        shuf__counts_help(shuf__engine_backend(work->server->engine), request))
+        work->table = shuf__table_take(result->all, result->key.uid,
+                                       shuf__request_permutation(request), &ignored);
 }
 
 static shuf_status no_input(struct shuf__error *error)

@@ -7,48 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static struct shuf__job permutation_job(const struct shuf__permutation *p)
-{
-    return (struct shuf__job){
-        .algorithm = p->algorithm,
-        .n = p->n,
-        .seed = p->seed,
-        .epoch = p->epoch,
-        .rows = p->rows,
-        .offset = p->offset,
-        .count = p->count,
-        .stride = p->stride,
-    };
-}
-
-struct shuf__job shuf__job_of(const struct shuf__request *request)
-{
-    const struct shuf__permutation *p = shuf__request_permutation(request);
-    const struct shuf__stream *s = &request->stream;
-    struct shuf__job job;
-    if (p)
-        job = permutation_job(p);
-    else
-        job = (struct shuf__job){
-            .distribution = s->distribution,
-            .dtype = request->dtype,
-            .mean = s->mean,
-            .std = s->std,
-            .seed = s->seed,
-            .epoch = s->stream,
-            .rows = 1,
-            .offset = s->offset,
-            .count = s->count,
-            .stride = 1,
-        };
-    job.width = shuf__dtype_bytes((int)request->dtype);
-    if (request->kind == SHUF__SHUFFLE) {
-        job.record = request->shuffle.record;
-        job.inverse = request->shuffle.inverse;
-    }
-    return job;
-}
-
 bool shuf__described(const struct shuf__result *result, const struct shuf__want *want)
 {
     const struct shuf__summary *summary = &result->summary;

@@ -16,9 +16,6 @@ struct shuf__want {
     bool event; /* tell when it is launched, with an IPC event, rather than when it is there */
 };
 
-/* The computation of a PERMUTATION, STREAM or SHUFFLE. */
-struct shuf__job shuf__job_of(const struct shuf__request *request);
-
 /* Whether all that is wanted is there. */
 bool shuf__described(const struct shuf__result *result, const struct shuf__want *want);
 

@@ -81,13 +81,8 @@ static bool is_cancelled(void *context)
 
 static struct shuf__job job_of(struct shuf__lookup *l)
 {
-    const struct shuf__permutation *p = &l->request.permutation;
     return (struct shuf__job){
-        .algorithm = p->algorithm,
-        .n = p->n,
-        .seed = p->seed,
-        .epoch = p->epoch,
-        .rows = 1,
+        .request = {.kind = SHUF__LOOK_UP, .look_up = l->request},
         .cancelled = is_cancelled,
         .cancel_context = &l->task,
     };
@@ -99,8 +94,7 @@ static void run_counted(struct shuf__task *task, struct shuf__backend *backend)
     struct shuf__job job = job_of(l);
     if (l->table && !(job.counts = shuf__table_open(l->table, backend, &l->error)))
         return;
-    l->error.status =
-        shuf__backend_look_up(backend, &job, l->request.inverse, l->place, l->count, &l->error);
+    l->error.status = shuf__backend_look_up(backend, &job, l->place, l->count, &l->error);
 }
 
 /* ---- the loop's thread ---- */
@@ -108,10 +102,10 @@ static void run_counted(struct shuf__task *task, struct shuf__backend *backend)
 static bool begin(struct shuf__task *task)
 {
     struct shuf__lookup *l = lookup_of(task);
-    const struct shuf__job job = job_of(l);
-    if (shuf__counts_bytes(job.algorithm, job.n) == 0)
+    const struct shuf__permutation *p = &l->request.permutation;
+    if (shuf__counts_bytes(p->algorithm, p->n) == 0)
         return true;
-    l->table = shuf__table_take(&l->server->results, l->uid, &job, &l->error);
+    l->table = shuf__table_take(&l->server->results, l->uid, p, &l->error);
     return l->table != NULL;
 }
 

@@ -6,17 +6,17 @@
 
 #include <inttypes.h>
 
-static struct shuf__key key_of(uint32_t uid, const struct shuf__job *job)
+static struct shuf__key key_of(uint32_t uid, const struct shuf__permutation *p)
 {
     return (struct shuf__key){
         .request = {.kind = SHUF__LOOK_UP,
-                    .look_up = {.permutation = {.n = job->n,
-                                                .seed = job->seed,
-                                                .epoch = job->epoch,
+                    .look_up = {.permutation = {.n = p->n,
+                                                .seed = p->seed,
+                                                .epoch = p->epoch,
                                                 .rows = 1,
-                                                .count = job->n,
+                                                .count = p->n,
                                                 .stride = 1,
-                                                .algorithm = job->algorithm}}},
+                                                .algorithm = p->algorithm}}},
         .uid = uid,
         .kind = SHUF__MEMORY_MEMFD,
         .role = SHUF__TABLE,
@@ -41,14 +41,14 @@ static shuf_status check_size(struct shuf__results *results, uint64_t n, uint64_
 }
 
 struct shuf__result *shuf__table_take(struct shuf__results *results, uint32_t uid,
-                                      const struct shuf__job *job, struct shuf__error *error)
+                                      const struct shuf__permutation *p, struct shuf__error *error)
 {
-    const struct shuf__key key = key_of(uid, job);
-    const uint64_t bytes = shuf__counts_bytes(job->algorithm, job->n);
+    const struct shuf__key key = key_of(uid, p);
+    const uint64_t bytes = shuf__counts_bytes(p->algorithm, p->n);
     struct shuf__result *table = shuf__results_find(results, &key);
     if (table)
         return shuf__result_ref(table);
-    if (check_size(results, job->n, bytes, error))
+    if (check_size(results, p->n, bytes, error))
         return NULL;
     if (!(table = shuf__results_make(results, &key, bytes))) {
         shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");

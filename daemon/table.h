@@ -11,11 +11,11 @@
 #include "counts.h"
 #include "results.h"
 
-/* On the loop's thread, when the turn of a job has come: the user's table of the job's permutation,
+/* On the loop's thread, when the turn of a job has come: the user's table of the permutation,
  * with a cell; it may know nothing yet. One job at a time has it, as there is one engine. NULL
  * where the budget has no room, as shuf__cells_refuse() says, or the job's n is too large. */
 struct shuf__result *shuf__table_take(struct shuf__results *results, uint32_t uid,
-                                      const struct shuf__job *job, struct shuf__error *error);
+                                      const struct shuf__permutation *p, struct shuf__error *error);
 
 /* On the engine's thread: what is to be the job's counts; NULL when there was no memory. */
 struct shuf__counts *shuf__table_open(struct shuf__result *table, struct shuf__backend *backend,

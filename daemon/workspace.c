@@ -9,10 +9,9 @@
 struct shuf__workspace shuf__workspace_wanted(const struct shuf__result *result,
                                               const struct shuf__backend *backend)
 {
-    const struct shuf__job job = shuf__job_of(&result->key.request);
     if (shuf__key_is_buffer(&result->key)) /* no job */
         return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
-    return backend->ops->workspace(backend, &job, result->key.kind);
+    return backend->ops->workspace(backend, &result->key.request, result->key.kind);
 }
 
 static shuf_status refuse(const struct shuf__error *why, struct shuf__error *error)

@@ -8,10 +8,8 @@
 #ifndef SHUF__BACKEND_H
 #define SHUF__BACKEND_H
 
-#include "dtype.h"
 #include "error.h"
-#include "shuf/algorithm.h"
-#include "shuf/distribution.h"
+#include "request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,46 +21,20 @@ extern "C" {
 
 struct shuf__counts;
 
-/* One computation: of a permutation, of a stream where `distribution` is set, or of a shuffle where
- * `record` is.
- *
- * A permutation: `rows` rows of `count` values of `width` bytes, row-major.
- * Row r is the permutation of [0, n) for (seed, epoch + r); its value i stands
- * at position (offset + i * stride) mod n. The last value alone may wrap.
- * 1 <= n <= 2^62, offset < n, 1 <= stride <= 2^62, width 4 (n <= 2^32) or 8.
- *
- * A stream: one row, values number offset, offset + 1, ..., `count` of them, of stream `epoch`
- * of `seed`; offset + count <= SHUF_STREAM_MAX; width is the number's. n, stride and algorithm
- * are not looked at. A number that the distribution has, as in shuf/distribution.h. Of GAUSS and
- * BOX_MULLER:
- * |mean| <= 2^100, 2^-100 <= std <= 2^100.
- *
- * A shuffle: n records of `record` bytes each. Record i of the block becomes record number p(i) of
- * the input, p the permutation of [0, n) for (seed, epoch); with `inverse`, record p(i) becomes
- * record i of the input, which undoes the other. The input has another block's memory, of a kind
- * that is on the same side (the host's or the device's) as the block that is filled, and is not
- * written to. 1 <= record <= SHUF_RECORD_MAX; n, algorithm, seed and epoch as above, rows = 1,
- * offset = 0, count = n, stride = 1; the width is not looked at. */
+/* One computation on its way. */
 struct shuf__job {
-    enum shuf__distribution distribution; /* NONE: a permutation */
-    shuf_dtype dtype;                     /* of a stream */
-    double mean, std;                     /* of GAUSS and BOX_MULLER */
-    enum shuf_algorithm algorithm;
-    uint64_t n, seed, epoch, rows;
-    uint64_t offset, count, stride;
-    unsigned width;
-    uint64_t record; /* bytes; of a shuffle, else 0 */
-    bool inverse;    /* of a shuffle */
+    struct shuf__request request; /* a PERMUTATION, STREAM or SHUFFLE; LOOK_UP: look-ups only */
+    /* SHUFFLE: the records. Host memory where the filled block is host memory, else device memory.
+     * Never the filled block itself, and never written to. */
     const struct shuf__block *input;
-    /* What it may work in (ops->workspace): of the kind wanted, with `least` bytes or more. NULL
-     * for none, where `least` is 0. */
+    /* Scratch memory (ops->workspace) of the wanted kind, with `least` bytes or more. NULL for
+     * none, where `least` is 0. */
     const struct shuf__block *workspace;
-    /* Asked now and then during long work; true ends it with SHUF_CANCELLED.
-     * May be NULL. */
+    /* Called now and then during long work; true ends the job with SHUF_CANCELLED. May be NULL. */
     bool (*cancelled)(void *context);
     void *cancel_context;
-    /* What is known of the only row's tiles (counts.h), and to be added to: by `launch`, which is
-     * done with it when it returns. NULL for nothing. */
+    /* What is known of the only row's tiles (counts.h). `launch` uses it and adds to it, and is
+     * done with it when it returns. NULL for none. */
     struct shuf__counts *counts;
 };
 
@@ -147,12 +119,13 @@ struct shuf__backend_ops {
     /* Also while a launch still uses it, for which it waits. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
-    /* What the job would like to work in when it fills a block of that kind. On any thread, at any
-     * time. */
+    /* What a job of the request would like to work in when it fills a block of that kind. On any
+     * thread, at any time. */
     struct shuf__workspace (*workspace)(const struct shuf__backend *backend,
-                                        const struct shuf__job *job, enum shuf__memory kind);
-    /* Begins to fill the block (bytes >= rows * count * width, of a shuffle n * record), which may
-     * take until the end where the host computes, where the work is too large for one go, or where
+                                        const struct shuf__request *request,
+                                        enum shuf__memory kind);
+    /* Begins to fill the block, which has at least the bytes of the request's shape. May return
+     * only at the end where the host computes, where the work is too large for one go, or where
      * tiles are counted. Each launch that succeeds must be followed by waits until one says that it
      * is done; nothing else computes in between. On failure nothing is under way. */
     shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
@@ -210,12 +183,9 @@ static inline bool shuf__memory_is_private(enum shuf__memory kind)
     return kind == SHUF__MEMORY_PRIVATE || kind == SHUF__MEMORY_CUDA_PRIVATE;
 }
 
-/* Whether the job is quick on such a backend: ops->quick. */
-bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job);
-
-/* What the job makes, for messages: "permute", "gauss", "uniform", "box-muller",
- * "shuffle". */
-const char *shuf__job_name(const struct shuf__job *job);
+/* Whether a job of the request is quick on such a backend: ops->quick. */
+bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
+                            const struct shuf__request *request);
 
 /* A block that others fill: ops->alloc, but that one of MEMFD is open (memfd.h). */
 shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
@@ -233,13 +203,13 @@ shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
                                           const struct shuf__workspace *wanted,
                                           struct shuf__block *block, struct shuf__error *error);
 
-/* Single places of the job's only row, by an algorithm with compaction: the values at these
- * positions or, with `inverse`, the positions of these values; all below n. Found on the host,
- * whatever the backend. What job->counts lacks is counted first; it may be NULL where
- * shuf__counts_bytes() is 0. The slice and the width are not looked at. */
+/* Answers a LOOK_UP by an algorithm with compaction: replaces each place, all below n, by the value
+ * at that position or, with `inverse`, by the position of that value. Computed on the host,
+ * whatever the backend. Counts first what job->counts lacks; it may be NULL where
+ * shuf__counts_bytes() is 0.
+ */
 shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                                  bool inverse, uint64_t *place, size_t count,
-                                  struct shuf__error *error);
+                                  uint64_t *place, size_t count, struct shuf__error *error);
 
 #ifdef __cplusplus
 }

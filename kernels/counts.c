@@ -17,14 +17,15 @@ uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n)
     return (domain / SHUF__COUNTS_TILE + 2) * sizeof(uint64_t);
 }
 
-bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__job *job)
+bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__request *request)
 {
-    if (!backend->counts || job->distribution || job->rows != 1 || job->count == 0 ||
-        job->n > SHUF__COUNTS_N_MAX || shuf__counts_bytes(job->algorithm, job->n) == 0)
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    if (!backend->counts || !p || p->rows != 1 || p->count == 0 || p->n > SHUF__COUNTS_N_MAX ||
+        shuf__counts_bytes(p->algorithm, p->n) == 0)
         return false;
-    if (job->stride <= backend->apart)
-        return job->offset >= backend->little;
-    return job->offset + (job->count - 1) * (job->stride - backend->apart) >= backend->little;
+    if (p->stride <= backend->apart)
+        return p->offset >= backend->little;
+    return p->offset + (p->count - 1) * (p->stride - backend->apart) >= backend->little;
 }
 
 uint64_t shuf__counts_find(const struct shuf__counts *counts, uint64_t position)
@@ -47,39 +48,40 @@ uint64_t shuf__counts_written(const struct shuf__counts *counts)
 
 /* The first position from there on that has a wanted value; n: none. The last value of a padded
  * shard stands at the front. */
-static uint64_t next_wanted(const struct shuf__job *job, uint64_t from)
+static uint64_t next_wanted(const struct shuf__permutation *p, uint64_t from)
 {
-    const uint64_t last = job->offset + (job->count - 1) * job->stride;
-    const uint64_t wrapped = last < job->n ? job->n : last - job->n;
-    const uint64_t steps = from <= job->offset ? 0 : (from - job->offset - 1) / job->stride + 1;
-    uint64_t next = job->offset + steps * job->stride;
-    if (next > last || next > job->n)
-        next = job->n;
+    const uint64_t last = p->offset + (p->count - 1) * p->stride;
+    const uint64_t wrapped = last < p->n ? p->n : last - p->n;
+    const uint64_t steps = from <= p->offset ? 0 : (from - p->offset - 1) / p->stride + 1;
+    uint64_t next = p->offset + steps * p->stride;
+    if (next > last || next > p->n)
+        next = p->n;
     return from <= wrapped && wrapped < next ? wrapped : next;
 }
 
 /* Up to which position everything is evaluated at once that is wanted from `wanted` on. */
-static uint64_t end_of_run(const struct shuf__job *job, uint64_t wanted, uint64_t apart)
+static uint64_t end_of_run(const struct shuf__permutation *p, uint64_t wanted, uint64_t apart)
 {
-    const uint64_t last = job->offset + (job->count - 1) * job->stride;
-    if (job->stride >= apart || wanted < job->offset)
+    const uint64_t last = p->offset + (p->count - 1) * p->stride;
+    if (p->stride >= apart || wanted < p->offset)
         return wanted;
-    return last < job->n ? last : last - job->stride;
+    return last < p->n ? last : last - p->stride;
 }
 
 bool shuf__counts_next(const struct shuf__job *job, uint64_t most, uint64_t apart,
                        struct shuf__span *span)
 {
+    const struct shuf__permutation *p = shuf__request_permutation(&job->request);
     const struct shuf__counts *counts = job->counts;
     const uint64_t known = counts->known, behind = counts->before[known];
     assert(span->end <= known);
-    const uint64_t wanted = next_wanted(job, counts->before[span->end]);
-    if (wanted == job->n)
+    const uint64_t wanted = next_wanted(p, counts->before[span->end]);
+    if (wanted == p->n)
         return false;
-    const uint64_t last = end_of_run(job, wanted, apart);
+    const uint64_t last = end_of_run(p, wanted, apart);
     span->begin = wanted < behind ? shuf__counts_find(counts, wanted) : known;
     span->end = last < behind ? shuf__counts_find(counts, last) + 1
-                              : (UINT64_C(1) << shuf_domain_bits(job->n)) / SHUF__COUNTS_TILE;
+                              : (UINT64_C(1) << shuf_domain_bits(p->n)) / SHUF__COUNTS_TILE;
     if (span->end - span->begin > most)
         span->end = span->begin + most;
     return true;

@@ -32,8 +32,9 @@ struct shuf__counts {
 /* Bytes of the whole table. 0: values know their places without one, or there is but one tile. */
 uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n);
 
-/* Whether the job has much to pass over, before what it wants or in between, for that backend. */
-bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__job *job);
+/* Whether a job of the request passes over much, before its values or between them, for that
+ * backend. */
+bool shuf__counts_help(const struct shuf__backend *backend, const struct shuf__request *request);
 
 /* The tile that has the value at that position, which is below before[known]. */
 uint64_t shuf__counts_find(const struct shuf__counts *counts, uint64_t position);

@@ -11,30 +11,24 @@
 
 /* Streams and primefold evaluate what was asked for, primefold follows all exchanges where there
  * are few values; the others evaluate the domain. */
-static uint64_t evaluations_a_row(const struct shuf__job *job)
+static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
-    if (!job->distribution && job->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
-        return UINT64_C(1) << shuf_domain_bits(job->n);
-    if (!job->distribution && job->n <= SHUF_PRIMEFOLD_EXACT)
-        return job->n;
-    return job->count ? job->count : 1;
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    const uint64_t count = shuf__request_shape(request).count;
+    if (p && p->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+        return UINT64_C(1) << shuf_domain_bits(p->n);
+    if (p && p->n <= SHUF_PRIMEFOLD_EXACT)
+        return p->n;
+    return count ? count : 1;
 }
 
-const char *shuf__job_name(const struct shuf__job *job)
+bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
+                            const struct shuf__request *request)
 {
-    static const char *const names[] = {"permute",
-#define X(name, text, what) text,
-                                        SHUF_DISTRIBUTION_MAP(X)
-#undef X
-    };
-    return job->record ? "shuffle" : names[job->distribution];
-}
-
-bool shuf__backend_is_quick(const struct shuf__backend_ops *ops, const struct shuf__job *job)
-{
-    if (job->record && job->n > 8 * ops->quick / job->record)
+    const struct shuf__shuffle *s = &request->shuffle;
+    if (request->kind == SHUF__SHUFFLE && s->permutation.n > 8 * ops->quick / s->record)
         return false;
-    return job->rows <= ops->quick / evaluations_a_row(job);
+    return shuf__request_shape(request).rows <= ops->quick / evaluations_a_row(request);
 }
 
 /* What is there is asked first, since the memfd itself would succeed, and the kernel kill whoever
@@ -88,7 +82,8 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct sh
 {
     struct shuf__job with = *job;
     struct shuf__block workspace;
-    const struct shuf__workspace wanted = backend->ops->workspace(backend, job, block->kind);
+    const struct shuf__workspace wanted =
+        backend->ops->workspace(backend, &job->request, block->kind);
     if (job->workspace || wanted.best == 0)
         return compute(backend, job, block, device_ns, error);
     if (shuf__backend_alloc_workspace(backend, &wanted, &workspace, error))

@@ -78,10 +78,11 @@ static void device_free(struct shuf__backend *backend, struct shuf__block *block
 }
 
 static struct shuf__workspace device_workspace(const struct shuf__backend *backend,
-                                               const struct shuf__job *job, enum shuf__memory kind)
+                                               const struct shuf__request *request,
+                                               enum shuf__memory kind)
 {
     (void)backend;
-    (void)job;
+    (void)request;
     (void)kind;
     return (struct shuf__workspace){faults->elsewhere ? SHUF__MEMORY_CUDA_PRIVATE
                                                       : SHUF__MEMORY_PRIVATE,
@@ -105,7 +106,8 @@ static shuf_status device_launch(struct shuf__backend *backend, const struct shu
     note_job(job->workspace);
     while (faults->hangs)
         pause();
-    while (job->n == WAITING_N && !job->cancelled(job->cancel_context))
+    const struct shuf__permutation *p = shuf__request_permutation(&job->request);
+    while (p && p->n == WAITING_N && !job->cancelled(job->cancel_context))
         usleep(10000);
     if (faults->permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");

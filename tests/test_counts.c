@@ -49,13 +49,14 @@ static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
 
 static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
 {
-    s->job.offset = offset;
-    s->job.count = count;
-    s->job.stride = stride;
+    struct shuf__permutation *p = &s->job.request.permutation;
+    p->offset = offset;
+    p->count = count;
+    p->stride = stride;
     const uint64_t known = s->counts->known;
     uint64_t *values = jobs_run(&s->job, NULL);
     for (uint64_t i = 0; i < count; i++)
-        assert_int_equal(values[i], s->values[(offset + i * stride) % s->job.n]);
+        assert_int_equal(values[i], s->values[(offset + i * stride) % p->n]);
     assert_true(s->counts->known >= known);
     free(values);
 }
@@ -63,15 +64,16 @@ static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint
 /* Every entry, against a plain count. */
 static void check_table(const struct subject *s)
 {
-    const shuf_philox24 philox24 = shuf_philox24_make(s->job.n, s->job.seed, s->job.epoch);
-    const shuf_lcg lcg = shuf_lcg_make(s->job.n, s->job.seed, s->job.epoch);
+    const struct shuf__permutation *p = &s->job.request.permutation;
+    const shuf_philox24 philox24 = shuf_philox24_make(p->n, p->seed, p->epoch);
+    const shuf_lcg lcg = shuf_lcg_make(p->n, p->seed, p->epoch);
     uint64_t kept = 0;
     for (uint64_t tile = 0; tile < s->counts->known; tile++) {
         assert_int_equal(s->counts->before[tile], kept);
         for (uint64_t x = tile * TILE; x < (tile + 1) * TILE; x++)
-            kept += (s->job.algorithm == SHUF_ALGORITHM_LCG
-                         ? shuf_lcg_forward(&lcg, x)
-                         : shuf_philox24_forward(&philox24, x)) < s->job.n;
+            kept +=
+                (p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&lcg, x)
+                                                    : shuf_philox24_forward(&philox24, x)) < p->n;
     }
     assert_int_equal(s->counts->before[s->counts->known], kept);
 }
@@ -79,7 +81,8 @@ static void check_table(const struct subject *s)
 /* A backend that makes use of a table also fills it. */
 static void check_known(const struct subject *s, bool all)
 {
-    const uint64_t tiles = BIT(shuf_domain_bits(s->job.n)) / TILE;
+    const struct shuf__permutation *p = &s->job.request.permutation;
+    const uint64_t tiles = BIT(shuf_domain_bits(p->n)) / TILE;
     assert_true(s->counts->known <= tiles);
     if (backend->counts)
         assert_true(all ? s->counts->known == tiles : s->counts->known > 0);
@@ -99,7 +102,7 @@ static void each_subject(void (*visit)(struct subject *s))
             if (shuf__counts_bytes((enum shuf_algorithm)a, sizes[i]) == 0)
                 continue;
             struct subject s = subject_of((enum shuf_algorithm)a, sizes[i]);
-            s.job.width = i % 2 ? 4 : 8;
+            jobs_set_width(&s.job, i % 2 ? 4 : 8);
             visit(&s);
             check_table(&s);
             subject_free(&s);
@@ -108,7 +111,8 @@ static void each_subject(void (*visit)(struct subject *s))
 
 static void visit_in_any_order(struct subject *s)
 {
-    const uint64_t n = s->job.n;
+    struct shuf__permutation *p = &s->job.request.permutation;
+    const uint64_t n = p->n;
     check_slice(s, n / 2, n / 4, 1); /* half known */
     check_known(s, false);
     for (int i = 0; i < 12; i++) {
@@ -133,7 +137,8 @@ static void slices_in_any_order(void **state)
 
 static void visit_borders(struct subject *s)
 {
-    const uint64_t n = s->job.n, tiles = BIT(shuf_domain_bits(n)) / TILE;
+    struct shuf__permutation *p = &s->job.request.permutation;
+    const uint64_t n = p->n, tiles = BIT(shuf_domain_bits(n)) / TILE;
     check_slice(s, n - 1, 1, 1);
     for (uint64_t tile = 1; tile < tiles && backend->counts; tile++) {
         const uint64_t border = s->counts->before[tile];
@@ -160,12 +165,13 @@ static void slices_at_borders(void **state)
 /* The last value of a padded shard stands at the front, before all others. */
 static void visit_shards(struct subject *s)
 {
+    struct shuf__permutation *p = &s->job.request.permutation;
     static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
     for (int turn = 0; turn < 2; turn++) /* what the first learns, the second knows */
         for (size_t w = 0; w < sizeof worlds / sizeof worlds[0]; w++)
             for (uint64_t rank = worlds[w] - 2; rank < worlds[w]; rank++)
-                if (worlds[w] < s->job.n)
-                    check_slice(s, rank, (s->job.n + worlds[w] - 1) / worlds[w], worlds[w]);
+                if (worlds[w] < p->n)
+                    check_slice(s, rank, (p->n + worlds[w] - 1) / worlds[w], worlds[w]);
 }
 
 static void shards_wrap(void **state)
@@ -181,14 +187,15 @@ static void what_is_known_is_believed(void **state)
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT && backend->counts; a++) {
         struct subject s = subject_of((enum shuf_algorithm)a, BIT(18) + 1);
-        check_slice(&s, s.job.n - 1, 1, 1);
+        struct shuf__permutation *p = &s.job.request.permutation;
+        check_slice(&s, p->n - 1, 1, 1);
         check_known(&s, true);
         for (uint64_t tile = 1; tile <= s.counts->known; tile++)
             s.counts->before[tile]++;
-        s.job.offset = s.counts->before[5] + 10;
-        s.job.count = 3 * TILE / 2; /* of more than two tiles */
+        p->offset = s.counts->before[5] + 10;
+        p->count = 3 * TILE / 2; /* of more than two tiles */
         uint64_t *values = jobs_run(&s.job, NULL);
-        assert_memory_equal(values, s.values + s.job.offset - 1, s.job.count * sizeof *values);
+        assert_memory_equal(values, s.values + p->offset - 1, p->count * sizeof *values);
         free(values);
         subject_free(&s);
     }
@@ -200,7 +207,8 @@ static void far_apart(void **state)
     (void)state;
     static const uint64_t known[] = {255, 256, 100, 1, 0}, strides[] = {BIT(21) - 1, BIT(21) + 7};
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
-    const uint64_t n = s.job.n;
+    struct shuf__permutation *p = &s.job.request.permutation;
+    const uint64_t n = p->n;
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
         for (size_t i = 0; i < 2; i++) {
             const uint64_t stride = strides[i];
@@ -223,14 +231,15 @@ static void beyond_32_bits(void **state)
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
         const uint64_t n = BIT(33) + 12345;
         struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 9);
-        struct shuf__counts *counts = calloc(1, shuf__counts_bytes(job.algorithm, n));
-        for (job.offset = 1000000; job.offset > 300000; job.offset -= 99999) {
-            job.count = 20000;
+        struct shuf__permutation *p = &job.request.permutation;
+        struct shuf__counts *counts = calloc(1, shuf__counts_bytes(p->algorithm, n));
+        for (p->offset = 1000000; p->offset > 300000; p->offset -= 99999) {
+            p->count = 20000;
             job.counts = NULL;
             uint64_t *plain = jobs_run(&job, NULL);
             job.counts = counts;
             uint64_t *values = jobs_run(&job, NULL);
-            assert_memory_equal(values, plain, job.count * sizeof *values);
+            assert_memory_equal(values, plain, p->count * sizeof *values);
             free(values);
             free(plain);
         }
@@ -267,13 +276,14 @@ static void only_what_is_wanted(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
+    struct shuf__permutation *p = &s.job.request.permutation;
     if (backend->ops == &shuf__cpu_ops) {
-        assert_true(cost_of(&s, s.job.n - 1000, 1000, 1) > 100);
-        assert_true(cost_of(&s, s.job.n - 1500, 1000, 1) <= 4);
-        assert_true(cost_of(&s, s.job.n / 2, 1000, 1) <= 4);
-        assert_true(cost_of(&s, s.job.n / 3, 5 * TILE / 2, 1) <= 9);
+        assert_true(cost_of(&s, p->n - 1000, 1000, 1) > 100);
+        assert_true(cost_of(&s, p->n - 1500, 1000, 1) <= 4);
+        assert_true(cost_of(&s, p->n / 2, 1000, 1) <= 4);
+        assert_true(cost_of(&s, p->n / 3, 5 * TILE / 2, 1) <= 9);
         assert_true(cost_of(&s, 0, 10, 1) <= 3);
-        assert_true(cost_of(&s, 0, s.job.n, 1) >= 128);
+        assert_true(cost_of(&s, 0, p->n, 1) >= 128);
     }
     subject_free(&s);
 }
@@ -283,6 +293,7 @@ static void cancelled_in_the_middle(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__permutation *p = &s.job.request.permutation;
     struct shuf__block block;
     jobs_alloc(8, &block);
     for (unsigned after = 1; after < 150 && backend->counts; after += 1 + after / 3) {
@@ -291,15 +302,15 @@ static void cancelled_in_the_middle(void **state)
         atomic_store(&asked, 0);
         s.job.cancelled = count_and_cancel;
         s.job.cancel_context = &after;
-        s.job.offset = s.job.n - 1;
-        s.job.count = 1;
+        p->offset = p->n - 1;
+        p->count = 1;
         shuf_status status = shuf__backend_compute(backend, &s.job, &block, &ns, &error);
         assert_true(status == SHUF_CANCELLED || status == SHUF_OK);
         check_table(&s);
         s.job.cancelled = NULL;
         check_slice(&s, s.counts->before[s.counts->known / 2], 5, 1);
     }
-    check_slice(&s, s.job.n - 1, 1, 1);
+    check_slice(&s, p->n - 1, 1, 1);
     check_known(&s, true);
     backend->ops->free(backend, &block);
     subject_free(&s);
@@ -310,56 +321,68 @@ static void whom_it_helps(void **state)
 {
     (void)state;
     const struct shuf__backend none = {0}, any = {.counts = true, .little = BIT(20), .apart = 5000};
+    const struct shuf__job stream =
+        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 0, BIT(20), 1000);
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
-    assert_false(shuf__counts_help(&any, &job));
-    job.count = 1000;
-    assert_false(shuf__counts_help(&any, &job));
-    job.offset = BIT(20) - 1;
-    assert_false(shuf__counts_help(&any, &job));
-    job.offset = BIT(20);
-    assert_true(shuf__counts_help(&any, &job));
-    assert_false(shuf__counts_help(&none, &job));
-    job.distribution = SHUF_DISTRIBUTION_GAUSS; /* whose values know their places */
-    assert_false(shuf__counts_help(&any, &job));
-    job.distribution = SHUF_DISTRIBUTION_NONE;
-    job.rows = 2;
-    assert_false(shuf__counts_help(&any, &job));
-    job.rows = 1;
-    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    assert_false(shuf__counts_help(&any, &job));
-    job.algorithm = SHUF_ALGORITHM_LCG;
-    assert_true(shuf__counts_help(&any, &job));
-    job.n = BIT(30); /* nothing is left out */
-    assert_false(shuf__counts_help(&any, &job));
-    job.n = SHUF__COUNTS_N_MAX - 1;
-    assert_true(shuf__counts_help(&any, &job));
-    job.n = SHUF__COUNTS_N_MAX + 1;
-    assert_false(shuf__counts_help(&any, &job));
-    job.n = 1000000000;
-    job.offset = 3;
-    job.stride = 5000; /* wants something everywhere */
-    job.count = job.n / 5000;
-    assert_false(shuf__counts_help(&any, &job));
-    job.stride = 5000 + 1024; /* may pass over 1024 values at a time */
-    job.count = 1024;
-    assert_false(shuf__counts_help(&any, &job));
-    job.count = 1025;
-    assert_true(shuf__counts_help(&any, &job));
+    struct shuf__permutation *p = &job.request.permutation;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->count = 1000;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->offset = BIT(20) - 1;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->offset = BIT(20);
+    assert_true(shuf__counts_help(&any, &job.request));
+    assert_false(shuf__counts_help(&none, &job.request));
+    assert_false(shuf__counts_help(&any, &stream.request)); /* whose values know their places */
+    p->rows = 2;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->rows = 1;
+    p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->algorithm = SHUF_ALGORITHM_LCG;
+    assert_true(shuf__counts_help(&any, &job.request));
+    p->n = BIT(30); /* nothing is left out */
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->n = SHUF__COUNTS_N_MAX - 1;
+    assert_true(shuf__counts_help(&any, &job.request));
+    p->n = SHUF__COUNTS_N_MAX + 1;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->n = 1000000000;
+    p->offset = 3;
+    p->stride = 5000; /* wants something everywhere */
+    p->count = p->n / 5000;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->stride = 5000 + 1024; /* may pass over 1024 values at a time */
+    p->count = 1024;
+    assert_false(shuf__counts_help(&any, &job.request));
+    p->count = 1025;
+    assert_true(shuf__counts_help(&any, &job.request));
 }
 
 /* ---- single places ---- */
 
+static struct shuf__job look_up_job(const struct subject *s, bool inverse)
+{
+    struct shuf__job job = s->job;
+    job.request = (struct shuf__request){
+        .kind = SHUF__LOOK_UP,
+        .look_up = {.permutation = s->job.request.permutation, .inverse = inverse}};
+    return job;
+}
+
 static void look_up(struct subject *s, bool inverse, uint64_t *place, size_t count)
 {
     struct shuf__error error = {0};
-    if (shuf__backend_look_up(backend, &s->job, inverse, place, count, &error))
+    const struct shuf__job job = look_up_job(s, inverse);
+    if (shuf__backend_look_up(backend, &job, place, count, &error))
         fail_msg("%s", error.text);
 }
 
 static void visit_places(struct subject *s)
 {
+    struct shuf__permutation *p = &s->job.request.permutation;
     enum { SOME = 300 };
-    const uint64_t n = s->job.n;
+    const uint64_t n = p->n;
     uint64_t *place = calloc(n, sizeof *place);
     for (uint64_t i = 0; i < SOME; i++)
         place[i] = i % 3 == 2 ? place[i / 2] : random_below(n); /* some come twice */
@@ -392,6 +415,7 @@ static void places_near_the_front(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__permutation *p = &s.job.request.permutation;
     uint64_t place[2] = {100000, 5};
     look_up(&s, false, place, 2);
     assert_int_equal(place[0], s.values[100000]);
@@ -401,9 +425,9 @@ static void places_near_the_front(void **state)
     look_up(&s, true, place, 1);
     assert_int_equal(place[0], 7);
     assert_in_range(s.counts->known, 1, 30);
-    place[0] = s.values[s.job.n - 1];
+    place[0] = s.values[p->n - 1];
     look_up(&s, true, place, 1);
-    assert_int_equal(place[0], s.job.n - 1);
+    assert_int_equal(place[0], p->n - 1);
     assert_int_equal(s.counts->known, 128);
     look_up(&s, true, place, 0);
     subject_free(&s);
@@ -418,7 +442,8 @@ static void places_without_a_table(void **state)
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
             struct subject s = {.job = jobs_whole((enum shuf_algorithm)a, small[i], 7, i)};
-            assert_int_equal(shuf__counts_bytes(s.job.algorithm, small[i]), 0);
+            struct shuf__permutation *p = &s.job.request.permutation;
+            assert_int_equal(shuf__counts_bytes(p->algorithm, small[i]), 0);
             s.values = jobs_run(&s.job, NULL);
             uint64_t *place = malloc(small[i] * sizeof *place);
             memcpy(place, s.values, small[i] * sizeof *place);
@@ -461,8 +486,8 @@ static void places_cancelled(void **state)
             place[i] = i * 131;
         atomic_store(&asked, 0);
         s.job.cancel_context = &after;
-        assert_int_equal(shuf__backend_look_up(backend, &s.job, false, place, 8000, &error),
-                         SHUF_CANCELLED);
+        const struct shuf__job job = look_up_job(&s, false);
+        assert_int_equal(shuf__backend_look_up(backend, &job, place, 8000, &error), SHUF_CANCELLED);
         assert_string_equal(error.text, "index: cancelled");
         check_table(&s);
     }

@@ -60,10 +60,11 @@ static void fake_free(struct shuf__backend *backend, struct shuf__block *block)
 }
 
 static struct shuf__workspace fake_workspace(const struct shuf__backend *backend,
-                                             const struct shuf__job *job, enum shuf__memory kind)
+                                             const struct shuf__request *request,
+                                             enum shuf__memory kind)
 {
     (void)backend;
-    (void)job;
+    (void)request;
     assert_int_equal(kind, SHUF__MEMORY_MEMFD);
     return does.wanted;
 }
@@ -127,7 +128,10 @@ static shuf_status compute(const struct shuf__job *job)
     return status;
 }
 
-static const struct shuf__job any = {.n = 10, .rows = 1, .count = 10, .stride = 1, .width = 4};
+static const struct shuf__job any = {
+    .request = {.kind = SHUF__PERMUTATION,
+                .dtype = SHUF_U32,
+                .permutation = {.n = 10, .rows = 1, .count = 10, .stride = 1}}};
 
 /* So many allocations, the last one of so many units, and all given back that were one. */
 static void expect_given(unsigned allocations, uint64_t units, unsigned frees)

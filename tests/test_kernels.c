@@ -20,7 +20,7 @@ static void check_golden(const struct golden *row, unsigned width)
     struct shuf__job job =
         jobs_whole(jobs_algorithm(row->algorithm), row->n, row->seed, row->epoch);
     uint64_t fingerprint;
-    job.width = width;
+    jobs_set_width(&job, width);
     uint64_t *values = jobs_run(&job, &fingerprint);
     for (unsigned i = 0; i < row->count; i++)
         assert_int_equal(values[golden_position(row, i)], row->values[i]);
@@ -47,12 +47,13 @@ static void golden_table(void **state)
 static void check_places(const struct golden_places *row, struct shuf__block *block)
 {
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, row->n, row->seed, row->epoch);
+    struct shuf__permutation *p = &job.request.permutation;
     struct shuf__error error = {0};
-    job.count = 1;
-    job.width = 8;
+    p->count = 1;
+    jobs_set_width(&job, 8);
     for (unsigned i = 0; i < row->count; i++) {
         uint64_t value = UINT64_MAX;
-        job.offset = row->position[i];
+        p->offset = row->position[i];
         jobs_fill(&job, block);
         assert_int_equal(backend->ops->read(backend, block, 0, 8, &value, &error), SHUF_OK);
         assert_int_equal(value, row->value[i]);
@@ -91,11 +92,12 @@ static void quick_jobs(void **state)
     };
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, jobs[i].n, 8, UINT64_MAX - i);
-        job.rows = jobs[i].rows;
-        assert_int_equal(shuf__backend_is_quick(backend->ops, &job), jobs[i].quick);
+        struct shuf__permutation *p = &job.request.permutation;
+        p->rows = jobs[i].rows;
+        assert_int_equal(shuf__backend_is_quick(backend->ops, &job.request), jobs[i].quick);
         jobs_check(&job);
-        job.width = 8;
-        job.algorithm = SHUF_ALGORITHM_LCG;
+        jobs_set_width(&job, 8);
+        p->algorithm = SHUF_ALGORITHM_LCG;
         jobs_check(&job);
     }
 }
@@ -124,9 +126,10 @@ static void quick_jobs_by_position(void **state)
     };
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, jobs[i].n, 8, UINT64_MAX - i);
-        job.rows = jobs[i].rows;
-        job.count = jobs[i].count;
-        assert_int_equal(shuf__backend_is_quick(backend->ops, &job), jobs[i].quick);
+        struct shuf__permutation *p = &job.request.permutation;
+        p->rows = jobs[i].rows;
+        p->count = jobs[i].count;
+        assert_int_equal(shuf__backend_is_quick(backend->ops, &job.request), jobs[i].quick);
         jobs_check(&job);
     }
 }
@@ -139,10 +142,11 @@ static void fingerprint_of_any_length(void **state)
     struct shuf__error error = {0};
     struct shuf__block block;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 200000, 11, 12);
+    struct shuf__permutation *p = &job.request.permutation;
     uint64_t *values = jobs_run(&job, NULL), sum;
     for (unsigned width = 4; width <= 8; width += 4) {
-        job.width = width;
-        jobs_alloc(job.n * width, &block);
+        jobs_set_width(&job, width);
+        jobs_alloc(p->n * width, &block);
         jobs_fill(&job, &block);
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             assert_int_equal(
@@ -230,10 +234,11 @@ static void nothing_at_all(void **state)
 {
     (void)state;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 10, 7, 0);
+    struct shuf__permutation *p = &job.request.permutation;
     struct shuf__block block;
     struct shuf__error error = {0};
     uint64_t sum = 1;
-    job.count = 0;
+    p->count = 0;
     jobs_alloc(0, &block);
     assert_null(block.memory);
     assert_int_equal(block.fd, -1);
@@ -299,12 +304,13 @@ static void long_job_is_cancelled(void **state)
 {
     (void)state;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 40) + 1, 7, 0);
+    struct shuf__permutation *p = &job.request.permutation;
     struct shuf__block block;
     struct shuf__error error = {0};
     double begin = jobs_now(), deadline = begin + 0.1;
     uint64_t ns;
-    job.offset = job.n - 1;
-    job.count = 1;
+    p->offset = p->n - 1;
+    p->count = 1;
     job.cancelled = past;
     job.cancel_context = &deadline;
     jobs_alloc(8, &block);
@@ -332,9 +338,10 @@ static void many_rows_are_cancelled(void **state)
 {
     (void)state;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 17, 7, 0);
-    job.rows = 1 << 20;
+    struct shuf__permutation *p = &job.request.permutation;
+    p->rows = 1 << 20;
     check_cancelled_at_once(job);
-    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
     check_cancelled_at_once(job);
 }
 

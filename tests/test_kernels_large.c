@@ -25,17 +25,18 @@ static struct shuf__backend *cpu;
 
 static uint64_t run(struct shuf__backend *on, enum shuf__memory kind, const struct shuf__job *job)
 {
+    const struct shuf__permutation *p = &job->request.permutation;
     struct shuf__error error = {0};
     struct shuf__block block;
     uint64_t ns, fingerprint = 0, values = jobs_values(job);
-    uint64_t units = (values * job->width + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
+    uint64_t units = (values * jobs_width(job) + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, &block, &error) ||
         shuf__backend_compute(on, job, &block, &ns, &error) ||
-        on->ops->fingerprint(on, &block, job->width, values, &fingerprint, &error))
+        on->ops->fingerprint(on, &block, jobs_width(job), values, &fingerprint, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &block);
-    printf("%s n=%llu width %u: %016llx\n", on->ops->name, (unsigned long long)job->n, job->width,
-           (unsigned long long)fingerprint);
+    printf("%s n=%llu width %u: %016llx\n", on->ops->name, (unsigned long long)p->n,
+           jobs_width(job), (unsigned long long)fingerprint);
     return fingerprint;
 }
 
@@ -66,7 +67,8 @@ static void make(struct shuf__backend *on, enum shuf__memory kind, const struct 
 static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struct shuf__job job)
 {
     struct shuf__error error = {0};
-    const uint64_t bytes = job.n * job.record;
+    const struct shuf__shuffle *s = &job.request.shuffle;
+    const uint64_t bytes = jobs_bytes(&job);
     struct shuf__block in, out;
     uint64_t fingerprint;
     const struct shuf__job noise =
@@ -78,8 +80,9 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struc
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &in);
     on->ops->free(on, &out);
-    printf("%s n=%llu record %llu inverse %d: %016llx\n", on->ops->name, (unsigned long long)job.n,
-           (unsigned long long)job.record, job.inverse, (unsigned long long)fingerprint);
+    printf("%s n=%llu record %llu inverse %d: %016llx\n", on->ops->name,
+           (unsigned long long)s->permutation.n, (unsigned long long)s->record, s->inverse,
+           (unsigned long long)fingerprint);
     return fingerprint;
 }
 
@@ -92,9 +95,8 @@ static void compare_shuffled(const struct shuf__job *job)
 
 static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
 {
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, 3);
-    job.record = record;
-    job.inverse = inverse;
+    struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, n, 7, 3, record);
+    job.request.shuffle.inverse = inverse;
     compare_shuffled(&job);
 }
 
@@ -127,8 +129,7 @@ static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
     const uint64_t n = (UINT64_C(1) << 28) + (UINT64_C(1) << 23) - 1000;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 35965, 0);
-    job.record = 4;
+    const struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, n, 35965, 0, 4);
     compare_shuffled(&job);
 }
 
@@ -148,9 +149,9 @@ static void shuffle_block(const struct shuf__job *what, bool inverse, struct shu
 {
     struct shuf__block shuffled_block;
     struct shuf__job job = *what;
-    job.inverse = inverse;
+    job.request.shuffle.inverse = inverse;
     job.input = block;
-    make(backend, backend->ops->own, &job, job.n * job.record, &shuffled_block);
+    make(backend, backend->ops->own, &job, jobs_bytes(&job), &shuffled_block);
     backend->ops->free(backend, block);
     *block = shuffled_block;
 }
@@ -182,15 +183,16 @@ static void check_values(uint64_t n, unsigned width)
 {
     const uint64_t in_order = fingerprint_in_order(n);
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
-        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 3);
+        const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
+        struct shuf__job job = jobs_whole(algorithm, n, 7, 3);
+        const struct shuf__job shuffle = jobs_shuffle(algorithm, n, 7, 3, width);
         struct shuf__block block;
-        job.width = width;
+        jobs_set_width(&job, width);
         make(backend, backend->ops->own, &job, n * width, &block);
         const uint64_t values = fingerprint_of(&block, width, n);
-        job.record = width;
-        shuffle_block(&job, true, &block);
+        shuffle_block(&shuffle, true, &block);
         assert_int_equal(fingerprint_of(&block, width, n), in_order);
-        shuffle_block(&job, false, &block);
+        shuffle_block(&shuffle, false, &block);
         assert_int_equal(fingerprint_of(&block, width, n), values);
         backend->ops->free(backend, &block);
     }
@@ -211,9 +213,9 @@ static void shuffles_of_three_bytes(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 4, 7, 3);
-        job.record = 3;
-        const uint64_t bytes = job.n * job.record;
+        const struct shuf__job job =
+            jobs_shuffle((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 4, 7, 3, 3);
+        const uint64_t bytes = jobs_bytes(&job);
         const struct shuf__job noise =
             jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
         struct shuf__block block;
@@ -245,7 +247,8 @@ static void batch_of_long_rows(void **state)
 {
     (void)state;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 26) + 1, 7, 0);
-    job.rows = 40;
+    struct shuf__permutation *p = &job.request.permutation;
+    p->rows = 40;
     compare(&job);
 }
 
@@ -254,10 +257,11 @@ static void batch_of_wrapping_shards(void **state)
 {
     (void)state;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 32) + 1, 7, 0);
-    job.rows = 2;
-    job.offset = 999;
-    job.stride = 1000;
-    job.count = job.n / job.stride + 1;
+    struct shuf__permutation *p = &job.request.permutation;
+    p->rows = 2;
+    p->offset = 999;
+    p->stride = 1000;
+    p->count = p->n / p->stride + 1;
     compare(&job);
 }
 
@@ -281,9 +285,10 @@ static void check_slice(struct tables *t, uint64_t known, uint64_t offset, uint6
 {
     if (known < t->gpus->known)
         t->gpus->known = known;
-    t->job.offset = offset;
-    t->job.count = count;
-    t->job.stride = stride;
+    struct shuf__permutation *p = &t->job.request.permutation;
+    p->offset = offset;
+    p->count = count;
+    p->stride = stride;
     t->job.counts = t->cpus;
     const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->job);
     t->job.counts = t->gpus;
@@ -303,8 +308,9 @@ static void check_cancelled(struct tables *t)
     struct shuf__error error;
     struct shuf__block block;
     struct shuf__job job = t->job;
-    job.offset = job.n - 1;
-    job.count = job.stride = 1;
+    struct shuf__permutation *p = &job.request.permutation;
+    p->offset = p->n - 1;
+    p->count = p->stride = 1;
     job.cancelled = is_second;
     job.cancel_context = &asked;
     t->gpus->known = 0;
@@ -325,14 +331,13 @@ static void cancelled_shuffles(void **state)
         uint64_t ns;
         struct shuf__error error;
         struct shuf__block in, out;
-        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, sizes[i / 2], 7, 3);
-        job.record = 1;
-        job.inverse = i % 2;
+        struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PHILOX24, sizes[i / 2], 7, 3, 1);
+        job.request.shuffle.inverse = i % 2;
         job.cancelled = is_second;
         job.cancel_context = &asked;
         jobs_kind = backend->ops->own;
-        jobs_alloc(job.n, &in);
-        jobs_alloc(job.n, &out);
+        jobs_alloc(jobs_bytes(&job), &in);
+        jobs_alloc(jobs_bytes(&job), &out);
         jobs_kind = SHUF__MEMORY_KINDS;
         job.input = &in;
         assert_int_equal(shuf__backend_compute(backend, &job, &out, &ns, &error), SHUF_CANCELLED);
@@ -345,7 +350,7 @@ static void cancelled_shuffles(void **state)
 /* The domain is four launches. */
 static void check_late_slices(struct tables *t)
 {
-    const uint64_t n = t->job.n, *before = t->cpus->before;
+    const uint64_t n = t->job.request.permutation.n, *before = t->cpus->before;
     check_slice(t, 0, n - 1000, 1000, 1);
     assert_int_equal(t->gpus->known, 4 * LAUNCH);
     check_slice(t, 4 * LAUNCH, n / 3, 100000, 1);
@@ -369,14 +374,15 @@ static void late_slices(void **state)
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
         const uint64_t n = (uint64_t)2 * LAUNCH * SHUF__COUNTS_TILE + 1;
-        struct tables t = {.job = jobs_whole((enum shuf_algorithm)a, n, 7, 3)};
-        t.job.offset = n - 1;
-        t.job.count = 1;
-        t.job.counts = t.cpus = calloc(1, shuf__counts_bytes(t.job.algorithm, n));
+        const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
+        struct tables t = {.job = jobs_whole(algorithm, n, 7, 3)};
+        t.job.request.permutation.offset = n - 1;
+        t.job.request.permutation.count = 1;
+        t.job.counts = t.cpus = calloc(1, shuf__counts_bytes(algorithm, n));
         run(cpu, SHUF__MEMORY_MEMFD, &t.job);
         assert_int_equal(t.cpus->known, 4 * LAUNCH);
         while (jobs_next_kind()) {
-            t.gpus = calloc(1, shuf__counts_bytes(t.job.algorithm, n));
+            t.gpus = calloc(1, shuf__counts_bytes(algorithm, n));
             check_late_slices(&t);
             free(t.gpus);
         }

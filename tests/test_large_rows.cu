@@ -17,18 +17,17 @@ extern "C" {
 namespace
 {
 
-shuf__job job_of(uint64_t n, uint64_t offset, uint64_t count, uint32_t width)
+shuf__permutation permutation_of(uint64_t n, uint64_t offset, uint64_t count)
 {
-    shuf__job job{};
-    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    job.n = n;
-    job.offset = offset;
-    job.count = count;
-    job.rows = job.stride = 1;
-    job.seed = random_u64();
-    job.epoch = random_u64();
-    job.width = width;
-    return job;
+    shuf__permutation p{};
+    p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    p.n = n;
+    p.offset = offset;
+    p.count = count;
+    p.rows = p.stride = 1;
+    p.seed = random_u64();
+    p.epoch = random_u64();
+    return p;
 }
 
 /* The position that leads to x after maps 0 to r, before the fold. */
@@ -44,38 +43,37 @@ uint64_t position_before(const shuf_primefold &f, unsigned r, uint64_t x)
 }
 
 template <typename Value> struct Row {
-    shuf__job job;
+    shuf__permutation p;
     shuf_primefold f;
     std::vector<Value> value;
 
     Row(uint64_t n, uint64_t offset, uint64_t count)
-        : job(job_of(n, offset, count, sizeof(Value))),
-          f(shuf_primefold_make(n, job.seed, job.epoch)), value(count)
+        : p(permutation_of(n, offset, count)), f(shuf_primefold_make(n, p.seed, p.epoch)),
+          value(count)
     {
         shuf_primefold_make_inverse(&f);
         Value *device;
         const uint64_t bytes = count * sizeof(Value);
         check(cudaMalloc(&device, bytes));
         check(cudaMemset(device, 0xff, bytes));
-        check(shuf::primefold_async(job, device, nullptr, nullptr));
+        check(shuf::primefold_async(p, sizeof(Value), device, nullptr, nullptr));
         check(cudaMemcpy(value.data(), device, bytes, cudaMemcpyDeviceToHost));
         check(cudaFree(device));
     }
 
     bool has(uint64_t position) const
     {
-        return position < job.n && position - job.offset < job.count;
+        return position < p.n && position - p.offset < p.count;
     }
 
     void expect(uint64_t position) const
     {
         const uint64_t expected = shuf_primefold_forward(&f, position);
-        if (value[position - job.offset] != expected)
+        if (value[position - p.offset] != expected)
             fail_msg("n %llu, seed %llu, epoch %llu, position %llu: %llu, expected %llu",
-                     (unsigned long long)job.n, (unsigned long long)job.seed,
-                     (unsigned long long)job.epoch, (unsigned long long)position,
-                     (unsigned long long)value[position - job.offset],
-                     (unsigned long long)expected);
+                     (unsigned long long)p.n, (unsigned long long)p.seed,
+                     (unsigned long long)p.epoch, (unsigned long long)position,
+                     (unsigned long long)value[position - p.offset], (unsigned long long)expected);
     }
 };
 
@@ -85,7 +83,7 @@ template <typename Value>
 void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = true)
 {
     const Row<Value> row(n, offset, count);
-    assert_int_equal(shuf::primefold_is_corrected(row.job), is_corrected);
+    assert_int_equal(shuf::primefold_is_corrected(row.p), is_corrected);
     const shuf_primefold_shape &s = row.f.shape;
     uint64_t met = 0;
     for (unsigned r = 0; r < s.maps; r++)
@@ -156,17 +154,21 @@ __global__ void count_up(uint32_t *out, uint64_t count)
 
 /* The inverse of a row: records that count up, which an inverse shuffle has moved. */
 struct Inverse {
-    shuf__job job;
+    shuf__job job{};
+    shuf__permutation p;
     shuf_primefold f;
     std::vector<uint32_t> position;
 
     Inverse(uint64_t n, bool with_windows)
-        : job(job_of(n, 0, n, 4)), f(shuf_primefold_make(n, job.seed, job.epoch)), position(n)
+        : p(permutation_of(n, 0, n)), f(shuf_primefold_make(n, p.seed, p.epoch)), position(n)
     {
-        job.record = sizeof(uint32_t);
-        job.inverse = true;
+        shuf__shuffle &s = job.request.shuffle;
+        job.request.kind = SHUF__SHUFFLE;
+        s.permutation = p;
+        s.record = sizeof(uint32_t);
+        s.inverse = true;
         shuf_primefold_make_inverse(&f);
-        const uint64_t bytes = n * sizeof(uint32_t), wish = shuf::shuffle_wish(job);
+        const uint64_t bytes = n * sizeof(uint32_t), wish = shuf::shuffle_wish(s);
         assert_int_not_equal(wish, 0);
         uint32_t *in, *out;
         void *windows = nullptr, *list;
@@ -190,8 +192,8 @@ struct Inverse {
         const uint64_t expected = shuf_primefold_inverse(&f, value);
         if (position[value] != expected)
             fail_msg("n %llu, seed %llu, epoch %llu, value %llu: position %llu, expected %llu",
-                     (unsigned long long)job.n, (unsigned long long)job.seed,
-                     (unsigned long long)job.epoch, (unsigned long long)value,
+                     (unsigned long long)p.n, (unsigned long long)p.seed,
+                     (unsigned long long)p.epoch, (unsigned long long)value,
                      (unsigned long long)position[value], (unsigned long long)expected);
     }
 };

@@ -21,30 +21,26 @@ template <typename Value> void look_up(uint64_t n, uint64_t count)
     std::vector<Value> at(count), values(count, 0);
     for (uint64_t i = 0; i < count; i++)
         at[i] = static_cast<Value>(i == 0 ? n - 1 : i == 1 ? 0 : random_below(n));
-    shuf__job job{};
-    job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    job.n = n;
-    job.count = count;
-    job.rows = job.stride = 1;
-    job.seed = random_u64();
-    job.epoch = random_u64();
-    job.width = sizeof(Value);
+    shuf__permutation p{};
+    p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    p.n = n;
+    p.seed = random_u64();
+    p.epoch = random_u64();
 
     Value *device;
     const uint64_t bytes = count * sizeof(Value), half = (count + 3) / 4 * 4;
     check(cudaMalloc(&device, 2 * half * sizeof(Value)));
     check(cudaMemcpy(device, at.data(), bytes, cudaMemcpyHostToDevice));
-    check(shuf::primefold_look_up_async(job, device, device + half, nullptr));
+    check(shuf::primefold_look_up_async(p, sizeof(Value), device, device + half, count, nullptr));
     check(cudaMemcpy(values.data(), device + half, bytes, cudaMemcpyDeviceToHost));
     check(cudaFree(device));
 
-    const shuf_primefold f = shuf_primefold_make(n, job.seed, job.epoch);
+    const shuf_primefold f = shuf_primefold_make(n, p.seed, p.epoch);
     for (uint64_t i = 0; i < count; i++)
         if (values[i] != shuf_primefold_forward(&f, at[i]))
             fail_msg("n %llu, seed %llu, epoch %llu, position %llu: %llu, expected %llu",
-                     (unsigned long long)n, (unsigned long long)job.seed,
-                     (unsigned long long)job.epoch, (unsigned long long)at[i],
-                     (unsigned long long)values[i],
+                     (unsigned long long)n, (unsigned long long)p.seed, (unsigned long long)p.epoch,
+                     (unsigned long long)at[i], (unsigned long long)values[i],
                      (unsigned long long)shuf_primefold_forward(&f, at[i]));
 }
 
@@ -82,11 +78,9 @@ void many(void **)
 /* Exchanges are not for look-ups: an error, not a wrong value. */
 void too_few(void **)
 {
-    shuf__job job{};
-    job.n = SHUF_PRIMEFOLD_EXACT;
-    job.count = 1;
-    job.width = 4;
-    assert_int_equal(shuf::primefold_look_up_async(job, nullptr, nullptr, nullptr),
+    shuf__permutation p{};
+    p.n = SHUF_PRIMEFOLD_EXACT;
+    assert_int_equal(shuf::primefold_look_up_async(p, 4, nullptr, nullptr, 1, nullptr),
                      cudaErrorInvalidValue);
 }
 

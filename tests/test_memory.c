@@ -73,7 +73,7 @@ static void a_second_block_while_the_first_is_out(void **state)
     (void)state;
     struct shuf__block first, second;
     struct shuf__job job = jobs_filling(UNIT), other = job;
-    other.epoch++;
+    other.request.permutation.epoch++;
     jobs_alloc(UNIT, &first);
     jobs_fill(&job, &first);
     jobs_alloc(UNIT, &second);
@@ -153,7 +153,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block, const struct shu
     uint64_t sum = 0;
     struct shuf__error error = {0};
     assert_int_equal(
-        backend->ops->fingerprint(backend, block, job->width, jobs_values(job), &sum, &error),
+        backend->ops->fingerprint(backend, block, jobs_width(job), jobs_values(job), &sum, &error),
         SHUF_OK);
     return sum;
 }
@@ -161,17 +161,18 @@ static uint64_t fingerprint_of(const struct shuf__block *block, const struct shu
 /* No wait takes much longer than it was given, and all of them together are the same as one. */
 static void check_patience(struct shuf__job job, uint64_t patience_ns)
 {
+    struct shuf__permutation *p = &job.request.permutation;
     struct shuf__block block, workspace;
     struct shuf__error error = {0};
     bool done = false;
     uint64_t ns = 0;
     jobs_alloc_workspace(&job, &workspace);
-    jobs_alloc(jobs_values(&job) * job.width, &block);
+    jobs_alloc(jobs_values(&job) * jobs_width(&job), &block);
     jobs_fill(&job, &block);
     uint64_t expected = fingerprint_of(&block, &job);
-    job.epoch++;
+    p->epoch++;
     jobs_fill(&job, &block);
-    job.epoch--;
+    p->epoch--;
     assert_int_not_equal(fingerprint_of(&block, &job), expected);
     assert_int_equal(backend->ops->launch(backend, &job, &block, &error), SHUF_OK);
     for (double deadline = jobs_now() + 60; !done;) {
@@ -213,7 +214,8 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     jobs_alloc(64 * UNIT, &block);
     int before = open_descriptors();
     for (unsigned bits = 16; bits <= 24; bits += 8) {
-        bad.n = bad.count = (UINT64_C(1) << bits) + 1;
+        struct shuf__permutation *p = &bad.request.permutation;
+        p->n = p->count = (UINT64_C(1) << bits) + 1;
         bad.cancelled = yes;
         shuf_status status = shuf__backend_compute(backend, &bad, &block, &ns, &error);
         if (jobs_kind == SHUF__MEMORY_MEMFD || status != SHUF_OK)
@@ -231,12 +233,13 @@ static void an_event_lies_behind_each_launch(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     struct shuf__job job = jobs_filling(UNIT);
+    struct shuf__permutation *p = &job.request.permutation;
     uint8_t handle[SHUF__IPC_HANDLE] = {0};
     uint64_t ns;
     if (jobs_kind != SHUF__MEMORY_CUDA_IPC)
         return;
     jobs_alloc(UNIT, &block);
-    for (job.n = job.count = 1024; job.n <= UNIT / 4; job.n *= 4, job.count = job.n) {
+    for (p->n = p->count = 1024; p->n <= UNIT / 4; p->n *= 4, p->count = p->n) {
         bool done = false;
         assert_int_equal(backend->ops->launch(backend, &job, &block, &error), SHUF_OK);
         assert_int_equal(backend->ops->event(backend, &block, handle, &error), SHUF_OK);

@@ -30,20 +30,23 @@ static uint8_t *room(uint64_t bytes, int byte)
 
 static struct shuf__job job_of(uint64_t n, uint64_t record, const struct shuf__block *input)
 {
-    return (struct shuf__job){.algorithm = SHUF_ALGORITHM_PRIMEFOLD,
-                              .n = n,
-                              .seed = n,
-                              .rows = 1,
-                              .count = n,
-                              .stride = 1,
-                              .record = record,
-                              .input = input};
+    return (struct shuf__job){
+        .request = {.kind = SHUF__SHUFFLE,
+                    .shuffle = {.permutation = {.algorithm = SHUF_ALGORITHM_PRIMEFOLD,
+                                                .n = n,
+                                                .seed = n,
+                                                .rows = 1,
+                                                .count = n,
+                                                .stride = 1},
+                                .record = record}},
+        .input = input};
 }
 
 static void compare(const struct shuf__job *job, unsigned bits, int threads)
 {
-    const uint64_t bytes = job->n * job->record;
-    const uint64_t beside = shuf__partition_bytes(job, threads, bits);
+    const struct shuf__shuffle *s = &job->request.shuffle;
+    const uint64_t bytes = s->permutation.n * s->record;
+    const uint64_t beside = shuf__partition_bytes(s, threads, bits);
     uint8_t *expected = room(bytes, 0xa5), *out = room(bytes, 0xa5);
     uint8_t *workspace = room(beside, 0x5a);
     assert_true(shuf__cpu_shuffle_directly(lanes, threads, job, expected));
@@ -53,7 +56,8 @@ static void compare(const struct shuf__job *job, unsigned bits, int threads)
     if (memcmp(out, expected, bytes + GUARD) != 0)
         fail_msg("%s n %" PRIu64 " seed %" PRIu64 " record %" PRIu64
                  " inverse %d in parts of 2^%u by %d threads: not what it is at once",
-                 lanes->name, job->n, job->seed, job->record, job->inverse, bits, threads);
+                 lanes->name, s->permutation.n, s->permutation.seed, s->record, s->inverse, bits,
+                 threads);
     free(expected);
     free(out);
     free(workspace);
@@ -67,7 +71,7 @@ static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
     for (uint64_t i = 0; i < n * record; i++)
         in[i] = (uint8_t)(random_u64() >> 13);
     compare(&job, bits, threads);
-    job.inverse = true;
+    job.request.shuffle.inverse = true;
     compare(&job, bits, threads);
     free(in);
 }
@@ -107,21 +111,26 @@ static void random_jobs(void **state)
 
 /* ---- The rule, and what ends it early ---- */
 
+static struct shuf__shuffle shuffle_of(uint64_t n, uint64_t record)
+{
+    return job_of(n, record, NULL).request.shuffle;
+}
+
 static void when_it_pays(void **state)
 {
     (void)state;
     for (uint64_t record = 1; record <= SHUF_RECORD_MAX; record *= 4)
         for (unsigned k = 0; k <= 44; k += 4) {
-            struct shuf__job job = job_of((UINT64_C(1) << k) + 1, record, NULL);
-            const uint64_t bytes = job.n * record;
+            struct shuf__shuffle s = shuffle_of((UINT64_C(1) << k) + 1, record);
+            const uint64_t bytes = s.permutation.n * record;
             if (bytes < LARGE / 8 || record > 127)
-                assert_false(shuf__partition_pays(&job));
+                assert_false(shuf__partition_pays(&s));
             else if (bytes >> 36)
-                assert_true(shuf__partition_pays(&job));
+                assert_true(shuf__partition_pays(&s));
             if (record <= 127)
-                assert_in_range(shuf__partition_bits(&job), LEAST_BITS, 32);
-            job.algorithm = SHUF_ALGORITHM_PHILOX24;
-            assert_false(shuf__partition_pays(&job));
+                assert_in_range(shuf__partition_bits(&s), LEAST_BITS, 32);
+            s.permutation.algorithm = SHUF_ALGORITHM_PHILOX24;
+            assert_false(shuf__partition_pays(&s));
         }
 }
 
@@ -132,8 +141,9 @@ static void pays_by_bytes(void **state)
     (void)state;
     for (unsigned k = 18; k <= 36; k++)
         for (unsigned size = 1; size <= 6; size++) {
-            const struct shuf__job bytes = job_of(UINT64_C(1) << k, 1, NULL);
-            const struct shuf__job records = job_of(bytes.n >> size, UINT64_C(1) << size, NULL);
+            const struct shuf__shuffle bytes = shuffle_of(UINT64_C(1) << k, 1);
+            const struct shuf__shuffle records =
+                shuffle_of(bytes.permutation.n >> size, UINT64_C(1) << size);
             assert_int_equal(shuf__partition_pays(&records), shuf__partition_pays(&bytes));
             const unsigned of_bytes = shuf__partition_bits(&bytes);
             if (k == 18)
@@ -161,7 +171,7 @@ static void cancelled(void **state)
     uint8_t *in = room(LARGE, 1), *out = room(LARGE, 2);
     struct shuf__block input = {.memory = in};
     struct shuf__job job = job_of(LARGE, 1, &input);
-    uint8_t *workspace = room(shuf__partition_bytes(&job, 2, LEAST_BITS), 0);
+    uint8_t *workspace = room(shuf__partition_bytes(&job.request.shuffle, 2, LEAST_BITS), 0);
     struct asked asked = {.most = UINT_MAX};
     job.cancelled = at_last;
     job.cancel_context = &asked;
@@ -184,7 +194,7 @@ static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
     uint8_t *in = room(n, 1), *out = room(n, 2);
     const struct shuf__block input = {.memory = in};
     struct shuf__job job = job_of(n, 1, &input);
-    job.algorithm = algorithm;
+    job.request.shuffle.permutation.algorithm = algorithm;
     job.cancelled = at_last;
     job.cancel_context = &asked;
     assert_true(shuf__cpu_shuffle_directly(lanes, 1, &job, out));
@@ -214,15 +224,16 @@ static void with_and_without_workspace(void **state)
     (void)state;
     struct shuf__block input = {.fd = -1}, workspace = {.kind = SHUF__MEMORY_PRIVATE};
     struct shuf__job job = job_of(LARGE + 1, 4, &input);
-    while (!shuf__partition_pays(&job))
-        job.n = job.count = 2 * job.n;
-    const uint64_t n = job.n;
+    struct shuf__permutation *p = &job.request.shuffle.permutation;
+    while (!shuf__partition_pays(&job.request.shuffle))
+        p->n = p->count = 2 * p->n;
+    const uint64_t n = p->n;
     uint32_t *in = (uint32_t *)(void *)room(4 * n, 0);
     uint8_t *out[3];
     for (uint64_t i = 0; i < n; i++)
         in[i] = (uint32_t)i * 2654435761u;
     input.memory = in;
-    const struct shuf__workspace wanted = shuf__cpu_workspace(2, &job);
+    const struct shuf__workspace wanted = shuf__cpu_workspace(2, &job.request);
     assert_int_equal(wanted.kind, SHUF__MEMORY_PRIVATE);
     assert_int_equal(wanted.least, 0);
     assert_true(wanted.best >= 2 * n);

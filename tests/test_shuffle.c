@@ -40,12 +40,12 @@ static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uin
                          const char *what, const struct shuf__job *job)
 {
     uint8_t *are = bytes_of(block, bytes);
+    char text[SHUF__REQUEST_TEXT];
     for (uint64_t i = 0; memcmp(are, expected, bytes) != 0 && i < bytes; i++)
         if (are[i] != expected[i])
-            fail_msg("%s: algorithm %d n %" PRIu64 " record %" PRIu64 " inverse %d seed %" PRIu64
-                     " epoch %" PRIu64 ": byte %" PRIu64 " of %" PRIu64 " is %d, expected %d",
-                     what, (int)job->algorithm, job->n, job->record, job->inverse, job->seed,
-                     job->epoch, i, bytes, are[i], expected[i]);
+            fail_msg("%s: %s: byte %" PRIu64 " of %" PRIu64 " is %d, expected %d", what,
+                     shuf__request_describe(&job->request, true, text), i, bytes, are[i],
+                     expected[i]);
     free(expected);
     free(are);
 }
@@ -55,12 +55,12 @@ static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uin
 /* What the definition makes of the input: over the bytes of a block that is to be filled. */
 static uint8_t *shuffled(const struct shuf__job *job, const struct shuf__block *before)
 {
-    const uint64_t record = job->record;
+    const uint64_t record = job->request.shuffle.record;
     uint64_t *p = jobs_values_of(job);
-    uint8_t *in = bytes_of(job->input, job->n * record);
-    uint8_t *out = bytes_of(before, job->n * record + GUARD);
-    for (uint64_t i = 0; i < job->n; i++)
-        if (job->inverse)
+    uint8_t *in = bytes_of(job->input, jobs_bytes(job));
+    uint8_t *out = bytes_of(before, jobs_bytes(job) + GUARD);
+    for (uint64_t i = 0; i < jobs_values(job); i++)
+        if (job->request.shuffle.inverse)
             memcpy(out + p[i] * record, in + i * record, record);
         else
             memcpy(out + i * record, in + p[i] * record, record);
@@ -73,7 +73,7 @@ static uint8_t *shuffled(const struct shuf__job *job, const struct shuf__block *
 static void check_one(struct shuf__job *job, const struct shuf__block *input,
                       struct shuf__block *output)
 {
-    const uint64_t bytes = job->n * job->record;
+    const uint64_t bytes = jobs_bytes(job);
     job->input = input;
     make_noise(bytes + GUARD, 2, output);
     uint8_t *expected = shuffled(job, output), *in = bytes_of(input, bytes + GUARD);
@@ -86,10 +86,10 @@ static void check_one(struct shuf__job *job, const struct shuf__block *input,
 static void check(struct shuf__job job)
 {
     struct shuf__block first, second, third;
-    const uint64_t bytes = job.n * job.record;
+    const uint64_t bytes = jobs_bytes(&job);
     make_noise(bytes + GUARD, 1, &first);
     check_one(&job, &first, &second);
-    job.inverse = !job.inverse;
+    job.request.shuffle.inverse = !job.request.shuffle.inverse;
     check_one(&job, &second, &third);
     expect_bytes(&third, bytes_of(&first, bytes), bytes, "there and back", &job);
     backend->ops->free(backend, &first);
@@ -99,9 +99,7 @@ static void check(struct shuf__job job)
 
 static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n, uint64_t record)
 {
-    struct shuf__job job = jobs_whole(algorithm, n, 7 + n, record);
-    job.record = record;
-    return job;
+    return jobs_shuffle(algorithm, n, 7 + n, record, record);
 }
 
 /* ---- Tests ---- */
@@ -133,9 +131,8 @@ static void sizes_and_records(void **state)
 static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, 1000, 328, 0);
-    for (job.record = 1; job.record <= 16; job.record *= 2)
-        check(job);
+    for (uint64_t record = 1; record <= 16; record *= 2)
+        check(jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1000, 328, 0, record));
 }
 
 static void many_records(void **state)
@@ -170,9 +167,10 @@ static void random_jobs(void **state)
         const uint64_t most = LARGE / record, n = random_size(most < 2 ? 2 : most);
         struct shuf__job job =
             job_of((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n, record);
-        job.seed = random_u64();
-        job.epoch = random_u64();
-        job.inverse = random_below(2);
+        struct shuf__shuffle *s = &job.request.shuffle;
+        s->permutation.seed = random_u64();
+        s->permutation.epoch = random_u64();
+        s->inverse = random_below(2);
         check(job);
     }
 }
@@ -194,8 +192,8 @@ static void cancelled(void **state)
         uint64_t ns;
         unsigned asked = 0;
         struct shuf__job job = job_of((enum shuf_algorithm)a, 2 * LARGE + 1, 8);
-        make_noise(job.n * job.record, 1, &in);
-        jobs_alloc(job.n * job.record, &out);
+        make_noise(jobs_bytes(&job), 1, &in);
+        jobs_alloc(jobs_bytes(&job), &out);
         job.input = &in;
         job.cancelled = at_the_third;
         job.cancel_context = &asked;
@@ -219,10 +217,10 @@ static void quickness(void **state)
     const struct shuf__job small = job_of(SHUF_ALGORITHM_PRIMEFOLD, 100, 8),
                            many = job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE, 1),
                            large = job_of(SHUF_ALGORITHM_PRIMEFOLD, 100, SHUF_RECORD_MAX);
-    assert_true(shuf__backend_is_quick(ops, &small));
-    assert_false(shuf__backend_is_quick(ops, &many));
-    assert_false(shuf__backend_is_quick(ops, &large));
-    assert_string_equal(shuf__job_name(&small), "shuffle");
+    assert_true(shuf__backend_is_quick(ops, &small.request));
+    assert_false(shuf__backend_is_quick(ops, &many.request));
+    assert_false(shuf__backend_is_quick(ops, &large.request));
+    assert_string_equal(shuf__request_name(&small.request), "shuffle");
 }
 
 int main(int argc, char **argv)

@@ -18,9 +18,11 @@
 /* Every algorithm, both widths where n allows. */
 static void check(struct shuf__job job)
 {
+    struct shuf__permutation *p = &job.request.permutation;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
-        for (job.width = job.n <= BIT(32) ? 4 : 8; job.width <= 8; job.width += 4) {
-            job.algorithm = (enum shuf_algorithm)a;
+        for (unsigned width = p->n <= BIT(32) ? 4 : 8; width <= 8; width += 4) {
+            jobs_set_width(&job, width);
+            p->algorithm = (enum shuf_algorithm)a;
             jobs_check(&job);
         }
 }
@@ -28,9 +30,10 @@ static void check(struct shuf__job job)
 static void check_slice(uint64_t n, uint64_t offset, uint64_t count, uint64_t stride)
 {
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 0x123456789abcdef, BIT(40) + n);
-    job.offset = offset;
-    job.count = count;
-    job.stride = stride;
+    struct shuf__permutation *p = &job.request.permutation;
+    p->offset = offset;
+    p->count = count;
+    p->stride = stride;
     check(job);
 }
 
@@ -66,11 +69,12 @@ static void ends_at_tiles(void **state)
     (void)state;
     enum { N = 20001, DOMAIN = 32768, STEP = 512 };
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, N, 7, 0);
+    struct shuf__permutation *p = &job.request.permutation;
     shuf_philox24 f = shuf_philox24_make(N, 7, 0);
-    job.count = 1;
+    p->count = 1;
     for (uint64_t x = 0, kept = 0; x < DOMAIN; x++) {
         if (x % STEP == 0)
-            for (job.offset = kept ? kept - 1 : 0; job.offset <= kept; job.offset++)
+            for (p->offset = kept ? kept - 1 : 0; p->offset <= kept; p->offset++)
                 jobs_check(&job);
         kept += shuf_philox24_forward(&f, x) < N;
     }
@@ -94,7 +98,7 @@ static void powers_of_two(void **state)
             for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
                 struct shuf__job job =
                     jobs_whole((enum shuf_algorithm)a, BIT(k) + (uint64_t)(int64_t)d, k, BIT(k));
-                job.width = k % 2 ? 4 : 8;
+                jobs_set_width(&job, k % 2 ? 4 : 8);
                 jobs_check(&job);
             }
 }
@@ -105,14 +109,15 @@ static void every_small_size(void **state)
     (void)state;
     for (uint64_t n = 1; n <= 2500; n++) {
         struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, n, BIT(50) - n);
+        struct shuf__permutation *p = &job.request.permutation;
         jobs_check(&job);
-        job.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+        p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
         jobs_check(&job);
-        job.offset = n / 5;
-        job.stride = 3;
-        job.count = most(n, job.offset, job.stride);
+        p->offset = n / 5;
+        p->stride = 3;
+        p->count = most(n, p->offset, p->stride);
         jobs_check(&job);
-        job.algorithm = SHUF_ALGORITHM_PHILOX24;
+        p->algorithm = SHUF_ALGORITHM_PHILOX24;
         jobs_check(&job);
     }
 }
@@ -120,7 +125,8 @@ static void every_small_size(void **state)
 static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
 {
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 99, epoch);
-    job.rows = rows;
+    struct shuf__permutation *p = &job.request.permutation;
+    p->rows = rows;
     check(job);
 }
 
@@ -153,19 +159,20 @@ static void batches_of_slices(void **state)
 {
     (void)state;
     struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1001, 5, UINT64_MAX - 10);
-    job.rows = 33;
-    job.offset = 3;
-    job.stride = 4;
-    job.count = 251; /* the last wraps: 3 + 250 * 4 = 1003 */
+    struct shuf__permutation *p = &job.request.permutation;
+    p->rows = 33;
+    p->offset = 3;
+    p->stride = 4;
+    p->count = 251; /* the last wraps: 3 + 250 * 4 = 1003 */
     check(job);
-    job.n = 1000003;
-    job.rows = 3;
-    job.stride = 1000;
-    job.count = 1001;
+    p->n = 1000003;
+    p->rows = 3;
+    p->stride = 1000;
+    p->count = 1001;
     check(job);
-    job.n = BIT(62) - 1; /* each row must stop where it has what was asked for */
-    job.width = 8;
-    job.count = 5;
+    p->n = BIT(62) - 1; /* each row must stop where it has what was asked for */
+    jobs_set_width(&job, 8);
+    p->count = 5;
     check(job);
 }
 
@@ -202,8 +209,9 @@ static void edges_of_words(void **state)
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
         for (uint64_t n = BIT(bits[i]) - 1; n <= BIT(bits[i]) + 1; n++) {
             struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);
-            job.count = 20000;
-            job.offset = n - job.count;
+            struct shuf__permutation *p = &job.request.permutation;
+            p->count = 20000;
+            p->offset = n - p->count;
             jobs_check(&job);
         }
 }
@@ -213,14 +221,15 @@ static struct shuf__job random_job(void)
     uint64_t n = random_size(1 << 17);
     struct shuf__job job = jobs_whole((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n,
                                       random_u64(), random_u64());
-    job.width = random_below(2) ? 4 : 8;
-    job.rows = random_size(1 + 200000 / n / 4);
-    job.offset = random_below(n);
-    job.stride = random_size(n);
-    job.count = random_size(most(n, job.offset, job.stride));
+    struct shuf__permutation *p = &job.request.permutation;
+    jobs_set_width(&job, random_below(2) ? 4 : 8);
+    p->rows = random_size(1 + 200000 / n / 4);
+    p->offset = random_below(n);
+    p->stride = random_size(n);
+    p->count = random_size(most(n, p->offset, p->stride));
     if (random_below(4) == 0) { /* up to the end, and for a shard past it */
-        job.offset = random_below(job.stride);
-        job.count = (n + job.stride - 1) / job.stride;
+        p->offset = random_below(p->stride);
+        p->count = (n + p->stride - 1) / p->stride;
     }
     return job;
 }

@@ -25,8 +25,10 @@ static struct subject subject_of(uint64_t tiles)
 {
     struct subject s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
     uint64_t dropped = random_size(tiles * TILE / 2 - 1);
-    s.job = (struct shuf__job){.algorithm = SHUF_ALGORITHM_LCG, .rows = 1, .width = 8};
-    s.job.n = tiles * TILE - dropped;
+    const uint64_t n = tiles * TILE - dropped;
+    s.job.request.kind = SHUF__PERMUTATION;
+    s.job.request.permutation =
+        (struct shuf__permutation){.algorithm = SHUF_ALGORITHM_LCG, .n = n, .rows = 1};
     for (uint64_t t = 0; t < tiles; t++)
         s.truth[t + 1] = TILE;
     while (dropped > 0) {
@@ -37,8 +39,8 @@ static struct subject subject_of(uint64_t tiles)
     }
     for (uint64_t t = 0; t < tiles; t++)
         s.truth[t + 1] += s.truth[t];
-    assert_int_equal(s.truth[tiles], s.job.n);
-    s.job.counts = calloc(1, shuf__counts_bytes(s.job.algorithm, s.job.n));
+    assert_int_equal(s.truth[tiles], n);
+    s.job.counts = calloc(1, shuf__counts_bytes(SHUF_ALGORITHM_LCG, n));
     return s;
 }
 
@@ -57,7 +59,8 @@ static void check_table(const struct subject *s)
 
 static uint64_t position_of(const struct shuf__job *job, uint64_t index)
 {
-    return (job->offset + index * job->stride) % job->n;
+    const struct shuf__permutation *p = &job->request.permutation;
+    return (p->offset + index * p->stride) % p->n;
 }
 
 /* ---- the device ---- */
@@ -73,8 +76,9 @@ struct run {
 /* As a device does: places what the span's tiles keep, and tells where each of them begins. */
 static void evaluate(const struct subject *s, const struct shuf__span *span, struct run *run)
 {
+    const struct shuf__permutation *p = &s->job.request.permutation;
     const uint64_t low = s->truth[span->begin], high = s->truth[span->end];
-    for (uint64_t i = 0; i < s->job.count; i++) {
+    for (uint64_t i = 0; i < p->count; i++) {
         const uint64_t position = position_of(&s->job, i);
         if (low <= position && position < high)
             run->there[i] = true;
@@ -87,7 +91,8 @@ static void evaluate(const struct subject *s, const struct shuf__span *span, str
 
 static bool wants_from(const struct shuf__job *job, uint64_t low, uint64_t high)
 {
-    for (uint64_t i = 0; i < job->count; i++)
+    const struct shuf__permutation *p = &job->request.permutation;
+    for (uint64_t i = 0; i < p->count; i++)
         if (low <= position_of(job, i) && position_of(job, i) < high)
             return true;
     return false;
@@ -97,6 +102,7 @@ static bool wants_from(const struct shuf__job *job, uint64_t low, uint64_t high)
 static void check_span(const struct subject *s, const struct run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
+    const struct shuf__permutation *p = &s->job.request.permutation;
     const uint64_t known = s->job.counts->known, *truth = s->truth;
     assert_in_range(span->begin, previous_end, known);
     assert_in_range(span->end, span->begin + 1, s->tiles);
@@ -104,11 +110,11 @@ static void check_span(const struct subject *s, const struct run *run,
     if (span->begin < known) /* it has something */
         assert_true(wants_from(&s->job, truth[span->begin], truth[span->begin + 1]));
     else /* something lies behind what is known */
-        assert_true(wants_from(&s->job, truth[known], s->job.n));
+        assert_true(wants_from(&s->job, truth[known], p->n));
     if (span->end <= known && span->end - span->begin < run->most)
         assert_true(wants_from(&s->job, truth[span->end - 1], truth[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
-    if (s->job.stride >= run->apart && span->end <= known)
+    if (p->stride >= run->apart && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
     else if (any < known) /* known, and evaluated since there is always something close by */
         assert_true(wants_from(&s->job, truth[any], truth[any + 1] + run->apart));
@@ -132,15 +138,16 @@ static void launch_all(struct subject *s, struct run *run, uint64_t fails_at)
 
 static void check_job(struct subject *s, uint64_t most, uint64_t apart, uint64_t fails_at)
 {
+    struct shuf__permutation *p = &s->job.request.permutation;
     struct run run = {.most = most,
                       .apart = apart,
-                      .there = calloc(s->job.count, sizeof(bool)),
+                      .there = calloc(p->count, sizeof(bool)),
                       .evaluated = calloc(s->tiles, sizeof(bool))};
     const uint64_t known = s->job.counts->known;
     launch_all(s, &run, fails_at);
     check_table(s);
     assert_true(s->job.counts->known >= known);
-    for (uint64_t i = 0; i < s->job.count && run.launches != fails_at; i++)
+    for (uint64_t i = 0; i < p->count && run.launches != fails_at; i++)
         assert_true(run.there[i]);
     free(run.there);
     free(run.evaluated);
@@ -150,23 +157,24 @@ static void check_job(struct subject *s, uint64_t most, uint64_t apart, uint64_t
 
 static void draw_slice(struct shuf__job *job)
 {
-    job->offset = random_below(2) ? random_below(job->n) : job->n - random_size(job->n);
-    job->stride = random_size(job->n);
-    job->count = random_size((job->n - 1 - job->offset) / job->stride + 1);
-    if (job->count > 3000)
-        job->count = 3000;
+    struct shuf__permutation *p = &job->request.permutation;
+    p->offset = random_below(2) ? random_below(p->n) : p->n - random_size(p->n);
+    p->stride = random_size(p->n);
+    p->count = random_size((p->n - 1 - p->offset) / p->stride + 1);
+    if (p->count > 3000)
+        p->count = 3000;
 }
 
 /* The last value of a padded shard stands at the front, before or behind where the others begin,
  * and here often where a tile begins. */
 static void draw_shard(struct subject *s)
 {
-    struct shuf__job *job = &s->job;
-    job->stride = job->n / 3000 + random_size(job->n / 3);
-    uint64_t wrapped = random_below(2) ? s->truth[random_below(s->tiles)] : random_size(job->n);
-    wrapped %= job->stride;
-    job->offset = (job->n + wrapped) % job->stride;
-    job->count = (job->n + wrapped) / job->stride + 1;
+    struct shuf__permutation *p = &s->job.request.permutation;
+    p->stride = p->n / 3000 + random_size(p->n / 3);
+    uint64_t wrapped = random_below(2) ? s->truth[random_below(s->tiles)] : random_size(p->n);
+    wrapped %= p->stride;
+    p->offset = (p->n + wrapped) % p->stride;
+    p->count = (p->n + wrapped) / p->stride + 1;
 }
 
 static void any_job(void **state)
@@ -175,6 +183,7 @@ static void any_job(void **state)
     random_start("any_job");
     for (int i = 0; i < 300; i++) {
         struct subject s = subject_of(UINT64_C(2) << random_below(8));
+        struct shuf__permutation *p = &s.job.request.permutation;
         for (int k = 0; k < 12; k++) {
             if (random_below(3) == 0)
                 draw_shard(&s);
@@ -182,7 +191,7 @@ static void any_job(void **state)
                 draw_slice(&s.job);
             if (random_below(4) == 0)
                 s.job.counts->known = random_below(s.job.counts->known + 1);
-            check_job(&s, random_size(2 * s.tiles), random_size(s.job.n),
+            check_job(&s, random_size(2 * s.tiles), random_size(p->n),
                       random_below(3) ? UINT64_MAX : 1 + random_below(5));
         }
         subject_free(&s);
@@ -198,19 +207,19 @@ static void know(struct subject *s, uint64_t tiles)
 /* That position, alone, with the next, and as one that a value wraps to from anywhere behind. */
 static void check_at(struct subject *s, uint64_t known, uint64_t position)
 {
-    struct shuf__job *job = &s->job;
-    job->offset = position;
-    job->stride = 1;
-    for (job->count = 1; job->count <= 2 && position + job->count <= job->n; job->count++) {
+    struct shuf__permutation *p = &s->job.request.permutation;
+    p->offset = position;
+    p->stride = 1;
+    for (p->count = 1; p->count <= 2 && position + p->count <= p->n; p->count++) {
         know(s, known);
         check_job(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
     }
-    if (position + 1 == job->n)
+    if (position + 1 == p->n)
         return;
     know(s, known);
-    job->count = 2;
-    job->offset = job->n - random_size(job->n - 1 - position);
-    job->stride = job->n + position - job->offset;
+    p->count = 2;
+    p->offset = p->n - random_size(p->n - 1 - position);
+    p->stride = p->n + position - p->offset;
     check_job(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
 }
 
@@ -221,12 +230,13 @@ static void borders(void **state)
     random_start("borders");
     for (int i = 0; i < 20; i++) {
         struct subject s = subject_of(16);
+        struct shuf__permutation *p = &s.job.request.permutation;
         for (uint64_t tile = 0; tile <= s.tiles; tile++)
             for (uint64_t known = 0; known <= s.tiles; known++) {
                 const uint64_t border = s.truth[tile];
                 if (border > 0)
                     check_at(&s, known, border - 1);
-                if (border < s.job.n)
+                if (border < p->n)
                     check_at(&s, known, border);
             }
         subject_free(&s);
@@ -255,16 +265,18 @@ static void worked_out(void **state)
 {
     (void)state;
     enum { EACH = 15000, TILES = 256 };
-    struct shuf__job job = {.algorithm = SHUF_ALGORITHM_PHILOX24,
-                            .n = EACH * TILES,
-                            .rows = 1,
-                            .offset = 130 * EACH,
-                            .count = 10 * EACH,
-                            .stride = 1};
+    struct shuf__job job = {.request = {.kind = SHUF__PERMUTATION,
+                                        .permutation = {.algorithm = SHUF_ALGORITHM_PHILOX24,
+                                                        .n = EACH * TILES,
+                                                        .rows = 1,
+                                                        .offset = 130 * EACH,
+                                                        .count = 10 * EACH,
+                                                        .stride = 1}}};
+    struct shuf__permutation *p = &job.request.permutation;
     uint64_t starts[TILES + 1];
     for (uint64_t t = 0; t <= TILES; t++)
         starts[t] = t * EACH;
-    job.counts = calloc(1, shuf__counts_bytes(job.algorithm, job.n));
+    job.counts = calloc(1, shuf__counts_bytes(p->algorithm, p->n));
     struct shuf__span span = next(&job, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 0, 100);
     shuf__counts_add(job.counts, &span, starts);
@@ -276,8 +288,8 @@ static void worked_out(void **state)
     span = next(&job, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 130, 140); /* known now */
     expect_end(&job, span);
-    job.offset = 190 * EACH - 1; /* begins in what is known, and ends beyond it */
-    job.count = 20 * EACH;
+    p->offset = 190 * EACH - 1; /* begins in what is known, and ends beyond it */
+    p->count = 20 * EACH;
     span = next(&job, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 189, 256);
     shuf__counts_add(job.counts, &span, starts + 189);
@@ -285,9 +297,9 @@ static void worked_out(void **state)
     assert_memory_equal(job.counts->before, starts, sizeof starts);
     expect_end(&job, span);
 
-    job.offset = 20 * EACH + 5; /* far apart, and the last one wraps to the front */
-    job.stride = 120 * EACH;
-    job.count = 3; /* it would be at 3 900 005, 60 005 past the end */
+    p->offset = 20 * EACH + 5; /* far apart, and the last one wraps to the front */
+    p->stride = 120 * EACH;
+    p->count = 3; /* it would be at 3 900 005, 60 005 past the end */
     span = next(&job, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 4, 5);
     span = next(&job, span);

@@ -42,8 +42,8 @@ static void check_golden(const struct golden_stream *row)
     struct shuf__job job = jobs_stream(draw_distribution(row->distribution), draw_dtype(row->dtype),
                                        row->seed, row->stream, row->offset, row->count);
     uint64_t fingerprint;
-    job.mean = row->mean;
-    job.std = row->std;
+    job.request.stream.mean = row->mean;
+    job.request.stream.std = row->std;
     uint64_t *values = jobs_run(&job, &fingerprint);
     assert_memory_equal(values, row->bits, row->shown * sizeof *values);
     assert_int_equal(fingerprint, row->fingerprint);
@@ -84,8 +84,8 @@ static void far_out(void **state)
         for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
             struct shuf__job job = job_of(kind, ends[i] - 1500, 1500);
             jobs_check(&job);
-            job.offset = ends[i] - 1027;
-            job.count = ends[i] < SHUF_STREAM_MAX ? 2054 : 1027;
+            job.request.stream.offset = ends[i] - 1027;
+            job.request.stream.count = ends[i] < SHUF_STREAM_MAX ? 2054 : 1027;
             jobs_check(&job);
         }
 }
@@ -96,9 +96,10 @@ static void any_slice(void **state)
     random_start("any_slice");
     for (int i = 0; i < 60; i++) {
         struct shuf__job job = job_of(i % KINDS, 0, random_size(20000));
-        job.offset = random_below(SHUF_STREAM_MAX - job.count) >> random_below(60);
-        job.seed = random_u64();
-        job.epoch = random_u64();
+        struct shuf__stream *s = &job.request.stream;
+        s->offset = random_below(SHUF_STREAM_MAX - s->count) >> random_below(60);
+        s->seed = random_u64();
+        s->stream = random_u64();
         jobs_check(&job);
     }
 }
@@ -123,9 +124,10 @@ static void mean_and_deviation(void **state)
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
             struct shuf__job job = job_of(kind, 5, 2100);
-            job.mean = values[i][0];
-            job.std = values[i][1];
-            if (shuf__distribution_is_normal(job.distribution))
+            struct shuf__stream *s = &job.request.stream;
+            s->mean = values[i][0];
+            s->std = values[i][1];
+            if (shuf__distribution_is_normal(s->distribution))
                 jobs_check(&job);
         }
 }
@@ -136,8 +138,8 @@ static struct shuf__sums plain_sums(const struct shuf__job *job, const uint64_t 
                                     double centre, double scale)
 {
     struct shuf__sums s = {.least = INFINITY, .largest = -INFINITY};
-    for (uint64_t i = 0; i < job->count; i++) {
-        const double x = draw_value(job->dtype, values[i]), z = (x - centre) * scale;
+    for (uint64_t i = 0; i < job->request.stream.count; i++) {
+        const double x = draw_value(job->request.dtype, values[i]), z = (x - centre) * scale;
         for (int k = 0; k < 4; k++)
             s.power[k] += pow(z, k + 1);
         s.least = fmin(s.least, x);
@@ -152,20 +154,19 @@ static void check_sums(int kind, uint64_t count)
     struct shuf__block block;
     struct shuf__error error = {0};
     struct shuf__sums sums;
-    job.mean = 1000;
-    job.std = 3;
-    const bool whole = job.dtype == SHUF_U32 || job.dtype == SHUF_U64;
-    const double centre = shuf__distribution_is_normal(job.distribution) ? 1000
-                          : whole ? ldexp(1, (int)job.width * 8 - 1)
-                                  : 0.5;
-    const double scale = shuf__distribution_is_normal(job.distribution) ? 1 / 3.0 : 2 / centre;
+    job.request.stream.mean = 1000;
+    job.request.stream.std = 3;
+    const shuf_dtype dtype = job.request.dtype;
+    const bool whole = dtype == SHUF_U32 || dtype == SHUF_U64;
+    const bool normal = shuf__distribution_is_normal(job.request.stream.distribution);
+    const double centre = normal ? 1000 : whole ? ldexp(1, (int)jobs_width(&job) * 8 - 1) : 0.5;
+    const double scale = normal ? 1 / 3.0 : 2 / centre;
     uint64_t *values = jobs_run(&job, NULL);
     const struct shuf__sums expected = plain_sums(&job, values, centre, scale);
-    jobs_alloc(count * job.width, &block);
+    jobs_alloc(jobs_bytes(&job), &block);
     jobs_fill(&job, &block);
     assert_int_equal(
-        backend->ops->sums(backend, &block, job.dtype, count, centre, scale, &sums, &error),
-        SHUF_OK);
+        backend->ops->sums(backend, &block, dtype, count, centre, scale, &sums, &error), SHUF_OK);
     for (int k = 0; k < 4; k++)
         assert_true(fabs(sums.power[k] - expected.power[k]) < 1e-9 * (double)count);
     assert_true(sums.least == expected.least && sums.largest == expected.largest);
@@ -199,9 +200,9 @@ static void cancelled(void **state)
     for (int kind = 0; kind < KINDS; kind++) {
         struct shuf__job job = job_of(kind, 0, 1 << 22);
         job.cancelled = at_once;
-        jobs_alloc(job.count * job.width, &block);
+        jobs_alloc(jobs_bytes(&job), &block);
         assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
-        assert_non_null(strstr(error.text, shuf__job_name(&job)));
+        assert_non_null(strstr(error.text, shuf__request_name(&job.request)));
         backend->ops->free(backend, &block);
     }
 }

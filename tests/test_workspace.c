@@ -16,12 +16,7 @@ enum { UNIT = SHUF__BLOCK_UNIT };
 
 static struct shuf__workspace wanted_by(const struct shuf__job *job)
 {
-    return backend->ops->workspace(backend, job, jobs_kind);
-}
-
-static uint64_t bytes_of(const struct shuf__job *job)
-{
-    return job->record ? job->n * job->record : jobs_values(job) * job->width;
+    return backend->ops->workspace(backend, &job->request, jobs_kind);
 }
 
 /* ---- Running ---- */
@@ -44,7 +39,7 @@ static uint64_t made_with(struct shuf__job job, uint64_t bytes)
     struct shuf__error error = {0};
     const struct shuf__workspace wanted = wanted_by(&job);
     uint64_t ns, fingerprint;
-    jobs_alloc(bytes_of(&job), &out);
+    jobs_alloc(jobs_bytes(&job), &out);
     if (bytes > 0) {
         assert_int_equal(backend->ops->alloc(backend, wanted.kind, bytes, &workspace, &error),
                          SHUF_OK);
@@ -56,7 +51,7 @@ static uint64_t made_with(struct shuf__job job, uint64_t bytes)
     while (!done)
         assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
     assert_int_equal(
-        backend->ops->fingerprint(backend, &out, 4, bytes_of(&job) / 4, &fingerprint, &error),
+        backend->ops->fingerprint(backend, &out, 4, jobs_bytes(&job) / 4, &fingerprint, &error),
         SHUF_OK);
     backend->ops->free(backend, &out);
     if (bytes > 0)
@@ -79,13 +74,14 @@ static void check(const struct shuf__job *job)
     assert_true(wanted.least <= wanted.best);
     assert_true(wanted.best == 0 || backend->ops->makes[wanted.kind]);
     assert_true(wanted.best == 0 || shuf__memory_is_private(wanted.kind));
-    jobs_alloc(bytes_of(job), &out);
+    jobs_alloc(jobs_bytes(job), &out);
     assert_int_equal(shuf__backend_compute(backend, job, &out, &ns, &error), SHUF_OK);
     assert_int_equal(
-        backend->ops->fingerprint(backend, &out, 4, bytes_of(job) / 4, &expected, &error), SHUF_OK);
+        backend->ops->fingerprint(backend, &out, 4, jobs_bytes(job) / 4, &expected, &error),
+        SHUF_OK);
     backend->ops->free(backend, &out);
     printf("%s of %" PRIu64 " bytes: %" PRIu64 " bytes to work in, at least %" PRIu64 "\n",
-           shuf__job_name(job), bytes_of(job), wanted.best, wanted.least);
+           shuf__request_name(&job->request), jobs_bytes(job), wanted.best, wanted.least);
     assert_int_equal(made_with(*job, best), expected);
     assert_int_equal(made_with(*job, best + 5 * UNIT), expected);
     assert_int_equal(made_with(*job, least), expected);
@@ -98,14 +94,13 @@ static void check(const struct shuf__job *job)
 static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct shuf__block in;
-    struct shuf__job job = jobs_whole(algorithm, n, 7, 3);
+    struct shuf__job job = jobs_shuffle(algorithm, n, 7, 3, 8);
     const struct shuf__job noise = jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, 2 * n);
     jobs_alloc(8 * n, &in);
     jobs_fill(&noise, &in);
-    job.record = 8;
     job.input = &in;
     check(&job);
-    job.inverse = true;
+    job.request.shuffle.inverse = true;
     check(&job);
     backend->ops->free(backend, &in);
 }
@@ -114,21 +109,23 @@ static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
 static void shuffles_of_many(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3);
-    for (job.record = 8; wanted_by(&job).best == 0; job.count = job.n *= 2)
-        assert_in_range(job.n, 1, 1 << 26);
-    check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, job.n + 1);
+    struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3, 8);
+    struct shuf__permutation *p = &job.request.shuffle.permutation;
+    for (; wanted_by(&job).best == 0; p->count = p->n *= 2)
+        assert_in_range(p->n, 1, 1 << 26);
+    check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, p->n + 1);
 }
 
 /* They move the records as they evaluate, and need no list of indices. */
 static void shuffles_by_scans(void **state)
 {
     (void)state;
-    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, UINT64_C(1) << 33, 7, 3);
-        for (job.record = 1; job.record <= 16; job.record *= 2)
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++)
+        for (uint64_t record = 1; record <= 16; record *= 2) {
+            const struct shuf__job job =
+                jobs_shuffle((enum shuf_algorithm)a, UINT64_C(1) << 33, 7, 3, record);
             assert_int_equal(wanted_by(&job).best, 0);
-    }
+        }
     check_shuffle(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1);
     check_shuffle(SHUF_ALGORITHM_LCG, (1 << 20) - 1);
 }
@@ -155,11 +152,12 @@ static void small_jobs_want_none(void **state)
 {
     (void)state;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
-        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, 10000, 7, 3);
-        assert_int_equal(wanted_by(&job).best, 0);
-        job.record = 12;
-        assert_int_equal(wanted_by(&job).best, 0);
-        check_shuffle(job.algorithm, 10000);
+        const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
+        const struct shuf__job values = jobs_whole(algorithm, 10000, 7, 3);
+        const struct shuf__job records = jobs_shuffle(algorithm, 10000, 7, 3, 12);
+        assert_int_equal(wanted_by(&values).best, 0);
+        assert_int_equal(wanted_by(&records).best, 0);
+        check_shuffle(algorithm, 10000);
     }
 }
 

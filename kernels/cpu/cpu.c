@@ -109,18 +109,23 @@ static uint64_t now_ns(void)
 }
 
 static struct shuf__workspace cpu_workspace(const struct shuf__backend *backend,
-                                            const struct shuf__job *job, enum shuf__memory kind)
+                                            const struct shuf__request *request,
+                                            enum shuf__memory kind)
 {
     (void)kind;
-    return shuf__cpu_workspace(((const struct cpu *)backend)->threads, job);
+    return shuf__cpu_workspace(((const struct cpu *)backend)->threads, request);
 }
 
 static bool compute(const struct cpu *cpu, int threads, const struct shuf__job *job, void *out)
 {
-    if (job->record)
+    switch (job->request.kind) {
+    case SHUF__SHUFFLE:
         return shuf__cpu_shuffle(cpu->lanes, threads, job, out);
-    return job->distribution ? shuf__cpu_draw(cpu->lanes, threads, job, out)
-                             : shuf__cpu_permute(cpu->lanes, threads, job, out);
+    case SHUF__STREAM:
+        return shuf__cpu_draw(cpu->lanes, threads, job, out);
+    default:
+        return shuf__cpu_permute(cpu->lanes, threads, job, out);
+    }
 }
 
 /* The whole work: who would wait for it in another thread computes here. */
@@ -128,10 +133,11 @@ static shuf_status cpu_launch(struct shuf__backend *backend, const struct shuf__
                               struct shuf__block *block, struct shuf__error *error)
 {
     struct cpu *cpu = cpu_of(backend);
-    int threads = shuf__backend_is_quick(&shuf__cpu_ops, job) ? 1 : cpu->threads;
+    int threads = shuf__backend_is_quick(&shuf__cpu_ops, &job->request) ? 1 : cpu->threads;
     uint64_t start = now_ns();
     if (!compute(cpu, threads, job, block->memory))
-        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__job_name(job));
+        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
+                          shuf__request_name(&job->request));
     cpu->device_ns = now_ns() - start;
     return SHUF_OK;
 }
@@ -206,13 +212,12 @@ const struct shuf__backend_ops shuf__cpu_ops = {
 };
 
 shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                                  bool inverse, uint64_t *place, size_t count,
-                                  struct shuf__error *error)
+                                  uint64_t *place, size_t count, struct shuf__error *error)
 {
     const bool ours = backend->ops == &shuf__cpu_ops;
     const struct shuf__lanes *lanes = ours ? cpu_of(backend)->lanes : NULL;
     int threads = ours ? cpu_of(backend)->threads : shuf__host_threads(0);
     if (!ours && shuf__lanes_choose(NULL, &lanes, error))
         return error->status;
-    return shuf__cpu_look_up(lanes, threads, job, inverse, place, count, error);
+    return shuf__cpu_look_up(lanes, threads, job, place, count, error);
 }

@@ -13,6 +13,8 @@ enum { TURN = 16 }; /* superblocks that a thread takes at a time */
 
 struct work {
     const struct shuf__job *job;
+    const struct shuf__stream *stream; /* of the job */
+    unsigned width;                    /* bytes of a value */
     shuf__draw *draw;
     union shuf__source source;
     char *out;
@@ -23,22 +25,22 @@ struct work {
 
 static void draw_part(const struct work *work, uint64_t super, uint64_t from, uint64_t to)
 {
-    const struct shuf__job *job = work->job;
+    const struct shuf__stream *s = work->stream;
     uint64_t whole[SHUF__SUPER];
     work->draw(&work->source, super, whole);
-    memcpy(work->out + (from - job->offset) * job->width,
-           (const char *)whole + from % SHUF__SUPER * job->width, (to - from) * job->width);
+    memcpy(work->out + (from - s->offset) * work->width,
+           (const char *)whole + from % SHUF__SUPER * work->width, (to - from) * work->width);
 }
 
 static void draw_super(const struct work *work, uint64_t super)
 {
-    const struct shuf__job *job = work->job;
+    const struct shuf__stream *s = work->stream;
     const uint64_t from = super * SHUF__SUPER, to = from + SHUF__SUPER;
-    const uint64_t end = job->offset + job->count;
-    if (from >= job->offset && to <= end)
-        work->draw(&work->source, super, work->out + (from - job->offset) * job->width);
+    const uint64_t end = s->offset + s->count;
+    if (from >= s->offset && to <= end)
+        work->draw(&work->source, super, work->out + (from - s->offset) * work->width);
     else
-        draw_part(work, super, from < job->offset ? job->offset : from, to < end ? to : end);
+        draw_part(work, super, from < s->offset ? s->offset : from, to < end ? to : end);
 }
 
 static void join(struct work *work)
@@ -55,27 +57,30 @@ static void join(struct work *work)
     }
 }
 
-static void make_source(const struct shuf__job *job, union shuf__source *source)
+static void make_source(const struct shuf__stream *s, union shuf__source *source)
 {
-    if (job->distribution == SHUF_DISTRIBUTION_GAUSS)
-        source->gauss = shuf_gauss_make(job->seed, job->epoch, job->mean, job->std);
-    else if (job->distribution == SHUF_DISTRIBUTION_BOX_MULLER)
-        source->box_muller = shuf_box_muller_make(job->seed, job->epoch, job->mean, job->std);
+    if (s->distribution == SHUF_DISTRIBUTION_GAUSS)
+        source->gauss = shuf_gauss_make(s->seed, s->stream, s->mean, s->std);
+    else if (s->distribution == SHUF_DISTRIBUTION_BOX_MULLER)
+        source->box_muller = shuf_box_muller_make(s->seed, s->stream, s->mean, s->std);
     else
-        source->uniform = shuf_uniform_make(job->seed, job->epoch);
+        source->uniform = shuf_uniform_make(s->seed, s->stream);
 }
 
 bool shuf__cpu_draw(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                     void *out)
 {
-    struct work work = {.job = job, .out = out};
-    if (job->count == 0)
+    const shuf_dtype dtype = job->request.dtype;
+    const struct shuf__stream *s = &job->request.stream;
+    struct work work = {
+        .job = job, .stream = s, .width = shuf__dtype_bytes((int)dtype), .out = out};
+    if (s->count == 0)
         return true;
-    work.draw = lanes->stream(job->distribution, job->dtype);
-    assert(work.draw && job->rows == 1);
-    make_source(job, &work.source);
-    work.super = job->offset / SHUF__SUPER;
-    work.end = (job->offset + job->count - 1) / SHUF__SUPER + 1;
+    work.draw = lanes->stream(s->distribution, dtype);
+    assert(work.draw);
+    make_source(s, &work.source);
+    work.super = s->offset / SHUF__SUPER;
+    work.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
     atomic_init(&work.next, work.super);
     atomic_init(&work.cancelled, false);
     if (threads == 1 || work.end - work.super <= TURN) {

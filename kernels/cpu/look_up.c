@@ -20,8 +20,9 @@ struct wanted {
 struct lookup {
     const struct shuf__lanes *lanes;
     const struct shuf__job *job;
-    union shuf__bijection f;
+    const struct shuf__permutation *p; /* of the job */
     bool inverse;
+    union shuf__bijection f;
     struct wanted *wanted; /* by key */
     size_t count;
     atomic_bool cancelled;
@@ -29,14 +30,14 @@ struct lookup {
 
 static uint64_t forward(const struct lookup *l, uint64_t x)
 {
-    return l->job->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&l->f.lcg, x)
-                                                   : shuf_philox24_forward(&l->f.philox24, x);
+    return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&l->f.lcg, x)
+                                                 : shuf_philox24_forward(&l->f.philox24, x);
 }
 
 static uint64_t backward(const struct lookup *l, uint64_t y)
 {
-    return l->job->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_inverse(&l->f.lcg, y)
-                                                   : shuf_philox24_inverse(&l->f.philox24, y);
+    return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_inverse(&l->f.lcg, y)
+                                                 : shuf_philox24_inverse(&l->f.philox24, y);
 }
 
 static bool is_cancelled(struct lookup *l)
@@ -56,7 +57,7 @@ static uint64_t tile_of(const struct lookup *l, uint64_t key)
 
 static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, uint64_t index)
 {
-    return shuf__tile_is_narrow(l->job) ? tile->narrow[index] : tile->wide[index];
+    return shuf__tile_is_narrow(l->p) ? tile->narrow[index] : tile->wide[index];
 }
 
 /* All that the tile of the first one has; values stand in the order of their x, so one walk finds
@@ -66,7 +67,7 @@ static void find_in_tile(const struct lookup *l, size_t first, size_t end)
     struct shuf__tile tile;
     const uint64_t index = tile_of(l, l->wanted[first].key);
     const uint64_t base = index ? l->job->counts->before[index] : 0;
-    shuf__tile_fill(l->lanes, l->job, &l->f, index, &tile);
+    shuf__tile_fill(l->lanes, l->p, &l->f, index, &tile);
     for (size_t i = first, at = 0; i < end; i++) {
         uint64_t *place = l->wanted[i].place;
         if (!l->inverse) {
@@ -119,14 +120,16 @@ static bool count_tiles(const struct lookup *l, int threads)
 {
     uint64_t unused;
     struct shuf__job slice = *l->job;
+    struct shuf__permutation *p = &slice.request.permutation;
     const struct shuf__counts *counts = slice.counts;
     const uint64_t last = l->wanted[l->count - 1].key;
     if (!counts || (l->inverse ? last / SHUF__TILE <= counts->known
                                : counts->known > 0 && last < counts->before[counts->known]))
         return true;
-    slice.offset = l->inverse ? slice.n - 1 : last;
-    slice.count = slice.stride = 1;
-    slice.width = sizeof unused;
+    slice.request =
+        (struct shuf__request){.kind = SHUF__PERMUTATION, .dtype = SHUF_U64, .permutation = *l->p};
+    p->offset = l->inverse ? p->n - 1 : last;
+    p->count = p->stride = 1;
     return shuf__cpu_permute(l->lanes, threads, &slice, &unused);
 }
 
@@ -143,26 +146,35 @@ static void sort_by_key(struct lookup *l, uint64_t *place)
     qsort(l->wanted, l->count, sizeof *l->wanted, compare);
 }
 
-shuf_status shuf__cpu_look_up(const struct shuf__lanes *lanes, int threads,
-                              const struct shuf__job *job, bool inverse, uint64_t *place,
-                              size_t count, struct shuf__error *error)
+static void answer(struct lookup *l, int threads)
 {
-    struct lookup l = {.lanes = lanes, .job = job, .inverse = inverse, .count = count};
-    assert(job->algorithm != SHUF_ALGORITHM_PRIMEFOLD && job->rows == 1);
-    assert(job->counts || shuf__counts_bytes(job->algorithm, job->n) == 0);
+    if (l->p->n == UINT64_C(1) << shuf_domain_bits(l->p->n))
+        find_directly(l);
+    else if (count_tiles(l, threads))
+        find_all(l, threads);
+    else
+        atomic_store(&l->cancelled, true);
+}
+
+shuf_status shuf__cpu_look_up(const struct shuf__lanes *lanes, int threads,
+                              const struct shuf__job *job, uint64_t *place, size_t count,
+                              struct shuf__error *error)
+{
+    const struct shuf__look_up *request = &job->request.look_up;
+    const struct shuf__permutation *p = &request->permutation;
+    struct lookup l = {
+        .lanes = lanes, .job = job, .p = p, .inverse = request->inverse, .count = count};
+    assert(job->request.kind == SHUF__LOOK_UP && p->rows == 1 &&
+           p->algorithm != SHUF_ALGORITHM_PRIMEFOLD);
+    assert(job->counts || shuf__counts_bytes(p->algorithm, p->n) == 0);
     if (count == 0)
         return SHUF_OK;
     if (!(l.wanted = calloc(count, sizeof *l.wanted)))
         return shuf__fail(error, SHUF_NO_MEMORY, "index: no memory for %zu places", count);
     atomic_init(&l.cancelled, false);
-    shuf__bijection_make(job, 0, NULL, &l.f);
+    shuf__bijection_make(p, 0, NULL, &l.f);
     sort_by_key(&l, place);
-    if (job->n == UINT64_C(1) << shuf_domain_bits(job->n))
-        find_directly(&l);
-    else if (count_tiles(&l, threads))
-        find_all(&l, threads);
-    else
-        atomic_store(&l.cancelled, true);
+    answer(&l, threads);
     free(l.wanted);
     return atomic_load(&l.cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
                                      : SHUF_OK;

@@ -11,7 +11,7 @@
 
 /* shuf__backend_look_up(). */
 shuf_status shuf__cpu_look_up(const struct shuf__lanes *lanes, int threads,
-                              const struct shuf__job *job, bool inverse, uint64_t *place,
-                              size_t count, struct shuf__error *error);
+                              const struct shuf__job *job, uint64_t *place, size_t count,
+                              struct shuf__error *error);
 
 #endif

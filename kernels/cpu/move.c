@@ -67,29 +67,30 @@ static inline __attribute__((always_inline)) void move(const struct move *m, boo
         gather(m, false, record);
 }
 
-void shuf__move(const struct shuf__job *job, const struct shuf__places *places, void *out)
+void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
+                const struct shuf__places *places, void *out)
 {
-    const struct move m = {out, job->input->memory, places};
-    switch (job->record) {
+    const struct move m = {out, in, places};
+    switch (shuffle->record) {
     case 1:
-        move(&m, job->inverse, 1);
+        move(&m, shuffle->inverse, 1);
         return;
     case 2:
-        move(&m, job->inverse, 2);
+        move(&m, shuffle->inverse, 2);
         return;
     case 4:
-        move(&m, job->inverse, 4);
+        move(&m, shuffle->inverse, 4);
         return;
     case 8:
-        move(&m, job->inverse, 8);
+        move(&m, shuffle->inverse, 8);
         return;
     case 12:
-        move(&m, job->inverse, 12);
+        move(&m, shuffle->inverse, 12);
         return;
     case 16:
-        move(&m, job->inverse, 16);
+        move(&m, shuffle->inverse, 16);
         return;
     default:
-        move(&m, job->inverse, job->record);
+        move(&m, shuffle->inverse, shuffle->record);
     }
 }

@@ -5,7 +5,7 @@
 #ifndef SHUF__CPU_MOVE_H
 #define SHUF__CPU_MOVE_H
 
-#include "backend.h"
+#include "request.h"
 
 /* p(first), p(first + 1), ..., `count` of them. */
 struct shuf__places {
@@ -15,7 +15,9 @@ struct shuf__places {
     size_t count;
 };
 
-/* Record i of `out` becomes record p(i) of the job's input; with job->inverse the other way. */
-void shuf__move(const struct shuf__job *job, const struct shuf__places *places, void *out);
+/* Record i of `out` becomes record p(i) of `in`; with shuffle->inverse record p(i) of `out` becomes
+ * record i of `in`. */
+void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
+                const struct shuf__places *places, void *out);
 
 #endif

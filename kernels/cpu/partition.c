@@ -11,7 +11,7 @@
  * has left at the end it fills up with copies of the last one, which do no harm: so all chunks
  * are full. Those that a part has no room for are kept beside the lists.
  *
- * In the second pass a thread puts a part in order in its own cache and writes it back.
+ * In the second pass a thread sorts a part in its own cache and writes it back.
  */
 #include "partition.h"
 
@@ -49,6 +49,7 @@ struct layout {
 struct work {
     const struct shuf__lanes *lanes;
     const struct shuf__job *job;
+    uint64_t n;              /* records */
     union shuf__bijection f; /* the place of a record */
     bool narrow;
     struct layout l;
@@ -106,7 +107,7 @@ struct chunk {
 
 static uint64_t records_of(const struct work *work, uint64_t part)
 {
-    const uint64_t rest = work->job->n - (part << work->l.bits), most = UINT64_C(1) << work->l.bits;
+    const uint64_t rest = work->n - (part << work->l.bits), most = UINT64_C(1) << work->l.bits;
     return rest < most ? rest : most;
 }
 
@@ -220,7 +221,7 @@ static inline __attribute__((always_inline)) void collect_all(struct collector *
                                                               size_t place_bytes)
 {
     struct work *work = c->work;
-    const uint64_t n = work->job->n;
+    const uint64_t n = work->n;
     for (;;) {
         const uint64_t first = atomic_fetch_add(&work->next, 16 * TURN);
         if (first >= n || is_cancelled(work))
@@ -343,13 +344,13 @@ static unsigned group_of(uint64_t record)
     return group;
 }
 
-static struct layout lay_out(const struct shuf__job *job, unsigned bits, int threads)
+static struct layout lay_out(const struct shuf__shuffle *s, unsigned bits, int threads)
 {
-    struct layout l = {.bits = bits, .record = job->record, .group = group_of(job->record)};
+    struct layout l = {.bits = bits, .record = s->record, .group = group_of(s->record)};
     l.place_bytes = bits <= 16 ? 2 : 4;
     l.chunk = l.group < LINE / l.place_bytes ? LINE / l.place_bytes : l.group;
     l.collect = (size_t)l.chunk * l.place_bytes + l.group * l.record;
-    l.parts = ((job->n - 1) >> bits) + 1;
+    l.parts = ((s->permutation.n - 1) >> bits) + 1;
     l.spare = (uint64_t)threads;
     return l;
 }
@@ -378,42 +379,38 @@ static struct room make_room(const struct layout *l, int threads)
     return r;
 }
 
-uint64_t shuf__partition_bytes(const struct shuf__job *job, int threads, unsigned bits)
+uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads, unsigned bits)
 {
-    const struct layout l = lay_out(job, bits, threads);
+    const struct layout l = lay_out(shuffle, bits, threads);
     return make_room(&l, threads).end;
-}
-
-static void move(struct work *work, int threads)
-{
-#pragma omp parallel num_threads(threads)
-    join_any(work);
 }
 
 bool shuf__partition(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                      unsigned bits, void *memory, void *out)
 {
-    struct work work = {.lanes = lanes, .job = job, .out = out, .l = lay_out(job, bits, threads)};
-    assert(job->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
+    const struct shuf__shuffle *shuffle = &job->request.shuffle;
+    const uint64_t n = shuffle->permutation.n;
+    struct work work = {lanes, job, .n = n, .l = lay_out(shuffle, bits, threads), .out = out};
+    assert(shuffle->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
            ((uintptr_t)out | (uintptr_t)memory) % LINE == 0);
-    const shuf_primefold_shape shape = shuf__primefold_shape(job->n);
+    const shuf_primefold_shape shape = shuf__primefold_shape(n);
     const struct room room = make_room(&work.l, threads);
-    char *const begin = memory;
     work.own_bytes = room.own_bytes;
-    work.places = begin + room.places;
-    work.own = begin + room.own;
-    work.spare = begin + room.spare;
-    work.claimed = (atomic_uint *)(void *)(begin + room.claimed);
+    work.places = (char *)memory + room.places;
+    work.own = (char *)memory + room.own;
+    work.spare = (char *)memory + room.spare;
+    work.claimed = (atomic_uint *)((char *)memory + room.claimed);
     for (uint64_t part = 0; part < work.l.parts; part++)
         atomic_init(&work.claimed[part], 0);
     work.narrow = shuf__primefold_word_bits(&shape) <= 32;
-    shuf__bijection_make(job, 0, &shape, &work.f);
-    if (!job->inverse)
+    shuf__bijection_make(&shuffle->permutation, 0, &shape, &work.f);
+    if (!shuffle->inverse)
         shuf__primefold_turn(&work.f.primefold);
     atomic_init(&work.next, 0);
     atomic_init(&work.next_part, 0);
     atomic_init(&work.cancelled, false);
-    move(&work, threads);
+#pragma omp parallel num_threads(threads)
+    join_any(&work);
     return !atomic_load(&work.cancelled);
 }
 
@@ -427,22 +424,24 @@ static uint64_t cache_bytes(void)
 
 /* A larger record uses most of the lines that it lies in, wherever it stands; and what is not much
  * larger than the cache of one processor is in that of all. */
-bool shuf__partition_pays(const struct shuf__job *job)
+bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
 {
-    return job->algorithm == SHUF_ALGORITHM_PRIMEFOLD && job->record <= RECORD_MOST &&
-           job->n > 12 * cache_bytes() / job->record;
+    return shuffle->permutation.algorithm == SHUF_ALGORITHM_PRIMEFOLD &&
+           shuffle->record <= RECORD_MOST &&
+           shuffle->permutation.n > 12 * cache_bytes() / shuffle->record;
 }
 
 /* A part is a quarter of the cache or more, and what a thread collects of all of them three
  * quarters at most. */
-unsigned shuf__partition_bits(const struct shuf__job *job)
+unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle)
 {
     const uint64_t cache = cache_bytes();
     unsigned bits = 12;
-    while (job->record << bits < cache / 4)
+    while (shuffle->record << bits < cache / 4)
         bits++;
     while (bits < PLACE_BITS &&
-           ((job->n - 1) >> bits) * lay_out(job, bits, 1).collect > cache / 4 * 3)
+           ((shuffle->permutation.n - 1) >> bits) * lay_out(shuffle, bits, 1).collect >
+               cache / 4 * 3)
         bits++;
     return bits;
 }

@@ -10,14 +10,14 @@
 #include "lanes.h"
 
 /* Whether that is faster than moving each record at once. */
-bool shuf__partition_pays(const struct shuf__job *job);
+bool shuf__partition_pays(const struct shuf__shuffle *shuffle);
 
-/* 2^bits records are a part: what is best for the job on this processor. */
-unsigned shuf__partition_bits(const struct shuf__job *job);
+/* 2^bits records are a part: the best `bits` for the shuffle on this processor. */
+unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle);
 
 /* Bytes that it works in: a place in its part for each record, 2 bytes or, where bits > 16, 4, and
  * some more for each thread. */
-uint64_t shuf__partition_bytes(const struct shuf__job *job, int threads, unsigned bits);
+uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads, unsigned bits);
 
 /* As shuf__cpu_shuffle() with primefold and records of at most 127 bytes; 9 <= bits <= 32. `memory`
  * has these bytes, from a whole line of the cache on. */

@@ -39,10 +39,13 @@ struct row {
 struct work {
     const struct shuf__lanes *lanes;
     const struct shuf__job *job;
-    uint64_t last;              /* position asked for; n or more: it wraps */
-    shuf_primefold_shape shape; /* of primefold */
-    bool narrow;                /* whether the lanes give 32-bit values: B <= 32 */
-    bool direct;                /* values know their places: primefold, or n = 2^B */
+    const struct shuf__permutation *p; /* of the job */
+    unsigned width;                    /* bytes of a value, or of a shuffle's record */
+    bool moves;                        /* records, for a shuffle */
+    uint64_t last;                     /* position asked for; n or more: it wraps */
+    shuf_primefold_shape shape;        /* of primefold */
+    bool narrow;                       /* whether the lanes give 32-bit values: B <= 32 */
+    bool direct;                       /* values know their places: primefold, or n = 2^B */
     uint64_t tiles; /* of a row: of what was asked for where direct, else of the domain */
     char *out;
     atomic_bool cancelled;
@@ -60,7 +63,7 @@ static bool is_cancelled(struct work *work)
 static void copy_values(const struct work *work, const struct shuf__tile *tile, size_t from,
                         size_t step, void *out, size_t count)
 {
-    unsigned width = work->job->width;
+    const unsigned width = work->width;
     if (work->narrow && width == 4 && step == 1)
         memcpy(out, tile->narrow + from, 4 * count);
     else if (work->narrow && width == 4)
@@ -83,19 +86,19 @@ struct hits {
     uint64_t from;         /* the first one's position */
 };
 
-static struct hits find_hits(const struct shuf__job *job, uint64_t base, uint64_t kept)
+static struct hits find_hits(const struct shuf__permutation *p, uint64_t base, uint64_t kept)
 {
     struct hits hits = {0};
-    if (base + kept <= job->offset)
+    if (base + kept <= p->offset)
         return hits;
-    if (base > job->offset)
-        hits.first = (base - job->offset + job->stride - 1) / job->stride;
-    hits.from = job->offset + hits.first * job->stride;
-    if (hits.first >= job->count || hits.from >= base + kept)
+    if (base > p->offset)
+        hits.first = (base - p->offset + p->stride - 1) / p->stride;
+    hits.from = p->offset + hits.first * p->stride;
+    if (hits.first >= p->count || hits.from >= base + kept)
         return hits;
-    hits.count = (base + kept - 1 - hits.from) / job->stride + 1;
-    if (hits.count > job->count - hits.first)
-        hits.count = job->count - hits.first;
+    hits.count = (base + kept - 1 - hits.from) / p->stride + 1;
+    if (hits.count > p->count - hits.first)
+        hits.count = p->count - hits.first;
     return hits;
 }
 
@@ -103,12 +106,12 @@ static void place(const struct work *work, const struct shuf__tile *tile, uint64
                   uint64_t kept, char *out)
 {
     const struct shuf__job *job = work->job;
-    const struct hits hits = find_hits(job, base, kept);
+    const struct hits hits = find_hits(work->p, base, kept);
     const struct shuf__places places = {work->narrow, tile, base, kept};
-    if (job->record)
-        shuf__move(job, &places, out);
+    if (work->moves)
+        shuf__move(&job->request.shuffle, job->input->memory, &places, out);
     else if (hits.count > 0)
-        copy_values(work, tile, hits.from - base, job->stride, out + hits.first * job->width,
+        copy_values(work, tile, hits.from - base, work->p->stride, out + hits.first * work->width,
                     hits.count);
 }
 
@@ -117,8 +120,8 @@ static void place_all(const struct work *work, const struct shuf__tile *tile, ui
                       uint64_t kept, char *out)
 {
     place(work, tile, base, kept, out);
-    if (work->last >= work->job->n)
-        place(work, tile, base + work->job->n, kept, out);
+    if (work->last >= work->p->n)
+        place(work, tile, base + work->p->n, kept, out);
 }
 
 /* False when the row was stopped in the meantime. A thread that was put off its
@@ -138,12 +141,13 @@ static bool wait_for_turn(struct row *row, uint64_t index)
 static void work_on_known(struct work *work, struct row *row, uint64_t index,
                           struct shuf__tile *tile)
 {
-    const struct shuf__job *job = work->job;
-    const uint64_t base = job->counts->before[index], kept = job->counts->before[index + 1] - base;
-    if (find_hits(job, base, kept).count == 0 &&
-        (work->last < job->n || find_hits(job, base + job->n, kept).count == 0))
+    const struct shuf__permutation *p = work->p;
+    const struct shuf__counts *counts = work->job->counts;
+    const uint64_t base = counts->before[index], kept = counts->before[index + 1] - base;
+    if (find_hits(p, base, kept).count == 0 &&
+        (work->last < p->n || find_hits(p, base + p->n, kept).count == 0))
         return;
-    shuf__tile_fill(work->lanes, job, &row->f, index, tile);
+    shuf__tile_fill(work->lanes, p, &row->f, index, tile);
     place_all(work, tile, base, kept, row->out);
 }
 
@@ -160,7 +164,7 @@ static void note(const struct work *work, uint64_t index, uint64_t after)
 static void work_on_unknown(struct work *work, struct row *row, uint64_t index,
                             struct shuf__tile *tile)
 {
-    uint64_t kept = shuf__tile_fill(work->lanes, work->job, &row->f, index, tile);
+    uint64_t kept = shuf__tile_fill(work->lanes, work->p, &row->f, index, tile);
     if (!wait_for_turn(row, index))
         return;
     uint64_t base = row->base;
@@ -194,14 +198,14 @@ static void work_on_row(struct work *work, struct row *row, struct shuf__tile *t
 static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
-    const struct shuf__job *job = work->job;
-    const bool there = work->narrow == (job->width == 4);
+    const struct shuf__permutation *p = work->p;
+    const bool there = work->narrow == (work->width == 4);
     if (work->narrow)
-        work->lanes->narrow[job->algorithm](f, (uint32_t)x0, (uint32_t)job->stride,
-                                            there ? (uint32_t *)out : tile->narrow, count);
+        work->lanes->narrow[p->algorithm](f, (uint32_t)x0, (uint32_t)p->stride,
+                                          there ? (uint32_t *)out : tile->narrow, count);
     else
-        work->lanes->wide[job->algorithm](f, x0, job->stride, there ? (uint64_t *)out : tile->wide,
-                                          count);
+        work->lanes->wide[p->algorithm](f, x0, p->stride, there ? (uint64_t *)out : tile->wide,
+                                        count);
     if (!there)
         copy_values(work, tile, 0, 1, out, count);
 }
@@ -209,31 +213,30 @@ static void evaluate_direct(const struct work *work, const union shuf__bijection
 /* The value at the very end alone may stand past n, and is taken from the front. */
 static void work_on_direct_row(struct work *work, struct row *row, struct shuf__tile *tile)
 {
-    const struct shuf__job *job = work->job;
+    const struct shuf__permutation *p = work->p;
     for (;;) {
         uint64_t first = atomic_fetch_add(&row->next, 1) * SHUF__TILE;
-        if (first >= job->count || is_cancelled(work))
+        if (first >= p->count || is_cancelled(work))
             return;
-        size_t count = job->count - first < SHUF__TILE ? job->count - first : SHUF__TILE;
-        bool wraps = first + count == job->count && work->last >= job->n;
-        char *out = (char *)row->out + first * job->width;
+        size_t count = p->count - first < SHUF__TILE ? p->count - first : SHUF__TILE;
+        bool wraps = first + count == p->count && work->last >= p->n;
+        char *out = (char *)row->out + first * work->width;
         if (count > wraps)
-            evaluate_direct(work, &row->f, job->offset + first * job->stride, count - wraps, tile,
-                            out);
+            evaluate_direct(work, &row->f, p->offset + first * p->stride, count - wraps, tile, out);
         if (wraps)
-            evaluate_direct(work, &row->f, work->last % job->n, 1, tile,
-                            out + (count - 1) * job->width);
+            evaluate_direct(work, &row->f, work->last % p->n, 1, tile,
+                            out + (count - 1) * work->width);
     }
 }
 
 /* Known tiles that lie before the first wanted one, or behind the last, are not taken. */
 static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
-    const struct shuf__job *job = work->job;
-    const struct shuf__counts *counts = job->counts;
-    const uint64_t first = work->last < job->n ? job->offset : 0;
-    shuf__bijection_make(job, index, &work->shape, &row->f);
-    row->out = work->out + index * job->count * job->width;
+    const struct shuf__permutation *p = work->p;
+    const struct shuf__counts *counts = work->job->counts;
+    const uint64_t first = work->last < p->n ? p->offset : 0;
+    shuf__bijection_make(p, index, &work->shape, &row->f);
+    row->out = work->out + index * p->count * work->width;
     row->known = counts ? counts->known : 0;
     row->base = row->known ? counts->before[row->known] : 0;
     row->end = row->base > work->last ? shuf__counts_find(counts, work->last) + 1 : work->tiles;
@@ -253,7 +256,7 @@ static void join_row(struct work *work, struct row *row, struct shuf__tile *tile
 /* Small rows are dealt by the handful, as taking one costs more than its work. */
 static int rows_at_once(const struct work *work, int threads)
 {
-    uint64_t share = work->job->rows / (8 * (uint64_t)threads);
+    uint64_t share = work->p->rows / (8 * (uint64_t)threads);
     return work->tiles > 1 || share < 1 ? 1 : share < 64 ? (int)share : 64;
 }
 
@@ -264,7 +267,7 @@ static void each_row_by_one_thread(struct work *work, int threads)
     {
         struct shuf__tile tile;
 #pragma omp for schedule(dynamic, handful)
-        for (uint64_t index = 0; index < work->job->rows; index++) {
+        for (uint64_t index = 0; index < work->p->rows; index++) {
             struct row row;
             if (is_cancelled(work))
                 continue;
@@ -293,7 +296,7 @@ static void by_a_team(struct work *work, struct row *row, int threads)
 /* Where counts are known, few of a row's tiles may be left. */
 static void row_by_row(struct work *work, int threads)
 {
-    for (uint64_t index = 0; index < work->job->rows && !is_cancelled(work); index++) {
+    for (uint64_t index = 0; index < work->p->rows && !is_cancelled(work); index++) {
         struct row row;
         begin_row(work, &row, index);
         uint64_t tiles = row.end - atomic_load(&row.next);
@@ -306,33 +309,39 @@ static void row_by_row(struct work *work, int threads)
 
 static void plan_work(struct work *work)
 {
-    const struct shuf__job *job = work->job;
-    const uint64_t domain = UINT64_C(1) << shuf_domain_bits(job->n);
-    assert(!job->record || (job->n != domain && job->algorithm != SHUF_ALGORITHM_PRIMEFOLD));
-    work->last = job->offset + (job->count - 1) * job->stride;
-    work->narrow = shuf__tile_is_narrow(job);
-    work->direct = job->n == domain;
-    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
-        work->shape = shuf__primefold_shape(job->n);
+    const struct shuf__permutation *p = work->p;
+    const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
+    assert(!work->moves || (p->n != domain && p->algorithm != SHUF_ALGORITHM_PRIMEFOLD));
+    work->last = p->offset + (p->count - 1) * p->stride;
+    work->narrow = shuf__tile_is_narrow(p);
+    work->direct = p->n == domain;
+    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        work->shape = shuf__primefold_shape(p->n);
         work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
         work->direct = true;
     }
-    uint64_t values = work->direct ? job->count : domain;
+    uint64_t values = work->direct ? p->count : domain;
     work->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
 }
 
 bool shuf__cpu_permute(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
                        void *out)
 {
-    assert(job->offset < job->n && job->stride <= UINT64_C(1) << 62);
-    assert(!job->counts || (job->rows == 1 && shuf__counts_bytes(job->algorithm, job->n) > 0));
-    if (job->count == 0)
+    struct work work = {.lanes = lanes,
+                        .job = job,
+                        .p = shuf__request_permutation(&job->request),
+                        .width = (unsigned)shuf__request_shape(&job->request).width,
+                        .moves = job->request.kind == SHUF__SHUFFLE,
+                        .out = out};
+    assert(work.p->offset < work.p->n && work.p->stride <= UINT64_C(1) << 62);
+    assert(!job->counts ||
+           (work.p->rows == 1 && shuf__counts_bytes(work.p->algorithm, work.p->n) > 0));
+    if (work.p->count == 0)
         return true;
-    struct work work = {.lanes = lanes, .job = job, .out = out};
     plan_work(&work);
     atomic_init(&work.cancelled, false);
-    if (threads > 1 && job->rows > 1 &&
-        (work.tiles == 1 || job->rows / ROWS_PER_THREAD >= (uint64_t)threads))
+    if (threads > 1 && work.p->rows > 1 &&
+        (work.tiles == 1 || work.p->rows / ROWS_PER_THREAD >= (uint64_t)threads))
         each_row_by_one_thread(&work, threads);
     else
         row_by_row(&work, threads);

@@ -27,6 +27,7 @@ enum {
 struct work {
     const struct shuf__lanes *lanes;
     const struct shuf__job *job;
+    const struct shuf__shuffle *shuffle; /* of the job */
     union shuf__bijection f;
     bool narrow;      /* whether values have 32 bits */
     const void *list; /* all values; NULL where they are evaluated by the way */
@@ -47,7 +48,7 @@ static bool is_cancelled(struct work *work)
 static const void *values_at(const struct work *work, uint64_t first, size_t count,
                              struct shuf__tile *tile)
 {
-    const enum shuf_algorithm algorithm = work->job->algorithm;
+    const enum shuf_algorithm algorithm = work->shuffle->permutation.algorithm;
     if (work->list)
         return (const char *)work->list + first * (work->narrow ? 4 : 8);
     if (work->narrow)
@@ -60,7 +61,7 @@ static const void *values_at(const struct work *work, uint64_t first, size_t cou
 static void join(struct work *work)
 {
     struct shuf__tile tile;
-    const uint64_t n = work->job->n;
+    const uint64_t n = work->shuffle->permutation.n;
     for (;;) {
         const uint64_t first = atomic_fetch_add(&work->next, work->part);
         if (first >= n || is_cancelled(work))
@@ -68,13 +69,13 @@ static void join(struct work *work)
         const size_t count = n - first < work->part ? n - first : work->part;
         const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
                                             first, count};
-        shuf__move(work->job, &places, work->out);
+        shuf__move(work->shuffle, work->job->input->memory, &places, work->out);
     }
 }
 
 static bool move_all(struct work *work, int threads)
 {
-    const uint64_t n = work->job->n, most = PART_BYTES / work->job->record;
+    const uint64_t n = work->shuffle->permutation.n, most = PART_BYTES / work->shuffle->record;
     work->part = most < SHUF__TILE ? most : SHUF__TILE; /* 16 of the largest records */
     if (threads == 1 || n <= work->part) {
         join(work);
@@ -89,9 +90,10 @@ static bool move_all(struct work *work, int threads)
 static bool move_listed(struct work *work, int threads, bool *done)
 {
     struct shuf__job values = *work->job;
-    values.record = 0;
-    values.width = work->narrow ? 4 : 8;
-    void *list = malloc(values.n * values.width);
+    values.request = (struct shuf__request){.kind = SHUF__PERMUTATION,
+                                            .dtype = work->narrow ? SHUF_U32 : SHUF_U64,
+                                            .permutation = work->shuffle->permutation};
+    void *list = malloc(shuf__request_shape(&values.request).bytes);
     if (!list)
         return false;
     work->list = list;
@@ -100,34 +102,41 @@ static bool move_listed(struct work *work, int threads, bool *done)
     return true;
 }
 
+static bool has_compaction(const struct shuf__permutation *p)
+{
+    return p->algorithm != SHUF_ALGORITHM_PRIMEFOLD && p->n != UINT64_C(1)
+                                                                   << shuf_domain_bits(p->n);
+}
+
 bool shuf__cpu_shuffle_directly(const struct shuf__lanes *lanes, int threads,
                                 const struct shuf__job *job, void *out)
 {
-    struct work work = {.lanes = lanes, .job = job, .out = out};
+    const struct shuf__permutation *p = &job->request.shuffle.permutation;
+    struct work work = {.lanes = lanes, .job = job, .shuffle = &job->request.shuffle, .out = out};
     shuf_primefold_shape shape = {0};
     bool done;
-    assert(job->rows == 1 && job->offset == 0 && job->count == job->n && job->stride == 1);
+    assert(p->rows == 1 && p->offset == 0 && p->count == p->n && p->stride == 1);
     atomic_init(&work.next, 0);
     atomic_init(&work.cancelled, false);
-    work.narrow = shuf__tile_is_narrow(job);
-    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
-        shape = shuf__primefold_shape(job->n);
+    work.narrow = shuf__tile_is_narrow(p);
+    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        shape = shuf__primefold_shape(p->n);
         work.narrow = shuf__primefold_word_bits(&shape) <= 32;
     }
-    shuf__bijection_make(job, 0, &shape, &work.f);
-    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD || job->n == UINT64_C(1)
-                                                                    << shuf_domain_bits(job->n))
+    shuf__bijection_make(p, 0, &shape, &work.f);
+    if (!has_compaction(p))
         return move_all(&work, threads);
-    if (job->n <= LISTED_MOST && move_listed(&work, threads, &done))
+    if (p->n <= LISTED_MOST && move_listed(&work, threads, &done))
         return done;
     return shuf__cpu_permute(lanes, threads, job, out);
 }
 
-struct shuf__workspace shuf__cpu_workspace(int threads, const struct shuf__job *job)
+struct shuf__workspace shuf__cpu_workspace(int threads, const struct shuf__request *request)
 {
     struct shuf__workspace wanted = {.kind = SHUF__MEMORY_PRIVATE};
-    if (job->record && shuf__partition_pays(job))
-        wanted.best = shuf__partition_bytes(job, threads, shuf__partition_bits(job));
+    const struct shuf__shuffle *s = &request->shuffle;
+    if (request->kind == SHUF__SHUFFLE && shuf__partition_pays(s))
+        wanted.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
     return wanted;
 }
 
@@ -135,9 +144,9 @@ bool shuf__cpu_shuffle(const struct shuf__lanes *lanes, int threads, const struc
                        void *out)
 {
     const struct shuf__block *workspace = job->workspace;
-    const uint64_t best = shuf__cpu_workspace(threads, job).best;
+    const uint64_t best = shuf__cpu_workspace(threads, &job->request).best;
     if (best && workspace && workspace->bytes >= best)
-        return shuf__partition(lanes, threads, job, shuf__partition_bits(job), workspace->memory,
-                               out);
+        return shuf__partition(lanes, threads, job, shuf__partition_bits(&job->request.shuffle),
+                               workspace->memory, out);
     return shuf__cpu_shuffle_directly(lanes, threads, job, out);
 }

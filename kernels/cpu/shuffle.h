@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* What the job likes to work in, with so many threads; it can do without. */
-struct shuf__workspace shuf__cpu_workspace(int threads, const struct shuf__job *job);
+/* The workspace that a job of the request likes with so many threads; it can do without. */
+struct shuf__workspace shuf__cpu_workspace(int threads, const struct shuf__request *request);
 
 /* Fills `out` from the job's input; false when it was cancelled. With one thread, that is the
  * caller's. */

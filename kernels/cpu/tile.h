@@ -22,15 +22,15 @@ struct shuf__tile {
     };
 };
 
-/* That of a row of the job; `shape` is primefold's for n. */
-void shuf__bijection_make(const struct shuf__job *job, uint64_t row,
+/* Makes the bijection of row number `row`; `shape` is primefold's for n. */
+void shuf__bijection_make(const struct shuf__permutation *p, uint64_t row,
                           const shuf_primefold_shape *shape, union shuf__bijection *f);
 
 /* Whether values are evaluated in 32 bits: B <= 32. Not of primefold. */
-bool shuf__tile_is_narrow(const struct shuf__job *job);
+bool shuf__tile_is_narrow(const struct shuf__permutation *p);
 
 /* The values below n of tile number `index`, in order, at its front; how many they are. */
-size_t shuf__tile_fill(const struct shuf__lanes *lanes, const struct shuf__job *job,
+size_t shuf__tile_fill(const struct shuf__lanes *lanes, const struct shuf__permutation *p,
                        const union shuf__bijection *f, uint64_t index, struct shuf__tile *tile);
 
 #endif

@@ -26,12 +26,12 @@ struct BoxMuller {
     shuf_box_muller_terms terms;
     double mean, std;
     float mean_f32, std_f32;
-    uint64_t offset, count, first; /* of the job; the first draw */
+    uint64_t offset, count, first; /* of the request; the first draw */
 
-    BoxMuller(const shuf_box_muller &b, const shuf__job &job, uint64_t each)
+    BoxMuller(const shuf_box_muller &b, const shuf__stream &s, uint64_t each)
         : words(b.words), terms(shuf_box_muller_terms_make()), mean(b.mean), std(b.std),
-          mean_f32(b.mean_f32), std_f32(b.std_f32), offset(job.offset), count(job.count),
-          first(job.offset / each)
+          mean_f32(b.mean_f32), std_f32(b.std_f32), offset(s.offset), count(s.count),
+          first(s.offset / each)
     {
     }
 };
@@ -220,12 +220,12 @@ cudaError_t draw_all(const BoxMuller &b, uint64_t draws, typename Number::Out *o
 }
 
 template <typename Number>
-cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStream_t stream)
+cudaError_t start(const shuf__stream &s, void *out, const Signal *signal, cudaStream_t stream)
 {
     constexpr uint64_t each = Number::each;
-    const BoxMuller b(shuf_box_muller_make(job.seed, job.epoch, job.mean, job.std), job, each);
+    const BoxMuller b(shuf_box_muller_make(s.seed, s.stream, s.mean, s.std), s, each);
     auto *const to = static_cast<typename Number::Out *>(out);
-    const uint64_t draws = (job.offset + job.count - 1) / each - b.first + 1;
+    const uint64_t draws = (s.offset + s.count - 1) / each - b.first + 1;
     if (!signal)
         return draw_all<Number>(b, draws, to, stream);
     const uint64_t threads = (draws + 31) / 32 * 32;
@@ -238,18 +238,18 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
 
 } // namespace
 
-cudaError_t box_muller_async(const shuf__job &job, void *out, const Signal *signal,
-                             cudaStream_t stream)
+cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, void *out,
+                             const Signal *signal, cudaStream_t stream)
 {
-    switch (job.dtype) {
+    switch (dtype) {
     case SHUF_F64:
-        return start<F64>(job, out, signal, stream);
+        return start<F64>(s, out, signal, stream);
     case SHUF_F32:
-        return start<F32>(job, out, signal, stream);
+        return start<F32>(s, out, signal, stream);
     case SHUF_F16:
-        return start<F16>(job, out, signal, stream);
+        return start<F16>(s, out, signal, stream);
     case SHUF_BF16:
-        return start<Bf16>(job, out, signal, stream);
+        return start<Bf16>(s, out, signal, stream);
     default:
         return cudaErrorInvalidValue;
     }

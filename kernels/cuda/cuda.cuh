@@ -81,7 +81,7 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
 void cuda_free(shuf__backend *backend, shuf__block *block);
 
 /* launch.cu: the same. */
-shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__job *job,
+shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind);
 shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
                         shuf__error *error);

@@ -18,9 +18,9 @@ namespace shuf
 template <typename Form_, Way way = Way::forward> struct FormOf {
     using Form = Form_;
 
-    static Form make(const shuf__job &job, const shuf_primefold_shape &shape)
+    static Form make(const shuf__permutation &p, const shuf_primefold_shape &shape)
     {
-        shuf_primefold key = shuf_primefold_make_of(&shape, job.seed, job.epoch);
+        shuf_primefold key = shuf_primefold_make_of(&shape, p.seed, p.epoch);
         if constexpr (way == Way::backward) {
             shuf__turn(&key);
             for (unsigned r = 0; r < shape.maps && !shuf_primefold_is_small(&shape); r++)

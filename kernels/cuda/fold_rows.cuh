@@ -43,25 +43,25 @@ struct Rows {
     }
 };
 
-inline Rows make_rows(const shuf__job &job)
+inline Rows make_rows(const shuf__permutation &p)
 {
     Rows rows{};
-    rows.count = job.count;
-    rows.offset = job.offset;
-    rows.stride = job.stride;
-    const uint64_t last = job.offset + (job.count - 1) * job.stride;
-    rows.wraps = last >= job.n;
-    rows.wrapped = rows.wraps ? last - job.n : 0;
-    const bool aligned = job.rows == 1 || job.count % group == 0; /* each row, to 16 bytes */
-    rows.whole = aligned ? job.count - (rows.wraps ? 1 : 0) : 0;
+    rows.count = p.count;
+    rows.offset = p.offset;
+    rows.stride = p.stride;
+    const uint64_t last = p.offset + (p.count - 1) * p.stride;
+    rows.wraps = last >= p.n;
+    rows.wrapped = rows.wraps ? last - p.n : 0;
+    const bool aligned = p.rows == 1 || p.count % group == 0; /* each row, to 16 bytes */
+    rows.whole = aligned ? p.count - (rows.wraps ? 1 : 0) : 0;
     return rows;
 }
 
-template <typename Form> Rows make_rows_for(const shuf__job &job, uint64_t p)
+template <typename Form> Rows make_rows_for(const shuf__permutation &p, uint64_t prime)
 {
-    Rows rows = make_rows(job);
-    rows.one = Form::distance(job.stride, 1, p);
-    rows.leap = Form::distance(job.stride, fold_threads * group, p);
+    Rows rows = make_rows(p);
+    rows.one = Form::distance(p.stride, 1, prime);
+    rows.leap = Form::distance(p.stride, fold_threads * group, prime);
     return rows;
 }
 

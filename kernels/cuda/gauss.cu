@@ -168,15 +168,15 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
 }
 
 template <typename Number>
-cudaError_t start(const shuf__job &job, const float *table, int sm_count, void *out,
+cudaError_t start(const shuf__stream &s, const float *table, int sm_count, void *out,
                   const Signal *signal, cudaStream_t stream)
 {
-    const Gauss g(shuf_gauss_make(job.seed, job.epoch, job.mean, job.std), job, table);
+    const Gauss g(shuf_gauss_make(s.seed, s.stream, s.mean, s.std), s, table);
     auto *const to = static_cast<typename Number::Out *>(out);
     if (!signal)
         return draw<Number>(g, sm_count, to, stream);
-    const uint64_t first = job.offset / SHUF_GAUSS_SUPER;
-    const uint64_t supers = (job.offset + job.count - 1) / SHUF_GAUSS_SUPER - first + 1;
+    const uint64_t first = s.offset / SHUF_GAUSS_SUPER;
+    const uint64_t supers = (s.offset + s.count - 1) / SHUF_GAUSS_SUPER - first + 1;
     gauss_quick<Number>
         <<<1, 32 * static_cast<unsigned>(supers), 0, stream>>>(g, first, *signal, to);
     return cudaGetLastError();
@@ -184,18 +184,18 @@ cudaError_t start(const shuf__job &job, const float *table, int sm_count, void *
 
 } // namespace
 
-cudaError_t gauss_async(const shuf__job &job, const float *table, int sm_count, void *out,
-                        const Signal *signal, cudaStream_t stream)
+cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, const float *table, int sm_count,
+                        void *out, const Signal *signal, cudaStream_t stream)
 {
-    switch (job.dtype) {
+    switch (dtype) {
     case SHUF_F64:
-        return start<F64>(job, table, sm_count, out, signal, stream);
+        return start<F64>(s, table, sm_count, out, signal, stream);
     case SHUF_F32:
-        return start<F32>(job, table, sm_count, out, signal, stream);
+        return start<F32>(s, table, sm_count, out, signal, stream);
     case SHUF_F16:
-        return start<F16>(job, table, sm_count, out, signal, stream);
+        return start<F16>(s, table, sm_count, out, signal, stream);
     case SHUF_BF16:
-        return start<Bf16>(job, table, sm_count, out, signal, stream);
+        return start<Bf16>(s, table, sm_count, out, signal, stream);
     default:
         return cudaErrorInvalidValue;
     }

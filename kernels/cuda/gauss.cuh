@@ -37,11 +37,11 @@ struct Gauss {
     double std, mean;
     float std_f32, mean_f32;
     const float *table;
-    uint64_t offset, count; /* of the job */
+    uint64_t offset, count; /* of the request */
 
-    Gauss(const shuf_gauss &g, const shuf__job &job, const float *there)
+    Gauss(const shuf_gauss &g, const shuf__stream &s, const float *there)
         : words(g.words), std(g.std), mean(g.mean), std_f32(g.std_f32), mean_f32(g.mean_f32),
-          table(there), offset(job.offset), count(job.count)
+          table(there), offset(s.offset), count(s.count)
     {
     }
 };

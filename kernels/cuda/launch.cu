@@ -22,7 +22,9 @@ namespace
 
 bool is_quick(const shuf__job *job)
 {
-    return job->rows == 1 && !job->record && shuf__backend_is_quick(&shuf__cuda_ops, job);
+    const shuf__request &request = job->request;
+    return request.kind != SHUF__SHUFFLE && shuf__request_shape(&request).rows == 1 &&
+           shuf__backend_is_quick(&shuf__cuda_ops, &request);
 }
 
 /* Nothing is under way any more. */
@@ -32,15 +34,18 @@ void end(Cuda *cuda)
     cuda->launched = Launched{};
 }
 
-cudaError_t stream_async(const Cuda *cuda, const shuf__job &job, void *out, const Signal *signal)
+cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *out,
+                         const Signal *signal)
 {
-    switch (job.distribution) {
+    const shuf__stream &s = request.stream;
+    const shuf_dtype dtype = request.dtype;
+    switch (s.distribution) {
     case SHUF_DISTRIBUTION_GAUSS:
-        return gauss_async(job, cuda->gauss_table, cuda->sm_count, out, signal, cuda->stream);
+        return gauss_async(s, dtype, cuda->gauss_table, cuda->sm_count, out, signal, cuda->stream);
     case SHUF_DISTRIBUTION_BOX_MULLER:
-        return box_muller_async(job, out, signal, cuda->stream);
+        return box_muller_async(s, dtype, out, signal, cuda->stream);
     default:
-        return uniform_async(job, out, signal, cuda->stream);
+        return uniform_async(s, dtype, out, signal, cuda->stream);
     }
 }
 
@@ -55,12 +60,14 @@ shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *bl
     now.began_ns = now_ns();
     if (to_host)
         now.copy = Copy{cuda->bounce.there, static_cast<char *>(block->memory),
-                        job->count * job->width, 0, 0};
+                        shuf__request_shape(&job->request).bytes, 0, 0};
     const Signal signal = {cuda->word_there, ++cuda->ticket};
     void *const out = to_host ? cuda->bounce.there : block->memory;
-    SHUF__STEP(e, "launching a kernel",
-               job->distribution ? stream_async(cuda, *job, out, &signal)
-                                 : quick_async(*job, out, signal, cuda->stream));
+    SHUF__STEP(
+        e, "launching a kernel",
+        job->request.kind == SHUF__STREAM
+            ? stream_async(cuda, job->request, out, &signal)
+            : quick_async(job->request.permutation, width_of(*job), out, signal, cuda->stream));
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
@@ -76,7 +83,7 @@ void *workspace_of(const Cuda *cuda, const shuf__job *job, uint64_t bytes)
 /* Where the kernels shall write. */
 void *find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block)
 {
-    const uint64_t bytes = job->rows * job->count * job->width;
+    const uint64_t bytes = shuf__request_shape(&job->request).bytes;
     if (!shuf__memory_is_host(block->kind))
         return block->memory;
     void *const out = workspace_of(cuda, job, bytes);
@@ -89,7 +96,7 @@ void *find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block)
 cudaError_t shuffle_there(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
 {
     static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
-    const uint64_t wish = shuffle_wish(job);
+    const uint64_t wish = shuffle_wish(job.request.shuffle);
     const bool best = wish && job.workspace && job.workspace->bytes >= wish;
     return shuffle_async(cuda->scratch, job, job.input->memory, out,
                          best ? job.workspace->memory : nullptr, cuda->staging, cuda->stream,
@@ -99,12 +106,12 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__job &job, void *out, boo
 /* One launch of a stream is over too soon to be asked again. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
 {
-    if (job.record)
+    if (job.request.kind == SHUF__SHUFFLE)
         return shuffle_there(cuda, job, out, cancelled);
-    if (!job.distribution)
+    if (job.request.kind == SHUF__PERMUTATION)
         return permute_async(cuda->scratch, job, out, cuda->stream, cancelled);
     *cancelled = job.cancelled && job.cancelled(job.cancel_context);
-    return *cancelled ? cudaSuccess : stream_async(cuda, job, out, nullptr);
+    return *cancelled ? cudaSuccess : stream_async(cuda, job.request, out, nullptr);
 }
 
 shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
@@ -119,7 +126,8 @@ shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *bl
     if (e == cudaSuccess && !cancelled)
         return SHUF_OK;
     end(cuda);
-    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", shuf__job_name(job))
+    return cancelled ? shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
+                                  shuf__request_name(&job->request))
                      : error->status;
 }
 
@@ -189,18 +197,18 @@ cudaError_t copy_some(Cuda *cuda, uint64_t until)
 
 } // namespace
 
-shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__job *job,
+shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind)
 {
-    const bool host = shuf__memory_is_host(kind);
+    const bool host = shuf__memory_is_host(kind), moves = request->kind == SHUF__SHUFFLE;
     const auto *cuda = reinterpret_cast<const Cuda *>(backend);
-    if (job->record && host)
-        return shuf__cpu_workspace(cuda->threads, job);
-    if (!job->record && !host)
+    if (moves && host)
+        return shuf__cpu_workspace(cuda->threads, request);
+    if (!moves && !host)
         return {kind, 0, 0};
-    if (job->record)
-        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_wish(*job), 0};
-    const uint64_t bytes = job->rows * job->count * job->width;
+    if (moves)
+        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_wish(request->shuffle), 0};
+    const uint64_t bytes = shuf__request_shape(request).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
 }
@@ -215,15 +223,15 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__bloc
     if (e != cudaSuccess)
         return error->status;
     now = Launched{};
-    now.what = shuf__job_name(job);
+    now.what = shuf__request_name(&job->request);
     now.is_cancelled = job->cancelled;
     now.cancel_context = job->cancel_context;
-    now.computed = job->count == 0;
+    now.computed = shuf__request_shape(&job->request).count == 0;
     if (now.computed)
         return SHUF_OK;
-    assert(!job->record ||
-           shuf__memory_is_host(job->input->kind) == shuf__memory_is_host(block->kind));
-    if (job->record && shuf__memory_is_host(block->kind))
+    const bool moves = job->request.kind == SHUF__SHUFFLE;
+    assert(!moves || shuf__memory_is_host(job->input->kind) == shuf__memory_is_host(block->kind));
+    if (moves && shuf__memory_is_host(block->kind))
         return shuffle_here(cuda, job, block, error);
     return is_quick(job) ? launch_quick(cuda, job, block, error)
                          : launch_timed(cuda, job, block, error);

@@ -43,24 +43,25 @@ template <typename Use> __host__ __device__ __forceinline__ void with_unit(uint3
 }
 
 /* The widest that its records consist of. */
-inline uint32_t unit_of(const shuf__job &job)
+inline uint32_t unit_of(const shuf__shuffle &s)
 {
-    const uint64_t odd = job.record | sizeof(uint4);
+    const uint64_t odd = s.record | sizeof(uint4);
     return static_cast<uint32_t>(odd & (~odd + 1));
 }
 
 /* Of tiles of so many places. Of large records blocks have less than a tile each: fewer than a grid
  * may have in y, as a tile has at most 4096 places and a record 64 KiB. */
-inline Records make_records(const shuf__job &job, const void *in, void *out, uint64_t tile)
+inline Records make_records(const shuf__shuffle &s, const void *in, void *out, uint64_t tile)
 {
-    const uint64_t parts = std::min(tile, job.n) * job.record / tuning::move_bytes;
+    const uint64_t n = s.permutation.n;
+    const uint64_t parts = std::min(tile, n) * s.record / tuning::move_bytes;
     return {in,
             out,
-            job.n,
-            unit_of(job),
-            static_cast<uint32_t>(job.record / unit_of(job)),
+            n,
+            unit_of(s),
+            static_cast<uint32_t>(s.record / unit_of(s)),
             static_cast<uint32_t>(std::max<uint64_t>(parts, 1)),
-            job.inverse};
+            s.inverse};
 }
 
 /* Record index[k] of the input becomes record first + k; inversely, the other way round. Each

@@ -83,7 +83,7 @@ cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, void 
                 cudaStream_t stream, bool *cancelled)
 {
     if constexpr (sizeof(typename Bijection::Word) == 4)
-        if (job.width == 4)
+        if (width_of(job) == 4)
             return run<Strided, uint32_t>(scratch, job, f, out, stream, cancelled);
     return run<Strided, uint64_t>(scratch, job, f, out, stream, cancelled);
 }
@@ -111,12 +111,13 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 static cudaError_t row_by_row(const Scratch &scratch, const shuf__job &job, void *out,
                               cudaStream_t stream, bool *cancelled)
 {
+    const shuf__permutation &p = job.request.permutation;
     shuf__job one = job;
     cudaError_t e = cudaSuccess;
-    one.rows = 1;
-    for (uint64_t row = 0; row < job.rows && e == cudaSuccess && !*cancelled; row++) {
-        one.epoch = job.epoch + row;
-        e = permute_async(scratch, one, static_cast<char *>(out) + row * job.count * job.width,
+    one.request.permutation.rows = 1;
+    for (uint64_t row = 0; row < p.rows && e == cudaSuccess && !*cancelled; row++) {
+        one.request.permutation.epoch = p.epoch + row;
+        e = permute_async(scratch, one, static_cast<char *>(out) + row * p.count * width_of(job),
                           stream, cancelled);
         if (e == cudaSuccess)
             e = scan::sleep_until_done(scratch, stream);
@@ -128,20 +129,21 @@ static cudaError_t row_by_row(const Scratch &scratch, const shuf__job &job, void
 cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
                           cudaStream_t stream, bool *cancelled)
 {
-    const uint64_t domain = uint64_t{1} << shuf_domain_bits(job.n);
-    assert(!job.counts || (job.rows == 1 && shuf__counts_bytes(job.algorithm, job.n) > 0));
+    const shuf__permutation &p = job.request.permutation;
+    const uint64_t domain = uint64_t{1} << shuf_domain_bits(p.n);
+    assert(!job.counts || (p.rows == 1 && shuf__counts_bytes(p.algorithm, p.n) > 0));
     *cancelled = false;
-    if (job.count == 0)
+    if (p.count == 0)
         return cudaSuccess;
-    if (job.algorithm == SHUF_ALGORITHM_PRIMEFOLD) { /* over too soon to be asked again */
+    if (p.algorithm == SHUF_ALGORITHM_PRIMEFOLD) { /* over too soon to be asked again */
         *cancelled = job.cancelled && job.cancelled(job.cancel_context);
-        return *cancelled ? cudaSuccess : primefold_async(job, out, nullptr, stream);
+        return *cancelled ? cudaSuccess : primefold_async(p, width_of(job), out, nullptr, stream);
     }
-    if (job.rows > 1 && job.n != domain && domain / tuning::tile >= tuning::launch_tiles)
+    if (p.rows > 1 && p.n != domain && domain / tuning::tile >= tuning::launch_tiles)
         return row_by_row(scratch, job, out, stream, cancelled);
-    return scan::with_bijection(job, [&](auto f) {
-        return job.stride > 1 ? run<true>(scratch, job, f, out, stream, cancelled)
-                              : run<false>(scratch, job, f, out, stream, cancelled);
+    return scan::with_bijection(p, [&](auto f) {
+        return p.stride > 1 ? run<true>(scratch, job, f, out, stream, cancelled)
+                            : run<false>(scratch, job, f, out, stream, cancelled);
     });
 }
 

@@ -26,31 +26,36 @@ struct Scratch {
 cudaError_t scratch_make(Scratch *scratch);
 void scratch_free(Scratch *scratch);
 
-/* Queues the job's work. Waits only between the launches of a job that takes
+/* The bytes of a value of the job. */
+inline unsigned width_of(const shuf__job &job)
+{
+    return shuf__dtype_bytes(job.request.dtype);
+}
+
+/* Queues the work of a permutation's job. Waits only between the launches of a job that takes
  * several, and for what is added to its counts; *cancelled tells whether it was stopped there. */
 cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
                           cudaStream_t stream, bool *cancelled);
 
 struct Signal;
 
-/* Whether primefold_async() makes a job of a single row, without a signal, by values that nobody
- * looks at and a second launch that corrects them. */
-bool primefold_is_corrected(const shuf__job &job);
+/* Whether primefold_async() makes a single row, without a signal, by values that nobody looks at
+ * and a second launch that corrects them. */
+bool primefold_is_corrected(const shuf__permutation &p);
 
-/* The same for `primefold`, in one launch or two; with a signal, in a single block that gives it:
- * one row, of at most tuning::tile values. */
-cudaError_t primefold_async(const shuf__job &job, void *out, const Signal *signal,
-                            cudaStream_t stream);
+/* The values of `primefold`, `width` bytes each, in one launch or two; with a signal, in a single
+ * block that gives it: one row, of at most tuning::tile values. */
+cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *out,
+                            const Signal *signal, cudaStream_t stream);
 
 /* The same for rows by the million, or of so few values that they are shuffled. */
-cudaError_t primefold_rows_async(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
-                                 cudaStream_t stream);
+cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
+                                 const shuf_primefold_shape &shape, void *out, cudaStream_t stream);
 
-/* values[i] = the value at position at[i] < n, i < job.count, for the job's n >
- * SHUF_PRIMEFOLD_EXACT, seed and epoch; both device memory, of the job's width, from a multiple of
- * 16 bytes on. */
-cudaError_t primefold_look_up_async(const shuf__job &job, const void *at, void *values,
-                                    cudaStream_t stream);
+/* values[i] = the value at position at[i] < n, i < count, for n > SHUF_PRIMEFOLD_EXACT. Both are
+ * device memory of values of `width` bytes that begins at a multiple of 16 bytes. */
+cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, const void *at,
+                                    void *values, uint64_t count, cudaStream_t stream);
 
 /* Loads its quick kernels. */
 cudaError_t primefold_load();

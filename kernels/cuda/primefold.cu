@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     tiles_of_row(f, f.row, rows, steps, first, values, out + first);
 }
 
-/* A form that does not watch gets these numbers wrong: after each map those below `small`, which may
- * be p too large, and before a fold those from `whole` on, or at the end from n on. */
+/* A form that does not watch gets these numbers wrong: after each map those below `small`, which
+ * may be p too large, and before a fold those from `whole` on, or at the end from n on. */
 struct Beyond {
     uint32_t small, folds, all; /* the bound; how many numbers before the end, and in all */
 };
@@ -164,27 +164,27 @@ unsigned quick_threads_for(uint64_t values, uint64_t each)
 }
 
 template <typename Form, typename Out>
-cudaError_t fold_row_async(const Form &f, const Rows &rows, const shuf__job &job,
+cudaError_t fold_row_async(const Form &f, const Rows &rows, const shuf__permutation &p,
                            const shuf_primefold_shape &shape, Out *out, cudaStream_t stream)
 {
-    const uint64_t many = blocks_for(job.count, fold_tile<Form>) / tuning::fold_blocks;
+    const uint64_t many = blocks_for(p.count, fold_tile<Form>) / tuning::fold_blocks;
     const uint64_t tiles = many < 1 ? 1 : many < tuning::fold_tiles ? many : tuning::fold_tiles;
-    fold_row<<<blocks_for(job.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
-        f, make_steps(f, shape.p, job.stride), rows, static_cast<uint32_t>(tiles), out);
+    fold_row<<<blocks_for(p.count, fold_tile<Form> * tiles), fold_threads, 0, stream>>>(
+        f, make_steps(f, shape.p, p.stride), rows, static_cast<uint32_t>(tiles), out);
     return cudaGetLastError();
 }
 
 template <typename Out, typename Of>
-cudaError_t one_row(Of of, const shuf__job &job, const shuf_primefold_shape &shape, Out *out,
+cudaError_t one_row(Of of, const shuf__permutation &p, const shuf_primefold_shape &shape, Out *out,
                     const Signal *signal, cudaStream_t stream)
 {
     using Form = typename Of::Form;
-    const Form f = of.make(job, shape);
-    const Rows rows = make_rows_for<Form>(job, shape.p);
+    const Form f = of.make(p, shape);
+    const Rows rows = make_rows_for<Form>(p, shape.p);
     if (!signal)
-        return fold_row_async(f, rows, job, shape, out, stream);
-    fold_quick<<<1, quick_threads_for(job.count, group), 0, stream>>>(
-        f, make_steps(f, shape.p, job.stride), rows, *signal, out);
+        return fold_row_async(f, rows, p, shape, out, stream);
+    fold_quick<<<1, quick_threads_for(p.count, group), 0, stream>>>(
+        f, make_steps(f, shape.p, p.stride), rows, *signal, out);
     return cudaGetLastError();
 }
 
@@ -199,15 +199,15 @@ template <int Maps> Beyond beyond_of(const shuf_primefold_shape &shape)
 
 /* Neighbours of a row without watching, then corrected. */
 template <int Maps, typename Out>
-cudaError_t large_row(const shuf__job &job, const shuf_primefold_shape &shape, Out *out,
+cudaError_t large_row(const shuf__permutation &p, const shuf_primefold_shape &shape, Out *out,
                       cudaStream_t stream)
 {
-    const auto f = FormOf<Fold32<Maps>>::make(job, shape);
-    const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(job, shape);
-    const auto unwatched = FormOf<Fold32<Maps, Way::forward, false>>::make(job, shape);
-    const Rows rows = make_rows_for<Fold32<Maps>>(job, shape.p);
+    const auto f = FormOf<Fold32<Maps>>::make(p, shape);
+    const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(p, shape);
+    const auto unwatched = FormOf<Fold32<Maps, Way::forward, false>>::make(p, shape);
+    const Rows rows = make_rows_for<Fold32<Maps>>(p, shape.p);
     const Beyond beyond = beyond_of<Maps>(shape);
-    const cudaError_t e = fold_row_async(unwatched, rows, job, shape, out, stream);
+    const cudaError_t e = fold_row_async(unwatched, rows, p, shape, out, stream);
     if (e != cudaSuccess)
         return e;
     fold_beyond<<<blocks_for(beyond.all, fold_threads), fold_threads, 0, stream>>>(f, back, beyond,
@@ -216,48 +216,50 @@ cudaError_t large_row(const shuf__job &job, const shuf_primefold_shape &shape, O
 }
 
 /* Whether what has to be corrected is little. */
-template <int Maps> bool is_large_row(const shuf__job &job, const shuf_primefold_shape &shape)
+template <int Maps> bool is_large_row(const shuf__permutation &p, const shuf_primefold_shape &shape)
 {
-    return job.count >= tuning::fold_large && job.stride == 1 && job.offset + job.count <= job.n &&
-           shape.p >> 31 == 0 && beyond_of<Maps>(shape).all <= job.count / tuning::fold_values_each;
+    return p.count >= tuning::fold_large && p.stride == 1 && p.offset + p.count <= p.n &&
+           shape.p >> 31 == 0 && beyond_of<Maps>(shape).all <= p.count / tuning::fold_values_each;
 }
 
 template <typename Out>
-cudaError_t exchange(const shuf__job &job, void *out, const Signal &signal, cudaStream_t stream)
+cudaError_t exchange(const shuf__permutation &p, void *out, const Signal &signal,
+                     cudaStream_t stream)
 {
-    const shuf_primefold key = shuf_primefold_make(job.n, job.seed, job.epoch);
-    Exchanges e{static_cast<uint32_t>(job.n), {}};
+    const shuf_primefold key = shuf_primefold_make(p.n, p.seed, p.epoch);
+    Exchanges e{static_cast<uint32_t>(p.n), {}};
     for (unsigned k = 1; k < e.n; k++)
         e.with[k] = key.exchange[k];
-    exchange_quick<<<1, quick_threads_for(job.count, 1), 0, stream>>>(e, make_rows(job), signal,
-                                                                      static_cast<Out *>(out));
+    exchange_quick<<<1, quick_threads_for(p.count, 1), 0, stream>>>(e, make_rows(p), signal,
+                                                                    static_cast<Out *>(out));
     return cudaGetLastError();
 }
 
 /* A signal goes with a single row only. */
 template <typename Out>
-cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStream_t stream)
+cudaError_t start(const shuf__permutation &p, void *out, const Signal *signal, cudaStream_t stream)
 {
-    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
+    const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
     if (shape.maps == 0 && signal)
-        return exchange<Out>(job, out, *signal, stream);
-    if (shape.maps == 0 || job.rows > 1)
-        return primefold_rows_async(job, shape, out, stream);
+        return exchange<Out>(p, out, *signal, stream);
+    if (shape.maps == 0 || p.rows > 1)
+        return primefold_rows_async(p, sizeof(Out), shape, out, stream);
     constexpr int maps = SHUF_PRIMEFOLD_MAPS_LARGE_62;
-    if (!signal && is_large_row<maps>(job, shape))
-        return large_row<maps>(job, shape, static_cast<Out *>(out), stream);
+    if (!signal && is_large_row<maps>(p, shape))
+        return large_row<maps>(p, shape, static_cast<Out *>(out), stream);
     return with_form(shape, [&](auto of) {
-        return one_row(of, job, shape, static_cast<Out *>(out), signal, stream);
+        return one_row(of, p, shape, static_cast<Out *>(out), signal, stream);
     });
 }
 
 template <typename Value>
-cudaError_t start_look_up(const shuf__job &job, const void *at, void *values, cudaStream_t stream)
+cudaError_t start_look_up(const shuf__permutation &p, const void *at, void *values, uint64_t count,
+                          cudaStream_t stream)
 {
-    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
+    const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
     return with_form(shape, [&](auto of) {
-        fold_look_up<<<blocks_for(job.count, uint64_t{fold_threads} * group), fold_threads, 0,
-                       stream>>>(of.make(job, shape), job.count, static_cast<const Value *>(at),
+        fold_look_up<<<blocks_for(count, uint64_t{fold_threads} * group), fold_threads, 0,
+                       stream>>>(of.make(p, shape), count, static_cast<const Value *>(at),
                                  static_cast<Value *>(values));
         return cudaGetLastError();
     });
@@ -282,25 +284,25 @@ template <typename Out> void load_all(cudaError_t &e)
 
 } // namespace
 
-bool primefold_is_corrected(const shuf__job &job)
+bool primefold_is_corrected(const shuf__permutation &p)
 {
-    return is_large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(job, shuf__primefold_shape(job.n));
+    return is_large_row<SHUF_PRIMEFOLD_MAPS_LARGE_62>(p, shuf__primefold_shape(p.n));
 }
 
-cudaError_t primefold_async(const shuf__job &job, void *out, const Signal *signal,
-                            cudaStream_t stream)
+cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *out,
+                            const Signal *signal, cudaStream_t stream)
 {
-    return job.width == 4 ? start<uint32_t>(job, out, signal, stream)
-                          : start<uint64_t>(job, out, signal, stream);
+    return width == 4 ? start<uint32_t>(p, out, signal, stream)
+                      : start<uint64_t>(p, out, signal, stream);
 }
 
-cudaError_t primefold_look_up_async(const shuf__job &job, const void *at, void *values,
-                                    cudaStream_t stream)
+cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, const void *at,
+                                    void *values, uint64_t count, cudaStream_t stream)
 {
-    if (job.n <= SHUF_PRIMEFOLD_EXACT)
+    if (p.n <= SHUF_PRIMEFOLD_EXACT)
         return cudaErrorInvalidValue;
-    return job.width == 4 ? start_look_up<uint32_t>(job, at, values, stream)
-                          : start_look_up<uint64_t>(job, at, values, stream);
+    return width == 4 ? start_look_up<uint32_t>(p, at, values, count, stream)
+                      : start_look_up<uint64_t>(p, at, values, count, stream);
 }
 
 cudaError_t primefold_load()

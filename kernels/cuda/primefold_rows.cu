@@ -207,25 +207,25 @@ __global__ void __launch_bounds__(tuning::exchange_rows)
     }
 }
 
-Batch make_batch(const shuf__job &job, const shuf_primefold_shape &shape)
+Batch make_batch(const shuf__permutation &p, const shuf_primefold_shape &shape)
 {
     Batch batch{};
     batch.shape = shape;
-    batch.seed = job.seed;
-    batch.epoch = job.epoch;
-    batch.rows = job.rows;
+    batch.seed = p.seed;
+    batch.epoch = p.epoch;
+    batch.rows = p.rows;
     return batch;
 }
 
 template <typename Form, int Maps, typename Out>
-cudaError_t many_rows(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+cudaError_t many_rows(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                       cudaStream_t stream)
 {
     const Form f(shape);
-    const Rows rows = make_rows_for<Form>(job, shape.p);
-    Batch batch = make_batch(job, shape);
+    const Rows rows = make_rows_for<Form>(p, shape.p);
+    Batch batch = make_batch(p, shape);
     auto *target = static_cast<Out *>(out);
-    const uint64_t groups = (job.count + group - 1) / group;
+    const uint64_t groups = (p.count + group - 1) / group;
     if (groups <= tuning::fold_short) {
         const uint64_t fit = tuning::fold_block_groups / groups;
         batch.groups = static_cast<uint32_t>(groups);
@@ -234,43 +234,43 @@ cudaError_t many_rows(const shuf__job &job, const shuf_primefold_shape &shape, v
         batch.rows_a_block =
             static_cast<uint32_t>(fit < tuning::fold_rows ? fit : tuning::fold_rows);
         fold_short_rows<Form, Maps>
-            <<<blocks_for(job.rows, batch.rows_a_block), fold_threads, 0, stream>>>(f, rows, batch,
-                                                                                    target);
+            <<<blocks_for(p.rows, batch.rows_a_block), fold_threads, 0, stream>>>(f, rows, batch,
+                                                                                  target);
     } else {
-        batch.tiles = blocks_for(job.count, fold_tile<Form> * fold_turns<Form>);
-        const auto grid = static_cast<unsigned>(job.rows * batch.tiles);
+        batch.tiles = blocks_for(p.count, fold_tile<Form> * fold_turns<Form>);
+        const auto grid = static_cast<unsigned>(p.rows * batch.tiles);
         fold_long_rows<Form, Maps><<<grid, fold_threads, 0, stream>>>(f, rows, batch, target);
     }
     return cudaGetLastError();
 }
 
 template <typename Out>
-cudaError_t exchange(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+cudaError_t exchange(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                      cudaStream_t stream)
 {
-    exchange_rows<<<blocks_for(job.rows, tuning::exchange_rows), tuning::exchange_rows,
-                    job.n * tuning::exchange_rows, stream>>>(make_rows(job), make_batch(job, shape),
-                                                             static_cast<Out *>(out));
+    exchange_rows<<<blocks_for(p.rows, tuning::exchange_rows), tuning::exchange_rows,
+                    p.n * tuning::exchange_rows, stream>>>(make_rows(p), make_batch(p, shape),
+                                                           static_cast<Out *>(out));
     return cudaGetLastError();
 }
 
 template <int Maps, typename Out>
-cudaError_t small_rows(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+cudaError_t small_rows(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                        cudaStream_t stream)
 {
-    return many_rows<Fold16<Maps, true>, Maps, Out>(job, shape, out, stream);
+    return many_rows<Fold16<Maps, true>, Maps, Out>(p, shape, out, stream);
 }
 
 template <typename Out>
-cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
+cudaError_t start(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                   cudaStream_t stream)
 {
     if (shape.maps == 0)
-        return exchange<Out>(job, shape, out, stream);
-#define SMALL(k) small_rows<SHUF_PRIMEFOLD_MAPS_SMALL_##k, Out>(job, shape, out, stream)
+        return exchange<Out>(p, shape, out, stream);
+#define SMALL(k) small_rows<SHUF_PRIMEFOLD_MAPS_SMALL_##k, Out>(p, shape, out, stream)
 #define LARGE(form, k)                                                                  \
     many_rows<form<SHUF_PRIMEFOLD_MAPS_LARGE_##k>, SHUF_PRIMEFOLD_MAPS_LARGE_##k, Out>( \
-        job, shape, out, stream)
+        p, shape, out, stream)
     if (shuf_primefold_is_small(&shape))
         return shape.bits <= 9    ? SMALL(9)
                : shape.bits <= 10 ? SMALL(10)
@@ -287,11 +287,11 @@ cudaError_t start(const shuf__job &job, const shuf_primefold_shape &shape, void 
 
 } // namespace
 
-cudaError_t primefold_rows_async(const shuf__job &job, const shuf_primefold_shape &shape, void *out,
-                                 cudaStream_t stream)
+cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
+                                 const shuf_primefold_shape &shape, void *out, cudaStream_t stream)
 {
-    return job.width == 4 ? start<uint32_t>(job, shape, out, stream)
-                          : start<uint64_t>(job, shape, out, stream);
+    return width == 4 ? start<uint32_t>(p, shape, out, stream)
+                      : start<uint64_t>(p, shape, out, stream);
 }
 
 } // namespace shuf

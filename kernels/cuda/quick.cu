@@ -53,13 +53,14 @@ __global__ void __launch_bounds__(tuning::quick_threads)
 }
 
 template <typename Bijection>
-cudaError_t run(const shuf__job &job, void *out, Signal signal, cudaStream_t stream)
+cudaError_t run(const shuf__permutation &p, unsigned width, void *out, Signal signal,
+                cudaStream_t stream)
 {
-    const Bijection f(job.n);
-    const Launch launch = make_launch(job, Bijection::purpose);
+    const Bijection f(p.n);
+    const Launch launch = make_launch(p, Bijection::purpose);
     const auto threads = static_cast<unsigned>(
         launch.domain > 32 * tuning::quick_items ? launch.domain / tuning::quick_items : 32);
-    if (job.width == 4)
+    if (width == 4)
         quick<<<1, threads, 0, stream>>>(f, launch, signal, static_cast<uint32_t *>(out));
     else
         quick<<<1, threads, 0, stream>>>(f, launch, signal, static_cast<uint64_t *>(out));
@@ -75,17 +76,18 @@ template <typename Bijection> cudaError_t load()
 
 } // namespace
 
-cudaError_t quick_async(const shuf__job &job, void *out, Signal signal, cudaStream_t stream)
+cudaError_t quick_async(const shuf__permutation &p, unsigned width, void *out, Signal signal,
+                        cudaStream_t stream)
 {
-    const bool odd = shuf_domain_bits(job.n) % 2 != 0;
-    switch (job.algorithm) {
+    const bool odd = shuf_domain_bits(p.n) % 2 != 0;
+    switch (p.algorithm) {
     case SHUF_ALGORITHM_PRIMEFOLD:
-        return primefold_async(job, out, &signal, stream);
+        return primefold_async(p, width, out, &signal, stream);
     case SHUF_ALGORITHM_PHILOX24:
-        return odd ? run<Philox24<uint32_t, true>>(job, out, signal, stream)
-                   : run<Philox24<uint32_t, false>>(job, out, signal, stream);
+        return odd ? run<Philox24<uint32_t, true>>(p, width, out, signal, stream)
+                   : run<Philox24<uint32_t, false>>(p, width, out, signal, stream);
     case SHUF_ALGORITHM_LCG:
-        return run<Lcg<uint32_t>>(job, out, signal, stream);
+        return run<Lcg<uint32_t>>(p, width, out, signal, stream);
     case SHUF_ALGORITHM_COUNT:
         break;
     }

@@ -32,8 +32,9 @@ __device__ __forceinline__ void tell(const Signal &signal)
 }
 #endif
 
-/* Queues the job: one row, of at most tuning::tile evaluations. */
-cudaError_t quick_async(const shuf__job &job, void *out, Signal signal, cudaStream_t stream);
+/* Queues one row, of at most tuning::tile evaluations; a value has `width` bytes. */
+cudaError_t quick_async(const shuf__permutation &p, unsigned width, void *out, Signal signal,
+                        cudaStream_t stream);
 
 /* Loads the kernels, which would otherwise be done for the first job of each form. */
 cudaError_t quick_load();

@@ -181,6 +181,7 @@ inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
 template <typename Bijection, typename Sink> struct Run {
     const Scratch &scratch;
     const shuf__job &job;
+    const shuf__permutation &p; /* of the job */
     Bijection f;
     Sink sink;
     cudaStream_t stream;
@@ -190,24 +191,24 @@ template <typename Bijection, typename Sink> struct Run {
 
     Run(const Scratch &scratch_, const shuf__job &job_, Bijection f_, Sink sink_,
         cudaStream_t stream_)
-        : scratch(scratch_), job(job_), f(f_), sink(sink_), stream(stream_),
-          launch(make_launch(job_, Bijection::purpose))
+        : scratch(scratch_), job(job_), p(*shuf__request_permutation(&job_.request)), f(f_),
+          sink(sink_), stream(stream_), launch(make_launch(p, Bijection::purpose))
     {
-        whole = job.n == launch.domain;
-        uint64_t inputs = whole ? job.count : launch.domain;
+        whole = p.n == launch.domain;
+        uint64_t inputs = whole ? p.count : launch.domain;
         launch.tiles = (inputs + tile - 1) / tile;
     }
 
     void begin(uint64_t rows, int tiles, TileState state)
     {
-        uint64_t work = job.rows > 1 ? rows * (key_words / 8) : 0;
+        uint64_t work = p.rows > 1 ? rows * (key_words / 8) : 0;
         work = work > static_cast<uint64_t>(tiles) ? work : static_cast<uint64_t>(tiles);
         if (work == 0)
             return;
         int blocks = static_cast<int>((work + tuning::threads - 1) / tuning::threads);
         prepare<Bijection::purpose><<<blocks, tuning::threads, 0, stream>>>(
-            state, tiles, scratch.keys, job.rows > 1 ? static_cast<int>(rows) : 0, job.seed,
-            job.epoch + launch.first_row);
+            state, tiles, scratch.keys, p.rows > 1 ? static_cast<int>(rows) : 0, p.seed,
+            p.epoch + launch.first_row);
     }
 
     /* Tiles [launch.first_tile, + tiles), which touch `rows` rows. */
@@ -217,7 +218,7 @@ template <typename Bijection, typename Sink> struct Run {
         bool scan = !whole && tiles > 1;
         if (scan)
             state.Init(static_cast<int>(tiles), scratch.tile_state, scratch_bytes(tiles));
-        launch.keys = job.rows > 1 ? scratch.keys : nullptr;
+        launch.keys = p.rows > 1 ? scratch.keys : nullptr;
         begin(rows, scan ? static_cast<int>(tiles) : 0, state);
         const dim3 grid(static_cast<unsigned>(tiles), sink.parts());
         const typename Sink::Whole &all = sink;
@@ -266,7 +267,7 @@ template <typename Bijection, typename Sink> struct Run {
         cudaError_t e = fetch(whole ? 0 : 1);
         if (!whole)
             launch.base = *scratch.starts_here;
-        *complete = !whole && job.rows == 1 && launch.base > launch.last;
+        *complete = !whole && p.rows == 1 && launch.base > launch.last;
         *cancelled = is_cancelled();
         return e;
     }
@@ -274,7 +275,7 @@ template <typename Bijection, typename Sink> struct Run {
     cudaError_t all(bool *cancelled)
     {
         bool complete = false;
-        const uint64_t total = launch.tiles * job.rows;
+        const uint64_t total = launch.tiles * p.rows;
         for (;;) {
             uint64_t left = total - launch.first_tile, most = most_tiles();
             uint64_t tiles = left < most ? left : most;
@@ -332,19 +333,18 @@ template <typename Bijection, typename Sink> struct Run {
     }
 };
 
-/* use(f) with the job's bijection. */
-template <typename Use> cudaError_t with_bijection(const shuf__job &job, Use use)
+/* use(f) with the permutation's bijection. */
+template <typename Use> cudaError_t with_bijection(const shuf__permutation &p, Use use)
 {
-    const unsigned bits = shuf_domain_bits(job.n);
+    const unsigned bits = shuf_domain_bits(p.n);
     const bool narrow = bits <= 32, odd = bits % 2 != 0;
-    switch (job.algorithm) {
+    switch (p.algorithm) {
     case SHUF_ALGORITHM_PHILOX24:
         if (narrow)
-            return odd ? use(Philox24<uint32_t, true>(job.n))
-                       : use(Philox24<uint32_t, false>(job.n));
-        return odd ? use(Philox24<uint64_t, true>(job.n)) : use(Philox24<uint64_t, false>(job.n));
+            return odd ? use(Philox24<uint32_t, true>(p.n)) : use(Philox24<uint32_t, false>(p.n));
+        return odd ? use(Philox24<uint64_t, true>(p.n)) : use(Philox24<uint64_t, false>(p.n));
     case SHUF_ALGORITHM_LCG:
-        return narrow ? use(Lcg<uint32_t>(job.n)) : use(Lcg<uint64_t>(job.n));
+        return narrow ? use(Lcg<uint32_t>(p.n)) : use(Lcg<uint64_t>(p.n));
     case SHUF_ALGORITHM_PRIMEFOLD:
     case SHUF_ALGORITHM_COUNT:
         break;

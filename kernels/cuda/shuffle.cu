@@ -71,72 +71,73 @@ dim3 grid_of(const Records &records, uint64_t tile)
 
 /* Few records are shared out among all of the GPU's threads, more of them in larger tiles. */
 template <typename Unit, typename Of>
-cudaError_t fold_and_move(Of of, const shuf__job &job, const shuf_primefold_shape &shape,
+cudaError_t fold_and_move(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
                           const void *in, void *out, cudaStream_t stream)
 {
     using Form = typename Of::Form;
-    const Form f = of.make(job, shape);
-    const Rows rows = make_rows_for<Form>(job, shape.p);
+    const Form f = of.make(s.permutation, shape);
+    const Rows rows = make_rows_for<Form>(s.permutation, shape.p);
     const auto steps = make_steps(f, shape.p, 1);
     const auto launch = [&](auto groups) {
         constexpr uint64_t tile = tile_of<Form, decltype(groups)::value>;
-        const Records r = make_records(job, in, out, tile);
+        const Records r = make_records(s, in, out, tile);
         move_folded<decltype(groups)::value, Unit>
             <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
         return cudaGetLastError();
     };
     if constexpr (sizeof(typename Form::Word) == sizeof(uint32_t)) /* others have many records */
-        if (job.n < tuning::move_few)
+        if (s.permutation.n < tuning::move_few)
             return launch(std::integral_constant<int, 1>{});
     return launch(std::integral_constant<int, Form::groups>{});
 }
 
-cudaError_t folded(const shuf__job &job, const void *in, void *out, cudaStream_t stream)
+cudaError_t folded(const shuf__shuffle &s, const void *in, void *out, cudaStream_t stream)
 {
-    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
+    const shuf_primefold_shape shape = shuf__primefold_shape(s.permutation.n);
     const auto use = [&](auto of) {
         cudaError_t e = cudaSuccess;
-        with_unit(unit_of(job), [&](auto unit) {
-            e = fold_and_move<decltype(unit)>(of, job, shape, in, out, stream);
+        with_unit(unit_of(s), [&](auto unit) {
+            e = fold_and_move<decltype(unit)>(of, s, shape, in, out, stream);
         });
         return e;
     };
-    return job.inverse ? with_form<Way::backward>(shape, use) : with_form(shape, use);
+    return s.inverse ? with_form<Way::backward>(shape, use) : with_form(shape, use);
 }
 
-cudaError_t listed(const shuf__job &job, const void *in, void *out, void *list, cudaStream_t stream)
+cudaError_t listed(const shuf__shuffle &s, const void *in, void *out, void *list,
+                   cudaStream_t stream)
 {
-    shuf__job indices = job;
-    indices.record = 0;
-    indices.width = sizeof(uint32_t);
-    const cudaError_t e = primefold_async(indices, list, nullptr, stream);
+    const cudaError_t e = primefold_async(s.permutation, sizeof(uint32_t), list, nullptr, stream);
     if (e != cudaSuccess)
         return e;
-    const Records r = make_records(job, in, out, SHUF_PRIMEFOLD_EXACT);
+    const Records r = make_records(s, in, out, SHUF_PRIMEFOLD_EXACT);
     move_listed<<<dim3(1, r.parts), fold_threads, 0, stream>>>(static_cast<uint32_t *>(list), r);
     return cudaGetLastError();
 }
 
 } // namespace
 
-uint64_t shuffle_wish(const shuf__job &job)
+uint64_t shuffle_wish(const shuf__shuffle &s)
 {
-    return windows_suit(job) ? windows_bytes(job) : 0;
+    return windows_suit(s) ? windows_bytes(s) : 0;
 }
 
 cudaError_t shuffle_async(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
                           void *windows, void *list, cudaStream_t stream, bool *cancelled)
 {
-    assert(job.record && job.rows == 1 && job.offset == 0 && job.stride == 1 && job.count == job.n);
+    const shuf__shuffle &s = job.request.shuffle;
+    const shuf__permutation &p = s.permutation;
+    assert(job.request.kind == SHUF__SHUFFLE && p.rows == 1 && p.offset == 0 && p.stride == 1 &&
+           p.count == p.n);
     *cancelled = job.cancelled && job.cancelled(job.cancel_context);
     if (*cancelled)
         return cudaSuccess;
-    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+    if (p.algorithm != SHUF_ALGORITHM_PRIMEFOLD)
         return scan_and_move(scratch, job, in, out, stream, cancelled);
     if (windows)
-        return windows_async(job, in, out, windows, stream);
-    return job.n > SHUF_PRIMEFOLD_EXACT ? folded(job, in, out, stream)
-                                        : listed(job, in, out, list, stream);
+        return windows_async(s, in, out, windows, stream);
+    return p.n > SHUF_PRIMEFOLD_EXACT ? folded(s, in, out, stream)
+                                      : listed(s, in, out, list, stream);
 }
 
 } // namespace shuf

@@ -11,8 +11,8 @@
 namespace shuf
 {
 
-/* Device memory that the job works best with beside its input and output; 0 for none. */
-uint64_t shuffle_wish(const shuf__job &job);
+/* Device memory that the shuffle works best with beside its input and output; 0 for none. */
+uint64_t shuffle_wish(const shuf__shuffle &s);
 
 /* Device memory that every job is given. */
 constexpr uint64_t shuffle_list_bytes = SHUF_PRIMEFOLD_EXACT * sizeof(uint32_t);
@@ -28,9 +28,9 @@ cudaError_t scan_and_move(const Scratch &scratch, const shuf__job &job, const vo
                           cudaStream_t stream, bool *cancelled);
 
 /* shuffle_windows.cu: whether windows pay for themselves, and their memory. */
-bool windows_suit(const shuf__job &job);
-uint64_t windows_bytes(const shuf__job &job);
-cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void *temporary,
+bool windows_suit(const shuf__shuffle &s);
+uint64_t windows_bytes(const shuf__shuffle &s);
+cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, void *temporary,
                           cudaStream_t stream);
 
 } // namespace shuf

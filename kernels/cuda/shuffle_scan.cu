@@ -192,9 +192,10 @@ cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, const
 cudaError_t scan_and_move(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
                           cudaStream_t stream, bool *cancelled)
 {
-    const Records records = few_parts(make_records(job, in, out, tile));
+    const shuf__shuffle &s = job.request.shuffle;
+    const Records records = few_parts(make_records(s, in, out, tile));
     return scan::with_bijection(
-        job, [&](auto f) { return run(scratch, job, f, records, stream, cancelled); });
+        s.permutation, [&](auto f) { return run(scratch, job, f, records, stream, cancelled); });
 }
 
 } // namespace shuf

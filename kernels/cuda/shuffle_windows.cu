@@ -343,7 +343,7 @@ __global__ void __launch_bounds__(deliver_threads)
 /* ---- Launching ---- */
 
 /* `at`: where the memory begins, or NULL only to learn how much it is. */
-Windows lay_out(const shuf__job &job, char *at)
+Windows lay_out(const shuf__shuffle &s, char *at)
 {
     Windows w{};
     const char *const begin = at;
@@ -352,9 +352,9 @@ Windows lay_out(const shuf__job &job, char *at)
         at += (count * size + 255) / 256 * 256;
         return here;
     };
-    w.n = static_cast<uint32_t>(job.n);
+    w.n = static_cast<uint32_t>(s.permutation.n);
     w.tiles = (w.n + tile - 1) / tile;
-    while ((job.record << w.bits) < tuning::window_bytes || (w.n - 1) >> w.bits >= most)
+    while ((s.record << w.bits) < tuning::window_bytes || (w.n - 1) >> w.bits >= most)
         w.bits++;
     w.count = ((w.n - 1) >> w.bits) + 1;
     const uint64_t runs = uint64_t{w.tiles} * w.count, whole = uint64_t{w.n} + group;
@@ -363,7 +363,7 @@ Windows lay_out(const shuf__job &job, char *at)
     w.run = reinterpret_cast<uint32_t *>(take(runs, sizeof *w.run));
     w.start = reinterpret_cast<uint16_t *>(take(runs, sizeof *w.start));
     w.place = reinterpret_cast<uint16_t *>(take(whole, sizeof *w.place));
-    w.fetched = take(whole, job.record);
+    w.fetched = take(whole, s.record);
     w.bytes = static_cast<uint64_t>(at - begin);
     return w;
 }
@@ -375,11 +375,11 @@ template <typename Kernel> cudaError_t allow_shared(Kernel kernel, uint32_t byte
 }
 
 template <typename Of>
-cudaError_t ask_all(Of of, const shuf__job &job, const shuf_primefold_shape &shape,
+cudaError_t ask_all(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
                     const Windows &w, cudaStream_t stream)
 {
     using Form = typename Of::Form;
-    const Form f = of.make(job, shape);
+    const Form f = of.make(s.permutation, shape);
     const auto steps = make_steps(f, shape.p, 1, window_threads);
     const uint32_t whole = w.n / tile;
     empty_lists<<<blocks_for(w.count, 256), 256, 0, stream>>>(w);
@@ -405,36 +405,36 @@ cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stre
 
 } // namespace
 
-bool windows_suit(const shuf__job &job)
+bool windows_suit(const shuf__shuffle &s)
 {
-    if (job.algorithm != SHUF_ALGORITHM_PRIMEFOLD || job.record > 8 ||
-        (job.record & (job.record - 1)) != 0 || job.n >> 31 != 0 ||
-        job.n * job.record < tuning::windows_from)
+    if (s.permutation.algorithm != SHUF_ALGORITHM_PRIMEFOLD || s.record > 8 ||
+        (s.record & (s.record - 1)) != 0 || s.permutation.n >> 31 != 0 ||
+        s.permutation.n * s.record < tuning::windows_from)
         return false;
-    return shuf__primefold_shape(job.n).p >> 31 == 0;
+    return shuf__primefold_shape(s.permutation.n).p >> 31 == 0;
 }
 
-uint64_t windows_bytes(const shuf__job &job)
+uint64_t windows_bytes(const shuf__shuffle &s)
 {
-    return lay_out(job, nullptr).bytes;
+    return lay_out(s, nullptr).bytes;
 }
 
-cudaError_t windows_async(const shuf__job &job, const void *in, void *out, void *temporary,
+cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, void *temporary,
                           cudaStream_t stream)
 {
-    const Windows w = lay_out(job, static_cast<char *>(temporary));
-    const shuf_primefold_shape shape = shuf__primefold_shape(job.n);
+    const Windows w = lay_out(s, static_cast<char *>(temporary));
+    const shuf_primefold_shape shape = shuf__primefold_shape(s.permutation.n);
     const auto use = [&](auto of) {
         if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
-            return ask_all(of, job, shape, w, stream);
+            return ask_all(of, s, shape, w, stream);
         else
             return cudaErrorInvalidValue; /* windows do not suit */
     };
-    const cudaError_t e = job.inverse ? with_form<Way::backward, true>(shape, use)
-                                      : with_form<Way::forward, true>(shape, use);
+    const cudaError_t e = s.inverse ? with_form<Way::backward, true>(shape, use)
+                                    : with_form<Way::forward, true>(shape, use);
     if (e != cudaSuccess)
         return e;
-    switch (job.record) {
+    switch (s.record) {
     case 1:
         return bring<uint8_t>(w, in, out, stream);
     case 2:

@@ -17,14 +17,14 @@ namespace shuf
  * numbers and all sums of 64 of them exactly. */
 cudaError_t gauss_table_make(float **table);
 
-/* Queues the job, in one launch or two; with a signal, in a single block that gives it, of at
+/* Queues the values, in one launch or two; with a signal, in a single block that gives it, of at
  * most tuning::tile values. `out` begins at a multiple of 16 bytes. */
-cudaError_t gauss_async(const shuf__job &job, const float *table, int sm_count, void *out,
-                        const Signal *signal, cudaStream_t stream);
-cudaError_t uniform_async(const shuf__job &job, void *out, const Signal *signal,
+cudaError_t gauss_async(const shuf__stream &s, shuf_dtype dtype, const float *table, int sm_count,
+                        void *out, const Signal *signal, cudaStream_t stream);
+cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, void *out, const Signal *signal,
                           cudaStream_t stream);
-cudaError_t box_muller_async(const shuf__job &job, void *out, const Signal *signal,
-                             cudaStream_t stream);
+cudaError_t box_muller_async(const shuf__stream &s, shuf_dtype dtype, void *out,
+                             const Signal *signal, cudaStream_t stream);
 
 /* Loads their quick kernels. */
 cudaError_t gauss_load();

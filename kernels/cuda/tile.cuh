@@ -26,22 +26,22 @@ struct Launch {
     uint64_t *starts;                        /* kept values before each of its counts tiles; NULL */
 };
 
-/* Of the job as a whole; where it starts is for the caller to add. */
-inline Launch make_launch(const shuf__job &job, shuf_purpose purpose)
+/* Of all the rows; the caller adds where the launch starts. */
+inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
 {
     Launch launch{};
-    launch.n = job.n;
-    launch.count = job.count;
-    launch.offset = job.offset;
-    launch.stride = job.stride;
-    launch.last = job.offset + (job.count - 1) * job.stride;
-    launch.domain = uint64_t{1} << shuf_domain_bits(job.n);
-    launch.step = static_cast<uint32_t>(job.stride < tuning::tile ? job.stride : tuning::tile);
+    launch.n = p.n;
+    launch.count = p.count;
+    launch.offset = p.offset;
+    launch.stride = p.stride;
+    launch.last = p.offset + (p.count - 1) * p.stride;
+    launch.domain = uint64_t{1} << shuf_domain_bits(p.n);
+    launch.step = static_cast<uint32_t>(p.stride < tuning::tile ? p.stride : tuning::tile);
     launch.step_magic =
         static_cast<uint32_t>(((uint64_t{1} << 32) + launch.step - 1) / launch.step);
-    if (job.rows == 1)
+    if (p.rows == 1)
         for (int block = 0; block < key_words / 8; block++)
-            shuf_key_words(job.seed, job.epoch, purpose, block, launch.key + 8 * block);
+            shuf_key_words(p.seed, p.epoch, purpose, block, launch.key + 8 * block);
     return launch;
 }
 

@@ -19,11 +19,11 @@ constexpr uint64_t block = uint64_t{tuning::uniform_threads} * tuning::uniform_d
 
 struct Uniform {
     Words<SHUF_UNIFORM_ROUNDS> words;
-    uint64_t offset, count, first; /* of the job; the first draw */
+    uint64_t offset, count, first; /* of the request; the first draw */
 
-    Uniform(const shuf__job &job, uint64_t each)
-        : words(shuf_uniform_make(job.seed, job.epoch)), offset(job.offset), count(job.count),
-          first(job.offset / each)
+    Uniform(const shuf__stream &s, uint64_t each)
+        : words(shuf_uniform_make(s.seed, s.stream)), offset(s.offset), count(s.count),
+          first(s.offset / each)
     {
     }
 };
@@ -143,12 +143,12 @@ cudaError_t draw_all(const Uniform &u, uint64_t draws, typename Number::Out *out
 }
 
 template <typename Number>
-cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStream_t stream)
+cudaError_t start(const shuf__stream &s, void *out, const Signal *signal, cudaStream_t stream)
 {
     constexpr uint64_t each = Number::each;
-    const Uniform u(job, each);
+    const Uniform u(s, each);
     auto *const to = static_cast<typename Number::Out *>(out);
-    const uint64_t draws = (job.offset + job.count - 1) / each - u.first + 1;
+    const uint64_t draws = (s.offset + s.count - 1) / each - u.first + 1;
     if (!signal)
         return draw_all<Number>(u, draws, to, stream);
     const uint64_t threads = (draws + 31) / 32 * 32;
@@ -161,18 +161,18 @@ cudaError_t start(const shuf__job &job, void *out, const Signal *signal, cudaStr
 
 } // namespace
 
-cudaError_t uniform_async(const shuf__job &job, void *out, const Signal *signal,
+cudaError_t uniform_async(const shuf__stream &s, shuf_dtype dtype, void *out, const Signal *signal,
                           cudaStream_t stream)
 {
-    switch (job.dtype) {
+    switch (dtype) {
     case SHUF_U32:
-        return start<U32>(job, out, signal, stream);
+        return start<U32>(s, out, signal, stream);
     case SHUF_U64:
-        return start<U64>(job, out, signal, stream);
+        return start<U64>(s, out, signal, stream);
     case SHUF_F32:
-        return start<F32>(job, out, signal, stream);
+        return start<F32>(s, out, signal, stream);
     case SHUF_F64:
-        return start<F64>(job, out, signal, stream);
+        return start<F64>(s, out, signal, stream);
     default:
         return cudaErrorInvalidValue;
     }

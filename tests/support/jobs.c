@@ -81,42 +81,74 @@ enum shuf_algorithm jobs_algorithm(const char *name)
 
 uint64_t jobs_values(const struct shuf__job *job)
 {
-    return job->rows * job->count;
+    const struct shuf__shape shape = shuf__request_shape(&job->request);
+    return shape.rows * shape.count;
+}
+
+uint64_t jobs_bytes(const struct shuf__job *job)
+{
+    return shuf__request_shape(&job->request).bytes;
+}
+
+unsigned jobs_width(const struct shuf__job *job)
+{
+    return (unsigned)shuf__request_shape(&job->request).width;
+}
+
+void jobs_set_width(struct shuf__job *job, unsigned width)
+{
+    job->request.dtype = width == 4 ? SHUF_U32 : SHUF_U64;
+}
+
+static struct shuf__permutation whole_row(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
+                                          uint64_t epoch)
+{
+    return (struct shuf__permutation){.algorithm = algorithm,
+                                      .n = n,
+                                      .seed = seed,
+                                      .epoch = epoch,
+                                      .rows = 1,
+                                      .count = n,
+                                      .stride = 1};
 }
 
 struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
                             uint64_t epoch)
 {
-    return (struct shuf__job){.algorithm = algorithm,
-                              .n = n,
-                              .seed = seed,
-                              .epoch = epoch,
-                              .rows = 1,
-                              .count = n,
-                              .stride = 1,
-                              .width = n <= UINT64_C(1) << 32 ? 4 : 8};
+    return (struct shuf__job){.request = {.kind = SHUF__PERMUTATION,
+                                          .dtype = n <= UINT64_C(1) << 32 ? SHUF_U32 : SHUF_U64,
+                                          .permutation = whole_row(algorithm, n, seed, epoch)}};
+}
+
+struct shuf__job jobs_shuffle(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
+                              uint64_t epoch, uint64_t record)
+{
+    return (struct shuf__job){
+        .request = {
+            .kind = SHUF__SHUFFLE,
+            .shuffle = {.permutation = whole_row(algorithm, n, seed, epoch), .record = record},
+        }};
 }
 
 struct shuf__job jobs_stream(enum shuf__distribution distribution, shuf_dtype dtype, uint64_t seed,
                              uint64_t stream, uint64_t offset, uint64_t count)
 {
-    return (struct shuf__job){.distribution = distribution,
-                              .dtype = dtype,
-                              .mean = 0,
-                              .std = 1,
-                              .seed = seed,
-                              .epoch = stream,
-                              .rows = 1,
-                              .offset = offset,
-                              .count = count,
-                              .stride = 1,
-                              .width = draw_width(dtype)};
+    return (struct shuf__job){.request = {.kind = SHUF__STREAM,
+                                          .dtype = dtype,
+                                          .stream = {.distribution = distribution,
+                                                     .mean = 0,
+                                                     .std = 1,
+                                                     .seed = seed,
+                                                     .stream = stream,
+                                                     .offset = offset,
+                                                     .count = count}}};
 }
 
 /* ---- The reference: one row, by the inline ciphers ----------------------- */
 
 struct reference {
-    const struct shuf__job *job;
+    const struct shuf__request *request;
+    const struct shuf__permutation *p; /* NULL: a stream */
     shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
@@ -125,7 +157,7 @@ struct reference {
 
 static uint64_t reference_f(const struct reference *r, uint64_t x)
 {
-    switch (r->job->algorithm) {
+    switch (r->p->algorithm) {
     case SHUF_ALGORITHM_PRIMEFOLD:
         return shuf_primefold_forward(&r->primefold, x);
     case SHUF_ALGORITHM_PHILOX24:
@@ -135,62 +167,65 @@ static uint64_t reference_f(const struct reference *r, uint64_t x)
     case SHUF_ALGORITHM_COUNT:
         break;
     }
-    fail_msg("algorithm %d has no reference", (int)r->job->algorithm);
+    fail_msg("algorithm %d has no reference", (int)r->p->algorithm);
     return 0;
 }
 
-/* How many positions from the front the job can see. */
-static uint64_t positions_seen(const struct shuf__job *job)
+/* How many positions from the front the request can see. */
+static uint64_t positions_seen(const struct shuf__permutation *p)
 {
-    uint64_t last = job->offset + (job->count - 1) * job->stride;
-    return last < job->n ? last + 1 : job->n;
+    uint64_t last = p->offset + (p->count - 1) * p->stride;
+    return last < p->n ? last + 1 : p->n;
 }
 
 static struct reference reference_make(const struct shuf__job *job, uint64_t row)
 {
-    struct reference r = {.job = job};
-    if (job->distribution)
+    const struct shuf__permutation *p = shuf__request_permutation(&job->request);
+    struct reference r = {.request = &job->request, .p = p};
+    if (!p)
         return r;
-    if (job->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
-        r.primefold = shuf_primefold_make(job->n, job->seed, job->epoch + row);
+    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        r.primefold = shuf_primefold_make(p->n, p->seed, p->epoch + row);
         return r;
     }
-    r.philox24 = shuf_philox24_make(job->n, job->seed, job->epoch + row);
-    r.lcg = shuf_lcg_make(job->n, job->seed, job->epoch + row);
-    if (job->n == UINT64_C(1) << shuf_domain_bits(job->n))
+    r.philox24 = shuf_philox24_make(p->n, p->seed, p->epoch + row);
+    r.lcg = shuf_lcg_make(p->n, p->seed, p->epoch + row);
+    if (p->n == UINT64_C(1) << shuf_domain_bits(p->n))
         return r;
-    uint64_t seen = positions_seen(job);
+    uint64_t seen = positions_seen(p);
     r.values = malloc(seen * sizeof *r.values);
     assert_non_null(r.values);
     for (uint64_t x = 0, kept = 0; kept < seen; x++) {
         uint64_t y = reference_f(&r, x);
-        if (y < job->n)
+        if (y < p->n)
             r.values[kept++] = y;
     }
     return r;
 }
 
-static uint64_t stream_at(const struct shuf__job *job, uint64_t index)
+static uint64_t stream_at(const struct shuf__request *request, uint64_t index)
 {
-    const struct draw draw = {job->distribution,   job->dtype, job->seed, job->epoch,
-                              job->offset + index, job->mean,  job->std};
+    const struct shuf__stream *s = &request->stream;
+    const struct draw draw = {s->distribution,   request->dtype, s->seed, s->stream,
+                              s->offset + index, s->mean,        s->std};
     return draw_bits(&draw);
 }
 
 static uint64_t reference_at(const struct reference *r, uint64_t index)
 {
-    if (r->job->distribution)
-        return stream_at(r->job, index);
-    uint64_t position = (r->job->offset + index * r->job->stride) % r->job->n;
+    if (!r->p)
+        return stream_at(r->request, index);
+    uint64_t position = (r->p->offset + index * r->p->stride) % r->p->n;
     return r->values ? r->values[position] : reference_f(r, position);
 }
 
 uint64_t *jobs_values_of(const struct shuf__job *job)
 {
     struct reference r = reference_make(job, 0);
-    uint64_t *values = malloc(job->count * sizeof *values);
+    const uint64_t count = shuf__request_shape(&job->request).count;
+    uint64_t *values = malloc(count * sizeof *values);
     assert_non_null(values);
-    for (uint64_t i = 0; i < job->count; i++)
+    for (uint64_t i = 0; i < count; i++)
         values[i] = reference_at(&r, i);
     free(r.values);
     return values;
@@ -215,7 +250,8 @@ void jobs_alloc(uint64_t bytes, struct shuf__block *block)
 void jobs_alloc_workspace(struct shuf__job *job, struct shuf__block *workspace)
 {
     struct shuf__error error = {0};
-    const struct shuf__workspace wanted = backend->ops->workspace(backend, job, jobs_kind);
+    const struct shuf__workspace wanted =
+        backend->ops->workspace(backend, &job->request, jobs_kind);
     expect_ok(shuf__backend_alloc_workspace(backend, &wanted, workspace, &error), &error);
     job->workspace = workspace->memory ? workspace : NULL;
 }
@@ -234,7 +270,7 @@ static struct shuf__job poison_job(uint64_t bytes)
 {
     struct shuf__job job =
         jobs_whole(SHUF_ALGORITHM_PHILOX24, UINT64_C(1) << 32, 0x6a09e667, 0xbb67ae85);
-    job.count = (bytes + 3) / 4;
+    job.request.permutation.count = (bytes + 3) / 4;
     return job;
 }
 
@@ -252,14 +288,15 @@ static void check_guard(const struct shuf__block *block, uint64_t bytes)
 
 static uint64_t *read_values(const struct shuf__job *job, const struct shuf__block *block)
 {
-    uint64_t count = jobs_values(job);
+    const uint64_t count = jobs_values(job);
+    const unsigned width = jobs_width(job);
     struct shuf__error error = {0};
     uint64_t *values = malloc(count * sizeof *values + 1); /* never of size 0 */
     assert_non_null(values);
-    expect_ok(backend->ops->read(backend, block, 0, count * job->width, values, &error), &error);
-    for (uint64_t i = job->width < 8 ? count : 0; i-- > 0;) {
+    expect_ok(backend->ops->read(backend, block, 0, count * width, values, &error), &error);
+    for (uint64_t i = width < 8 ? count : 0; i-- > 0;) {
         uint64_t value = 0; /* widened in place, from the back */
-        memcpy(&value, (const char *)values + i * job->width, job->width);
+        memcpy(&value, (const char *)values + i * width, width);
         values[i] = value;
     }
     return values;
@@ -283,8 +320,9 @@ void jobs_check_block(const struct shuf__job *job, const struct shuf__block *blo
     for (uint64_t i = 0; i < jobs_values(job); i++)
         if (values[i] != expected[i])
             fail_msg("value %" PRIu64 " is %" PRIu64, i, values[i]);
-    expect_ok(backend->ops->fingerprint(backend, block, job->width, jobs_values(job), &sum, &error),
-              &error);
+    expect_ok(
+        backend->ops->fingerprint(backend, block, jobs_width(job), jobs_values(job), &sum, &error),
+        &error);
     free(values);
     free(expected);
 }
@@ -306,7 +344,7 @@ double jobs_now(void)
 
 uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
 {
-    uint64_t bytes = jobs_values(job) * job->width, sum = 0;
+    uint64_t bytes = jobs_bytes(job), sum = 0;
     struct shuf__block block;
     struct shuf__error error = {0};
     struct shuf__job poison = poison_job(bytes + GUARD);
@@ -315,7 +353,7 @@ uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
     jobs_fill(job, &block);
     check_guard(&block, bytes);
     expect_ok(
-        backend->ops->fingerprint(backend, &block, job->width, jobs_values(job), &sum, &error),
+        backend->ops->fingerprint(backend, &block, jobs_width(job), jobs_values(job), &sum, &error),
         &error);
     uint64_t *values = read_values(job, &block);
     backend->ops->free(backend, &block);
@@ -328,17 +366,17 @@ uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
 void jobs_check(const struct shuf__job *job)
 {
     uint64_t *values = jobs_run(job, NULL);
-    for (uint64_t row = 0; row < job->rows && job->count; row++) {
+    const struct shuf__shape shape = shuf__request_shape(&job->request);
+    char text[SHUF__REQUEST_TEXT];
+    for (uint64_t row = 0; row < shape.rows && shape.count; row++) {
         struct reference r = reference_make(job, row);
-        for (uint64_t i = 0; i < job->count; i++)
-            if (values[row * job->count + i] != reference_at(&r, i))
-                fail_msg("%s dtype %d algorithm %d n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64
-                         " offset %" PRIu64 " count %" PRIu64 " stride %" PRIu64
-                         " width %u: row %" PRIu64 " value %" PRIu64 " is %" PRIu64
-                         ", expected %" PRIu64,
-                         shuf__job_name(job), (int)job->dtype, (int)job->algorithm, job->n,
-                         job->seed, job->epoch, job->offset, job->count, job->stride, job->width,
-                         row, i, values[row * job->count + i], reference_at(&r, i));
+        for (uint64_t i = 0; i < shape.count; i++)
+            if (values[row * shape.count + i] != reference_at(&r, i))
+                fail_msg("%s, offset %" PRIu64 ", stride %" PRIu64 ", width %" PRIu64
+                         ": row %" PRIu64 " value %" PRIu64 " is %" PRIu64 ", expected %" PRIu64,
+                         shuf__request_describe(&job->request, true, text),
+                         r.p ? r.p->offset : job->request.stream.offset, r.p ? r.p->stride : 1,
+                         shape.width, row, i, values[row * shape.count + i], reference_at(&r, i));
         free(r.values);
     }
     free(values);

@@ -44,6 +44,13 @@ uint64_t jobs_fill(const struct shuf__job *job, struct shuf__block *block);
 enum shuf_algorithm jobs_algorithm(const char *name);
 
 uint64_t jobs_values(const struct shuf__job *job);
+uint64_t jobs_bytes(const struct shuf__job *job);
+
+/* Bytes of a value, or of a record. */
+unsigned jobs_width(const struct shuf__job *job);
+
+/* The values of a permutation get 4 or 8 bytes. */
+void jobs_set_width(struct shuf__job *job, unsigned width);
 
 /* What the inline ciphers give for the job's only row; freed by the caller. */
 uint64_t *jobs_values_of(const struct shuf__job *job);
@@ -72,6 +79,10 @@ void jobs_check(const struct shuf__job *job);
 /* The whole permutation of [0, n), one row, 8-byte values where n needs them. */
 struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
                             uint64_t epoch);
+
+/* Records moved by the whole permutation; the input is the caller's to set. */
+struct shuf__job jobs_shuffle(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
+                              uint64_t epoch, uint64_t record);
 
 /* `count` numbers of a stream from `offset` on, of mean 0 and deviation 1. */
 struct shuf__job jobs_stream(enum shuf__distribution distribution, shuf_dtype dtype, uint64_t seed,

@@ -31,23 +31,20 @@ shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__
     static const struct {
         const char *name;
         shuf_dtype dtype;
-        unsigned width;
-    } types[] = {
-        {"f64", SHUF_F64, 8}, {"f32", SHUF_F32, 4}, {"f16", SHUF_F16, 2}, {"bf16", SHUF_BF16, 2}};
+    } types[] = {{"f64", SHUF_F64}, {"f32", SHUF_F32}, {"f16", SHUF_F16}, {"bf16", SHUF_BF16}};
     shuf__job job{};
-    job.distribution = SHUF_DISTRIBUTION_GAUSS;
-    job.std = 1;
-    job.seed = stream->seed;
-    job.epoch = stream->stream;
-    job.rows = job.stride = 1;
-    job.offset = stream->first;
-    job.count = stream->count;
+    shuf__stream &s = job.request.stream;
+    job.request.kind = SHUF__STREAM;
+    s.distribution = SHUF_DISTRIBUTION_GAUSS;
+    s.std = 1;
+    s.seed = stream->seed;
+    s.stream = stream->stream;
+    s.offset = stream->first;
+    s.count = stream->count;
     for (const auto &type : types)
-        if (strcmp(type.name, stream->dtype) == 0) {
-            job.dtype = type.dtype;
-            job.width = type.width;
-        }
-    return make(device, job, stream->count * job.width, error);
+        if (strcmp(type.name, stream->dtype) == 0)
+            job.request.dtype = type.dtype;
+    return make(device, job, shuf__request_shape(&job.request).bytes, error);
 }
 
 } // namespace quality

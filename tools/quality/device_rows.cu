@@ -168,10 +168,11 @@ shuf_status algorithm_of(const char *name, shuf_algorithm *algorithm, shuf__erro
 shuf_status make_rows(shuf__device *device, const shuf__device_rows &rows, shuf__job *job,
                       uint64_t row, shuf__error *error)
 {
-    job->seed = rows.seed + (rows.vary_seed ? row : 0);
-    job->epoch = rows.epoch + (rows.vary_seed ? 0 : row);
-    job->rows = rows.vary_seed ? 1 : rows.rows;
-    return make(device, *job, job->rows * job->count * job->width, error);
+    shuf__permutation &p = job->request.permutation;
+    p.seed = rows.seed + (rows.vary_seed ? row : 0);
+    p.epoch = rows.epoch + (rows.vary_seed ? 0 : row);
+    p.rows = rows.vary_seed ? 1 : rows.rows;
+    return make(device, *job, shuf__request_shape(&job->request).bytes, error);
 }
 
 } // namespace
@@ -189,10 +190,12 @@ extern "C" shuf_status shuf__device_count_rows(shuf__device *device, const shuf_
 {
     shuf__device_rows part = *rows;
     shuf__job job{};
-    job.n = job.count = rows->n;
-    job.stride = 1;
-    job.width = 4;
-    shuf_status status = quality::algorithm_of(rows->algorithm, &job.algorithm, error);
+    shuf__permutation &p = job.request.permutation;
+    job.request.kind = SHUF__PERMUTATION;
+    job.request.dtype = SHUF_U32;
+    p.n = p.count = rows->n;
+    p.stride = 1;
+    shuf_status status = quality::algorithm_of(rows->algorithm, &p.algorithm, error);
     if (rows->vary_seed)
         part.rows = 1;
     for (uint64_t row = 0; row < rows->rows && status == SHUF_OK; row += part.rows) {
