@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "backend.h"
-#include "listener.h"
+#include "net/listener.h"
 
 #include <stdio.h>
 #include <sysexits.h>

@@ -6,7 +6,7 @@
 #ifndef SHUFD_CHECK_H
 #define SHUFD_CHECK_H
 
-#include "config.h"
+#include "config/config.h"
 
 /* Looks at the socket's place and group, opens the backend and prints its device on
  * stdout. The exit code, EX_OK when a start would succeed; why not is logged. */

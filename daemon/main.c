@@ -3,8 +3,8 @@
  * shufd: reads the command line and the configuration, then serves.
  */
 #include "check.h"
-#include "config.h"
-#include "log.h"
+#include "config/config.h"
+#include "config/log.h"
 #include "server.h"
 
 #include <argp.h>

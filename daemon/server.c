@@ -7,7 +7,7 @@
 #include "server.h"
 
 #include "check.h"
-#include "session.h"
+#include "net/session.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->accept);
     close_handle(&server->accept_again);
     close_handle(&server->deadline);
-    close_handle(&server->cells.look);
+    close_handle(&server->allocations.look);
     close_handle(&server->results.trim);
     close_handle(&server->spin.idle);
     close_handle(&server->send);
@@ -63,8 +63,8 @@ static void settle(struct shuf__server *server)
     if (!server->draining || server->ended || !LIST_EMPTY(&server->sessions) ||
         !shuf__engine_is_idle(server->engine))
         return;
-    shuf__results_clear(&server->results);
-    shuf__cells_abandon(&server->cells);
+    shuf__cache_clear(&server->results);
+    shuf__allocations_abandon(&server->allocations);
     if (!shuf__engine_is_idle(server->engine)) /* on_idle goes on when they are freed */
         return;
     server->ended = true;
@@ -252,7 +252,7 @@ static void measure(struct shuf__server *server)
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
     for (int kind = 0; kind < SHUF__MEMORY_KINDS; kind++)
         if (backend->ops->makes[kind] &&
-            shuf__cells_measure(&server->cells, (enum shuf__memory)kind, &error))
+            shuf__allocations_measure(&server->allocations, (enum shuf__memory)kind, &error))
             shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
 }
 
@@ -282,7 +282,7 @@ static void share_descriptors(struct shuf__server *server)
     uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
     server->clients_limit = wanted < most ? wanted : most > 1 ? most : 1;
     uint64_t theirs = DESCRIPTORS_PER_CLIENT * server->clients_limit;
-    server->cells.most = room > theirs ? room - theirs : 1;
+    server->allocations.most = room > theirs ? room - theirs : 1;
     if (server->clients_limit < wanted)
         shuf__log(server->log, SHUF__LOG_WARNING,
                   "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files", wanted,
@@ -302,8 +302,8 @@ static void init_handles(struct shuf__server *server)
     uv_timer_init(&server->loop, &server->accept_again);
     uv_timer_init(&server->loop, &server->deadline);
     server->accept.data = server->accept_again.data = server->deadline.data = server;
-    shuf__cells_init(&server->cells, &server->loop);
-    shuf__results_init(&server->results, &server->loop);
+    shuf__allocations_init(&server->allocations, &server->loop);
+    shuf__cache_init(&server->results, &server->loop);
     shuf__spin_init(&server->spin, &server->loop, server->config->spin_us);
     for (int i = 0; i < SHUF__SIGNALS; i++)
         server->signals[i].data = server;
@@ -353,7 +353,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     error->text[0] = '\0';
     if (shuf__engine_start(&server->engine, &server->loop, &options, error))
         return error->status;
-    server->cells.engine = server->engine;
+    server->allocations.engine = server->engine;
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
     if (strcmp(config->backend, "auto") == 0 && error->text[0])
         shuf__log(server->log, SHUF__LOG_INFO, "passed over: %s", error->text);
@@ -419,13 +419,13 @@ int shuf__server_run(const struct shuf__config *config, const struct shuf__log *
     }
     server->config = config;
     server->log = log;
-    server->cells.budgets[SHUF__POOL_HOST].configured = config->host_memory;
-    server->cells.budgets[SHUF__POOL_DEVICE].configured = config->device_memory;
-    server->results.cells = &server->cells;
+    server->allocations.budgets[SHUF__POOL_HOST].configured = config->host_memory;
+    server->allocations.budgets[SHUF__POOL_DEVICE].configured = config->device_memory;
+    server->results.allocations = &server->allocations;
     server->results.keep_ms = config->cache_ms;
     TAILQ_INIT(&server->leases.all);
     LIST_INIT(&server->sessions);
-    LIST_INIT(&server->ghosts);
+    LIST_INIT(&server->detached);
     TAILQ_INIT(&server->replying);
     int code = start(server);
     if (code != EX_OK)

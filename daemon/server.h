@@ -5,14 +5,14 @@
 #ifndef SHUFD_SERVER_H
 #define SHUFD_SERVER_H
 
-#include "config.h"
-#include "engine.h"
-#include "lease.h"
-#include "listener.h"
-#include "log.h"
+#include "cache/cache.h"
+#include "cache/lease.h"
+#include "config/config.h"
+#include "config/log.h"
+#include "engine/engine.h"
 #include "message.h"
-#include "results.h"
-#include "spin.h"
+#include "net/listener.h"
+#include "net/spin.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,11 +35,11 @@ struct shuf__server {
     uv_signal_t signals[SHUF__SIGNALS];
     struct shuf__listener listener;
     struct shuf__engine *engine;
-    struct shuf__cells cells;
-    struct shuf__results results;
+    struct shuf__allocations allocations;
+    struct shuf__cache results;
     struct shuf__leases leases;
     struct shuf__spin spin;
-    LIST_HEAD(, shuf__holder) ghosts;
+    LIST_HEAD(, shuf__client_process) detached;
     LIST_HEAD(, shuf__session) sessions;
     TAILQ_HEAD(, shuf__session) replying;
     uv_prepare_t send; /* their replies, before the loop sleeps */

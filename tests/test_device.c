@@ -2,8 +2,8 @@
  *
  * The server on a device whose memory the host cannot read, and which fails.
  */
-#include "bulk.h"
 #include "made_up.h"
+#include "net/payload.h"
 #include "shuf/fingerprint.h"
 #include "shuf/primefold.h"
 #include "support/cmocka_all.h"
@@ -63,7 +63,7 @@ static void check_values(struct wire *w, uint64_t n)
 static void test_staged_chunks(void **state)
 {
     (void)state;
-    enum { PER_CHUNK = SHUF__BULK_CHUNK / 4 };
+    enum { PER_CHUNK = SHUF__PAYLOAD_CHUNK / 4 };
     static const uint64_t sizes[] = {1,
                                      10,
                                      PER_CHUNK - 1,

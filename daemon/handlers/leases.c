@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases: who holds what, a page at a time. What others ask for is not everybody's
+ * business, so it tells users of their own, root and the daemon's user of all.
+ */
+#include "algorithm.h"
+#include "handlers.h"
+#include "server.h"
+
+#include <unistd.h>
+
+enum { PAGE = 20 }; /* of at most about 190 bytes each: what a client reads at a time */
+
+static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
+{
+    uid_t uid = session->peer.uid;
+    return uid == 0 || uid == geteuid() || uid == lease->session->peer.uid;
+}
+
+static void fill_permutation(const struct shuf__permutation *p, Shuf__LeaseEntry *entry)
+{
+    entry->algorithm = (char *)(uintptr_t)shuf__algorithm_name(p->algorithm);
+    entry->n = p->n;
+    entry->seed = p->seed;
+    entry->epoch = p->epoch;
+}
+
+static void fill_stream(const struct shuf__request *request, Shuf__LeaseEntry *entry)
+{
+    const struct shuf__stream *s = &request->stream;
+    entry->distribution = (Shuf__Distribution)shuf__wire_distribution(s->distribution);
+    entry->method = (Shuf__Method)shuf__wire_method(s->distribution);
+    entry->seed = s->seed;
+    entry->stream = s->stream;
+    entry->offset = s->offset;
+    entry->dtype = (Shuf__Dtype)request->dtype;
+    entry->mean = s->mean;
+    entry->std = s->std;
+}
+
+static void fill_request(const struct shuf__request *request, Shuf__LeaseEntry *entry)
+{
+    const struct shuf__shape shape = shuf__request_shape(request);
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    entry->rows = shape.rows;
+    entry->count = shape.count;
+    entry->buffer = request->kind == SHUF__BUFFER;
+    if (p)
+        fill_permutation(p, entry);
+    if (request->kind == SHUF__STREAM)
+        fill_stream(request, entry);
+    if (request->kind == SHUF__SHUFFLE) {
+        entry->record = request->shuffle.record;
+        entry->inverse = request->shuffle.inverse;
+    }
+}
+
+static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry *entry)
+{
+    const struct shuf__cache_entry *result = lease->result;
+    *entry = (Shuf__LeaseEntry)SHUF__LEASE_ENTRY__INIT;
+    entry->id = lease->id;
+    entry->pid = (uint64_t)lease->session->peer.pid;
+    entry->uid = lease->session->peer.uid;
+    entry->transport = lease->transport;
+    entry->prefetch = lease->prefetch;
+    entry->ready = result->ready;
+    entry->age_ms = now - lease->since_ms;
+    entry->block = result->allocation ? result->allocation->id : 0; /* none before its turn */
+    entry->block_bytes = result->allocation ? result->allocation->bytes : 0;
+    fill_request(&result->key.request, entry);
+}
+
+void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request)
+{
+    struct shuf__server *server = session->server;
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    Shuf__LeasesReply page = SHUF__LEASES_REPLY__INIT;
+    Shuf__LeaseEntry entries[PAGE], *pointers[PAGE];
+    const struct shuf__lease *lease;
+    TAILQ_FOREACH (lease, &server->leases.all, link) {
+        if (lease->id <= request->leases->after || !may_see(session, lease))
+            continue;
+        if (page.n_lease == PAGE) {
+            page.more = true;
+            break;
+        }
+        fill(lease, uv_now(&server->loop), &entries[page.n_lease]);
+        pointers[page.n_lease] = &entries[page.n_lease];
+        page.n_lease++;
+    }
+    page.lease = pointers;
+    reply.body_case = SHUF__REPLY__BODY_LEASES;
+    reply.leases = &page;
+    shuf__session_reply(session, &reply, NULL, -1);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See allocations.h.
+ */
+#include "allocations.h"
+
+#include "client_process.h"
+#include "memfd.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum {
+    RESERVE = 16,  /* one part in so many of a device's memory is left to others */
+    LOOK_MS = 20,  /* between two looks at what lingers, */
+    LOOK_AT = 256, /* each at so many of them at most */
+};
+
+/* ---- budgets ---- */
+
+enum shuf__pool shuf__pool_of(enum shuf__memory kind)
+{
+    return shuf__memory_is_host(kind) ? SHUF__POOL_HOST : SHUF__POOL_DEVICE;
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t step)
+{
+    return (bytes + step - 1) / step * step;
+}
+
+static const struct shuf__budget *budget_of(const struct shuf__allocations *allocations,
+                                            enum shuf__memory kind)
+{
+    return &allocations->budgets[shuf__pool_of(kind)];
+}
+
+/* What clients have written to since is no longer counted as available. */
+static void look_at_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
+{
+    struct shuf__allocation *allocation;
+    if (allocations->buffers > 0 && shuf__memory_is_host(kind))
+        LIST_FOREACH (allocation, &allocations->list, link)
+            if (allocation->open)
+                shuf__allocation_open(allocation);
+}
+
+shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
+                                      struct shuf__error *error)
+{
+    struct shuf__budget *budget = &allocations->budgets[shuf__pool_of(kind)];
+    struct shuf__backend *backend = shuf__engine_backend(allocations->engine);
+    uint64_t available, total;
+    budget->limit = budget->most = budget->configured;
+    if (budget->configured != 0)
+        return SHUF_OK;
+    look_at_buffers(allocations, kind);
+    if (backend->ops->memory(backend, kind, &available, &total, error))
+        return error->status;
+    uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
+             reserve = total / RESERVE;
+    budget->most = total - reserve;
+    budget->limit = ours + (available > reserve ? available - reserve : 0);
+    return SHUF_OK;
+}
+
+uint64_t shuf__allocations_least_size(uint64_t bytes)
+{
+    return round_up(bytes, SHUF__BLOCK_UNIT);
+}
+
+/* Eight sizes to the doubling. */
+uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
+                                uint64_t bytes)
+{
+    uint64_t step = SHUF__BLOCK_UNIT;
+    while (step <= bytes / 16)
+        step *= 2;
+    uint64_t rounded = round_up(bytes, step);
+    return rounded <= budget_of(allocations, kind)->limit ? rounded
+                                                          : shuf__allocations_least_size(bytes);
+}
+
+bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
+                           uint64_t size)
+{
+    const struct shuf__budget *budget = budget_of(allocations, kind);
+    return allocations->count < allocations->most && size <= budget->limit &&
+           budget->used <= budget->limit - size;
+}
+
+static const char *name_of(enum shuf__memory kind)
+{
+    return shuf__pool_of(kind) == SHUF__POOL_HOST ? "host_memory" : "device_memory";
+}
+
+static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kind,
+                             struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "block of %" PRIu64 " bytes: expected at most %" PRIu64
+                      ", all that results may hold (%s)",
+                      size, most, name_of(kind));
+}
+
+shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
+                                        enum shuf__memory kind, uint64_t bytes, uint64_t beside,
+                                        struct shuf__error *error)
+{
+    uint64_t size = shuf__allocations_least_size(bytes), most = budget_of(allocations, kind)->most;
+    uint64_t taken = shuf__allocations_least_size(beside);
+    if (size > most)
+        return too_large(size, most, kind, error);
+    if (taken <= most - size)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "block of %" PRIu64 " bytes beside %" PRIu64
+                      " that its input and the work on it take: expected at most %" PRIu64
+                      " together, all that results may hold (%s)",
+                      size, taken, most, name_of(kind));
+}
+
+/* What fits but for the results of others is worth another try, and nothing else is. */
+shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
+                                     enum shuf__memory kind, uint64_t size,
+                                     struct shuf__error *error)
+{
+    const struct shuf__budget *budget = budget_of(allocations, kind);
+    if (size > budget->limit)
+        return too_large(size, budget->limit, kind, error);
+    if (allocations->count >= allocations->most)
+        return shuf__fail(error, SHUF_BUSY,
+                          "blocks %" PRIu64 ": the most that the limit of open files allows; try "
+                          "again",
+                          allocations->count);
+    return shuf__fail(error, SHUF_BUSY,
+                      "block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
+                      " are in use by other results (%s); try again",
+                      size, budget->used, budget->limit, name_of(kind));
+}
+
+/* ---- one allocation ---- */
+
+struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
+                                               enum shuf__memory kind, uint64_t size, bool buffer)
+{
+    struct shuf__allocation *allocation = calloc(1, sizeof *allocation);
+    if (!allocation)
+        return NULL;
+    allocation->all = allocations;
+    allocation->id = ++allocations->last_id;
+    allocation->bytes = size;
+    allocation->uid = uid;
+    allocation->kind = kind;
+    allocation->buffer = buffer;
+    allocation->block.fd = -1;
+    LIST_INIT(&allocation->mappings);
+    LIST_INSERT_HEAD(&allocations->list, allocation, link);
+    allocations->count++;
+    allocations->buffers += buffer;
+    allocations->budgets[shuf__pool_of(kind)].used += size;
+    allocations->budgets[shuf__pool_of(kind)].uncommitted += size;
+    return allocation;
+}
+
+static void set_committed(struct shuf__allocation *allocation, uint64_t bytes)
+{
+    allocation->all->budgets[shuf__pool_of(allocation->kind)].uncommitted +=
+        allocation->committed - bytes;
+    allocation->committed = bytes;
+}
+
+void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes)
+{
+    if (bytes > allocation->committed)
+        set_committed(allocation, bytes);
+}
+
+/* It may be less than before: whoever writes to it can give pages back, too. */
+void shuf__allocation_open(struct shuf__allocation *allocation)
+{
+    allocation->open = true;
+    uint64_t committed = allocation->kind == SHUF__MEMORY_MEMFD
+                             ? shuf__memfd_backed(&allocation->block)
+                             : allocation->bytes;
+    set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
+}
+
+/* Of host memory the kernel knows; of device memory those know who were given it. */
+bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
+{
+    if (!allocation->block.memory)
+        return true;
+    if (allocation->kind == SHUF__MEMORY_MEMFD)
+        return shuf__memfd_is_unmapped(&allocation->block);
+    return LIST_EMPTY(&allocation->mappings);
+}
+
+bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation)
+{
+    if (allocation->untracked && shuf__allocation_is_unmapped(allocation))
+        allocation->untracked = false;
+    return !allocation->untracked && allocation->detached == 0;
+}
+
+static struct shuf__allocation *allocation_of(struct shuf__engine_job *task)
+{
+    return (struct shuf__allocation *)((char *)task - offsetof(struct shuf__allocation, release));
+}
+
+static void run_release(struct shuf__engine_job *task, struct shuf__backend *backend)
+{
+    struct shuf__allocation *allocation = allocation_of(task);
+    if (allocation->block.memory)
+        backend->ops->free(backend, &allocation->block);
+}
+
+static void end_release(struct shuf__engine_job *task)
+{
+    struct shuf__allocation *allocation = allocation_of(task);
+    allocation->all->budgets[shuf__pool_of(allocation->kind)].releasing -= allocation->committed;
+    free(allocation);
+}
+
+static void forget(struct shuf__allocation *allocation)
+{
+    if (allocation->lingering) {
+        TAILQ_REMOVE(&allocation->all->lingering, allocation, pending_free_link);
+        allocation->all->pending_free_count--;
+    }
+    LIST_REMOVE(allocation, link);
+    allocation->all->count--;
+    allocation->all->buffers -= allocation->buffer;
+    allocation->lingering = false;
+    shuf__client_process_forget(allocation);
+}
+
+/* The budget has it back at once, since the engine frees it before it allocates what comes next. */
+static void give_back(struct shuf__allocation *allocation)
+{
+    struct shuf__budget *budget = &allocation->all->budgets[shuf__pool_of(allocation->kind)];
+    forget(allocation);
+    budget->used -= allocation->bytes;
+    budget->uncommitted -= allocation->bytes - allocation->committed;
+    budget->releasing += allocation->committed;
+    allocation->release.run = run_release;
+    allocation->release.done = end_release;
+    shuf__engine_follow_up(allocation->all->engine, &allocation->release);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    shuf__allocations_sweep(timer->data);
+}
+
+static void linger(struct shuf__allocation *allocation)
+{
+    struct shuf__allocations *allocations = allocation->all;
+    allocation->lingering = true;
+    allocations->pending_free_count++;
+    TAILQ_INSERT_TAIL(&allocations->lingering, allocation, pending_free_link);
+    if (!uv_is_active((uv_handle_t *)&allocations->look))
+        uv_timer_start(&allocations->look, on_look, LOOK_MS, LOOK_MS);
+}
+
+void shuf__allocation_drop(struct shuf__allocation *allocation)
+{
+    if (shuf__allocation_is_unmapped(allocation))
+        give_back(allocation);
+    else
+        linger(allocation);
+}
+
+void shuf__allocation_was_unmapped(struct shuf__allocation *allocation)
+{
+    if (allocation->lingering && shuf__allocation_is_unmapped(allocation))
+        give_back(allocation);
+}
+
+/* ---- all of them ---- */
+
+void shuf__allocations_sweep(struct shuf__allocations *allocations)
+{
+    struct shuf__allocation *allocation,
+        *last = TAILQ_LAST(&allocations->lingering, shuf__pending_free);
+    for (int i = 0; i < LOOK_AT && (allocation = TAILQ_FIRST(&allocations->lingering)) != NULL;
+         i++) {
+        bool whole_round = allocation == last;
+        TAILQ_REMOVE(&allocations->lingering, allocation, pending_free_link);
+        TAILQ_INSERT_TAIL(&allocations->lingering, allocation, pending_free_link);
+        shuf__allocation_was_unmapped(allocation);
+        if (whole_round)
+            break;
+    }
+    if (TAILQ_EMPTY(&allocations->lingering))
+        uv_timer_stop(&allocations->look);
+}
+
+void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop)
+{
+    LIST_INIT(&allocations->list);
+    TAILQ_INIT(&allocations->lingering);
+    uv_timer_init(loop, &allocations->look);
+    allocations->look.data = allocations;
+}
+
+/* Host memory that others have mapped may be freed: theirs stays. Of device memory an exporter must
+ * not free what an importer uses, but it may die, which comes next. */
+void shuf__allocations_abandon(struct shuf__allocations *allocations)
+{
+    struct shuf__allocation *allocation;
+    uv_timer_stop(&allocations->look);
+    while ((allocation = TAILQ_FIRST(&allocations->lingering)) != NULL) {
+        if (allocation->kind == SHUF__MEMORY_MEMFD) {
+            give_back(allocation);
+            continue;
+        }
+        forget(allocation);
+        free(allocation);
+    }
+}

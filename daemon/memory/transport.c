@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See transport.h.
+ */
+#include "transport.h"
+
+#include "net/session.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef shuf_status check(struct shuf__session *session, struct shuf__error *error);
+
+static check check_watchable, check_same_user;
+
+/* The least copying first. */
+static const struct {
+    Shuf__Transport transport;
+    const char *name;
+    enum shuf__memory kind; /* SHUF__MEMORY_KINDS: whichever there is */
+    check *may;             /* NULL: for everybody */
+} table[] = {
+    {SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "cuda-fd", SHUF__MEMORY_CUDA_FD, check_watchable},
+    {SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "cuda-ipc", SHUF__MEMORY_CUDA_IPC, check_same_user},
+    {SHUF__TRANSPORT__TRANSPORT_MEMFD, "memfd", SHUF__MEMORY_MEMFD, NULL},
+    {SHUF__TRANSPORT__TRANSPORT_INLINE, "inline", SHUF__MEMORY_KINDS, NULL},
+};
+
+enum { TRANSPORTS = sizeof table / sizeof table[0] };
+
+const char *shuf__transport_name(Shuf__Transport transport)
+{
+    for (int i = 0; i < TRANSPORTS; i++)
+        if (table[i].transport == transport)
+            return table[i].name;
+    return "none";
+}
+
+/* When a process's device memory is no longer in use is told by its end alone. */
+static shuf_status check_watchable(struct shuf__session *session, struct shuf__error *error)
+{
+    if (session->peer.pid > 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_DENIED,
+                      "transport cuda-fd, cuda-ipc: this process is in a PID namespace that the "
+                      "daemon does not see, expected one that it can watch");
+}
+
+static bool read_namespace(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/ns/pid", (long)pid);
+    ssize_t length = readlink(path, name, size - 1);
+    if (length < 0)
+        return false;
+    name[length] = '\0';
+    return true;
+}
+
+static bool shares_namespace(const struct shuf__session *session)
+{
+    char own[64], its[64];
+    return read_namespace(getpid(), own, sizeof own) &&
+           read_namespace(session->peer.pid, its, sizeof its) && strcmp(own, its) == 0;
+}
+
+/* The driver finds an exporter by its PID and trusts whoever knows the handle, so it is open to
+ * those alone who could write to the daemon's memory anyway. A process never leaves its namespace,
+ * so it is looked at once. */
+static shuf_status check_same_user(struct shuf__session *session, struct shuf__error *error)
+{
+    if (session->peer.uid != geteuid())
+        return shuf__fail(error, SHUF_DENIED,
+                          "transport cuda-ipc: uid %ld, expected the daemon's own, %ld (cuda-fd "
+                          "crosses users)",
+                          (long)session->peer.uid, (long)geteuid());
+    if (check_watchable(session, error))
+        return error->status;
+    session->same_namespace = session->same_namespace || shares_namespace(session);
+    if (session->same_namespace)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_DENIED,
+                      "transport cuda-ipc: this process is in another PID namespace, expected "
+                      "the daemon's own (cuda-fd crosses namespaces)");
+}
+
+static bool accepts(const struct shuf__accepted *accepted, Shuf__Transport transport)
+{
+    for (size_t i = 0; i < accepted->count; i++)
+        if (accepted->list[i] == transport)
+            return true;
+    return false;
+}
+
+static bool wants_values(const struct shuf__accepted *accepted)
+{
+    for (size_t i = 0; i < accepted->count; i++)
+        if (accepted->list[i] != SHUF__TRANSPORT__TRANSPORT_NONE)
+            return true;
+    return false;
+}
+
+/* Memory that the backend makes, on the input's side where there is one. */
+static bool is_made(const struct shuf__backend *backend, const struct shuf__allocation *input,
+                    enum shuf__memory kind)
+{
+    return backend->ops->makes[kind] &&
+           (!input || shuf__pool_of(kind) == shuf__pool_of(input->kind));
+}
+
+/* Of what needs no certain one: as the input's, or the one that the backend computes in. */
+static enum shuf__memory any_kind(const struct shuf__backend *backend,
+                                  const struct shuf__allocation *input)
+{
+    return input && shuf__pool_of(input->kind) != shuf__pool_of(backend->ops->own)
+               ? input->kind
+               : backend->ops->own;
+}
+
+static shuf_status none_of_them(const struct shuf__backend *backend,
+                                const struct shuf__accepted *accepted,
+                                const struct shuf__allocation *input, struct shuf__error *error)
+{
+    char asked[64] = "", has[64] = "";
+    for (int i = 0; i < TRANSPORTS; i++) {
+        char *list = accepts(accepted, table[i].transport) ? asked : NULL;
+        if (table[i].kind == SHUF__MEMORY_KINDS || is_made(backend, input, table[i].kind))
+            list = has;
+        if (list)
+            snprintf(list + strlen(list), sizeof asked - strlen(list), "%s%s", *list ? ", " : "",
+                     table[i].name);
+    }
+    if (input)
+        return shuf__fail(error, SHUF_INVALID,
+                          "transport %s: the input is in %s memory, expected %s",
+                          *asked ? asked : "(unknown)",
+                          shuf__pool_of(input->kind) == SHUF__POOL_HOST ? "host" : "device", has);
+    return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
+                      *asked ? asked : "(unknown)", backend->ops->name, has);
+}
+
+shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
+                                 const struct shuf__accepted *accepted,
+                                 const struct shuf__allocation *input, Shuf__Transport *transport,
+                                 enum shuf__memory *kind, struct shuf__error *error)
+{
+    bool refused = false;
+    *transport = SHUF__TRANSPORT__TRANSPORT_NONE;
+    *kind = any_kind(backend, input);
+    if (!wants_values(accepted))
+        return SHUF_OK;
+    for (int i = 0; i < TRANSPORTS; i++) {
+        bool any = table[i].kind == SHUF__MEMORY_KINDS;
+        if (!accepts(accepted, table[i].transport) ||
+            (!any && !is_made(backend, input, table[i].kind)))
+            continue;
+        if (table[i].may && table[i].may(session, error)) {
+            refused = true;
+            continue;
+        }
+        *transport = table[i].transport;
+        *kind = any ? *kind : table[i].kind;
+        return SHUF_OK;
+    }
+    return refused ? error->status : none_of_them(backend, accepted, input, error);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See payload.h.
+ */
+#include "payload.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static size_t chunk_at(const struct shuf__payload *payload, uint64_t offset)
+{
+    uint64_t left = payload->size - offset;
+    return left < SHUF__PAYLOAD_CHUNK ? (size_t)left : SHUF__PAYLOAD_CHUNK;
+}
+
+static uint8_t *stage_of(const struct shuf__payload *payload, uint64_t offset)
+{
+    return payload->stage[offset / SHUF__PAYLOAD_CHUNK % SHUF__PAYLOAD_STAGES];
+}
+
+static struct shuf__payload *payload_of(struct shuf__engine_job *task)
+{
+    return (struct shuf__payload *)((char *)task - offsetof(struct shuf__payload, fetch));
+}
+
+static void run_fetch(struct shuf__engine_job *task, struct shuf__backend *backend)
+{
+    struct shuf__payload *payload = payload_of(task);
+    uint64_t offset = payload->fetched;
+    payload->error.status =
+        backend->ops->read(backend, &payload->result->allocation->block, offset,
+                           chunk_at(payload, offset), stage_of(payload, offset), &payload->error);
+}
+
+/* Begins the next fetch where there is a chunk left and a stage free for it. */
+static void fetch_more(struct shuf__payload *payload)
+{
+    uint64_t chunks = payload->fetched / SHUF__PAYLOAD_CHUNK - payload->sent / SHUF__PAYLOAD_CHUNK;
+    if (payload->fetching || payload->fetched == payload->size || chunks >= SHUF__PAYLOAD_STAGES)
+        return;
+    payload->fetching = true;
+    shuf__engine_follow_up(payload->engine, &payload->fetch);
+}
+
+static void end_fetch(struct shuf__engine_job *task)
+{
+    struct shuf__payload *payload = payload_of(task);
+    payload->fetching = false;
+    if (payload->error.status == SHUF_OK)
+        payload->fetched += chunk_at(payload, payload->fetched);
+    payload->ready(payload->context);
+}
+
+static shuf_status make_stages(struct shuf__payload *payload, struct shuf__error *error)
+{
+    for (size_t i = 0; i < SHUF__PAYLOAD_STAGES && i * SHUF__PAYLOAD_CHUNK < payload->size; i++) {
+        payload->stage[i] = malloc(chunk_at(payload, i * SHUF__PAYLOAD_CHUNK));
+        if (!payload->stage[i])
+            return shuf__fail(error, SHUF_NO_MEMORY, "result: no memory for its chunks");
+    }
+    return SHUF_OK;
+}
+
+static void free_stages(struct shuf__payload *payload)
+{
+    for (size_t i = 0; i < SHUF__PAYLOAD_STAGES; i++) {
+        free(payload->stage[i]);
+        payload->stage[i] = NULL;
+    }
+}
+
+shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cache_entry *result,
+                                struct shuf__engine *engine, uint64_t size,
+                                struct shuf__error *error)
+{
+    assert(!payload->result && size <= result->allocation->block.bytes);
+    payload->engine = engine;
+    payload->size = size;
+    payload->sent = payload->fetched = 0;
+    payload->error.status = SHUF_OK;
+    if (!result->allocation->block.host && make_stages(payload, error)) {
+        free_stages(payload);
+        return error->status;
+    }
+    payload->result = result;
+    payload->fetch.run = run_fetch;
+    payload->fetch.done = end_fetch;
+    if (!result->allocation->block.host)
+        fetch_more(payload);
+    return SHUF_OK;
+}
+
+/* The chunks of a staged result: the rest of the one that `sent` stands in. */
+static enum shuf__payload_state next_staged(struct shuf__payload *payload, const uint8_t **bytes,
+                                            size_t *size)
+{
+    fetch_more(payload);
+    if (payload->sent >= payload->fetched)
+        return SHUF__PAYLOAD_WAIT;
+    size_t inside = payload->sent % SHUF__PAYLOAD_CHUNK;
+    *bytes = stage_of(payload, payload->sent) + inside;
+    *size = chunk_at(payload, payload->sent - inside) - inside;
+    return SHUF__PAYLOAD_READY;
+}
+
+enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const uint8_t **bytes,
+                                            size_t *size)
+{
+    *size = 0;
+    if (!payload->result || payload->sent == payload->size)
+        return SHUF__PAYLOAD_END;
+    if (!payload->fetching && payload->error.status) /* the engine's own while it fetches */
+        return SHUF__PAYLOAD_FAILED;
+    if (!payload->result->allocation->block.host)
+        return next_staged(payload, bytes, size);
+    *bytes = (const uint8_t *)payload->result->allocation->block.host + payload->sent;
+    *size = chunk_at(payload, payload->sent);
+    return SHUF__PAYLOAD_READY;
+}
+
+void shuf__payload_advance(struct shuf__payload *payload, size_t sent)
+{
+    payload->sent += sent;
+    assert(payload->sent <= payload->size);
+}
+
+bool shuf__payload_end(struct shuf__payload *payload)
+{
+    if (payload->fetching)
+        return false;
+    free_stages(payload);
+    if (payload->result)
+        shuf__cache_entry_unref(payload->result);
+    payload->result = NULL;
+    return true;
+}
