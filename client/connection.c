@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See connection.h. Sockets stay in blocking mode; the handshake's deadline is
- * the kernel's own receive time-out, so that a long transfer pays no poll().
+ * See connection.h. Sockets stay in blocking mode. The handshake's deadline is the socket's receive
+ * timeout, so a long transfer needs no poll().
  */
 #include "connection.h"
 
@@ -37,9 +37,9 @@ void shuf__connection_close(struct shuf__connection *connection)
     shuf__inbox_close(&connection->inbox);
 }
 
-/* What went wrong on the open socket, by errno; closes it. */
-static shuf_status broken(struct shuf__connection *connection, const char *doing,
-                          struct shuf__error *error)
+/* Closes the connection and fails with the status that fits errno. */
+static shuf_status fail_and_close(struct shuf__connection *connection, const char *doing,
+                                  struct shuf__error *error)
 {
     int cause = errno;
     const char *path = connection->address.sun_path;
@@ -58,25 +58,25 @@ static shuf_status broken(struct shuf__connection *connection, const char *doing
     }
 }
 
-static shuf_status violation(struct shuf__connection *connection, struct shuf__error *error)
+static shuf_status close_with_error(struct shuf__connection *connection, struct shuf__error *error)
 {
     shuf__connection_close(connection);
     return error->status;
 }
 
-static struct timeval time_out(uint64_t ns)
+static struct timeval to_timeval(uint64_t ns)
 {
-    uint64_t us = ns / 1000 + 1; /* 0 would mean for ever */
+    uint64_t us = ns / 1000 + 1; /* 0 would disable the timeout */
     return (struct timeval){.tv_sec = (time_t)(us / 1000000),
                             .tv_usec = (suseconds_t)(us % 1000000)};
 }
 
-static int set_time_out(int fd, int option, struct timeval value)
+static int set_timeout(int fd, int option, struct timeval value)
 {
     return setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
 }
 
-/* Lets the next receive take what is left until the deadline. */
+/* Sets the receive timeout to the time left until the deadline. */
 static int arm_deadline(const struct shuf__connection *connection)
 {
     if (connection->deadline_ns == 0)
@@ -86,7 +86,7 @@ static int arm_deadline(const struct shuf__connection *connection)
         errno = EAGAIN;
         return -1;
     }
-    return set_time_out(connection->fd, SO_RCVTIMEO, time_out(connection->deadline_ns - now));
+    return set_timeout(connection->fd, SO_RCVTIMEO, to_timeval(connection->deadline_ns - now));
 }
 
 /* Waits for at least one byte: into `out`, or with NULL into the inbox. */
@@ -96,7 +96,7 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
     struct shuf__inbox *inbox = &connection->inbox;
     for (;;) {
         if (arm_deadline(connection) != 0)
-            return broken(connection, "it was awaited", error);
+            return fail_and_close(connection, "it was awaited", error);
         ssize_t got = out ? shuf__inbox_receive(inbox, connection->fd, out, size, MSG_WAITALL)
                           : shuf__inbox_fill(inbox, connection->fd);
         if (got > 0) {
@@ -106,28 +106,28 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
         if (got == 0)
             errno = ECONNRESET;
         if (errno != EINTR)
-            return broken(connection, "it was awaited", error);
+            return fail_and_close(connection, "it was awaited", error);
     }
 }
 
-/* Of those that came since the last count, `expected` are announced. */
+/* `expected`: the number of descriptors that the reply announced since the last count. */
 static shuf_status check_descriptors(struct shuf__connection *connection, unsigned expected,
                                      struct shuf__error *error)
 {
     struct shuf__inbox *inbox = &connection->inbox;
-    unsigned came = inbox->descriptors;
-    bool cut = inbox->cut;
-    if (shuf__inbox_count(inbox, expected))
+    unsigned received = inbox->descriptors;
+    bool truncated = inbox->truncated;
+    if (shuf__inbox_check_descriptors(inbox, expected))
         return SHUF_OK;
-    if (cut && came < expected)
+    if (truncated && received < expected)
         shuf__fail(error, SHUF_IO,
                    "socket %s: a descriptor could not be received; expected room for it among "
                    "this process's open files",
                    connection->address.sun_path);
     else
-        shuf__fail(error, SHUF_PROTOCOL, "reply with %u%s descriptors: expected %u", came,
-                   cut ? " or more" : "", expected);
-    return violation(connection, error);
+        shuf__fail(error, SHUF_PROTOCOL, "reply with %u%s descriptors: expected %u", received,
+                   truncated ? " or more" : "", expected);
+    return close_with_error(connection, error);
 }
 
 shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
@@ -142,7 +142,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
     return check_descriptors(connection, 0, error);
 }
 
-/* A frame that the inbox cannot hold, in the buffer. */
+/* Receives a frame that does not fit the inbox into the buffer. */
 static shuf_status receive_long_frame(struct shuf__connection *connection, size_t size,
                                       struct shuf__error *error)
 {
@@ -172,7 +172,7 @@ static const uint8_t *receive_frame(struct shuf__connection *connection, size_t 
         if (result == SHUF__FRAME_BAD) {
             shuf__fail(error, SHUF_PROTOCOL, "frame length %zu: expected 1 to %d", *length,
                        SHUF__FRAME_MAX);
-            violation(connection, error);
+            close_with_error(connection, error);
             return NULL;
         }
         if (size > sizeof inbox->bytes)
@@ -190,7 +190,7 @@ static unsigned announced_descriptors(const Shuf__Reply *reply)
            reply->result->descriptor;
 }
 
-/* Id 0 is of no request: a daemon that could not read one says so under it. */
+/* A daemon that cannot parse a request replies with an error under id 0. */
 static bool id_fits(const struct shuf__connection *connection, const Shuf__Reply *reply)
 {
     return reply->id == connection->last_id || (reply->id == 0 && reply->status != SHUF_OK);
@@ -206,18 +206,18 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
     *reply = shuf__reply_unpack(&connection->arena, message, length);
     if (!*reply) {
         shuf__fail(error, SHUF_PROTOCOL, "frame of %zu bytes: not a reply", length);
-        return violation(connection, error);
+        return close_with_error(connection, error);
     }
     if (!id_fits(connection, *reply)) {
         shuf__fail(error, SHUF_PROTOCOL, "reply id %" PRIu64 ": expected %" PRIu64, (*reply)->id,
                    connection->last_id);
-        return violation(connection, error);
+        return close_with_error(connection, error);
     }
     if ((*reply)->status != SHUF_OK && (*reply)->bulk_bytes != 0) {
         shuf__fail(error, SHUF_PROTOCOL,
                    "reply bulk_bytes %" PRIu64 ": expected 0 with status %" PRIu32,
                    (*reply)->bulk_bytes, (*reply)->status);
-        return violation(connection, error);
+        return close_with_error(connection, error);
     }
     return check_descriptors(connection, announced_descriptors(*reply), error);
 }
@@ -227,7 +227,7 @@ int shuf__connection_descriptor(struct shuf__connection *connection)
     return shuf__inbox_descriptor(&connection->inbox);
 }
 
-void shuf__copy_word(char *out, size_t size, const char *word)
+void shuf__copy_string(char *out, size_t size, const char *word)
 {
     size_t length = strnlen(word, size - 1);
     memcpy(out, word, length);
@@ -249,9 +249,9 @@ shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
                                   struct shuf__error *error)
 {
-    int unwanted = shuf__connection_descriptor(connection); /* that came with an earlier reply */
-    if (unwanted >= 0)
-        close(unwanted);
+    int unused = shuf__connection_descriptor(connection); /* of an earlier reply */
+    if (unused >= 0)
+        close(unused);
     request->id = ++connection->last_id;
     size_t size = shuf__message_pack(&request->base, connection->buffer, sizeof connection->buffer);
     if (size == 0)
@@ -262,9 +262,9 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
         if (sent >= 0)
             done += (size_t)sent;
         else if (errno == EPIPE)
-            break; /* its last words may be there to read: receiving tells */
+            break; /* its last reply may still be readable: receiving finds out */
         else if (errno != EINTR)
-            return broken(connection, "a request was sent", error);
+            return fail_and_close(connection, "a request was sent", error);
     }
     return SHUF_OK;
 }
@@ -282,7 +282,7 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
                           strerror(cause));
     case EACCES:
     case EPERM:
-        return shuf__denied(path, error);
+        return shuf__fail_denied(path, error);
     case EAGAIN:
         return shuf__fail(error, SHUF_BUSY,
                           "socket %s: too many connections wait for the daemon; try again", path);
@@ -294,10 +294,10 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     }
 }
 
-/* The send time-out bounds connect() too, which waits while the backlog is full. */
+/* The send timeout also bounds connect(), which waits while the backlog is full. */
 static int connect_socket(const struct shuf__connection *connection)
 {
-    if (set_time_out(connection->fd, SO_SNDTIMEO, time_out(SHUF__HANDSHAKE_MS * NS_PER_MS)) != 0)
+    if (set_timeout(connection->fd, SO_SNDTIMEO, to_timeval(SHUF__HANDSHAKE_MS * NS_PER_MS)) != 0)
         return -1;
     int result;
     do
@@ -307,11 +307,11 @@ static int connect_socket(const struct shuf__connection *connection)
     return result;
 }
 
-/* A daemon of another version may still have told its own. */
+/* The reply of another protocol version still names its daemon. */
 static shuf_status refuse_version(const Shuf__HelloReply *hello, struct shuf__error *error)
 {
     char daemon[64];
-    shuf__copy_word(daemon, sizeof daemon, hello->daemon);
+    shuf__copy_string(daemon, sizeof daemon, hello->daemon);
     return shuf__fail(error, SHUF_VERSION, "protocol version %" PRIu32 " of %s: expected %d",
                       hello->version, daemon, SHUF__PROTOCOL_VERSION);
 }
@@ -328,10 +328,10 @@ static shuf_status check_hello(struct shuf__connection *connection, const Shuf__
         refuse_version(reply->hello, error);
     else
         return SHUF_OK;
-    return violation(connection, error);
+    return close_with_error(connection, error);
 }
 
-static shuf_status say_hello(struct shuf__connection *connection, struct shuf__error *error)
+static shuf_status exchange_hello(struct shuf__connection *connection, struct shuf__error *error)
 {
     static char client[] = "libshuf " SHUF_VERSION_TEXT;
     Shuf__Hello hello = SHUF__HELLO__INIT;
@@ -347,7 +347,8 @@ static shuf_status say_hello(struct shuf__connection *connection, struct shuf__e
     return check_hello(connection, reply, error);
 }
 
-/* Never in the place of a closed standard stream, whose next user would then talk to the daemon. */
+/* Never takes the number of a closed standard stream: a write to this stream would reach the
+ * daemon. */
 static int open_socket(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -370,9 +371,9 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
         return connect_failed(connection, error);
     connection->generation++;
     connection->deadline_ns = shuf__now_ns() + SHUF__HANDSHAKE_MS * NS_PER_MS;
-    shuf_status status = say_hello(connection, error);
+    shuf_status status = exchange_hello(connection, error);
     connection->deadline_ns = 0;
-    if (status == SHUF_OK && set_time_out(connection->fd, SO_RCVTIMEO, (struct timeval){0}) != 0)
-        return broken(connection, "it was greeted", error);
+    if (status == SHUF_OK && set_timeout(connection->fd, SO_RCVTIMEO, (struct timeval){0}) != 0)
+        return fail_and_close(connection, "it was greeted", error);
     return status;
 }

@@ -12,7 +12,7 @@
 
 enum {
     NAME_MAX_SHOWN = 36,
-    ENTRY_MAX = 4096, /* of a user or group; what does not fit is shown as a number */
+    ENTRY_MAX = 4096, /* bytes of a user or group entry; a longer one is shown as a number */
 };
 
 static void name_user(uid_t uid, char text[NAME_MAX_SHOWN])
@@ -35,7 +35,7 @@ static void name_group(gid_t gid, char text[NAME_MAX_SHOWN])
         snprintf(text, NAME_MAX_SHOWN, "%u", (unsigned)gid);
 }
 
-shuf_status shuf__denied(const char *path, struct shuf__error *error)
+shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
 {
     char user[NAME_MAX_SHOWN], group[NAME_MAX_SHOWN];
     struct stat status;

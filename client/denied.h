@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Why a user may not connect: whose the socket is, in words that tell an
- * operator what to change.
+ * The error of a user who may not connect. Its text names the socket's owner, group and mode, and
+ * the settings that decide them.
  */
 #ifndef SHUF__DENIED_H
 #define SHUF__DENIED_H
 
 #include "error.h"
 
-/* SHUF_DENIED. */
-shuf_status shuf__denied(const char *path, struct shuf__error *error);
+/* Fails with SHUF_DENIED. */
+shuf_status shuf__fail_denied(const char *path, struct shuf__error *error);
 
 #endif

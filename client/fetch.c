@@ -9,16 +9,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-struct fetching {
-    const struct shuf__question *question;
+struct fetch_context {
+    const struct shuf__request_message *request;
     shuf_result *result;
 };
 
-static shuf_status accept_result(struct shuf__call *call, const Shuf__Reply *reply,
-                                 struct shuf__error *error)
+static shuf_status read_result(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                               struct shuf__error *error)
 {
-    const struct fetching *f = call->answer;
-    if (shuf__result_read(f->question, reply, f->result, error))
+    const struct fetch_context *fetch = exchange->context;
+    if (shuf__request_message_read_reply(fetch->request, reply, fetch->result, error))
         return error->status;
     const Shuf__ResultReply *p = reply->result;
     if (p->lease == 0 && !p->descriptor)
@@ -27,23 +27,23 @@ static shuf_status accept_result(struct shuf__call *call, const Shuf__Reply *rep
                       p->lease);
 }
 
-/* `call` says where the bytes go; without memory and sink they stay where they are. */
-static shuf_status run(shuf *handle, struct shuf__question *q, struct shuf__call *call,
-                       shuf_result *result)
+/* Without `memory` and `sink` in the exchange, the daemon sends no values. */
+static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
+                                struct shuf__exchange *exchange, shuf_result *result)
 {
-    shuf_result unwanted;
-    struct fetching f = {q, result ? result : &unwanted};
-    call->request = &q->request;
-    call->accept = accept_result;
-    call->answer = &f;
-    call->connection = q->connection;
-    *f.result = (shuf_result){.shape = q->shape};
-    if (call->memory || call->sink) {
-        call->bulk = q->shape.bytes;
-        if (shuf__question_accept(q, SHUF_INLINE, &handle->error))
+    shuf_result ignored;
+    struct fetch_context fetch = {m, result ? result : &ignored};
+    exchange->request = &m->message;
+    exchange->read_reply = read_result;
+    exchange->context = &fetch;
+    exchange->generation = m->generation;
+    *fetch.result = (shuf_result){.shape = m->shape};
+    if (exchange->memory || exchange->sink) {
+        exchange->payload_bytes = m->shape.bytes;
+        if (shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
             return handle->error.status;
     }
-    return shuf__call_run(handle, call);
+    return shuf__call_run(handle, exchange);
 }
 
 static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shuf__error *error)
@@ -57,37 +57,38 @@ static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shu
         shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
 }
 
-shuf_status shuf__fetch(shuf *handle, struct shuf__wanted wanted, void *out, size_t bytes,
-                        shuf_result *result)
+shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *options, void *out,
+                        size_t bytes, shuf_result *result)
 {
-    struct shuf__question q;
-    struct shuf__call call = {.memory = out};
-    if (shuf__question_make(&q, wanted, &handle->error))
+    struct shuf__request_message m;
+    struct shuf__exchange exchange = {.memory = out};
+    if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
-    if (bytes < q.shape.bytes)
-        return refuse_size(&q.shape, bytes, &handle->error);
-    if (!out && q.shape.bytes > 0)
+    if (bytes < m.shape.bytes)
+        return refuse_size(&m.shape, bytes, &handle->error);
+    if (!out && m.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
-                          q.shape.bytes);
-    return run(handle, &q, &call, result);
+                          m.shape.bytes);
+    return fetch_result(handle, &m, &exchange, result);
 }
 
-shuf_status shuf__fetch_stream(shuf *handle, struct shuf__wanted wanted, shuf_sink sink,
-                               void *context, shuf_result *result)
+shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *options,
+                             shuf_sink sink, void *context, shuf_result *result)
 {
-    struct shuf__question q;
-    struct shuf__call call = {.sink = sink, .context = context};
-    if (shuf__question_make(&q, wanted, &handle->error))
+    struct shuf__request_message m;
+    struct shuf__exchange exchange = {.sink = sink, .sink_context = context};
+    if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
-    return run(handle, &q, &call, result);
+    return fetch_result(handle, &m, &exchange, result);
 }
 
-shuf_status shuf__fetch_summary(shuf *handle, struct shuf__wanted wanted, shuf_result *result)
+shuf_status shuf__fetch_summary(shuf *handle, const struct shuf__request_options *options,
+                                shuf_result *result)
 {
-    struct shuf__question q;
-    struct shuf__call call = {0};
-    if (shuf__question_make(&q, wanted, &handle->error))
+    struct shuf__request_message m;
+    struct shuf__exchange exchange = {0};
+    if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
-    shuf__question_fingerprint(&q);
-    return run(handle, &q, &call, result);
+    shuf__request_message_set_fingerprint(&m);
+    return fetch_result(handle, &m, &exchange, result);
 }

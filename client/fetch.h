@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results by a copy, or only computed: what the public calls for permutations and
- * for numbers have in common.
+ * Results that the daemon copies to this process, or only computes: the common part of the public
+ * calls for permutations and numbers.
  */
 #ifndef SHUF__FETCH_H
 #define SHUF__FETCH_H
 
-#include "question.h"
+#include "handle.h"
+#include "request_message.h"
 
-/* As shuf_permute(), shuf_permute_stream() and shuf_summarize(). */
-shuf_status shuf__fetch(shuf *handle, struct shuf__wanted wanted, void *out, size_t bytes,
-                        shuf_result *result);
-shuf_status shuf__fetch_stream(shuf *handle, struct shuf__wanted wanted, shuf_sink sink,
-                               void *context, shuf_result *result);
-shuf_status shuf__fetch_summary(shuf *handle, struct shuf__wanted wanted, shuf_result *result);
+/* As shuf_permute(), shuf_permute_each() and shuf_summarize(). */
+shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *options, void *out,
+                        size_t bytes, shuf_result *result);
+shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *options,
+                             shuf_sink sink, void *context, shuf_result *result);
+shuf_status shuf__fetch_summary(shuf *handle, const struct shuf__request_options *options,
+                                shuf_result *result);
 
 #endif

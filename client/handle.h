@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stands behind the public `shuf *`.
+ * The object behind the public `shuf *`. Its parts do not know the handle; the public calls
+ * (api_*.c) and the modules between use it.
  */
 #ifndef SHUF__HANDLE_H
 #define SHUF__HANDLE_H
 
 #include "connection.h"
-#include "lease.h"
 #include "mapping.h"
 #include "shuf.h"
 
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
+struct shuf__held_lease;
+LIST_HEAD(shuf__held_leases, shuf__held_lease);
+
 struct shuf {
-    pid_t process; /* that connected: no other may speak on the socket */
+    pid_t process; /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
-    struct shuf__leases leases; /* that are out */
+    struct shuf__held_leases leases;
     struct shuf__mappings mappings;
-    struct shuf__error error; /* of the last call; an empty text after a success */
+    struct shuf__error error; /* of the last call; its text is empty after a success */
     struct shuf__connection connection;
 };
 
-/* Whether this process is the one that connected, and not a child of it. */
+/* False in a child process of the one that connected. */
 bool shuf__handle_is_ours(const shuf *handle);
 
-/* SHUF_INVALID, with the message in the handle, where it is not. */
+/* Fails with SHUF_INVALID, and the message in the handle, where the handle is not ours. */
 shuf_status shuf__handle_check(shuf *handle);
 
 #endif

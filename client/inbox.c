@@ -9,13 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 4 }; /* room for so many at once: one is the most that is ever right */
+enum { DESCRIPTORS = 4 }; /* room in one message; a valid reply has at most one */
 
 void shuf__inbox_open(struct shuf__inbox *inbox)
 {
     inbox->start = inbox->end = 0;
     inbox->descriptors = 0;
-    inbox->cut = false;
+    inbox->truncated = false;
     inbox->descriptor = -1;
 }
 
@@ -27,7 +27,7 @@ void shuf__inbox_close(struct shuf__inbox *inbox)
     shuf__inbox_open(inbox);
 }
 
-static void keep_one(struct shuf__inbox *inbox, const uint8_t *at, size_t count)
+static void keep_first(struct shuf__inbox *inbox, const uint8_t *at, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         int fd;
@@ -56,8 +56,8 @@ ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd, void *out, size_t
         return got;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            keep_one(inbox, CMSG_DATA(c), (c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-    inbox->cut |= message.msg_flags & MSG_CTRUNC;
+            keep_first(inbox, CMSG_DATA(c), (c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    inbox->truncated |= message.msg_flags & MSG_CTRUNC;
     return got;
 }
 
@@ -87,12 +87,12 @@ size_t shuf__inbox_take(struct shuf__inbox *inbox, void *out, size_t size)
     return size;
 }
 
-bool shuf__inbox_count(struct shuf__inbox *inbox, unsigned expected)
+bool shuf__inbox_check_descriptors(struct shuf__inbox *inbox, unsigned expected)
 {
-    bool right = inbox->descriptors == expected && !inbox->cut;
+    bool as_expected = inbox->descriptors == expected && !inbox->truncated;
     inbox->descriptors = 0;
-    inbox->cut = false;
-    return right;
+    inbox->truncated = false;
+    return as_expected;
 }
 
 int shuf__inbox_descriptor(struct shuf__inbox *inbox)

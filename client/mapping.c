@@ -15,68 +15,71 @@
 
 /* ---- One mapping ----------------------------------------------------------- */
 
-/* Memory that could shrink under its readers would kill them (SIGBUS), so it must be sealed. */
-static shuf_status check_memory(const struct shuf__offer *offer, int fd, struct shuf__error *error)
+/* Memory that shrinks while it is mapped would kill this process (SIGBUS), so it must be sealed. */
+static shuf_status check_memory(const struct shuf__mapping_info *info, int fd,
+                                struct shuf__error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return shuf__fail(error, SHUF_IO, "block %" PRIu64 ": %s", offer->block, strerror(errno));
-    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < offer->block_bytes)
+        return shuf__fail(error, SHUF_IO, "block %" PRIu64 ": %s", info->block, strerror(errno));
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < info->block_bytes)
         return shuf__fail(error, SHUF_PROTOCOL,
                           "block %" PRIu64 " by a descriptor of %" PRIu64
                           " bytes: expected at least %" PRIu64,
-                          offer->block, (uint64_t)status.st_size, offer->block_bytes);
+                          info->block, (uint64_t)status.st_size, info->block_bytes);
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || !(seals & F_SEAL_SHRINK))
         return shuf__fail(error, SHUF_PROTOCOL,
                           "block %" PRIu64 " by a descriptor without F_SEAL_SHRINK: expected it",
-                          offer->block);
+                          info->block);
     return SHUF_OK;
 }
 
-static shuf_status map_memory(struct shuf__mapping *m, const struct shuf__offer *offer, int fd,
-                              struct shuf__error *error)
+static shuf_status map_memory(struct shuf__mapping *m, const struct shuf__mapping_info *info,
+                              int fd, struct shuf__error *error)
 {
-    if (check_memory(offer, fd, error))
+    if (check_memory(info, fd, error))
         return error->status;
-    const int access = offer->writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    void *host = mmap(NULL, offer->block_bytes, access, MAP_SHARED, fd, 0);
+    const int access = info->writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *host = mmap(NULL, info->block_bytes, access, MAP_SHARED, fd, 0);
     if (host == MAP_FAILED)
         return shuf__fail(error, errno == ENOMEM ? SHUF_NO_MEMORY : SHUF_IO,
-                          "block %" PRIu64 ": mapping its %" PRIu64 " bytes: %s", offer->block,
-                          offer->block_bytes, strerror(errno));
+                          "block %" PRIu64 ": mapping its %" PRIu64 " bytes: %s", info->block,
+                          info->block_bytes, strerror(errno));
     m->host = host;
     return SHUF_OK;
 }
 
 static shuf_status map_device(struct shuf__mappings *mappings, struct shuf__mapping *m,
-                              const struct shuf__offer *offer, int fd, struct shuf__error *error)
+                              const struct shuf__mapping_info *info, int fd,
+                              struct shuf__error *error)
 {
     struct shuf__gpu *gpu;
-    if (shuf__gpu_find(&mappings->gpus, offer->device_id, &gpu, error))
+    if (shuf__gpu_find(&mappings->gpus, info->device_id, &gpu, error))
         return error->status;
-    return offer->transport == SHUF_CUDA_FD
-               ? shuf__gpu_map(gpu, fd, offer->block_bytes, offer->writable, &m->view, error)
-               : shuf__gpu_open(gpu, offer->ipc, offer->block_bytes, &m->view, error);
+    return info->transport == SHUF_CUDA_FD
+               ? shuf__gpu_map(gpu, fd, info->block_bytes, info->writable, &m->view, error)
+               : shuf__gpu_open(gpu, info->ipc, info->block_bytes, &m->view, error);
 }
 
-static shuf_status map(struct shuf__mappings *mappings, struct shuf__mapping *m,
-                       const struct shuf__offer *offer, int fd, struct shuf__error *error)
+static shuf_status map_block(struct shuf__mappings *mappings, struct shuf__mapping *m,
+                             const struct shuf__mapping_info *info, int fd,
+                             struct shuf__error *error)
 {
-    if (offer->transport != SHUF_CUDA_IPC && fd < 0)
+    if (info->transport != SHUF_CUDA_IPC && fd < 0)
         return shuf__fail(error, SHUF_PROTOCOL,
                           "block %" PRIu64
                           " without a descriptor: expected one, it is not mapped here",
-                          offer->block);
-    m->block = offer->block;
-    m->bytes = offer->block_bytes;
-    m->transport = offer->transport;
-    m->writable = offer->writable;
-    return offer->transport == SHUF_MEMFD ? map_memory(m, offer, fd, error)
-                                          : map_device(mappings, m, offer, fd, error);
+                          info->block);
+    m->block = info->block;
+    m->bytes = info->block_bytes;
+    m->transport = info->transport;
+    m->writable = info->writable;
+    return info->transport == SHUF_MEMFD ? map_memory(m, info, fd, error)
+                                         : map_device(mappings, m, info, fd, error);
 }
 
-static void unmap(struct shuf__mapping *m)
+static void unmap_block(struct shuf__mapping *m)
 {
     if (m->host)
         munmap(m->host, m->bytes);
@@ -92,7 +95,7 @@ const void *shuf__mapping_at(const struct shuf__mapping *m, uint64_t offset)
     return (const void *)(uintptr_t)(m->view.address + offset);
 }
 
-/* ---- All of them ----------------------------------------------------------- */
+/* ---- The collection ----------------------------------------------------------- */
 
 void shuf__mappings_open(struct shuf__mappings *mappings)
 {
@@ -102,13 +105,13 @@ void shuf__mappings_open(struct shuf__mappings *mappings)
 static void set_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
 {
     TAILQ_INSERT_TAIL(&mappings->idle, m, idle);
-    mappings->idles++;
+    mappings->idle_count++;
 }
 
 static void set_busy(struct shuf__mappings *mappings, struct shuf__mapping *m)
 {
     TAILQ_REMOVE(&mappings->idle, m, idle);
-    mappings->idles--;
+    mappings->idle_count--;
 }
 
 static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
@@ -116,7 +119,7 @@ static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mappin
     uint64_t block = m->block;
     set_busy(mappings, m);
     LIST_REMOVE(m, bucket);
-    unmap(m);
+    unmap_block(m);
     return block;
 }
 
@@ -129,28 +132,28 @@ size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF
     return count;
 }
 
-void shuf__mappings_renew(struct shuf__mappings *mappings, uint64_t generation)
+void shuf__mappings_set_generation(struct shuf__mappings *mappings, uint64_t generation)
 {
     struct shuf__mapping *m;
-    if (mappings->connection == generation)
+    if (mappings->generation == generation)
         return;
-    mappings->connection = generation;
+    mappings->generation = generation;
     while ((m = TAILQ_FIRST(&mappings->idle)))
         remove_idle(mappings, m);
     for (int i = 0; i < SHUF__MAPPING_BUCKETS; i++)
         while ((m = LIST_FIRST(&mappings->buckets[i]))) {
-            m->stray = true;
+            m->detached = true;
             LIST_REMOVE(m, bucket);
         }
 }
 
 void shuf__mappings_close(struct shuf__mappings *mappings)
 {
-    shuf__mappings_renew(mappings, mappings->connection + 1);
+    shuf__mappings_set_generation(mappings, mappings->generation + 1);
     shuf__gpus_close(&mappings->gpus);
 }
 
-static struct shuf__mapping *find(const struct shuf__mappings *mappings, uint64_t block)
+static struct shuf__mapping *find_mapping(const struct shuf__mappings *mappings, uint64_t block)
 {
     struct shuf__mapping *m;
     LIST_FOREACH (m, &mappings->buckets[block % SHUF__MAPPING_BUCKETS], bucket)
@@ -159,14 +162,14 @@ static struct shuf__mapping *find(const struct shuf__mappings *mappings, uint64_
     return m;
 }
 
-static shuf_status make(struct shuf__mappings *mappings, const struct shuf__offer *offer, int fd,
-                        struct shuf__mapping **made, struct shuf__error *error)
+static shuf_status make_mapping(struct shuf__mappings *mappings,
+                                const struct shuf__mapping_info *info, int fd,
+                                struct shuf__mapping **made, struct shuf__error *error)
 {
     struct shuf__mapping *m = calloc(1, sizeof *m);
     if (!m)
-        return shuf__fail(error, SHUF_NO_MEMORY, "block %" PRIu64 ": no memory to note it",
-                          offer->block);
-    if (map(mappings, m, offer, fd, error)) {
+        return shuf__fail(error, SHUF_NO_MEMORY, "block %" PRIu64 ": out of memory", info->block);
+    if (map_block(mappings, m, info, fd, error)) {
         free(m);
         return error->status;
     }
@@ -176,23 +179,23 @@ static shuf_status make(struct shuf__mappings *mappings, const struct shuf__offe
     return SHUF_OK;
 }
 
-/* A block is for ever what it was when it was first named. */
-static shuf_status check_known(const struct shuf__mapping *m, const struct shuf__offer *offer,
-                               struct shuf__error *error)
+/* A block id keeps its size, transport and access. */
+static shuf_status check_same_block(const struct shuf__mapping *m,
+                                    const struct shuf__mapping_info *info,
+                                    struct shuf__error *error)
 {
-    if (m->bytes == offer->block_bytes && m->transport == offer->transport &&
-        m->writable == offer->writable &&
-        (m->host || strcmp(m->view.gpu->id, offer->device_id) == 0))
+    if (m->bytes == info->block_bytes && m->transport == info->transport &&
+        m->writable == info->writable && (m->host || strcmp(m->view.gpu->id, info->device_id) == 0))
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL,
                       "block %" PRIu64 " of %" PRIu64 " bytes by %s: expected the %" PRIu64
                       " bytes by %s that it has",
-                      offer->block, offer->block_bytes, shuf_transport_name(offer->transport),
+                      info->block, info->block_bytes, shuf_transport_name(info->transport),
                       m->bytes, shuf_transport_name(m->transport));
 }
 
-/* A cudaIpcMemHandle_t is open for one context, and can be for only one in a process. *known is
- * set to NULL when it is to be opened anew. */
+/* CUDA opens an IPC handle for one context of a process at a time. Unmaps an idle mapping of
+ * another context and sets *known to NULL; the caller then opens the handle again. */
 static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__mapping **known,
                                  struct shuf__error *error)
 {
@@ -214,18 +217,19 @@ static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__m
 
 bool shuf__mapping_known(const struct shuf__mappings *mappings, uint64_t block)
 {
-    return find(mappings, block);
+    return find_mapping(mappings, block);
 }
 
-shuf_status shuf__mapping_take(struct shuf__mappings *mappings, const struct shuf__offer *offer,
-                               int fd, struct shuf__mapping **mapping, struct shuf__error *error)
+shuf_status shuf__mapping_take(struct shuf__mappings *mappings,
+                               const struct shuf__mapping_info *info, int fd,
+                               struct shuf__mapping **mapping, struct shuf__error *error)
 {
-    struct shuf__mapping *m = find(mappings, offer->block);
-    if (m && check_known(m, offer, error))
+    struct shuf__mapping *m = find_mapping(mappings, info->block);
+    if (m && check_same_block(m, info, error))
         return error->status;
     if (m && !m->host && check_context(mappings, &m, error))
         return error->status;
-    if (!m && make(mappings, offer, fd, &m, error))
+    if (!m && make_mapping(mappings, info, fd, &m, error))
         return error->status;
     if (m->leases++ == 0)
         set_busy(mappings, m);
@@ -239,14 +243,14 @@ bool shuf__mapping_drop(struct shuf__mappings *mappings, struct shuf__mapping *m
     assert(m->leases > 0);
     if (--m->leases > 0)
         return false;
-    if (m->stray) {
-        unmap(m);
+    if (m->detached) {
+        unmap_block(m);
         return false;
     }
     set_idle(mappings, m);
     if (!keep || m->writable || m->bytes > SHUF__MAPPING_SMALL)
         *block = remove_idle(mappings, m);
-    else if (mappings->idles > SHUF__MAPPINGS_IDLE)
+    else if (mappings->idle_count > SHUF__MAPPINGS_IDLE)
         *block = remove_idle(mappings, TAILQ_FIRST(&mappings->idle));
     else
         return false;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public call that lists leases: page by page, since a daemon may hold more
- * than one message does.
+ * The public call that lists leases. It reads them page by page: a daemon may hold more leases than
+ * fit one message.
  */
 #include "call.h"
-#include "transport.h"
+#include "transport_set.h"
 
 #include <inttypes.h>
 
-/* A page stays in the connection's arena until the next one is asked for. */
-static shuf_status accept_page(struct shuf__call *call, const Shuf__Reply *reply,
-                               struct shuf__error *error)
+/* A page stays in the connection's arena until the next request. */
+static shuf_status read_page(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                             struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_LEASES)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a LeasesReply",
                           (int)reply->body_case);
-    *(const Shuf__LeasesReply **)call->answer = reply->leases;
+    *(const Shuf__LeasesReply **)exchange->context = reply->leases;
     if (reply->leases->more && reply->leases->n_lease == 0)
         return shuf__fail(error, SHUF_PROTOCOL, "reply more 1: expected a lease in this page");
     return SHUF_OK;
@@ -49,11 +49,11 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .inverse = from->inverse,
         .buffer = from->buffer,
     };
-    shuf__copy_word(entry.algorithm, sizeof entry.algorithm, from->algorithm);
+    shuf__copy_string(entry.algorithm, sizeof entry.algorithm, from->algorithm);
     return entry;
 }
 
-/* Ids only rise, or a listing might never end. */
+/* Rejects ids that do not increase: the listing might never end. */
 static shuf_status visit_page(const Shuf__LeasesReply *page, uint64_t *after,
                               shuf_lease_visitor visit, void *context, struct shuf__error *error)
 {
@@ -79,8 +79,9 @@ shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
     request.body_case = SHUF__REQUEST__BODY_LEASES;
     request.leases = &leases;
     do {
-        struct shuf__call call = {.request = &request, .accept = accept_page, .answer = &page};
-        if (shuf__call_run(handle, &call) ||
+        struct shuf__exchange exchange = {
+            .request = &request, .read_reply = read_page, .context = &page};
+        if (shuf__call_run(handle, &exchange) ||
             visit_page(page, &leases.after, visit, context, &handle->error))
             return handle->error.status;
     } while (page->more);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * See moments.h. Moments about the mean by those about the centre, which is near
- * it: z = (x - centre) * scale has a mean of about 0, so little is lost.
+ * See moments_from_sums.h. The sums are of z = (x - centre) * scale. The centre is near the mean,
+ * so z has a mean of about 0 and the subtraction loses little precision.
  */
-#include "moments.h"
+#include "moments_from_sums.h"
 
 #include <math.h>
 
-shuf_moments shuf__moments_of(const Shuf__Sums *sums, uint64_t count)
+shuf_moments shuf__moments_from_sums(const Shuf__Sums *sums, uint64_t count)
 {
     const double n = (double)count;
     const double a = sums->z1 / n, b = sums->z2 / n, c = sums->z3 / n, d = sums->z4 / n;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of CUDA's driver interface that leases need, loaded from
- * libcuda.so.1 when the first one is mapped: a program that takes none needs no
- * CUDA, and building needs no toolkit. The types are those of cuda.h under
- * plain names; the symbols are the versions that its macros choose.
+ * The functions of CUDA's driver interface that leases need. They are loaded from libcuda.so.1 when
+ * the first lease of device memory is mapped: other programs need no CUDA, and the build needs no
+ * toolkit. The types replace those of cuda.h; the symbol versions are those that its macros select.
  */
-#ifndef SHUF__CUDA_H
-#define SHUF__CUDA_H
+#ifndef SHUF__LIBCUDA_H
+#define SHUF__LIBCUDA_H
 
 #include "error.h"
 
@@ -23,14 +22,14 @@ struct shuf__cuda_access { /* CUmemAccessDesc, with its CUmemLocation in it */
 };
 
 enum {
-    SHUF__CUDA_HANDLE_FD = 1,       /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    SHUF__CUDA_HANDLE_FD = 1,    /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
     SHUF__CUDA_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_DEVICE */
     SHUF__CUDA_ACCESS_READ = 1,     /* CU_MEM_ACCESS_FLAGS_PROT_READ */
     SHUF__CUDA_ACCESS_READ_WRITE = 3,
     SHUF__CUDA_LAZY_PEER = 1, /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 };
 
-/* X(name, symbol's version, arguments): contexts and events are void *, device pointers and
+/* X(name, symbol version, arguments). Contexts and events are void *, device pointers and
  * allocations uint64_t, devices int. All return a CUresult, 0 for success. */
 #define SHUF__CUDA_MAP(X)                                                                      \
     X(cuInit, , (unsigned flags))                                                              \
@@ -69,11 +68,11 @@ struct shuf__cuda {
 #undef X
 };
 
-/* The loaded library, the same for all threads; it stays loaded. SHUF_DEVICE where there is none,
- * or one that is too old. */
+/* Loads the library once for all threads; it stays loaded. Fails with SHUF_DEVICE where it is
+ * missing or too old. Thread-safe. */
 shuf_status shuf__cuda_load(const struct shuf__cuda **cuda, struct shuf__error *error);
 
-/* SHUF_DEVICE with the GPU's name, the call's name and CUDA's own words for `result`. */
+/* Fails with SHUF_DEVICE; the text has the GPU, the CUDA function and CUDA's text for `result`. */
 shuf_status shuf__cuda_fail(const struct shuf__cuda *cuda, const char *gpu, const char *call,
                             int result, struct shuf__error *error);
 

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views of another process's device memory. Work is done in the caller's current
- * context where that is of the GPU in question, else in the GPU's primary one,
- * which is then pushed for the call only and kept alive until the handle closes.
+ * Views of the daemon's device memory. A function works in the caller's current context where that
+ * belongs to the same GPU. Otherwise it pushes the GPU's primary context for the call; the handle
+ * retains this context until it closes.
  */
-#ifndef SHUF__GPU_H
-#define SHUF__GPU_H
+#ifndef SHUF__GPU_VIEW_H
+#define SHUF__GPU_VIEW_H
 
-#include "cuda.h"
-#include "offer.h"
+#include "libcuda.h"
+#include "mapping_info.h"
 
 #include <stdbool.h>
 
-/* One that a handle has had views of. */
+/* A GPU that a handle has, or had, views of. */
 struct shuf__gpu {
     struct shuf__gpu *next;
-    const struct shuf__cuda *cuda; /* NULL: of no use in this process */
+    const struct shuf__cuda *cuda; /* NULL: CUDA does not work in this process */
     char id[64];                   /* "GPU-<uuid>" */
     int device;
-    void *primary; /* its primary context, once it was needed */
+    void *primary; /* the retained primary context, or NULL */
 };
 
 struct shuf__gpu_view {
     struct shuf__gpu *gpu;
     uint64_t address, bytes;
-    void *context; /* that a cudaIpcMemHandle_t was opened in; NULL: it is none */
+    void *context; /* CUDA_IPC: the context that the handle is open in; else NULL */
 };
 
-/* `gpus` is the handle's list, empty at first. SHUF_DEVICE when this process does not see it. */
+/* Finds or adds the GPU in the handle's list `gpus`, which is NULL at first. Fails with SHUF_DEVICE
+ * when this process does not see the GPU, or SHUF_NO_MEMORY. */
 shuf_status shuf__gpu_find(struct shuf__gpu **gpus, const char *id, struct shuf__gpu **gpu,
                            struct shuf__error *error);
 void shuf__gpus_close(struct shuf__gpu **gpus);
 
-/* In a child after fork(), where CUDA does not work and nothing of theirs is mapped: what follows
- * here frees memory alone. */
+/* For a child process after fork(), where CUDA does not work and no device memory is mapped. From
+ * then on these functions only free host memory. */
 void shuf__gpus_forget(struct shuf__gpu *gpus);
 
-/* CUDA_FD: maps the whole of it, read-only unless `writable`; the descriptor stays the caller's. */
+/* CUDA_FD: maps the whole allocation, read-only unless `writable`. The caller closes `fd`. */
 shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes, bool writable,
                           struct shuf__gpu_view *view, struct shuf__error *error);
 /* CUDA_IPC. */
@@ -44,19 +45,19 @@ shuf_status shuf__gpu_open(struct shuf__gpu *gpu, const uint8_t handle[SHUF__IPC
                            uint64_t bytes, struct shuf__gpu_view *view, struct shuf__error *error);
 void shuf__gpu_unmap(struct shuf__gpu_view *view);
 
-/* Whether the view may be used in the context that a new one would be for. */
+/* Sets *fits where the view works in the context that a new view would use. */
 shuf_status shuf__gpu_fits(const struct shuf__gpu_view *view, bool *fits,
                            struct shuf__error *error);
 
-/* Copies [offset, offset + bytes) to host memory, once `event` (may be NULL) is over. */
+/* Waits for `event` (may be NULL), then copies [offset, offset + bytes) to host memory. */
 shuf_status shuf__gpu_read(const struct shuf__gpu_view *view, void *event, uint64_t offset,
                            size_t bytes, void *out, struct shuf__error *error);
 
-/* The other way. */
+/* Copies host memory to [offset, offset + bytes). Other contexts see it when this returns. */
 shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, size_t bytes,
                             const void *in, struct shuf__error *error);
 
-/* A CUevent. */
+/* Opens an interprocess handle; *event is a CUevent. */
 shuf_status shuf__gpu_event_open(const struct shuf__gpu_view *view,
                                  const uint8_t handle[SHUF__IPC_BYTES], void **event,
                                  struct shuf__error *error);

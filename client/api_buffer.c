@@ -1,52 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls for memory that this process fills.
+ * The public calls for buffers: memory of the daemon that this process fills.
  */
 #include "call.h"
-#include "lease.h"
+#include "held_lease.h"
 #include "parse.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *options,
+shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *lease_options,
                              shuf_lease **lease)
 {
-    return shuf__lease_take(handle, (struct shuf__wanted){.buffer = bytes}, options, lease);
+    const struct shuf__request_options options = {.buffer_bytes = bytes};
+    return shuf__take_lease(handle, &options, lease_options, lease);
 }
 
-static shuf_status accept_write(struct shuf__call *call, const Shuf__Reply *reply,
-                                struct shuf__error *error)
+static shuf_status read_write_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                    struct shuf__error *error)
 {
-    (void)call;
+    (void)exchange;
     if (reply->body_case == SHUF__REPLY__BODY_WRITE)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a WriteReply",
                       (int)reply->body_case);
 }
 
-static shuf_status send_part(shuf *handle, const struct shuf__lease *lease, uint64_t offset,
-                             size_t bytes, const void *in)
+static shuf_status send_write(shuf *handle, const struct shuf__held_lease *lease, uint64_t offset,
+                              size_t bytes, const void *in)
 {
     Shuf__Write write = SHUF__WRITE__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    write.lease = lease->open.id;
+    write.lease = lease->public_lease.id;
     write.offset = offset;
     write.data.data = (uint8_t *)(uintptr_t)in; /* only read */
     write.data.len = bytes;
     request.body_case = SHUF__REQUEST__BODY_WRITE;
     request.write = &write;
-    struct shuf__call call = {
-        .request = &request, .accept = accept_write, .connection = lease->connection};
-    return shuf__call_run(handle, &call);
+    struct shuf__exchange exchange = {
+        .request = &request, .read_reply = read_write_reply, .generation = lease->generation};
+    return shuf__call_run(handle, &exchange);
 }
 
-static shuf_status send(shuf *handle, const struct shuf__lease *lease, uint64_t offset,
-                        size_t bytes, const char *in)
+static shuf_status send_writes(shuf *handle, const struct shuf__held_lease *lease, uint64_t offset,
+                               size_t bytes, const char *in)
 {
     while (bytes > 0) {
         const size_t size = bytes < SHUF__WRITE_MAX ? bytes : SHUF__WRITE_MAX;
-        if (send_part(handle, lease, offset, size, in))
+        if (send_write(handle, lease, offset, size, in))
             return handle->error.status;
         offset += size;
         in += size;
@@ -55,11 +56,11 @@ static shuf_status send(shuf *handle, const struct shuf__lease *lease, uint64_t 
     return SHUF_OK;
 }
 
-static shuf_status check(const struct shuf__lease *l, uint64_t offset, size_t bytes,
-                         struct shuf__error *error)
+static shuf_status check_write(const struct shuf__held_lease *l, uint64_t offset, size_t bytes,
+                               struct shuf__error *error)
 {
-    const shuf_lease *lease = &l->open;
-    if (!l->buffer)
+    const shuf_lease *lease = &l->public_lease;
+    if (!l->is_buffer)
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to", lease->id);
     return shuf__write_check(lease->id, offset, bytes, lease->result.shape.bytes, error);
@@ -68,14 +69,14 @@ static shuf_status check(const struct shuf__lease *l, uint64_t offset, size_t by
 shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t offset, size_t bytes,
                              const void *in)
 {
-    const struct shuf__lease *l = (const struct shuf__lease *)lease;
-    if (shuf__handle_check(handle) || check(l, offset, bytes, &handle->error))
+    const struct shuf__held_lease *l = (const struct shuf__held_lease *)lease;
+    if (shuf__handle_check(handle) || check_write(l, offset, bytes, &handle->error))
         return handle->error.status;
     handle->error = (struct shuf__error){0};
     if (bytes == 0)
         return SHUF_OK;
     if (!l->mapping)
-        return send(handle, l, offset, bytes, in);
+        return send_writes(handle, l, offset, bytes, in);
     if (!l->mapping->host)
         return shuf__gpu_write(&l->mapping->view,
                                (uintptr_t)lease->buffer - l->mapping->view.address + offset, bytes,

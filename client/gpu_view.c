@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * See gpu.h.
+ * See gpu_view.h.
  */
-#include "gpu.h"
+#include "gpu_view.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Leaves the function when the call of CUDA's fails; `at` is where its things are given back. */
+/* Calls CUDA. On failure sets the error and jumps to `at`, which releases the resources. */
 #define STEP(at, gpu, name, ...)                                            \
     do {                                                                    \
         int result_ = (gpu)->cuda->name(__VA_ARGS__);                       \
@@ -19,9 +19,9 @@
         }                                                                   \
     } while (0)
 
-/* ---- Which GPU ----------------------------------------------------------- */
+/* ---- GPUs ----- ----------------------------------------------------------- */
 
-/* What stands behind "GPU-", or behind "MIG-" for a part of one. */
+/* Writes the part of an id behind "GPU-" or "MIG-". */
 static void format_uuid(const uint8_t uuid[16], char text[37])
 {
     for (int i = 0, at = 0; i < 16; i++)
@@ -63,7 +63,7 @@ shuf_status shuf__gpu_find(struct shuf__gpu **gpus, const char *id, struct shuf_
         return error->status;
     struct shuf__gpu *new = calloc(1, sizeof *new);
     if (!new)
-        return shuf__fail(error, SHUF_NO_MEMORY, "device %s: no memory to note it", id);
+        return shuf__fail(error, SHUF_NO_MEMORY, "device %s: out of memory", id);
     *new = (struct shuf__gpu){.next = *gpus, .cuda = cuda};
     snprintf(new->id, sizeof new->id, "%s", id);
     if (find_device(new, error)) {
@@ -91,7 +91,7 @@ void shuf__gpus_forget(struct shuf__gpu *gpus)
         gpus->cuda = NULL;
 }
 
-/* ---- Which context -------------------------------------------------------- */
+/* ---- Contexts ----- -------------------------------------------------------- */
 
 static shuf_status choose_context(struct shuf__gpu *gpu, void *current, void **context,
                                   struct shuf__error *error)
@@ -111,9 +111,9 @@ failed:
     return error->status;
 }
 
-/* Makes `*context` current, the one of choice where it is NULL. */
-static shuf_status enter(struct shuf__gpu *gpu, void **context, bool *pushed,
-                         struct shuf__error *error)
+/* Makes *context current; NULL: chooses a context and sets *context. */
+static shuf_status enter_context(struct shuf__gpu *gpu, void **context, bool *pushed,
+                                 struct shuf__error *error)
 {
     void *current = NULL;
     STEP(failed, gpu, cuCtxGetCurrent, &current);
@@ -127,7 +127,7 @@ failed:
     return error->status;
 }
 
-static void leave(struct shuf__gpu *gpu, bool pushed)
+static void leave_context(struct shuf__gpu *gpu, bool pushed)
 {
     void *popped;
     if (pushed)
@@ -138,7 +138,7 @@ shuf_status shuf__gpu_fits(const struct shuf__gpu_view *view, bool *fits, struct
 {
     void *current = NULL, *context = NULL;
     *fits = true;
-    if (!view->context) /* what is mapped by a descriptor is there for all of the device's */
+    if (!view->context) /* CUDA_FD maps for all contexts of the device */
         return SHUF_OK;
     STEP(failed, view->gpu, cuCtxGetCurrent, &current);
     if (choose_context(view->gpu, current, &context, error))
@@ -179,14 +179,14 @@ shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes, bool wr
     void *context = NULL;
     shuf_status status = SHUF_DEVICE;
     *view = (struct shuf__gpu_view){.gpu = gpu, .bytes = bytes};
-    if (enter(gpu, &context, &pushed, error))
+    if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuMemImportFromShareableHandle, &allocation, (void *)(uintptr_t)fd,
          SHUF__CUDA_HANDLE_FD);
     status = map_allocation(gpu, allocation, writable, view, error);
     gpu->cuda->cuMemRelease(allocation); /* a mapping keeps it */
 done:
-    leave(gpu, pushed);
+    leave_context(gpu, pushed);
     return status;
 }
 
@@ -198,23 +198,23 @@ shuf_status shuf__gpu_open(struct shuf__gpu *gpu, const uint8_t handle[SHUF__IPC
     shuf_status status = SHUF_DEVICE;
     memcpy(ipc.bytes, handle, sizeof ipc.bytes);
     *view = (struct shuf__gpu_view){.gpu = gpu, .bytes = bytes};
-    if (enter(gpu, &view->context, &pushed, error))
+    if (enter_context(gpu, &view->context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuIpcOpenMemHandle, &view->address, ipc, SHUF__CUDA_LAZY_PEER);
     status = SHUF_OK;
 done:
-    leave(gpu, pushed);
+    leave_context(gpu, pushed);
     return status;
 }
 
-/* What fails here has no remedy: the context is gone, and with it what was mapped in it. */
+/* A failure here means that the context is gone, and its mappings with it. */
 void shuf__gpu_unmap(struct shuf__gpu_view *view)
 {
     struct shuf__gpu *gpu = view->gpu;
-    struct shuf__error unwanted;
+    struct shuf__error ignored;
     void *context = view->context;
     bool pushed;
-    if (!gpu->cuda || enter(gpu, &context, &pushed, &unwanted))
+    if (!gpu->cuda || enter_context(gpu, &context, &pushed, &ignored))
         return;
     if (view->context) {
         gpu->cuda->cuIpcCloseMemHandle(view->address);
@@ -222,7 +222,7 @@ void shuf__gpu_unmap(struct shuf__gpu_view *view)
         gpu->cuda->cuMemUnmap(view->address, view->bytes);
         gpu->cuda->cuMemAddressFree(view->address, view->bytes);
     }
-    leave(gpu, pushed);
+    leave_context(gpu, pushed);
 }
 
 shuf_status shuf__gpu_read(const struct shuf__gpu_view *view, void *event, uint64_t offset,
@@ -232,14 +232,14 @@ shuf_status shuf__gpu_read(const struct shuf__gpu_view *view, void *event, uint6
     void *context = view->context;
     shuf_status status = SHUF_DEVICE;
     bool pushed;
-    if (enter(gpu, &context, &pushed, error))
+    if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     if (event)
         STEP(done, gpu, cuEventSynchronize, event);
     STEP(done, gpu, cuMemcpyDtoH, out, view->address + offset, bytes);
     status = SHUF_OK;
 done:
-    leave(gpu, pushed);
+    leave_context(gpu, pushed);
     return status;
 }
 
@@ -250,13 +250,14 @@ shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, 
     void *context = view->context;
     shuf_status status = SHUF_DEVICE;
     bool pushed;
-    if (enter(gpu, &context, &pushed, error))
+    if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuMemcpyHtoD, view->address + offset, in, bytes);
-    STEP(done, gpu, cuStreamSynchronize, NULL); /* till then others may see what was there before */
+    STEP(done, gpu, cuStreamSynchronize,
+         NULL); /* until then other contexts may see the old bytes */
     status = SHUF_OK;
 done:
-    leave(gpu, pushed);
+    leave_context(gpu, pushed);
     return status;
 }
 
@@ -270,22 +271,22 @@ shuf_status shuf__gpu_event_open(const struct shuf__gpu_view *view,
     shuf_status status = SHUF_DEVICE;
     bool pushed;
     memcpy(ipc.bytes, handle, sizeof ipc.bytes);
-    if (enter(gpu, &context, &pushed, error))
+    if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuIpcOpenEventHandle, event, ipc);
     status = SHUF_OK;
 done:
-    leave(gpu, pushed);
+    leave_context(gpu, pushed);
     return status;
 }
 
 void shuf__gpu_event_close(const struct shuf__gpu_view *view, void *event)
 {
-    struct shuf__error unwanted;
+    struct shuf__error ignored;
     void *context = view->context;
     bool pushed;
-    if (!view->gpu->cuda || enter(view->gpu, &context, &pushed, &unwanted))
+    if (!view->gpu->cuda || enter_context(view->gpu, &context, &pushed, &ignored))
         return;
     view->gpu->cuda->cuEventDestroy(event);
-    leave(view->gpu, pushed);
+    leave_context(view->gpu, pushed);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See cuda.h.
+ * See libcuda.h.
  */
-#include "cuda.h"
+#include "libcuda.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,17 +14,18 @@ static struct {
     struct shuf__error error;
 } loaded = {.once = PTHREAD_ONCE_INIT};
 
-static shuf_status find(void *library, const char *symbol, void *function)
+static shuf_status find_symbol(void *library, const char *symbol, void *function)
 {
     void *address = dlsym(library, symbol);
     if (!address)
         return shuf__fail(&loaded.error, SHUF_DEVICE,
                           "libcuda.so.1: no %s in it; expected that of CUDA 11.4 or later", symbol);
-    memcpy(function, &address, sizeof address); /* C has no conversion between the two */
+    memcpy(function, &address,
+           sizeof address); /* C cannot convert between object and function pointers */
     return SHUF_OK;
 }
 
-static void load(void)
+static void load_library(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -32,8 +33,8 @@ static void load(void)
         shuf__fail(&loaded.error, SHUF_DEVICE, "%s", why ? why : "libcuda.so.1: cannot be loaded");
         return;
     }
-#define X(name, version, arguments)                                    \
-    if (find(library, #name #version, (void *)&loaded.functions.name)) \
+#define X(name, version, arguments)                                           \
+    if (find_symbol(library, #name #version, (void *)&loaded.functions.name)) \
         return;
     SHUF__CUDA_MAP(X)
 #undef X
@@ -41,7 +42,7 @@ static void load(void)
 
 shuf_status shuf__cuda_load(const struct shuf__cuda **cuda, struct shuf__error *error)
 {
-    pthread_once(&loaded.once, load);
+    pthread_once(&loaded.once, load_library);
     if (loaded.error.status != SHUF_OK)
         *error = loaded.error;
     *cuda = &loaded.functions;
@@ -53,6 +54,6 @@ shuf_status shuf__cuda_fail(const struct shuf__cuda *cuda, const char *gpu, cons
 {
     const char *text = NULL;
     if (cuda->cuGetErrorString(result, &text) != 0 || !text)
-        text = "an error that it has no words for";
+        text = "unknown error";
     return shuf__fail(error, SHUF_DEVICE, "device %s: %s: %s", gpu, call, text);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * See offer.h.
+ * See mapping_info.h.
  */
-#include "offer.h"
+#include "mapping_info.h"
 
 #include "connection.h"
-#include "transport.h"
+#include "transport_set.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static shuf_status check_lease(const Shuf__ResultReply *p, bool buffer, struct shuf__error *error)
+static shuf_status check_lease_id(const Shuf__ResultReply *p, bool buffer,
+                                  struct shuf__error *error)
 {
     bool leased = buffer || p->transport != SHUF__TRANSPORT__TRANSPORT_INLINE;
     const char *name = shuf_transport_name(shuf__transport_of_wire(p->transport));
@@ -24,9 +25,9 @@ static shuf_status check_lease(const Shuf__ResultReply *p, bool buffer, struct s
     return SHUF_OK;
 }
 
-/* No value may lie outside the block: nothing else would be mapped there. */
-static shuf_status check_place(const Shuf__ResultReply *p, const shuf_shape *shape,
-                               struct shuf__error *error)
+/* All values must be inside the block: only the block is mapped. */
+static shuf_status check_offset(const Shuf__ResultReply *p, const shuf_shape *shape,
+                                struct shuf__error *error)
 {
     const uint64_t bytes = shape->bytes;
     if (p->block_bytes == 0 || p->block_bytes > INT64_MAX)
@@ -44,8 +45,8 @@ static shuf_status check_place(const Shuf__ResultReply *p, const shuf_shape *sha
     return SHUF_OK;
 }
 
-static shuf_status check_handle(const char *field, const ProtobufCBinaryData *handle,
-                                struct shuf__error *error)
+static shuf_status check_handle_size(const char *field, const ProtobufCBinaryData *handle,
+                                     struct shuf__error *error)
 {
     if (handle->len == SHUF__IPC_BYTES)
         return SHUF_OK;
@@ -53,45 +54,45 @@ static shuf_status check_handle(const char *field, const ProtobufCBinaryData *ha
                       handle->len, SHUF__IPC_BYTES);
 }
 
-static shuf_status read_handles(const Shuf__ResultReply *p, struct shuf__offer *offer,
+static shuf_status copy_handles(const Shuf__ResultReply *p, struct shuf__mapping_info *info,
                                 struct shuf__error *error)
 {
-    if (check_handle("ipc_handle", &p->ipc_handle, error))
+    if (check_handle_size("ipc_handle", &p->ipc_handle, error))
         return error->status;
-    memcpy(offer->ipc, p->ipc_handle.data, sizeof offer->ipc);
-    offer->has_event = p->ipc_event.len > 0;
-    if (!offer->has_event)
+    memcpy(info->ipc, p->ipc_handle.data, sizeof info->ipc);
+    info->has_event = p->ipc_event.len > 0;
+    if (!info->has_event)
         return SHUF_OK;
-    if (check_handle("ipc_event", &p->ipc_event, error))
+    if (check_handle_size("ipc_event", &p->ipc_event, error))
         return error->status;
-    memcpy(offer->event, p->ipc_event.data, sizeof offer->event);
+    memcpy(info->event, p->ipc_event.data, sizeof info->event);
     return SHUF_OK;
 }
 
-shuf_status shuf__offer_read(const Shuf__ResultReply *p, unsigned transports,
-                             const shuf_shape *shape, bool buffer, struct shuf__offer *offer,
-                             struct shuf__error *error)
+shuf_status shuf__mapping_info_read(const Shuf__ResultReply *p, unsigned transports,
+                                    const shuf_shape *shape, bool buffer,
+                                    struct shuf__mapping_info *info, struct shuf__error *error)
 {
     bool copied = p->transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
-    /* Nothing of nothing is always inline. */
+    /* An empty result always comes inline. */
     if (!shuf__transport_in(transports, p->transport) && !(copied && shape->bytes == 0))
         return shuf__fail(error, SHUF_PROTOCOL,
                           "reply transport %d: expected one that was accepted", (int)p->transport);
-    if (check_lease(p, buffer, error))
+    if (check_lease_id(p, buffer, error))
         return error->status;
-    *offer = (struct shuf__offer){.transport = shuf__transport_of_wire(p->transport),
-                                  .shared = p->shared,
-                                  .writable = buffer};
+    *info = (struct shuf__mapping_info){.transport = shuf__transport_of_wire(p->transport),
+                                        .shared = p->shared,
+                                        .writable = buffer};
     if (copied && !buffer)
         return SHUF_OK;
-    if (check_place(p, shape, error))
+    if (check_offset(p, shape, error))
         return error->status;
-    offer->lease = p->lease;
-    offer->block = p->block;
-    offer->block_bytes = p->block_bytes;
-    offer->offset = p->offset;
-    offer->descriptor = p->descriptor;
-    if (offer->transport >= SHUF_CUDA_FD)
-        shuf__copy_word(offer->device_id, sizeof offer->device_id, p->device_id);
-    return offer->transport == SHUF_CUDA_IPC ? read_handles(p, offer, error) : SHUF_OK;
+    info->lease = p->lease;
+    info->block = p->block;
+    info->block_bytes = p->block_bytes;
+    info->offset = p->offset;
+    info->descriptor = p->descriptor;
+    if (info->transport >= SHUF_CUDA_FD)
+        shuf__copy_string(info->device_id, sizeof info->device_id, p->device_id);
+    return info->transport == SHUF_CUDA_IPC ? copy_handles(p, info, error) : SHUF_OK;
 }

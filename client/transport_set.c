@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See transport.h; and the names.
+ * See transport_set.h.
  */
-#include "transport.h"
+#include "transport_set.h"
 
 static const struct {
     shuf_transport transport;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public call that asks the daemon how it is.
+ * The public call that reads the state of the daemon.
  */
 #include "call.h"
 
 #include <string.h>
 
-/* In its place among those with more bytes; the last one gives way where there are too many. */
+/* Inserts by bytes, largest first; drops the smallest user of a full array. */
 static void add_user(shuf_daemon *to, const Shuf__User *from)
 {
     unsigned place = to->users;
@@ -26,14 +26,14 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
     to->users = place + moved + 1;
 }
 
-static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *reply,
-                                 struct shuf__error *error)
+static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                     struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_STATUS_REPLY)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a StatusReply",
                           (int)reply->body_case);
     const Shuf__StatusReply *from = reply->status_reply;
-    shuf_daemon *to = call->answer;
+    shuf_daemon *to = exchange->context;
     *to = (shuf_daemon){
         .pid = from->pid,
         .uptime_ms = from->uptime_ms,
@@ -57,10 +57,10 @@ static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *rep
     };
     for (size_t i = 0; i < from->n_users; i++)
         add_user(to, from->users[i]);
-    shuf__copy_word(to->version, sizeof to->version, from->daemon);
-    shuf__copy_word(to->backend, sizeof to->backend, from->backend);
-    shuf__copy_word(to->device, sizeof to->device, from->device);
-    shuf__copy_word(to->device_id, sizeof to->device_id, from->device_id);
+    shuf__copy_string(to->version, sizeof to->version, from->daemon);
+    shuf__copy_string(to->backend, sizeof to->backend, from->backend);
+    shuf__copy_string(to->device, sizeof to->device, from->device);
+    shuf__copy_string(to->device_id, sizeof to->device_id, from->device_id);
     return SHUF_OK;
 }
 
@@ -70,6 +70,7 @@ shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon)
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.body_case = SHUF__REQUEST__BODY_STATUS;
     request.status = &status;
-    struct shuf__call call = {.request = &request, .accept = accept_status, .answer = daemon};
-    return shuf__call_run(handle, &call);
+    struct shuf__exchange exchange = {
+        .request = &request, .read_reply = read_status_reply, .context = daemon};
+    return shuf__call_run(handle, &exchange);
 }

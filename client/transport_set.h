@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Transports: the public ones are bits, so that a set is a mask; the wire's are numbers. Only
- * the table here knows both.
+ * Transports. A public transport is a bit, so a set is a mask; a wire transport is a number. One
+ * table converts between them.
  */
-#ifndef SHUF__TRANSPORT_H
-#define SHUF__TRANSPORT_H
+#ifndef SHUF__TRANSPORT_SET_H
+#define SHUF__TRANSPORT_SET_H
 
 #include "error.h"
 #include "shuf.h"
@@ -15,13 +15,14 @@
 
 enum { SHUF__TRANSPORTS = 4 };
 
-/* The set as a list; *count: how many there are. SHUF_INVALID where it holds none or others. */
+/* Writes the set as a list of *count wire transports. Fails with SHUF_INVALID for an empty or
+ * unknown set. */
 shuf_status shuf__transport_list(unsigned transports, Shuf__Transport list[SHUF__TRANSPORTS],
                                  size_t *count, struct shuf__error *error);
 
 bool shuf__transport_in(unsigned transports, Shuf__Transport wire);
 
-/* 0 where it is none that is known here. */
+/* 0 for an unknown transport. */
 shuf_transport shuf__transport_of_wire(Shuf__Transport wire);
 
 #endif

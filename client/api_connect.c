@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls that make, configure and free a handle.
+ */
+#include "handle.h"
+#include "held_lease.h"
+#include "release_message.h"
+#include "socket.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { RECONNECT_MS = 10000 };
+
+shuf_status shuf_connect(shuf **handle, const char *socket)
+{
+    shuf *h = *handle = calloc(1, sizeof *h);
+    if (!h)
+        return SHUF_NO_MEMORY;
+    h->process = getpid();
+    h->reconnect_ms = RECONNECT_MS;
+    h->connection.fd = -1;
+    shuf__mappings_open(&h->mappings);
+    struct sockaddr_un *address = &h->connection.address;
+    if (shuf__socket_address(socket, SHUF__SOCKET_CONNECT, address, &h->error)) {
+        address->sun_path[0] = '\0'; /* a truncated path must not be used */
+        return h->error.status;
+    }
+    return shuf__connection_open(&h->connection, &h->error);
+}
+
+void shuf_close(shuf *handle)
+{
+    if (!handle)
+        return;
+    const bool ours = shuf__handle_is_ours(handle);
+    const bool had_device_memory = handle->mappings.gpus;
+    if (!ours)
+        shuf__gpus_forget(handle->mappings.gpus);
+    shuf__held_leases_free(handle);
+    shuf__mappings_close(&handle->mappings);
+    if (ours && had_device_memory)
+        shuf__release_everything(handle);
+    shuf__connection_close(&handle->connection);
+    free(handle);
+}
+
+const char *shuf_message(const shuf *handle)
+{
+    return handle ? handle->error.text : shuf_status_message(SHUF_NO_MEMORY);
+}
+
+const char *shuf_socket(const shuf *handle)
+{
+    return handle->connection.address.sun_path;
+}
+
+void shuf_set_reconnect(shuf *handle, unsigned milliseconds)
+{
+    handle->reconnect_ms = milliseconds;
+}
+
+const char *shuf_version(void)
+{
+    return SHUF_VERSION_TEXT;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls for random numbers.
+ */
+#include "fetch.h"
+#include "held_lease.h"
+
+shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size_t bytes,
+                      shuf_result *result)
+{
+    const struct shuf__request_options options = {.numbers = numbers};
+    return shuf__fetch(handle, &options, out, bytes, result);
+}
+
+shuf_status shuf_draw_stream(shuf *handle, const shuf_numbers *numbers, shuf_sink sink,
+                             void *context, shuf_result *result)
+{
+    const struct shuf__request_options options = {.numbers = numbers};
+    return shuf__fetch_each(handle, &options, sink, context, result);
+}
+
+shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers, shuf_result *result)
+{
+    const struct shuf__request_options options = {.numbers = numbers};
+    return shuf__fetch_summary(handle, &options, result);
+}
+
+shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
+                            const shuf_lease_options *lease_options, shuf_lease **lease)
+{
+    const struct shuf__request_options options = {.numbers = numbers};
+    return shuf__take_lease(handle, &options, lease_options, lease);
+}
+
+shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
+                               const shuf_lease_options *lease_options)
+{
+    const struct shuf__request_options options = {.numbers = numbers};
+    return shuf__prefetch(handle, &options, lease_options);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public call that looks up single positions or values of a permutation. It splits a long list
+ * into several requests.
+ */
+#include "algorithm.h"
+#include "call.h"
+#include "parse.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert((int)SHUF_LOOKUPS == (int)SHUF__LOOK_UPS_MAX,
+               "shuf.h documents the size of a message");
+
+static shuf_status refuse_view(const char *view, shuf_direction direction,
+                               struct shuf__error *error)
+{
+    if (direction == SHUF_INVERSE)
+        return shuf__fail(error, SHUF_INVALID,
+                          "view %s: the inverse of a slice is not defined, expected the whole "
+                          "permutation",
+                          view);
+    return shuf__fail(error, SHUF_INVALID,
+                      "view %s: positions are those of the whole permutation, expected view ALL",
+                      view);
+}
+
+/* Rejects fields that have no effect on a look-up. */
+static shuf_status check_unused_fields(const shuf_permutation *permutation,
+                                       shuf_direction direction, struct shuf__error *error)
+{
+    const struct {
+        const char *field;
+        uint64_t value, most;
+    } fields[] = {
+        {"epochs", permutation->epochs, 1},
+        {"offset", permutation->offset, 0},
+        {"count", permutation->count, 0},
+        {"stride", permutation->stride, 0},
+        {"rank", permutation->rank, 0},
+        {"world", permutation->world, 0},
+        {"drop_last", permutation->drop_last, 0},
+        {"dtype", (uint64_t)permutation->dtype, 0},
+        {"fingerprint", permutation->fingerprint, 0},
+    };
+    if ((unsigned)permutation->view > SHUF_VIEW_SHARD)
+        return shuf__fail(error, SHUF_INVALID, "view %d: expected ALL", (int)permutation->view);
+    if (permutation->view != SHUF_VIEW_ALL)
+        return refuse_view(permutation->view == SHUF_VIEW_SLICE ? "SLICE" : "SHARD", direction,
+                           error);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].value > fields[i].most)
+            return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected %s with index",
+                              fields[i].field, fields[i].value, fields[i].most ? "at most 1" : "0");
+    return SHUF_OK;
+}
+
+static shuf_status check_arguments(const shuf_permutation *permutation, shuf_direction direction,
+                                   const uint64_t *at, size_t count, const uint64_t *out,
+                                   struct shuf__error *error)
+{
+    if (direction != SHUF_FORWARD && direction != SHUF_INVERSE)
+        return shuf__fail(error, SHUF_INVALID, "direction %d: expected FORWARD or INVERSE",
+                          (int)direction);
+    if (count > 0 && (!at || !out))
+        return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu numbers", at ? "out" : "at",
+                          count);
+    struct shuf__request request = {.look_up = {.permutation = {.n = permutation->n}}};
+    if (check_unused_fields(permutation, direction, error) ||
+        shuf__algorithm_parse(permutation->algorithm, &request.look_up.permutation.algorithm,
+                              error))
+        return error->status;
+    return shuf__look_up_make(&request, at, count, error);
+}
+
+/* The reply of one request goes here. */
+struct look_up_reply {
+    uint64_t n, *out;
+    size_t count;
+    char algorithm[32]; /* of the first reply; the next requests name it, since another daemon may
+                         * have another default */
+};
+
+static shuf_status read_look_ups(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                 struct shuf__error *error)
+{
+    struct look_up_reply *to = exchange->context;
+    if (reply->body_case != SHUF__REPLY__BODY_INDEX)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected an IndexReply",
+                          (int)reply->body_case);
+    const Shuf__IndexReply *from = reply->index;
+    if (from->n_value != to->count)
+        return shuf__fail(error, SHUF_PROTOCOL, "reply of %zu values: expected %zu", from->n_value,
+                          to->count);
+    for (size_t i = 0; i < from->n_value; i++)
+        if (from->value[i] >= to->n)
+            return shuf__fail(error, SHUF_PROTOCOL,
+                              "reply value %" PRIu64 ": expected less than n = %" PRIu64,
+                              from->value[i], to->n);
+    memcpy(to->out, from->value, to->count * sizeof *to->out);
+    shuf__copy_string(to->algorithm, sizeof to->algorithm, from->algorithm);
+    return SHUF_OK;
+}
+
+static Shuf__Index make_index(const shuf_permutation *permutation, shuf_direction direction)
+{
+    Shuf__Index index = SHUF__INDEX__INIT;
+    if (permutation->algorithm)
+        index.algorithm = (char *)(uintptr_t)permutation->algorithm; /* only read */
+    index.n = permutation->n;
+    index.seed = permutation->seed;
+    index.epoch = permutation->epoch;
+    index.inverse = direction == SHUF_INVERSE;
+    return index;
+}
+
+shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_direction direction,
+                       const uint64_t *at, size_t count, uint64_t *out)
+{
+    Shuf__Index index = make_index(permutation, direction);
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    struct look_up_reply found = {.n = permutation->n};
+    struct shuf__exchange exchange = {
+        .request = &request, .read_reply = read_look_ups, .context = &found};
+    request.body_case = SHUF__REQUEST__BODY_INDEX;
+    request.index = &index;
+    if (check_arguments(permutation, direction, at, count, out, &handle->error))
+        return handle->error.status;
+    handle->error = (struct shuf__error){0};
+    for (size_t done = 0; done < count; done += found.count) {
+        found.count = count - done < SHUF__LOOK_UPS_MAX ? count - done : SHUF__LOOK_UPS_MAX;
+        found.out = out + done;
+        index.at = (uint64_t *)(uintptr_t)(at + done); /* only read */
+        index.n_at = found.count;
+        if (shuf__call_run(handle, &exchange))
+            return handle->error.status;
+        index.algorithm = found.algorithm;
+    }
+    return SHUF_OK;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls that shuffle records: from another lease, or from the caller's memory through
+ * a buffer.
+ */
+#include "fetch.h"
+#include "handle.h"
+#include "held_lease.h"
+#include "request.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+enum { LOSSES_MAX = 16 }; /* daemons that one call may lose */
+
+static struct shuf__request_options shuffle_options(const shuf_records *records,
+                                                    const shuf_lease *input)
+{
+    return (struct shuf__request_options){
+        .records = records,
+        .input = input,
+        .input_generation = ((const struct shuf__held_lease *)input)->generation,
+    };
+}
+
+shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
+                               const shuf_lease_options *lease_options, shuf_lease **lease)
+{
+    if (!input)
+        return shuf__fail(&handle->error, SHUF_INVALID, "input NULL: expected a lease");
+    if (*lease == input)
+        return shuf__fail(&handle->error, SHUF_INVALID,
+                          "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
+    const struct shuf__request_options options = shuffle_options(records, input);
+    return shuf__take_lease(handle, &options, lease_options, lease);
+}
+
+/* The arguments of shuf_shuffle(). */
+struct shuffle_call {
+    const shuf_records *records;
+    const void *in;
+    void *out;
+    uint64_t bytes;
+    shuf_result *result;
+};
+
+static shuf_status read_by_mapping(shuf *handle, const struct shuffle_call *c,
+                                   const shuf_lease *input)
+{
+    static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
+    shuf_lease *output = NULL;
+    if (shuf_shuffle_lease(handle, c->records, input, &memfd, &output))
+        return handle->error.status;
+    shuf_status status = shuf_lease_read(handle, output, 0, c->bytes, c->out);
+    *c->result = output->result;
+    shuf__release_quietly(handle, output);
+    return status;
+}
+
+static shuf_status read_by_copy(shuf *handle, const struct shuffle_call *c, const shuf_lease *input)
+{
+    const struct shuf__request_options options = shuffle_options(c->records, input);
+    return shuf__fetch(handle, &options, c->out, c->bytes, c->result);
+}
+
+/* Sends and receives the records by mapped memory or, with `mapped` false, over the socket. */
+static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool mapped)
+{
+    const shuf_lease_options options = {.transports = mapped ? SHUF_MEMFD : SHUF_INLINE};
+    shuf_lease *input = NULL;
+    if (shuf_buffer_take(handle, c->bytes, &options, &input))
+        return handle->error.status;
+    shuf_status status = shuf_lease_write(handle, input, 0, c->bytes, c->in);
+    if (status == SHUF_OK)
+        status = (mapped ? read_by_mapping : read_by_copy)(handle, c, input);
+    shuf__release_quietly(handle, input);
+    return status;
+}
+
+/* The buffer is lost with its daemon, so each try writes a new one. Stops where no daemon came
+ * within the reconnect time; then the try opened no connection. */
+static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c, bool mapped)
+{
+    for (int losses = 0; losses < LOSSES_MAX; losses++) {
+        const uint64_t before = handle->connection.generation;
+        const bool connected = handle->connection.fd >= 0;
+        shuf_status status = shuffle_once(handle, c, mapped);
+        const bool reached = connected || handle->connection.generation != before;
+        if (status != SHUF_NO_DAEMON || handle->reconnect_ms == 0 || !reached)
+            return status;
+    }
+    return handle->error.status;
+}
+
+static bool overlap(const char *a, const char *b, uint64_t bytes)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y ? y - x < bytes : x - y < bytes;
+}
+
+static shuf_status check_memory(const struct shuffle_call *c, size_t bytes,
+                                struct shuf__error *error)
+{
+    if (bytes < c->bytes)
+        return shuf__fail(error, SHUF_INVALID,
+                          "bytes %zu: expected at least %" PRIu64 " for %" PRIu64
+                          " records of %" PRIu64 " bytes",
+                          bytes, c->bytes, c->records->n, c->records->record);
+    if (!c->in || !c->out)
+        return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %" PRIu64 " bytes",
+                          c->in ? "out" : "in", c->bytes);
+    if (overlap(c->in, c->out, c->bytes))
+        return shuf__fail(error, SHUF_INVALID,
+                          "in and out overlap: expected %" PRIu64 " bytes each", c->bytes);
+    return SHUF_OK;
+}
+
+static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *error)
+{
+    struct shuf__request request = {
+        .shuffle = {.permutation = {.n = c->records->n}, .record = c->records->record}};
+    if (shuf__shuffle_make(&request, error))
+        return error->status;
+    c->bytes = shuf__request_shape(&request).bytes;
+    return SHUF_OK;
+}
+
+/* SHUF_IO means that a descriptor cannot be received or mapped; the socket still works. */
+shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,
+                         size_t bytes, shuf_result *result)
+{
+    shuf_result ignored;
+    struct shuffle_call c = {records, in, out, 0, result ? result : &ignored};
+    if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error) ||
+        check_memory(&c, bytes, &handle->error))
+        return handle->error.status;
+    shuf_status status = shuffle_with_retry(handle, &c, true);
+    return status == SHUF_IO ? shuffle_with_retry(handle, &c, false) : status;
+}

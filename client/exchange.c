@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See exchange.h.
+ */
+#include "exchange.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+static shuf_status skip_payload(struct shuf__connection *connection, uint64_t bytes,
+                                struct shuf__error *error)
+{
+    size_t received;
+    for (; bytes > 0; bytes -= received) {
+        size_t most = bytes < sizeof connection->buffer ? bytes : sizeof connection->buffer;
+        if (shuf__connection_receive(connection, connection->buffer, most, &received, error))
+            return error->status;
+    }
+    return SHUF_OK;
+}
+
+/* Receives into the caller's memory without a copy in between. */
+static shuf_status fill_memory(struct shuf__connection *connection, struct shuf__exchange *exchange,
+                               struct shuf__error *error)
+{
+    while (exchange->delivered < exchange->payload_bytes) {
+        size_t received, most = exchange->payload_bytes - exchange->delivered;
+        if (shuf__connection_receive(connection, exchange->memory + exchange->delivered, most,
+                                     &received, error))
+            return error->status;
+        exchange->delivered += received;
+    }
+    return SHUF_OK;
+}
+
+static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__exchange *exchange,
+                             struct shuf__error *error)
+{
+    while (exchange->delivered < exchange->payload_bytes) {
+        uint64_t left = exchange->payload_bytes - exchange->delivered;
+        size_t received, most = left < sizeof connection->buffer ? left : sizeof connection->buffer;
+        if (shuf__connection_receive(connection, connection->buffer, most, &received, error))
+            return error->status;
+        exchange->delivered += received;
+        if (exchange->sink(exchange->sink_context, connection->buffer, received))
+            continue;
+        shuf__connection_close(connection); /* nobody reads the remaining payload */
+        return shuf__fail(error, SHUF_CANCELLED,
+                          "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
+                          exchange->delivered, exchange->payload_bytes);
+    }
+    return SHUF_OK;
+}
+
+static shuf_status receive_payload(struct shuf__connection *connection,
+                                   struct shuf__exchange *exchange, struct shuf__error *error)
+{
+    if (skip_payload(connection, exchange->delivered, error))
+        return error->status;
+    return exchange->memory ? fill_memory(connection, exchange, error)
+                            : feed_sink(connection, exchange, error);
+}
+
+static shuf_status check_payload_bytes(const struct shuf__exchange *exchange,
+                                       const Shuf__Reply *reply, struct shuf__error *error)
+{
+    if (reply->bulk_bytes == exchange->payload_bytes)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_PROTOCOL, "reply bulk_bytes %" PRIu64 ": expected %" PRIu64,
+                      reply->bulk_bytes, exchange->payload_bytes);
+}
+
+shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf__exchange *exchange,
+                               struct shuf__error *error)
+{
+    const Shuf__Reply *reply;
+    assert(connection->fd >= 0);
+    if (shuf__connection_send(connection, exchange->request, error) ||
+        shuf__connection_reply(connection, &reply, error))
+        return error->status;
+    if (reply->status != SHUF_OK) {
+        if (reply->id == 0) /* the error concerns the connection, and the daemon closes it */
+            shuf__connection_close(connection);
+        return shuf__reply_fail(reply, error);
+    }
+    if (exchange->read_reply(exchange, reply, error) ||
+        check_payload_bytes(exchange, reply, error)) {
+        shuf__connection_close(connection);
+        return error->status;
+    }
+    return receive_payload(connection, exchange, error);
+}
+
+void shuf__exchange_prepare_retry(struct shuf__exchange *exchange)
+{
+    if (exchange->prepare_retry)
+        exchange->prepare_retry(exchange);
+}

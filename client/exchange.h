@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One request and its reply, with the payload behind the reply, on an open connection. An
+ * exchange that lost its daemon can run again on the next connection: it skips the payload bytes
+ * that it has delivered.
+ */
+#ifndef SHUF__EXCHANGE_H
+#define SHUF__EXCHANGE_H
+
+#include "connection.h"
+#include "shuf.h"
+
+struct shuf__exchange {
+    Shuf__Request *request;
+    /* Called before the request is sent again. Removes the fields that only the last connection
+     * can serve, or that a refused request has already carried out. May be NULL. */
+    void (*prepare_retry)(struct shuf__exchange *exchange);
+    /* Called once for each reply with status SHUF_OK. May set the payload fields below. */
+    shuf_status (*read_reply)(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                              struct shuf__error *error);
+    void *context; /* for these two functions */
+    /* The generation of the only connection that can serve the request, because the request
+     * names a lease of this connection; 0: any connection. */
+    uint64_t generation;
+    /* The payload goes to `memory` or, where this is NULL, to `sink`. */
+    uint64_t payload_bytes;
+    uint8_t *memory;
+    shuf_sink sink;
+    void *sink_context;
+    uint64_t delivered; /* bytes of the payload */
+};
+
+/* Requires an open connection. Fails with SHUF_NO_DAEMON when the connection is lost. */
+shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf__exchange *exchange,
+                               struct shuf__error *error);
+
+/* Calls ->prepare_retry where there is one. */
+void shuf__exchange_prepare_retry(struct shuf__exchange *exchange);
+
+#endif

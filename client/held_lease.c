@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See held_lease.h.
+ */
+#include "held_lease.h"
+
+#include "call.h"
+#include "release_message.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- End --------------------------------------------------------------------- */
+
+/* Unmaps the values; the object stays. Fills *release. Returns true when the release must be sent:
+ * false when the lease's daemon is gone, or the parent of this process holds the lease. */
+static bool end_lease(struct shuf__held_lease *lease, struct shuf__release_message *release)
+{
+    shuf *h = lease->handle;
+    const bool ours = shuf__handle_is_ours(h);
+    const bool must_send = lease->public_lease.id != 0 && ours && h->connection.fd >= 0 &&
+                           lease->generation == h->connection.generation;
+    if (!ours)
+        shuf__gpus_forget(h->mappings.gpus);
+    shuf__release_message_init(release, lease->public_lease.id);
+    if (lease->public_lease.event)
+        shuf__gpu_event_close(&lease->mapping->view, lease->public_lease.event);
+    if (lease->mapping &&
+        shuf__mapping_drop(&h->mappings, lease->mapping, must_send, &release->block))
+        release->message.n_unmapped = 1;
+    lease->mapping = NULL;
+    LIST_REMOVE(lease, link);
+    return must_send;
+}
+
+static void free_lease(struct shuf__held_lease *lease)
+{
+    if (lease)
+        free(lease->copy);
+    free(lease);
+}
+
+static struct shuf__held_lease *held_lease_of(shuf *handle, shuf_lease *lease)
+{
+    struct shuf__held_lease *l = (struct shuf__held_lease *)lease;
+    assert(!l || l->handle == handle);
+    (void)handle;
+    return l;
+}
+
+shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease)
+{
+    struct shuf__release_message release;
+    struct shuf__held_lease *l = held_lease_of(handle, lease);
+    bool must_send = l && end_lease(l, &release);
+    free_lease(l);
+    handle->error = (struct shuf__error){0};
+    return must_send ? shuf__release_send(handle, &release.message, &handle->error) : SHUF_OK;
+}
+
+void shuf__release_quietly(shuf *handle, shuf_lease *lease)
+{
+    struct shuf__error kept = handle->error;
+    shuf_lease_release(handle, lease);
+    handle->error = kept;
+}
+
+void shuf__held_leases_free(shuf *handle)
+{
+    struct shuf__release_message ignored;
+    struct shuf__held_lease *lease;
+    while ((lease = LIST_FIRST(&handle->leases))) {
+        end_lease(lease, &ignored);
+        free_lease(lease);
+    }
+}
+
+/* ---- Begin ------------------------------------------------------------------- */
+
+struct lease_take {
+    struct shuf__request_message request;
+    struct shuf__release_message release; /* of the lease that this one replaces */
+    struct shuf__mapping_info info;
+    struct shuf__held_lease *lease;
+};
+
+static shuf_status reserve_copy(struct shuf__held_lease *lease, uint64_t bytes,
+                                struct shuf__error *error)
+{
+    if (bytes <= lease->copy_size)
+        return SHUF_OK;
+    free(lease->copy);
+    lease->copy = bytes > SIZE_MAX ? NULL : malloc(bytes);
+    lease->copy_size = lease->copy ? bytes : 0;
+    if (lease->copy)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_NO_MEMORY, "bytes %" PRIu64 ": no memory for a copy of them here",
+                      bytes);
+}
+
+static shuf_status read_lease_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                    struct shuf__error *error)
+{
+    struct lease_take *t = exchange->context;
+    shuf_result *result = &t->lease->public_lease.result;
+    if (shuf__request_message_read_reply(&t->request, reply, result, error) ||
+        shuf__mapping_info_read(reply->result, t->request.transports, &result->shape,
+                                shuf__request_message_is_buffer(&t->request), &t->info, error))
+        return error->status;
+    if (t->info.lease != 0) {
+        exchange->payload_bytes = exchange->delivered = 0;
+        return SHUF_OK;
+    }
+    if (reserve_copy(t->lease, result->shape.bytes, error))
+        return error->status;
+    exchange->payload_bytes = result->shape.bytes;
+    exchange->memory = t->lease->copy;
+    return SHUF_OK;
+}
+
+/* The old lease ended with its connection, or the refused request has given it back. */
+static void drop_old_release(struct shuf__exchange *exchange)
+{
+    struct lease_take *t = exchange->context;
+    shuf__request_message_give_back(&t->request, NULL);
+}
+
+static shuf_status open_event(struct lease_take *t, struct shuf__error *error)
+{
+    if (!t->info.has_event)
+        return SHUF_OK;
+    return shuf__gpu_event_open(&t->lease->mapping->view, t->info.event,
+                                &t->lease->public_lease.event, error);
+}
+
+/* This process cannot use the new lease: gives it back, or closes the connection. */
+static shuf_status reject_lease(shuf *h, struct lease_take *t)
+{
+    struct shuf__error ignored;
+    if (h->error.status == SHUF_PROTOCOL) {
+        shuf__connection_close(&h->connection);
+        return h->error.status;
+    }
+    shuf__release_message_init(&t->release, t->info.lease);
+    t->release.block = t->info.block;
+    t->release.message.n_unmapped = !shuf__mapping_known(&h->mappings, t->info.block);
+    shuf__release_send(h, &t->release.message, &ignored);
+    return h->error.status;
+}
+
+static shuf_status map_lease(shuf *h, struct lease_take *t)
+{
+    int fd = shuf__connection_descriptor(&h->connection);
+    struct shuf__held_lease *lease = t->lease;
+    shuf__mappings_set_generation(&h->mappings, h->connection.generation);
+    shuf_status status = shuf__mapping_take(&h->mappings, &t->info, fd, &lease->mapping, &h->error);
+    if (fd >= 0)
+        close(fd);
+    if (status != SHUF_OK)
+        return reject_lease(h, t);
+    if (open_event(t, &h->error)) {
+        uint64_t block;
+        shuf__mapping_drop(&h->mappings, lease->mapping, false, &block);
+        return reject_lease(h, t);
+    }
+    return SHUF_OK;
+}
+
+static void set_public_lease(struct lease_take *t)
+{
+    const struct shuf__mapping_info *info = &t->info;
+    shuf_lease *lease = &t->lease->public_lease;
+    const void *values = t->lease->mapping ? shuf__mapping_at(t->lease->mapping, info->offset)
+                         : info->writable  ? NULL
+                                           : t->lease->copy;
+    t->lease->is_buffer = info->writable;
+    lease->data = lease->result.shape.bytes > 0 ? values : NULL;
+    lease->buffer = info->writable ? (void *)(uintptr_t)lease->data : NULL;
+    lease->transport = info->transport;
+    memcpy(lease->device_id, info->device_id, sizeof lease->device_id);
+    lease->shared = info->shared;
+    lease->id = info->lease;
+    lease->block = info->block;
+    lease->block_bytes = info->block_bytes;
+}
+
+/* After a failure the caller frees t->lease. */
+static shuf_status request_lease(shuf *h, struct lease_take *t, bool with_release)
+{
+    struct shuf__exchange exchange = {
+        .request = &t->request.message,
+        .prepare_retry = drop_old_release,
+        .read_reply = read_lease_reply,
+        .context = t,
+        .generation = t->request.generation,
+    };
+    if (with_release)
+        shuf__request_message_give_back(&t->request, &t->release.message);
+    t->lease->handle = h;
+    t->lease->public_lease.event = NULL;
+    t->lease->public_lease.result = (shuf_result){.shape = t->request.shape};
+    if (shuf__call_run(h, &exchange))
+        return h->error.status;
+    if (t->info.transport != SHUF_INLINE && map_lease(h, t))
+        return h->error.status;
+    set_public_lease(t);
+    t->lease->generation = h->connection.generation;
+    LIST_INSERT_HEAD(&h->leases, t->lease, link);
+    return SHUF_OK;
+}
+
+static shuf_status make_request(struct shuf__request_message *m,
+                                const struct shuf__request_options *options,
+                                const shuf_lease_options *lease_options, struct shuf__error *error)
+{
+    unsigned transports = lease_options ? lease_options->transports : 0;
+    if (transports == 0)
+        transports = SHUF_MEMFD | SHUF_INLINE;
+    if (shuf__request_message_make(m, options, error))
+        return error->status;
+    if (lease_options && lease_options->event && (transports & SHUF_CUDA_IPC))
+        shuf__request_message_set_event(m);
+    return shuf__request_message_accept(m, transports, error);
+}
+
+static shuf_status prepare_lease(struct lease_take *t, const struct shuf__request_options *options,
+                                 const shuf_lease_options *lease_options, struct shuf__error *error)
+{
+    if (make_request(&t->request, options, lease_options, error))
+        return error->status;
+    if (!t->lease)
+        t->lease = calloc(1, sizeof *t->lease);
+    return t->lease ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
+}
+
+/* The old lease is given back even where the new request fails before it is sent. */
+shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
+                             const shuf_lease_options *lease_options, shuf_lease **lease)
+{
+    struct lease_take t;
+    struct shuf__error ignored;
+    t.lease = held_lease_of(handle, *lease);
+    bool must_release = t.lease && end_lease(t.lease, &t.release);
+    *lease = NULL;
+    shuf_status status = prepare_lease(&t, options, lease_options, &handle->error);
+    if (status == SHUF_OK)
+        status = request_lease(handle, &t, must_release);
+    else if (must_release)
+        shuf__release_send(handle, &t.release.message, &ignored);
+    if (status == SHUF_OK)
+        *lease = &t.lease->public_lease;
+    else
+        free_lease(t.lease);
+    return status;
+}
+
+/* ---- Prefetch ------------------------------------------------------------------ */
+
+static shuf_status read_prefetch_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                       struct shuf__error *error)
+{
+    shuf_result ignored;
+    return shuf__request_message_read_reply(exchange->context, reply, &ignored, error);
+}
+
+shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *options,
+                           const shuf_lease_options *lease_options)
+{
+    struct shuf__request_message m;
+    if (make_request(&m, options, lease_options, &handle->error))
+        return handle->error.status;
+    shuf__request_message_set_prefetch(&m);
+    struct shuf__exchange exchange = {
+        .request = &m.message, .read_reply = read_prefetch_reply, .context = &m};
+    return shuf__call_run(handle, &exchange);
+}

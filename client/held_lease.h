@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The object behind the public `shuf_lease *`: a lease that this process holds. The release of a
+ * lease travels inside the next request where there is one, so a loop over results costs one round
+ * trip for each.
+ */
+#ifndef SHUF__HELD_LEASE_H
+#define SHUF__HELD_LEASE_H
+
+#include "handle.h"
+#include "mapping.h"
+#include "request_message.h"
+#include "shuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct shuf__held_lease {
+    shuf_lease public_lease; /* first, so that one pointer serves for both */
+    shuf *handle;
+    LIST_ENTRY(shuf__held_lease) link;
+    uint64_t generation;           /* of the connection that holds it */
+    struct shuf__mapping *mapping; /* NULL: the values are in `copy` */
+    bool is_buffer;
+    void *copy;       /* memory for values by INLINE, reused by the next lease */
+    size_t copy_size; /* bytes */
+};
+
+/* As shuf_lease_take(). */
+shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
+                             const shuf_lease_options *lease_options, shuf_lease **lease);
+
+/* As shuf_prefetch(). */
+shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *options,
+                           const shuf_lease_options *lease_options);
+
+/* As shuf_lease_release(), but keeps the handle's message: for clean-up after a failure. */
+void shuf__release_quietly(shuf *handle, shuf_lease *lease);
+
+/* Ends all leases of the handle and frees them. Sends nothing. */
+void shuf__held_leases_free(shuf *handle);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See release_message.h.
+ */
+#include "release_message.h"
+
+#include "exchange.h"
+
+void shuf__release_message_init(struct shuf__release_message *release, uint64_t lease)
+{
+    release->lease = lease;
+    release->message = (Shuf__Release)SHUF__RELEASE__INIT;
+    release->message.n_lease = 1;
+    release->message.lease = &release->lease;
+    release->message.unmapped = &release->block;
+}
+
+static shuf_status read_release_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                      struct shuf__error *error)
+{
+    (void)exchange;
+    if (reply->body_case == SHUF__REPLY__BODY_RELEASE)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a ReleaseReply",
+                      (int)reply->body_case);
+}
+
+shuf_status shuf__release_send(shuf *h, Shuf__Release *message, struct shuf__error *error)
+{
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    *error = (struct shuf__error){0};
+    request.body_case = SHUF__REQUEST__BODY_RELEASE;
+    request.release = message;
+    struct shuf__exchange exchange = {.request = &request, .read_reply = read_release_reply};
+    shuf_status status = shuf__exchange_run(&h->connection, &exchange, error);
+    if (status == SHUF_NO_DAEMON)
+        *error = (struct shuf__error){0};
+    return error->status;
+}
+
+bool shuf__release_idle_mappings(shuf *handle)
+{
+    Shuf__Release message = SHUF__RELEASE__INIT;
+    struct shuf__error ignored;
+    uint64_t blocks[SHUF__MAPPINGS_IDLE];
+    message.n_unmapped = shuf__mappings_trim(&handle->mappings, blocks);
+    message.unmapped = blocks;
+    if (message.n_unmapped == 0 || handle->connection.fd < 0)
+        return false;
+    return shuf__release_send(handle, &message, &ignored) == SHUF_OK;
+}
+
+void shuf__release_everything(shuf *handle)
+{
+    Shuf__Release message = SHUF__RELEASE__INIT;
+    struct shuf__error ignored;
+    message.everything = true;
+    if (handle->connection.fd >= 0)
+        shuf__release_send(handle, &message, &ignored);
+}

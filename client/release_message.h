@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Release message: it names the leases that this process gives back and the blocks that it
+ * has unmapped. It travels inside the next request, or alone.
+ */
+#ifndef SHUF__RELEASE_MESSAGE_H
+#define SHUF__RELEASE_MESSAGE_H
+
+#include "handle.h"
+#include "shuf.pb-c.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* At most one lease and one unmapped block. Not to be copied: `message` points at the ids. */
+struct shuf__release_message {
+    Shuf__Release message;
+    uint64_t lease, block;
+};
+
+/* Names the lease, and no block as long as message.n_unmapped is 0. */
+void shuf__release_message_init(struct shuf__release_message *release, uint64_t lease);
+
+/* Requires an open connection. Sends `message` alone. The loss of the daemon is no failure: the
+ * daemon's leases ended with it. */
+shuf_status shuf__release_send(shuf *handle, Shuf__Release *message, struct shuf__error *error);
+
+/* Unmaps all mappings without a lease and reports their blocks to the daemon, which may need the
+ * memory. False when there is no such mapping, or the report failed. */
+bool shuf__release_idle_mappings(shuf *handle);
+
+/* Reports that this process has given back all leases and unmapped all blocks. Otherwise the
+ * daemon keeps device memory until this process ends. */
+void shuf__release_everything(shuf *handle);
+
+#endif

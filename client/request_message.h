@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The wire message of a request that has a result, and the check of its reply. The message is
+ * validated here by the daemon's own rules (core/request.h): an invalid request fails with the
+ * same text and without a round trip. A reply must have the shape that follows from its request.
+ */
+#ifndef SHUF__REQUEST_MESSAGE_H
+#define SHUF__REQUEST_MESSAGE_H
+
+#include "request.h"
+#include "shuf.h"
+#include "shuf.pb-c.h"
+#include "transport_set.h"
+
+#include <stdbool.h>
+
+/* The request of a public call: one of these, the others are NULL or 0. */
+struct shuf__request_options {
+    const shuf_permutation *permutation;
+    const shuf_numbers *numbers;
+    const shuf_records *records; /* shuffled, from: */
+    const shuf_lease *input;
+    uint64_t input_generation; /* of the connection that holds the input lease */
+    uint64_t buffer_bytes;
+};
+
+/* Not to be copied: the messages point at each other. */
+struct shuf__request_message {
+    Shuf__Request message;
+    struct shuf__request request; /* its meaning */
+    shuf_shape shape;             /* of the result */
+    unsigned transports;          /* the accepted set */
+    uint64_t generation;          /* of the connection that holds the input; 0: no input */
+    struct {                      /* fields of the body; NULL where its type has no such field */
+        Shuf__Transport **accept;
+        size_t *n_accept;
+        protobuf_c_boolean *fingerprint, *prefetch, *event;
+        Shuf__Release **give_back;
+    } fields;
+    union {
+        Shuf__Permute permute;
+        Shuf__Stream stream;
+        Shuf__Shuffle shuffle;
+        Shuf__Allocate allocate;
+    } body;
+    Shuf__Slice slice;
+    Shuf__Shard shard;
+    Shuf__Transport accept[SHUF__TRANSPORTS];
+};
+
+/* The message accepts no transport: the values stay in the daemon. Fails with SHUF_INVALID or
+ * SHUF_NO_MEMORY. */
+shuf_status shuf__request_message_make(struct shuf__request_message *m,
+                                       const struct shuf__request_options *options,
+                                       struct shuf__error *error);
+
+/* Sets the accepted transports. Fails with SHUF_INVALID for an empty or unknown set. */
+shuf_status shuf__request_message_accept(struct shuf__request_message *m, unsigned transports,
+                                         struct shuf__error *error);
+
+bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
+
+/* These set an option of the reply where the body has the field. */
+void shuf__request_message_set_fingerprint(struct shuf__request_message *m);
+void shuf__request_message_set_prefetch(struct shuf__request_message *m);
+void shuf__request_message_set_event(struct shuf__request_message *m);
+
+/* Sends `release` inside this message; NULL: nothing. */
+void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release);
+
+/* Fills *result from the reply. Fails with SHUF_PROTOCOL where the reply does not fit the request.
+ */
+shuf_status shuf__request_message_read_reply(const struct shuf__request_message *m,
+                                             const Shuf__Reply *reply, shuf_result *result,
+                                             struct shuf__error *error);
+
+#endif
