@@ -82,6 +82,8 @@ static struct shuf__findings judge_stream(enum shuf__dtype dtype, bool device)
     for (int i = 0; shuf__stream_tests[i]; i++)
         if (shuf__stream_tests[i] == &shuf__stream_lattice ||
             shuf__stream_tests[i] == &shuf__stream_cosines ||
+            shuf__stream_tests[i] == &shuf__stream_signs ||
+            shuf__stream_tests[i] == &shuf__stream_places ||
             (shuf__stream_tests[i] == &shuf__stream_ties && law.rounded))
             task.tests |= UINT32_C(1) << i;
     const shuf_status status =
@@ -133,6 +135,84 @@ static struct shuf__device *open_device(void)
     if (shuf__device_open("cuda", &device, &error) != SHUF_OK)
         return NULL;
     return device;
+}
+
+/* Words of `signs` and `digits`, of values that are not the stream's first. */
+static void count_here(const struct shuf__stream_law *law, uint64_t first, size_t count,
+                       uint64_t *signs, uint64_t *places)
+{
+    double *value = malloc(3 * count * sizeof *value), *spread = value + count;
+    double *by_block = value + 2 * count;
+    assert_non_null(value);
+    shuf__stream_gauss.fill(7, 3, law->dtype, first, count, value);
+    shuf__law_spread(law, value, count, first, spread);
+    for (size_t i = 0; i < count; i++)
+        by_block[i / 1024 * 1024 + i % 64 / 2 * 32 + i % 1024 / 64 * 2 + i % 2] = spread[i];
+    const struct shuf__chunk chunk = {.law = law,
+                                      .first = first,
+                                      .count = count,
+                                      .blocks = count / 32,
+                                      .value = value,
+                                      .by_block = by_block};
+    shuf__stream_signs.add(&chunk, signs, NULL);
+    if (!law->rounded)
+        shuf__stream_places.add(&chunk, places, NULL);
+    free(value);
+}
+
+static void count_there(struct shuf__device *device, const struct shuf__stream_law *law,
+                        uint64_t first, size_t count, uint64_t *signs, uint64_t *places)
+{
+    struct shuf__error error;
+    const struct shuf__device_stream ask = {.seed = 7,
+                                            .stream = 3,
+                                            .first = first,
+                                            .count = count,
+                                            .dtype = shuf__dtypes[law->dtype].name,
+                                            .digits = shuf__dtypes[law->dtype].digits,
+                                            .scale4 = 1 / sqrt(4 * law->spread_variance),
+                                            .scale8 = 1 / sqrt(8 * law->spread_variance),
+                                            .edges = law->transformed.edge,
+                                            .signs = signs,
+                                            .places = law->rounded ? NULL : places};
+    if (shuf__device_count_stream(device, &ask, &error) != SHUF_OK)
+        fail_msg("%s", error.text);
+}
+
+static void expect_same(enum shuf__dtype dtype, const struct shuf__stream_test *test,
+                        const uint64_t *here, const uint64_t *there)
+{
+    for (size_t i = 0; i + 1 < test->counts; i++)
+        if (here[i] != there[i])
+            fail_msg("%s, %s, word %zu: %llu: expected %llu", shuf__dtypes[dtype].name, test->name,
+                     i, (unsigned long long)there[i], (unsigned long long)here[i]);
+}
+
+/* A second part adds to the words of the first. */
+static void words_are_the_same(void **state)
+{
+    (void)state;
+    enum { SIGNS = SHUF__DEVICE_CELLS * SHUF__DEVICE_SIGNS };
+    enum { PLACES = SHUF__DEVICE_RELATION * SHUF__DEVICE_RELATIONS };
+    static const uint64_t first[] = {0, UINT64_C(12345) << 10}, count[] = {9 << 10, 3 << 18};
+    struct shuf__device *device = open_device();
+    assert_non_null(device);
+    assert_int_equal(shuf__stream_signs.counts, SIGNS + 1);
+    assert_int_equal(shuf__stream_places.counts, PLACES + 1);
+    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+        uint64_t signs[2][SIGNS + 1] = {{0}}, places[2][PLACES + 1] = {{0}};
+        struct shuf__stream_law law;
+        struct shuf__error error;
+        assert_int_equal(shuf__stream_law_make(&law, false, dtype, &error), SHUF_OK);
+        for (int part = 0; part < 2; part++) {
+            count_here(&law, first[part], count[part], signs[0], places[0]);
+            count_there(device, &law, first[part], count[part], signs[1], places[1]);
+        }
+        expect_same(dtype, &shuf__stream_signs, signs[0], signs[1]);
+        expect_same(dtype, &shuf__stream_places, places[0], places[1]);
+        shuf__stream_law_free(&law);
+    }
+    shuf__device_close(device);
 }
 
 /* The norms' sums, which few values are not judged by, and the products of sets. */
@@ -205,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_the_same),
         cmocka_unit_test(streams_are_the_same),
+        cmocka_unit_test(words_are_the_same),
         cmocka_unit_test(sums_are_near),
     };
     struct shuf__device *device = open_device();

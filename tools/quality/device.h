@@ -52,6 +52,11 @@ enum {
     SHUF__DEVICE_TIES = 3,       /* of an exponent */
     SHUF__DEVICE_LEAST_EXPONENT = -24,
     SHUF__DEVICE_EXPONENTS = 27,
+    SHUF__DEVICE_CELLS = 256,    /* of a choice of signs */
+    SHUF__DEVICE_SIGNS = 22,     /* choices: 2 for each 4 positions that are looked at, 16 for 8 */
+    SHUF__DEVICE_PLACES = 10,    /* of digits; an f32 has the first 3 */
+    SHUF__DEVICE_RELATIONS = 3,  /* of values whose digits are compared */
+    SHUF__DEVICE_RELATION = 210, /* words of a relation: equal, opposite, with signs */
     SHUF__DEVICE_UNIT = 1 << 28, /* values at once; a multiple of 1024 */
 };
 
@@ -69,8 +74,11 @@ struct shuf__device_stream {
     const double *mean, *scale; /* of the cosines: subtracted, multiplied by */
     unsigned least_step, most_step;
     double square_mean, square_scale, fourth_mean, fourth_variance;
+    double scale4, scale8; /* of 4 and of 8 values that are transformed: multiplied by */
+    const double *edges;   /* of the cells of what comes out, SHUF__DEVICE_CELLS + 1 of them */
     double *cosines, *norms;
-    uint64_t *odds, *ties;
+    uint64_t *odds, *ties, *signs;
+    uint64_t *places; /* of f64 and f32 only */
 };
 
 shuf_status shuf__device_count_stream(struct shuf__device *device,

@@ -124,7 +124,7 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
 /* ---- Streams --------------------------------------------------------------------- */
 
 /* The tests that a device knows, and where each has its words. */
-enum { LATTICE, COSINES, NORMS, TIES, KNOWN };
+enum { LATTICE, COSINES, NORMS, TIES, SIGNS, PLACES, KNOWN };
 
 struct words {
     const struct shuf__stream_test *test;
@@ -134,7 +134,8 @@ struct words {
 };
 
 static const struct shuf__stream_test *const known[KNOWN] = {
-    &shuf__stream_lattice, &shuf__stream_cosines, &shuf__stream_norms, &shuf__stream_ties};
+    &shuf__stream_lattice, &shuf__stream_cosines, &shuf__stream_norms,
+    &shuf__stream_ties,    &shuf__stream_signs,   &shuf__stream_places};
 
 static bool set_up(const struct shuf__stream_task *task, struct words words[KNOWN])
 {
@@ -143,6 +144,7 @@ static bool set_up(const struct shuf__stream_task *task, struct words words[KNOW
         words[k] = (struct words){.test = known[k]};
         for (int i = 0; shuf__stream_tests[i]; i++)
             words[k].wanted |= shuf__stream_tests[i] == known[k] && task->tests >> i & 1;
+        words[k].wanted &= shuf__stream_applies(known[k], task->law, true);
         words[k].count = calloc(known[k]->counts + 1, sizeof *words[k].count);
         words[k].sum = calloc(known[k]->sums + 1, sizeof *words[k].sum);
         all &= words[k].count && words[k].sum;
@@ -179,6 +181,11 @@ static struct shuf__device_stream ask_for(const struct shuf__stream_task *task,
     ask.cosines = words[COSINES].wanted ? words[COSINES].sum : NULL;
     ask.norms = words[NORMS].wanted ? words[NORMS].sum : NULL;
     ask.ties = words[TIES].wanted ? words[TIES].count : NULL;
+    ask.scale4 = 1 / sqrt(4 * law->spread_variance);
+    ask.scale8 = 1 / sqrt(8 * law->spread_variance);
+    ask.edges = law->transformed.edge;
+    ask.signs = words[SIGNS].wanted ? words[SIGNS].count : NULL;
+    ask.places = words[PLACES].wanted ? words[PLACES].count : NULL;
     return ask;
 }
 
@@ -201,7 +208,7 @@ static shuf_status run_stream(struct shuf__device *device, const struct shuf__st
     return status;
 }
 
-/* Where each test keeps how many blocks there were; that of ties does not. */
+/* The last word of each test, but of ties, is how many blocks there were; of digits, pairs. */
 static void judge(const struct shuf__stream_task *task, struct words words[KNOWN], uint64_t values,
                   struct shuf__findings *findings)
 {
@@ -209,7 +216,7 @@ static void judge(const struct shuf__stream_task *task, struct words words[KNOWN
         if (!words[k].wanted)
             continue;
         if (k != TIES)
-            words[k].count[words[k].test->counts - 1] = values / SHUF__BLOCK;
+            words[k].count[words[k].test->counts - 1] = values / (k == PLACES ? 2 : SHUF__BLOCK);
         findings->test = words[k].test->name;
         words[k].test->judge(task->law, values, words[k].count, words[k].sum, findings);
     }

@@ -16,8 +16,8 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
                                 struct shuf__findings *findings, struct shuf__outcome *outcome,
                                 struct shuf__error *error);
 
-/* Of these streams: `lattice`, `cosines`, `norms` and `ties`; and with `subsets`, over so many
- * of the values, products over all sets of 2 to 5 positions. */
+/* Of these streams: `lattice`, `cosines`, `norms`, `ties`, `signs` and `digits`; and with
+ * `subsets`, over so many of the values, products over all sets of 2 to 5 positions. */
 shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stream_task *task,
                                        uint64_t subsets, struct shuf__findings *findings,
                                        struct shuf__stream_outcome *outcome,

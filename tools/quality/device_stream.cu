@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the tests `cosines`, `lattice`, `norms` and `ties` on a GPU. A thread has the 32
- * values of a block in its registers, a warp the 32 blocks of a superblock, which it reads in
- * rows of 64 values. Cosines are taken of phases, whole numbers of 2^-32 turns that are multiplied
- * by the number of the frequency, so that no digit is lost; products of them are floats, and
- * so are sums of a few superblocks.
+ * The words of a stream's tests on a GPU; those of `signs` and `digits` by kernels in files of
+ * their own. A thread has the 32 values of a block in its registers, a warp the 32 blocks of a
+ * superblock, which it reads in rows of 64 values. Cosines are taken of phases, whole numbers of
+ * 2^-32 turns that are multiplied by the number of the frequency, so that no digit is lost;
+ * products of them are floats, and so are sums of a few superblocks.
  */
 #include "device.cuh"
+#include "device_places.cuh"
+#include "device_signs.cuh"
 #include "device_values.cuh"
 
 namespace quality
@@ -218,15 +220,19 @@ template <typename T> class Stream
             e = norms();
         if (e == cudaSuccess && s_.ties)
             e = ties();
+        if (e == cudaSuccess && s_.signs)
+            e = signs();
+        if (e == cudaSuccess && s_.places)
+            e = places();
         return e;
     }
 
   private:
     static constexpr unsigned most_blocks = 132 * 16;
 
-    unsigned few() const
+    unsigned few(unsigned most = most_blocks) const
     {
-        return narrow_ < most_blocks ? narrow_ : most_blocks;
+        return narrow_ < most ? narrow_ : most;
     }
 
     cudaError_t cosines()
@@ -290,6 +296,39 @@ template <typename T> class Stream
             return e;
         tie_kernel<<<few(), threads>>>(values_, s_.count, s_.digits, words.at());
         return add(words, s_.ties, all);
+    }
+
+    cudaError_t signs()
+    {
+        constexpr size_t all = size_t{SHUF__DEVICE_CELLS} * SHUF__DEVICE_SIGNS;
+        Memory<unsigned long long> words;
+        Memory<double> edges;
+        cudaError_t e = words.allocate(all);
+        if (e == cudaSuccess)
+            e = edges.allocate(SHUF__DEVICE_CELLS + 1);
+        if (e == cudaSuccess)
+            e = edges.put(s_.edges);
+        if (e != cudaSuccess)
+            return e;
+        sign_kernel<<<few(sign_blocks), sign_threads>>>(values_, s_.first, s_.count, s_.scale4,
+                                                        s_.scale8, edges.at(), words.at());
+        return add(words, s_.signs, all);
+    }
+
+    cudaError_t places()
+    {
+        if constexpr (sizeof(T) > 2) {
+            constexpr size_t all = size_t{SHUF__DEVICE_RELATION} * SHUF__DEVICE_RELATIONS;
+            constexpr unsigned of_type = sizeof(T) == 8 ? SHUF__DEVICE_PLACES : 3;
+            Memory<unsigned long long> words;
+            const cudaError_t e = words.allocate(all);
+            if (e != cudaSuccess)
+                return e;
+            place_kernel<of_type>
+                <<<few(place_blocks), place_threads>>>(values_, s_.count, words.at());
+            return add(words, s_.places, all);
+        }
+        return cudaErrorInvalidValue;
     }
 
     template <typename W, typename To>

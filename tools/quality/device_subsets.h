@@ -8,8 +8,8 @@
 #include "device.h"
 #include "stream.h"
 
-/* Of the first `values`, at 12 frequencies; one finding for each size of set. Interrupted, it judges
- * the frequencies that have had all values. */
+/* Of the first `values`, at 12 frequencies; one finding for each size of set. Interrupted, it
+ * judges the frequencies that have had all values. */
 shuf_status shuf__device_judge_subsets(struct shuf__device *device,
                                        const struct shuf__stream_task *task,
                                        const struct shuf__device_stream *ask, uint64_t values,

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What holds for requests of every kind: their order, by which the cache finds equal ones, their
+ * shapes and their words.
+ */
+#include "support/cmocka_all.h"
+
+#include "algorithm.h"
+#include "request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct shuf__permutation some = {.n = 1000,
+                                              .seed = 7,
+                                              .epoch = 3,
+                                              .rows = 2,
+                                              .offset = 5,
+                                              .count = 9,
+                                              .stride = 4,
+                                              .algorithm = SHUF_ALGORITHM_PHILOX24};
+
+static struct shuf__request permutation(void)
+{
+    return (struct shuf__request){
+        .kind = SHUF__PERMUTATION, .dtype = SHUF_U64, .permutation = some};
+}
+
+static struct shuf__request stream(void)
+{
+    return (struct shuf__request){.kind = SHUF__STREAM,
+                                  .dtype = SHUF_F32,
+                                  .stream = {.seed = 7,
+                                             .stream = 1,
+                                             .offset = 2,
+                                             .count = 10,
+                                             .mean = -1.5,
+                                             .std = 3,
+                                             .distribution = SHUF_DISTRIBUTION_GAUSS}};
+}
+
+static struct shuf__request shuffle(void)
+{
+    return (struct shuf__request){.kind = SHUF__SHUFFLE,
+                                  .shuffle = {.permutation = some, .record = 16, .inverse = true}};
+}
+
+static struct shuf__request look_up(void)
+{
+    return (struct shuf__request){.kind = SHUF__LOOK_UP, .look_up = {.permutation = some}};
+}
+
+static struct shuf__request buffer(void)
+{
+    return (struct shuf__request){.kind = SHUF__BUFFER, .buffer = {4096}};
+}
+
+/* ---- Order ----------------------------------------------------------------------- */
+
+static void expect_less(const struct shuf__request *a, const struct shuf__request *b)
+{
+    assert_true(shuf__request_compare(a, b) < 0);
+    assert_true(shuf__request_compare(b, a) > 0);
+    assert_int_equal(shuf__request_compare(a, a), 0);
+    assert_int_equal(shuf__request_compare(b, b), 0);
+}
+
+/* One more in a field. */
+#define EXPECT_FIELD(make, field)                    \
+    do {                                             \
+        const struct shuf__request small = (make)(); \
+        struct shuf__request large = small;          \
+        large.field += 1;                            \
+        expect_less(&small, &large);                 \
+    } while (0)
+
+static void every_field_counts(void **state)
+{
+    (void)state;
+    EXPECT_FIELD(permutation, permutation.n);
+    EXPECT_FIELD(permutation, permutation.seed);
+    EXPECT_FIELD(permutation, permutation.epoch);
+    EXPECT_FIELD(permutation, permutation.rows);
+    EXPECT_FIELD(permutation, permutation.offset);
+    EXPECT_FIELD(permutation, permutation.count);
+    EXPECT_FIELD(permutation, permutation.stride);
+    EXPECT_FIELD(permutation, permutation.algorithm);
+    EXPECT_FIELD(stream, dtype);
+    EXPECT_FIELD(stream, stream.seed);
+    EXPECT_FIELD(stream, stream.stream);
+    EXPECT_FIELD(stream, stream.offset);
+    EXPECT_FIELD(stream, stream.count);
+    EXPECT_FIELD(stream, stream.mean);
+    EXPECT_FIELD(stream, stream.std);
+    EXPECT_FIELD(stream, stream.distribution);
+    EXPECT_FIELD(shuffle, shuffle.permutation.seed);
+    EXPECT_FIELD(shuffle, shuffle.record);
+    EXPECT_FIELD(look_up, look_up.permutation.n);
+    EXPECT_FIELD(buffer, buffer.bytes);
+}
+
+static void inverses_differ(void **state)
+{
+    (void)state;
+    struct shuf__request back = shuffle(), there = back, value = look_up(), position = value;
+    there.shuffle.inverse = false;
+    position.look_up.inverse = true;
+    expect_less(&there, &back);
+    expect_less(&value, &position);
+}
+
+static void kinds_differ(void **state)
+{
+    (void)state;
+    const struct shuf__request all[] = {permutation(), stream(), shuffle(), look_up(), buffer()};
+    const size_t count = sizeof all / sizeof *all;
+    for (size_t i = 0; i + 1 < count; i++)
+        for (size_t j = i + 1; j < count; j++)
+            expect_less(&all[i], &all[j]);
+}
+
+/* A permutation's values have the same bits as u64 and as i64; as u32 they have others. */
+static void signs_do_not_count(void **state)
+{
+    (void)state;
+    struct shuf__request wide = permutation(), same = wide, narrow = wide;
+    same.dtype = SHUF_I64;
+    narrow.dtype = SHUF_U32;
+    assert_int_equal(shuf__request_compare(&wide, &same), 0);
+    expect_less(&narrow, &wide);
+}
+
+/* ---- Shapes and words ------------------------------------------------------------ */
+
+static void expect_shape(struct shuf__request request, uint64_t rows, uint64_t count,
+                         uint64_t width)
+{
+    const struct shuf__shape shape = shuf__request_shape(&request);
+    assert_int_equal(shape.rows, rows);
+    assert_int_equal(shape.count, count);
+    assert_int_equal(shape.width, width);
+    assert_int_equal(shape.bytes, rows * count * width);
+}
+
+static void shapes(void **state)
+{
+    (void)state;
+    expect_shape(permutation(), 2, 9, 8);
+    expect_shape(stream(), 1, 10, 4);
+    expect_shape(shuffle(), 1, 1000, 16);
+    expect_shape(buffer(), 1, 4096, 1);
+}
+
+static void parts(void **state)
+{
+    (void)state;
+    const struct shuf__request p = permutation(), s = stream(), b = buffer(), l = look_up(),
+                               h = shuffle();
+    assert_ptr_equal(shuf__request_permutation(&p), &p.permutation);
+    assert_ptr_equal(shuf__request_permutation(&h), &h.shuffle.permutation);
+    assert_ptr_equal(shuf__request_permutation(&l), &l.look_up.permutation);
+    assert_null(shuf__request_permutation(&s));
+    assert_null(shuf__request_permutation(&b));
+    assert_int_equal(shuf__request_distribution(&s), SHUF_DISTRIBUTION_GAUSS);
+    assert_int_equal(shuf__request_distribution(&p), SHUF_DISTRIBUTION_NONE);
+}
+
+static void expect_words(struct shuf__request request, const char *name, const char *all,
+                         const char *brief)
+{
+    char text[SHUF__REQUEST_TEXT];
+    assert_string_equal(shuf__request_name(&request), name);
+    assert_string_equal(shuf__request_describe(&request, true, text), all);
+    assert_string_equal(shuf__request_describe(&request, false, text), brief);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    expect_words(permutation(), "permute",
+                 "permute n 1000, philox24, seed 7, epoch 3, 2 x 9 values", "n 1000, philox24");
+    expect_words(stream(), "gauss",
+                 "gauss, f32, stream 1, seed 7, 10 values from 2, mean -1.5, std 3",
+                 "gauss, f32, stream 1");
+    expect_words(shuffle(), "shuffle",
+                 "inverse shuffle n 1000, records of 16 bytes, philox24, seed 7, epoch 3",
+                 "inverse shuffle n 1000, records of 16 bytes");
+    expect_words(look_up(), "index", "index n 1000, philox24, seed 7, epoch 3", "index n 1000");
+    expect_words(buffer(), "buffer", "buffer of 4096", "buffer of 4096");
+}
+
+/* The longest fields that there can be. */
+static void long_words_fit(void **state)
+{
+    (void)state;
+    char text[SHUF__REQUEST_TEXT];
+    struct shuf__request request = stream();
+    request.stream = (struct shuf__stream){.seed = UINT64_MAX,
+                                           .stream = UINT64_MAX,
+                                           .offset = UINT64_MAX,
+                                           .count = UINT64_MAX,
+                                           .mean = -1.2345678901234567e-300,
+                                           .std = 1.2345678901234567e-300,
+                                           .distribution = SHUF_DISTRIBUTION_BOX_MULLER};
+    shuf__request_describe(&request, true, text);
+    char end[96];
+    snprintf(end, sizeof end, ", mean %.17g, std %.17g", request.stream.mean, request.stream.std);
+    assert_in_range(strlen(text), strlen(end), SHUF__REQUEST_TEXT - 2);
+    assert_string_equal(text + strlen(text) - strlen(end), end);
+}
+
+/* ---- Algorithms and types -------------------------------------------------------- */
+
+static void algorithms(void **state)
+{
+    (void)state;
+    struct shuf__error error = {0};
+    enum shuf_algorithm algorithm = SHUF_ALGORITHM_LCG;
+    for (int i = 0; i < SHUF_ALGORITHM_COUNT; i++) {
+        const char *name = shuf__algorithm_name((enum shuf_algorithm)i);
+        assert_int_equal(shuf__algorithm_parse(name, &algorithm, &error), SHUF_OK);
+        assert_int_equal(algorithm, i);
+    }
+    assert_int_equal(shuf__algorithm_parse("", &algorithm, &error), SHUF_OK);
+    assert_int_equal(algorithm, SHUF_ALGORITHM_PRIMEFOLD);
+    assert_int_equal(shuf__algorithm_parse(NULL, &algorithm, &error), SHUF_OK);
+    assert_int_equal(shuf__algorithm_parse("philox", &algorithm, &error), SHUF_INVALID);
+    assert_string_equal(error.text, "algorithm \"philox\": expected primefold, philox24 or lcg");
+    assert_true(shuf_algorithm_has_random_access(SHUF_ALGORITHM_PRIMEFOLD));
+    assert_false(shuf_algorithm_has_random_access(SHUF_ALGORITHM_PHILOX24));
+    assert_false(shuf_algorithm_has_random_access(SHUF_ALGORITHM_LCG));
+}
+
+static void types(void **state)
+{
+    (void)state;
+    assert_string_equal(shuf__dtype_name(SHUF_AUTO), "auto");
+    assert_string_equal(shuf__dtype_name(SHUF_BF16), "bf16");
+    assert_int_equal(shuf__dtype_bytes(SHUF_AUTO), 0);
+    assert_int_equal(shuf__dtype_bytes(SHUF_I64), 8);
+    for (int i = -1; i <= SHUF__DTYPES; i += SHUF__DTYPES + 1) { /* past both ends */
+        assert_null(shuf__dtype_name(i));
+        assert_int_equal(shuf__dtype_bytes(i), 0);
+        assert_false(shuf__dtype_is_allowed(i, SHUF_DISTRIBUTION_UNIFORM));
+    }
+    for (int i = 1; i < SHUF__DTYPES; i++)
+        assert_int_equal(shuf__dtype_is_allowed(i, SHUF_DISTRIBUTION_BOX_MULLER),
+                         shuf__dtype_is_allowed(i, SHUF_DISTRIBUTION_GAUSS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_counts),
+        cmocka_unit_test(inverses_differ),
+        cmocka_unit_test(kinds_differ),
+        cmocka_unit_test(signs_do_not_count),
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(words),
+        cmocka_unit_test(long_words_fit),
+        cmocka_unit_test(algorithms),
+        cmocka_unit_test(types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

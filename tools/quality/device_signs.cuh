@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words of the test `signs` on a GPU, by the operations of stream_signs.c and of
+ * shuf__law_spread, in the same order and never contracted: a sum beside an edge falls in the same
+ * cell as on the CPU. A warp takes a superblock, a thread one of its blocks, of which it reads 4 or
+ * 8 values at a time.
+ */
+#ifndef SHUF__QUALITY_DEVICE_SIGNS_CUH
+#define SHUF__QUALITY_DEVICE_SIGNS_CUH
+
+#include "device.h"
+#include "device_values.cuh"
+
+namespace quality
+{
+
+/* ---- Spread ---------------------------------------------------------------------- */
+
+/* As shuf__law_spread: even among the numbers that are rounded to the value. */
+template <typename T> struct Spread {
+    static __device__ double move(T value, uint64_t)
+    {
+        return to_double(value);
+    }
+};
+
+__device__ inline double power_of_two(int exponent)
+{
+    return __longlong_as_double(static_cast<long long>(exponent + 1023) << 52);
+}
+
+/* As the function of the same name in stream_law.c. */
+__device__ inline double scatter(uint64_t number)
+{
+    uint64_t h = (number + 1) * 0x9E3779B97F4A7C15U;
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9U;
+    h = (h ^ h >> 27) * 0x94D049BB133111EBU;
+    return __dmul_rn(__dadd_rn(static_cast<double>((h ^ h >> 31) >> 11), 0.5), 0x1p-53);
+}
+
+/* LEAST: the exponent of the least normalised number. */
+template <typename T, int LEAST, int DIGITS> struct RoundedSpread {
+    static __device__ double move(T value, uint64_t number)
+    {
+        const double z = to_double(value), size = fabs(z);
+        const auto bits = static_cast<uint64_t>(__double_as_longlong(size));
+        const int exponent = max(static_cast<int>(bits >> 52) - 1023, LEAST);
+        const double half = power_of_two(exponent - DIGITS);
+        const bool narrow = size == power_of_two(exponent) && exponent > LEAST;
+        const double low = __dsub_rn(size, narrow ? half / 2 : half);
+        const double width = __dsub_rn(__dadd_rn(size, half), low);
+        return copysign(__dadd_rn(low, __dmul_rn(scatter(number), width)), z);
+    }
+};
+
+template <> struct Spread<__half> : RoundedSpread<__half, -14, 11> {
+};
+template <> struct Spread<__nv_bfloat16> : RoundedSpread<__nv_bfloat16, -126, 8> {
+};
+
+/* A block of a superblock. */
+template <typename T> struct SpreadBlock {
+    const T *superblock;
+    uint64_t number; /* of its first value */
+    unsigned lane;
+
+    __device__ double at(unsigned position) const
+    {
+        const unsigned i = position / 2 * 64 + 2 * lane + position % 2;
+        return Spread<T>::move(superblock[i], number + i);
+    }
+};
+
+/* ---- Cells ----------------------------------------------------------------------- */
+
+/* Finds cells as shuf__cell does. A guess is of the numbers that are next to a multiple of
+ * 1 / per_unit: twice their cell, and 1 where the next cell's edge is among them. */
+class Cells
+{
+  public:
+    /* By all threads of the block, which then meet. `from` has the first and the last edge too,
+     * which are infinite. */
+    __device__ void fill(const double *from)
+    {
+        for (unsigned i = threadIdx.x; i <= SHUF__DEVICE_CELLS; i += blockDim.x)
+            edge_[i] = from[i];
+        for (unsigned i = threadIdx.x; i < 2 * reach; i += blockDim.x) {
+            const double middle = static_cast<int>(i) - reach;
+            const unsigned cell = search(from, (middle - 0.5) / per_unit);
+            const bool is_split = from[cell + 1] <= (middle + 0.5) / per_unit;
+            guess_[i] = static_cast<uint16_t>(2 * cell + is_split);
+        }
+    }
+
+    /* Adding 1.5 * 2^52 leaves the nearest whole number in the low word. */
+    __device__ unsigned find(double z) const
+    {
+        const int nearest = __double2loint(__fma_rn(z, per_unit, 0x1.8p52));
+        const unsigned guess = guess_[max(-reach, min(nearest, reach - 1)) + reach];
+        unsigned cell = guess / 2;
+        if (guess % 2 && z >= edge_[cell + 1])
+            cell++;
+        return cell;
+    }
+
+  private:
+    /* Cells are wider than 2^-7, and their edges are below 4: no guess has two. */
+    static constexpr int reach = 4096;
+    static constexpr double per_unit = 1024;
+
+    /* The cell in which z is. */
+    static __device__ unsigned search(const double *edge, double z)
+    {
+        unsigned low = 0, high = SHUF__DEVICE_CELLS;
+        while (high - low > 1) {
+            const unsigned middle = (low + high) / 2;
+            if (z >= edge[middle])
+                low = middle;
+            else
+                high = middle;
+        }
+        return low;
+    }
+
+    double edge_[SHUF__DEVICE_CELLS + 1];
+    uint16_t guess_[2 * reach];
+};
+
+/* ---- Signs ----------------------------------------------------------------------- */
+
+/* Bit i of `number` set at bit MASK's i-th. */
+template <unsigned MASK> __device__ constexpr unsigned deposit(unsigned number)
+{
+    unsigned result = 0;
+    for (unsigned mask = MASK, bit = 0; mask != 0; mask &= mask - 1, bit++)
+        result |= (number >> bit & 1) * (mask & ~(mask - 1));
+    return result;
+}
+
+template <unsigned VALUES> __device__ void transform(double (&x)[VALUES])
+{
+#pragma unroll
+    for (unsigned step = 1; step < VALUES; step *= 2)
+#pragma unroll
+        for (unsigned p = 0; p < VALUES; p++)
+            if (!(p & step)) {
+                const double sum = x[p] + x[p + step], difference = x[p] - x[p + step];
+                x[p] = sum;
+                x[p + step] = difference;
+            }
+}
+
+/* As add_cube in stream_signs.c. */
+template <unsigned MASK, unsigned VALUES, typename T>
+__device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells &cells,
+                         unsigned *tally)
+{
+    constexpr unsigned signs = VALUES == 4 ? 2 : 16;
+#pragma unroll 1
+    for (unsigned coset = 0; coset < 32 / VALUES; coset++) {
+        const unsigned base = deposit<~MASK & 31>(coset);
+        double value[VALUES];
+#pragma unroll
+        for (unsigned v = 0; v < VALUES; v++)
+            value[v] = __dmul_rn(scale, block.at(base | deposit<MASK>(v)));
+#pragma unroll 1
+        for (unsigned i = 0; i < signs; i++) {
+            const unsigned sign = VALUES == 4 ? i << 3 : (i & 1) << 3 | i >> 1 << 5;
+            double x[VALUES];
+#pragma unroll
+            for (unsigned v = 0; v < VALUES; v++)
+                x[v] = sign >> v & 1 ? -value[v] : value[v];
+            transform(x);
+            unsigned cell[VALUES]; /* all before the first addition, which loads do not pass */
+#pragma unroll
+            for (unsigned v = 0; v < VALUES; v++)
+                cell[v] = cells.find(x[v]);
+#pragma unroll
+            for (unsigned v = 0; v < VALUES; v++)
+                atomicAdd(&tally[SHUF__DEVICE_CELLS * i + cell[v]], 1U);
+        }
+    }
+}
+
+constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* that an H200 runs at once */
+
+/* Scales are those of 4 and of 8 values. A launch adds 2^28 to the cells of a choice of signs at
+ * most. */
+template <typename T>
+__global__ void __launch_bounds__(sign_threads)
+    sign_kernel(const T *values, uint64_t number, uint64_t count, double scale4, double scale8,
+                const double *edges, unsigned long long *words)
+{
+    constexpr unsigned all = SHUF__DEVICE_CELLS * SHUF__DEVICE_SIGNS, warps = sign_threads / 32;
+    constexpr unsigned two = 2 * SHUF__DEVICE_CELLS;
+    __shared__ Cells cells;
+    __shared__ unsigned tally[all];
+    cells.fill(edges);
+    for (unsigned i = threadIdx.x; i < all; i += sign_threads)
+        tally[i] = 0;
+    __syncthreads();
+    const uint64_t warp = uint64_t{blockIdx.x} * warps + threadIdx.x / 32;
+    for (uint64_t first = warp * 1024; first < count; first += uint64_t{gridDim.x} * warps * 1024) {
+        const SpreadBlock<T> block{values + first, number + first, threadIdx.x % 32};
+        add_cube<3, 4>(block, scale4, cells, tally);
+        add_cube<12, 4>(block, scale4, cells, tally + two);
+        add_cube<24, 4>(block, scale4, cells, tally + 2 * two);
+        add_cube<7, 8>(block, scale8, cells, tally + 3 * two);
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < all; i += sign_threads)
+        atomicAdd(&words[i], static_cast<unsigned long long>(tally[i]));
+}
+
+} // namespace quality
+
+#endif
