@@ -481,7 +481,7 @@ class BoxMuller:
 
     def bits(self, i):
         v = self.standard(i)
-        if self.dtype in ("f16", "bf16") and v != 0:
+        if self.dtype in ("f16", "bf16"):  # a v of 0 has no sign here: one of 2^62
             odd = number_bits(v, "f32") | 1
             v = fractions.Fraction(struct.unpack("<f", struct.pack("<I", odd))[0])
         y = self.fma(v, self.std, self.mean)

@@ -4,7 +4,7 @@
  * width. Mitchell et al., "Bandwidth-optimal random shuffling for GPUs", ACM
  * TOPC 9(1), 2022 (arXiv 2106.06161), Listing 1.
  *
- * At an exact power of two every permutation it makes is even: docs/spec.md.
+ * For n = 2^k, k >= 4, all its permutations are even: docs/spec.md, "philox24".
  */
 #ifndef SHUF_PHILOX24_H
 #define SHUF_PHILOX24_H
