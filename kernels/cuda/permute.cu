@@ -64,7 +64,7 @@ template <bool Strided, typename Out> struct Store : StoreWhole<Out> {
     {
         Out *row_out = this->out + row * launch.count;
         store<Strided>(launch, position, kept, x, rank, row_out);
-        if (launch.last >= launch.n) /* a padded shard's last value stands at the front */
+        if (shuf__slice_wraps(&launch)) /* a padded shard's last value stands at the front */
             store<Strided>(launch, position + launch.n, kept, x, rank, row_out);
     }
 };
