@@ -13,7 +13,7 @@
 uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n)
 {
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(n);
-    if (algorithm == SHUF_ALGORITHM_PRIMEFOLD || n == domain || domain <= SHUF__COUNTS_TILE)
+    if (shuf_algorithm_has_random_access(algorithm) || n == domain || domain <= SHUF__COUNTS_TILE)
         return 0;
     return (domain / SHUF__COUNTS_TILE + 2) * sizeof(uint64_t);
 }

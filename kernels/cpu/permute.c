@@ -297,14 +297,13 @@ static void plan_work(struct work *work)
 {
     const struct shuf__permutation *p = work->p;
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
-    assert(!work->moves || (p->n != domain && p->algorithm != SHUF_ALGORITHM_PRIMEFOLD));
+    assert(!work->moves || (p->n != domain && !shuf_algorithm_has_random_access(p->algorithm)));
     work->slice = shuf__slice_make(p);
     work->narrow = shuf__tile_is_narrow(p);
-    work->direct = p->n == domain;
+    work->direct = shuf_algorithm_has_random_access(p->algorithm) || p->n == domain;
     if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
         work->shape = shuf__primefold_shape(p->n);
         work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
-        work->direct = true;
     }
     uint64_t values = work->direct ? p->count : domain;
     work->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
