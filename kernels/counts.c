@@ -5,6 +5,7 @@
 #include "counts.h"
 
 #include "shuf/domain.h"
+#include "slice.h"
 
 #include <assert.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 uint64_t shuf__counts_bytes(enum shuf_algorithm algorithm, uint64_t n)
 {
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(n);
-    if (algorithm == SHUF_ALGORITHM_PRIMEFOLD || n == domain || domain <= SHUF__COUNTS_TILE)
+    if (shuf_algorithm_has_random_access(algorithm) || n == domain || domain <= SHUF__COUNTS_TILE)
         return 0;
     return (domain / SHUF__COUNTS_TILE + 2) * sizeof(uint64_t);
 }
@@ -46,39 +47,37 @@ uint64_t shuf__counts_written(const struct shuf__counts *counts)
     return (counts->known + 2) * sizeof(uint64_t);
 }
 
-/* The first position from there on that has a wanted value; n: none. The last value of a padded
- * shard stands at the front. */
-static uint64_t next_wanted(const struct shuf__permutation *p, uint64_t from)
+/* The first wanted position from `from` on; n: none. A value that wraps stands at the front. */
+static uint64_t next_wanted(const struct shuf__slice *s, uint64_t from)
 {
-    const uint64_t last = p->offset + (p->count - 1) * p->stride;
-    const uint64_t wrapped = last < p->n ? p->n : last - p->n;
-    const uint64_t steps = from <= p->offset ? 0 : (from - p->offset - 1) / p->stride + 1;
-    uint64_t next = p->offset + steps * p->stride;
-    if (next > last || next > p->n)
-        next = p->n;
+    const uint64_t wrapped = shuf__slice_wraps(s) ? s->last - s->n : s->n;
+    uint64_t next = s->offset + shuf__slice_index(s, from) * s->stride;
+    if (next > s->last || next > s->n)
+        next = s->n;
     return from <= wrapped && wrapped < next ? wrapped : next;
 }
 
-/* Up to which position everything is evaluated at once that is wanted from `wanted` on. */
-static uint64_t end_of_run(const struct shuf__permutation *p, uint64_t wanted, uint64_t apart)
+/* The last position of the run of wanted values, less than `apart` from each other, that begins at
+ * `wanted`: all of it is evaluated at once. */
+static uint64_t end_of_run(const struct shuf__slice *s, uint64_t wanted, uint64_t apart)
 {
-    const uint64_t last = p->offset + (p->count - 1) * p->stride;
-    if (p->stride >= apart || wanted < p->offset)
+    if (s->stride >= apart || wanted < s->offset)
         return wanted;
-    return last < p->n ? last : last - p->stride;
+    return shuf__slice_wraps(s) ? s->last - s->stride : s->last;
 }
 
 bool shuf__counts_next(const struct shuf__job *job, uint64_t most, uint64_t apart,
                        struct shuf__span *span)
 {
     const struct shuf__permutation *p = shuf__request_permutation(&job->request);
+    const struct shuf__slice slice = shuf__slice_make(p);
     const struct shuf__counts *counts = job->counts;
     const uint64_t known = counts->known, behind = counts->before[known];
     assert(span->end <= known);
-    const uint64_t wanted = next_wanted(p, counts->before[span->end]);
+    const uint64_t wanted = next_wanted(&slice, counts->before[span->end]);
     if (wanted == p->n)
         return false;
-    const uint64_t last = end_of_run(p, wanted, apart);
+    const uint64_t last = end_of_run(&slice, wanted, apart);
     span->begin = wanted < behind ? shuf__counts_find(counts, wanted) : known;
     span->end = last < behind ? shuf__counts_find(counts, last) + 1
                               : (UINT64_C(1) << shuf_domain_bits(p->n)) / SHUF__COUNTS_TILE;

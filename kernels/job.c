@@ -9,13 +9,13 @@
 
 #include <inttypes.h>
 
-/* Streams and primefold evaluate what was asked for, primefold follows all exchanges where there
- * are few values; the others evaluate the domain. */
+/* With random access only the requested values are evaluated, except that primefold follows all
+ * exchanges where there are few values. With compaction the whole domain is evaluated. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
     const uint64_t count = shuf__request_shape(request).count;
-    if (p && p->algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+    if (p && !shuf_algorithm_has_random_access(p->algorithm))
         return UINT64_C(1) << shuf_domain_bits(p->n);
     if (p && p->n <= SHUF_PRIMEFOLD_EXACT)
         return p->n;

@@ -165,7 +165,7 @@ shuf_status shuf__cpu_look_up(const struct shuf__lanes *lanes, int threads,
     struct lookup l = {
         .lanes = lanes, .job = job, .p = p, .inverse = request->inverse, .count = count};
     assert(job->request.kind == SHUF__LOOK_UP && p->rows == 1 &&
-           p->algorithm != SHUF_ALGORITHM_PRIMEFOLD);
+           !shuf_algorithm_has_random_access(p->algorithm));
     assert(job->counts || shuf__counts_bytes(p->algorithm, p->n) == 0);
     if (count == 0)
         return SHUF_OK;

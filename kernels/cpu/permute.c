@@ -14,6 +14,7 @@
 
 #include "move.h"
 #include "shape.h"
+#include "slice.h"
 #include "tile.h"
 
 #include <assert.h>
@@ -42,7 +43,7 @@ struct work {
     const struct shuf__permutation *p; /* of the job */
     unsigned width;                    /* bytes of a value, or of a shuffle's record */
     bool moves;                        /* records, for a shuffle */
-    uint64_t last;                     /* position asked for; n or more: it wraps */
+    struct shuf__slice slice;          /* of each row */
     shuf_primefold_shape shape;        /* of primefold */
     bool narrow;                       /* whether the lanes give 32-bit values: B <= 32 */
     bool direct;                       /* values know their places: primefold, or n = 2^B */
@@ -80,39 +81,17 @@ static void copy_values(const struct work *work, const struct shuf__tile *tile, 
             ((uint64_t *)out)[i] = tile->wide[from + i * step];
 }
 
-/* Those of the values at positions base .. base + kept - 1 that the job asked for. */
-struct hits {
-    uint64_t first, count; /* by their numbers in the row */
-    uint64_t from;         /* the first one's position */
-};
-
-static struct hits find_hits(const struct shuf__permutation *p, uint64_t base, uint64_t kept)
-{
-    struct hits hits = {0};
-    if (base + kept <= p->offset)
-        return hits;
-    if (base > p->offset)
-        hits.first = (base - p->offset + p->stride - 1) / p->stride;
-    hits.from = p->offset + hits.first * p->stride;
-    if (hits.first >= p->count || hits.from >= base + kept)
-        return hits;
-    hits.count = (base + kept - 1 - hits.from) / p->stride + 1;
-    if (hits.count > p->count - hits.first)
-        hits.count = p->count - hits.first;
-    return hits;
-}
-
 static void place(const struct work *work, const struct shuf__tile *tile, uint64_t base,
                   uint64_t kept, char *out)
 {
     const struct shuf__job *job = work->job;
-    const struct hits hits = find_hits(work->p, base, kept);
+    const struct shuf__hits hits = shuf__slice_hits(&work->slice, base, kept);
+    const uint64_t stride = work->slice.stride, count = shuf__hits_count(&hits, stride);
     const struct shuf__places places = {work->narrow, tile, base, kept};
     if (work->moves)
         shuf__move(&job->request.shuffle, job->input->memory, &places, out);
-    else if (hits.count > 0)
-        copy_values(work, tile, hits.from - base, work->p->stride, out + hits.first * work->width,
-                    hits.count);
+    else if (count > 0)
+        copy_values(work, tile, hits.first, stride, out + hits.index * work->width, count);
 }
 
 /* What a padded shard has past the end stands at the front. */
@@ -120,7 +99,7 @@ static void place_all(const struct work *work, const struct shuf__tile *tile, ui
                       uint64_t kept, char *out)
 {
     place(work, tile, base, kept, out);
-    if (work->last >= work->p->n)
+    if (shuf__slice_wraps(&work->slice))
         place(work, tile, base + work->p->n, kept, out);
 }
 
@@ -137,15 +116,21 @@ static bool wait_for_turn(struct row *row, uint64_t index)
     return true;
 }
 
-/* A tile that nothing is wanted of is passed over. */
+static bool has_hits(const struct work *work, uint64_t base, uint64_t kept)
+{
+    const struct shuf__hits hits = shuf__slice_hits(&work->slice, base, kept);
+    return hits.first < hits.end;
+}
+
+/* A tile without wanted values is passed over. */
 static void work_on_known(struct work *work, struct row *row, uint64_t index,
                           struct shuf__tile *tile)
 {
     const struct shuf__permutation *p = work->p;
     const struct shuf__counts *counts = work->job->counts;
     const uint64_t base = counts->before[index], kept = counts->before[index + 1] - base;
-    if (find_hits(p, base, kept).count == 0 &&
-        (work->last < p->n || find_hits(p, base + p->n, kept).count == 0))
+    if (!has_hits(work, base, kept) &&
+        !(shuf__slice_wraps(&work->slice) && has_hits(work, base + p->n, kept)))
         return;
     shuf__tile_fill(work->lanes, p, &row->f, index, tile);
     place_all(work, tile, base, kept, row->out);
@@ -170,7 +155,7 @@ static void work_on_unknown(struct work *work, struct row *row, uint64_t index,
     uint64_t base = row->base;
     row->base = base + kept;
     note(work, index, row->base);
-    if (row->base > work->last) /* what a wrapped value needs stood at the front */
+    if (row->base > work->slice.last) /* what a wrapped value needs stood at the front */
         atomic_store(&row->stop, true);
     atomic_store(&row->turn, index + 1);
     place_all(work, tile, base, kept, row->out);
@@ -219,12 +204,12 @@ static void work_on_direct_row(struct work *work, struct row *row, struct shuf__
         if (first >= p->count || is_cancelled(work))
             return;
         size_t count = p->count - first < SHUF__TILE ? p->count - first : SHUF__TILE;
-        bool wraps = first + count == p->count && work->last >= p->n;
+        bool wraps = first + count == p->count && shuf__slice_wraps(&work->slice);
         char *out = (char *)row->out + first * work->width;
         if (count > wraps)
             evaluate_direct(work, &row->f, p->offset + first * p->stride, count - wraps, tile, out);
         if (wraps)
-            evaluate_direct(work, &row->f, work->last % p->n, 1, tile,
+            evaluate_direct(work, &row->f, work->slice.last - p->n, 1, tile,
                             out + (count - 1) * work->width);
     }
 }
@@ -234,12 +219,13 @@ static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = work->p;
     const struct shuf__counts *counts = work->job->counts;
-    const uint64_t first = work->last < p->n ? p->offset : 0;
+    const uint64_t first = shuf__slice_wraps(&work->slice) ? 0 : p->offset;
     shuf__bijection_make(p, index, &work->shape, &row->f);
     row->out = work->out + index * p->count * work->width;
     row->known = counts ? counts->known : 0;
     row->base = row->known ? counts->before[row->known] : 0;
-    row->end = row->base > work->last ? shuf__counts_find(counts, work->last) + 1 : work->tiles;
+    row->end = row->base > work->slice.last ? shuf__counts_find(counts, work->slice.last) + 1
+                                            : work->tiles;
     atomic_init(&row->next, row->base > first ? shuf__counts_find(counts, first) : row->known);
     atomic_init(&row->turn, row->known);
     atomic_init(&row->stop, false);
@@ -311,14 +297,13 @@ static void plan_work(struct work *work)
 {
     const struct shuf__permutation *p = work->p;
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
-    assert(!work->moves || (p->n != domain && p->algorithm != SHUF_ALGORITHM_PRIMEFOLD));
-    work->last = p->offset + (p->count - 1) * p->stride;
+    assert(!work->moves || (p->n != domain && !shuf_algorithm_has_random_access(p->algorithm)));
+    work->slice = shuf__slice_make(p);
     work->narrow = shuf__tile_is_narrow(p);
-    work->direct = p->n == domain;
+    work->direct = shuf_algorithm_has_random_access(p->algorithm) || p->n == domain;
     if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
         work->shape = shuf__primefold_shape(p->n);
         work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
-        work->direct = true;
     }
     uint64_t values = work->direct ? p->count : domain;
     work->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;

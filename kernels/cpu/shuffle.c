@@ -104,8 +104,8 @@ static bool move_listed(struct work *work, int threads, bool *done)
 
 static bool has_compaction(const struct shuf__permutation *p)
 {
-    return p->algorithm != SHUF_ALGORITHM_PRIMEFOLD && p->n != UINT64_C(1)
-                                                                   << shuf_domain_bits(p->n);
+    const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
+    return !shuf_algorithm_has_random_access(p->algorithm) && p->n != domain;
 }
 
 bool shuf__cpu_shuffle_directly(const struct shuf__lanes *lanes, int threads,

@@ -12,6 +12,7 @@
 
 #include "backend.h"
 #include "fold.cuh"
+#include "slice.h"
 #include "tuning.cuh"
 
 #include <cuda_runtime.h>
@@ -34,9 +35,10 @@ struct Rows {
     uint64_t count, offset, stride;
     uint64_t one, leap; /* the distance over a stride, and over those of a block's groups */
     uint64_t whole;     /* from the front: stored in groups, nothing special about them */
-    uint64_t wrapped;   /* where a row's last value stands, if that is at the front */
+    uint64_t wrapped;   /* the last value's position, where it wraps */
     bool wraps;
 
+    /* shuf__slice_position(), with the value that wraps worked out beforehand. */
     __device__ __forceinline__ uint64_t position(uint64_t i) const
     {
         return wraps && i == count - 1 ? wrapped : offset + i * stride;
@@ -45,13 +47,13 @@ struct Rows {
 
 inline Rows make_rows(const shuf__permutation &p)
 {
+    const shuf__slice slice = shuf__slice_make(&p);
     Rows rows{};
-    rows.count = p.count;
-    rows.offset = p.offset;
-    rows.stride = p.stride;
-    const uint64_t last = p.offset + (p.count - 1) * p.stride;
-    rows.wraps = last >= p.n;
-    rows.wrapped = rows.wraps ? last - p.n : 0;
+    rows.count = slice.count;
+    rows.offset = slice.offset;
+    rows.stride = slice.stride;
+    rows.wraps = shuf__slice_wraps(&slice);
+    rows.wrapped = rows.wraps ? shuf__slice_position(&slice, slice.count - 1) : 0;
     const bool aligned = p.rows == 1 || p.count % group == 0; /* each row, to 16 bytes */
     rows.whole = aligned ? p.count - (rows.wraps ? 1 : 0) : 0;
     return rows;

@@ -64,7 +64,7 @@ template <bool Strided, typename Out> struct Store : StoreWhole<Out> {
     {
         Out *row_out = this->out + row * launch.count;
         store<Strided>(launch, position, kept, x, rank, row_out);
-        if (launch.last >= launch.n) /* a padded shard's last value stands at the front */
+        if (shuf__slice_wraps(&launch)) /* a padded shard's last value stands at the front */
             store<Strided>(launch, position + launch.n, kept, x, rank, row_out);
     }
 };
@@ -135,7 +135,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
-    if (p.algorithm == SHUF_ALGORITHM_PRIMEFOLD) { /* over too soon to be asked again */
+    if (shuf_algorithm_has_random_access(p.algorithm)) { /* over too soon to be asked again */
         *cancelled = job.cancelled && job.cancelled(job.cancel_context);
         return *cancelled ? cudaSuccess : primefold_async(p, width_of(job), out, nullptr, stream);
     }

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     const uint32_t kept =
         rank_kept<most_warps>(x, n, rank, warp_kept, static_cast<int>(blockDim.x / 32));
     place(launch, 0, kept, x, rank, out);
-    if (launch.last >= launch.n) /* a padded shard's last value stands at the front */
+    if (shuf__slice_wraps(&launch)) /* a padded shard's last value stands at the front */
         place(launch, launch.n, kept, x, rank, out);
     tell(signal);
 }

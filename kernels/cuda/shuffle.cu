@@ -132,7 +132,7 @@ cudaError_t shuffle_async(const Scratch &scratch, const shuf__job &job, const vo
     *cancelled = job.cancelled && job.cancelled(job.cancel_context);
     if (*cancelled)
         return cudaSuccess;
-    if (p.algorithm != SHUF_ALGORITHM_PRIMEFOLD)
+    if (!shuf_algorithm_has_random_access(p.algorithm))
         return scan_and_move(scratch, job, in, out, stream, cancelled);
     if (windows)
         return windows_async(s, in, out, windows, stream);

@@ -8,33 +8,29 @@
 
 #include "backend.h"
 #include "bijection.cuh"
+#include "slice.h"
 
 namespace shuf
 {
 
 /* What all blocks of a launch share. */
-struct Launch {
-    uint64_t n, count, offset, stride, last; /* last: offset + (count - 1) * stride, may pass n */
-    uint64_t tiles;                          /* of a row */
-    uint64_t first_tile, first_row;          /* where this launch starts */
-    uint64_t domain;                         /* 2^B */
-    uint32_t step, step_magic;               /* min(stride, tile), ceil(2^32 / step) */
-    uint32_t key[key_words];                 /* of the only row; of many they are in memory */
-    const uint32_t *keys;                    /* NULL: use key */
-    uint64_t base;                           /* kept values before this launch; not of `direct` */
-    uint64_t *base_out;                      /* and after it; NULL: nobody asks */
-    uint64_t *starts;                        /* kept values before each of its counts tiles; NULL */
+struct Launch : shuf__slice {
+    uint64_t tiles;                 /* of a row */
+    uint64_t first_tile, first_row; /* where this launch starts */
+    uint64_t domain;                /* 2^B */
+    uint32_t step, step_magic;      /* min(stride, tile), ceil(2^32 / step) */
+    uint32_t key[key_words];        /* of the only row; of many they are in memory */
+    const uint32_t *keys;           /* NULL: use key */
+    uint64_t base;                  /* kept values before this launch; not of `direct` */
+    uint64_t *base_out;             /* and after it; NULL: nobody asks */
+    uint64_t *starts;               /* kept values before each of its counts tiles; NULL */
 };
 
 /* Of all the rows; the caller adds where the launch starts. */
 inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
 {
     Launch launch{};
-    launch.n = p.n;
-    launch.count = p.count;
-    launch.offset = p.offset;
-    launch.stride = p.stride;
-    launch.last = p.offset + (p.count - 1) * p.stride;
+    static_cast<shuf__slice &>(launch) = shuf__slice_make(&p);
     launch.domain = uint64_t{1} << shuf_domain_bits(p.n);
     launch.step = static_cast<uint32_t>(p.stride < tuning::tile ? p.stride : tuning::tile);
     launch.step_magic =
@@ -44,23 +40,6 @@ inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
             shuf_key_words(p.seed, p.epoch, purpose, block, launch.key + 8 * block);
     return launch;
 }
-
-/* Which of the ranks 0, 1, ... of a tile whose first value stands at `position`
- * were asked for: `first`, first + step, ... before `end`, and the first one's
- * index in the row. A stride of a tile or more hits once at most. */
-struct Hits {
-    uint32_t first, end;
-    uint64_t index;
-
-    __device__ __forceinline__ Hits(const Launch &l, uint64_t position, uint32_t kept)
-    {
-        index = position <= l.offset ? 0 : (position - l.offset + l.stride - 1) / l.stride;
-        uint64_t from = l.offset + index * l.stride;
-        uint64_t stop = l.last + 1 < position + kept ? l.last + 1 : position + kept;
-        first = from < stop ? static_cast<uint32_t>(from - position) : 0;
-        end = from < stop ? static_cast<uint32_t>(stop - position) : 0;
-    }
-};
 
 /* Rank of each of this thread's values among the tile's kept ones. Values are
  * striped over the warp (item i of lane j is number 32 * i + j), so one ballot
@@ -97,13 +76,13 @@ __device__ __forceinline__ void store(const Launch &launch, uint64_t position, u
                                       const Word (&x)[Items], const uint32_t (&rank)[Items],
                                       Out *row_out)
 {
-    Hits hits(launch, position, kept);
+    const shuf__hits hits = shuf__slice_hits(&launch, position, kept);
+    const auto first = static_cast<uint32_t>(hits.first), end = static_cast<uint32_t>(hits.end);
     Out *out = row_out + hits.index;
 #pragma unroll
     for (int i = 0; i < Items; i++) {
-        uint32_t ahead = rank[i] - hits.first; /* wraps to a large number before the first */
-        bool wanted =
-            x[i] < static_cast<Word>(launch.n) && rank[i] >= hits.first && rank[i] < hits.end;
+        uint32_t ahead = rank[i] - first; /* wraps to a large number before the first */
+        bool wanted = x[i] < static_cast<Word>(launch.n) && rank[i] >= first && rank[i] < end;
         if constexpr (Strided) {
             /* exact, as ahead * step < 2^32 wherever it counts */
             uint32_t quotient = __umulhi(ahead, launch.step_magic);

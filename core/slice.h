@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which positions of a row a permutation's slice (request.h) wants, for host and device.
+ *
+ * Value i stands at position offset + i * stride. Only the last value of a padded shard may lie
+ * past the end; it wraps to the front. A caller with values of a part of the row asks
+ * shuf__slice_hits() for the part's position and, where the slice wraps, once more for that
+ * position + n.
+ */
+#ifndef SHUF__SLICE_H
+#define SHUF__SLICE_H
+
+#include "request.h"
+#include "shuf/inline.h"
+
+struct shuf__slice {
+    uint64_t n, count, offset, stride;
+    uint64_t last; /* offset + (count - 1) * stride; n or more where the last value wraps */
+};
+
+/* The slice of each row; count >= 1. */
+SHUF_FUNCTION struct shuf__slice shuf__slice_make(const struct shuf__permutation *p)
+{
+    struct shuf__slice s = {p->n, p->count, p->offset, p->stride, 0};
+    s.last = p->offset + (p->count - 1) * p->stride;
+    return s;
+}
+
+SHUF_FUNCTION bool shuf__slice_wraps(const struct shuf__slice *s)
+{
+    return s->last >= s->n;
+}
+
+/* The position of value i. */
+SHUF_FUNCTION uint64_t shuf__slice_position(const struct shuf__slice *s, uint64_t i)
+{
+    const uint64_t position = s->offset + i * s->stride;
+    return position < s->n ? position : position - s->n;
+}
+
+/* The number of the first value at `position` or behind it, without wrapping; may be count or
+ * more. */
+SHUF_FUNCTION uint64_t shuf__slice_index(const struct shuf__slice *s, uint64_t position)
+{
+    return position <= s->offset ? 0 : (position - s->offset + s->stride - 1) / s->stride;
+}
+
+/* The wanted ones of `kept` values in a row: first, first + stride, ... before `end`, counted from
+ * the first of the kept values. `index` is the number of the first wanted value in the slice. None
+ * is wanted where first == end. */
+struct shuf__hits {
+    uint64_t index, first, end;
+};
+
+/* Of the values at positions position, position + 1, ..., position + kept - 1. */
+SHUF_FUNCTION struct shuf__hits shuf__slice_hits(const struct shuf__slice *s, uint64_t position,
+                                                 uint64_t kept)
+{
+    struct shuf__hits hits = {shuf__slice_index(s, position), 0, 0};
+    const uint64_t from = s->offset + hits.index * s->stride;
+    const uint64_t stop = s->last + 1 < position + kept ? s->last + 1 : position + kept;
+    hits.first = from < stop ? from - position : 0;
+    hits.end = from < stop ? stop - position : 0;
+    return hits;
+}
+
+/* How many values are wanted. */
+SHUF_FUNCTION uint64_t shuf__hits_count(const struct shuf__hits *hits, uint64_t stride)
+{
+    return hits->first < hits->end ? (hits->end - hits->first - 1) / stride + 1 : 0;
+}
+
+#endif
