@@ -5,6 +5,7 @@
 #include "check.h"
 #include "config/config.h"
 #include "config/log.h"
+#include "handlers/service.h"
 #include "server.h"
 
 #include <argp.h>

@@ -4,6 +4,7 @@
  */
 #include "made_up.h"
 
+#include "backend.h"
 #include "server.h"
 #include "support/cmocka_all.h"
 

@@ -5,40 +5,37 @@
 #include "lease.h"
 
 #include "compute.h"
-#include "memory/client_process.h"
-#include "net/session.h"
-#include "server.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 static void end_lease(struct shuf__lease *lease)
 {
-    struct shuf__session *session = lease->session;
-    LIST_REMOVE(lease, of_session);
-    TAILQ_REMOVE(&session->server->leases.all, lease, link);
-    session->server->leases.count--;
+    struct shuf__lease_list *owner = lease->owner;
+    LIST_REMOVE(lease, of_owner);
+    TAILQ_REMOVE(&owner->all->all, lease, link);
+    owner->all->count--;
     if (lease->prefetch)
-        session->prefetches--;
+        owner->prefetches--;
     else
-        session->leased--;
-    shuf__compute_unref(lease->result);
+        owner->leased--;
+    shuf__compute_unref(lease->entry);
     free(lease);
 }
 
-static struct shuf__lease *find(const struct shuf__session *session, uint64_t id)
+static struct shuf__lease *find(const struct shuf__lease_list *owner, uint64_t id)
 {
     struct shuf__lease *lease;
-    LIST_FOREACH (lease, &session->leases, of_session)
+    LIST_FOREACH (lease, &owner->list, of_owner)
         if (lease->id == id)
             return lease;
     return NULL;
 }
 
-struct shuf__lease *shuf__lease_find(const struct shuf__session *session, uint64_t id,
+struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint64_t id,
                                      struct shuf__error *error)
 {
-    struct shuf__lease *lease = find(session, id);
+    struct shuf__lease *lease = find(owner, id);
     if (lease && !lease->prefetch)
         return lease;
     shuf__fail(error, SHUF_INVALID, "lease %" PRIu64 ": expected one that this connection holds",
@@ -46,37 +43,37 @@ struct shuf__lease *shuf__lease_find(const struct shuf__session *session, uint64
     return NULL;
 }
 
-/* What `result` was prefetched for has come; or, with NULL, the oldest. */
-static void end_prefetch(struct shuf__session *session, const struct shuf__cache_entry *result)
+/* Ends the prefetch of the entry; NULL: the oldest prefetch. */
+static void end_prefetch(struct shuf__lease_list *owner, const struct shuf__cache_entry *entry)
 {
     struct shuf__lease *lease, *last = NULL;
-    LIST_FOREACH (lease, &session->leases, of_session)
-        if (lease->prefetch && (!result || lease->result == result))
+    LIST_FOREACH (lease, &owner->list, of_owner)
+        if (lease->prefetch && (!entry || lease->entry == entry))
             last = lease;
     if (last)
         end_lease(last);
 }
 
-void shuf__lease_end_prefetch(struct shuf__session *session, const struct shuf__cache_entry *result)
+void shuf__lease_end_prefetch(struct shuf__lease_list *owner, const struct shuf__cache_entry *entry)
 {
-    if (session->prefetches > 0)
-        end_prefetch(session, result);
+    if (owner->prefetches > 0)
+        end_prefetch(owner, entry);
 }
 
-static void make_way(struct shuf__session *session, const struct shuf__cache_entry *result,
-                     bool prefetch)
+static void end_old_prefetches(struct shuf__lease_list *owner,
+                               const struct shuf__cache_entry *entry, bool prefetch)
 {
-    if (session->prefetches == 0)
+    if (owner->prefetches == 0)
         return;
-    end_prefetch(session, result);
-    if (prefetch && session->prefetches == SHUF__PREFETCHES)
-        end_prefetch(session, NULL);
+    end_prefetch(owner, entry);
+    if (prefetch && owner->prefetches == SHUF__PREFETCHES)
+        end_prefetch(owner, NULL);
 }
 
-shuf_status shuf__lease_may(const struct shuf__session *session, struct shuf__error *error)
+shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner, struct shuf__error *error)
 {
-    uint64_t most = session->server->config->leases;
-    if (session->leased < most)
+    uint64_t most = owner->all->limit;
+    if (owner->leased < most)
         return SHUF_OK;
     return shuf__fail(error, SHUF_BUSY,
                       "leases %" PRIu64 ": the most that one connection may hold; give some back "
@@ -84,35 +81,35 @@ shuf_status shuf__lease_may(const struct shuf__session *session, struct shuf__er
                       most);
 }
 
-shuf_status shuf__lease_take(struct shuf__session *session, struct shuf__cache_entry *result,
+shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_entry *entry,
                              Shuf__Transport transport, bool prefetch, uint64_t *id,
                              struct shuf__error *error)
 {
-    struct shuf__server *server = session->server;
+    struct shuf__leases *all = owner->all;
     struct shuf__lease *lease = malloc(sizeof *lease);
     if (!lease)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
-    make_way(session, result, prefetch);
+    end_old_prefetches(owner, entry, prefetch);
     *lease = (struct shuf__lease){
-        .id = ++server->leases.last_id,
-        .session = session,
-        .result = result,
+        .id = ++all->last_id,
+        .owner = owner,
+        .entry = entry,
         .transport = transport,
         .prefetch = prefetch,
-        .since_ms = uv_now(&server->loop),
+        .since_ms = uv_now(all->loop),
     };
-    LIST_INSERT_HEAD(&session->leases, lease, of_session);
-    TAILQ_INSERT_TAIL(&server->leases.all, lease, link);
-    server->leases.count++;
+    LIST_INSERT_HEAD(&owner->list, lease, of_owner);
+    TAILQ_INSERT_TAIL(&all->all, lease, link);
+    all->count++;
     if (prefetch)
-        session->prefetches++;
+        owner->prefetches++;
     else
-        session->leased++;
+        owner->leased++;
     *id = lease->id;
     return SHUF_OK;
 }
 
-static shuf_status check(const struct shuf__session *session, const Shuf__Release *release,
+static shuf_status check(const struct shuf__lease_list *owner, const Shuf__Release *release,
                          struct shuf__error *error)
 {
     if (release->n_lease > SHUF__RELEASE_MAX || release->n_unmapped > SHUF__RELEASE_MAX)
@@ -123,7 +120,7 @@ static shuf_status check(const struct shuf__session *session, const Shuf__Releas
         bool twice = false;
         for (size_t j = 0; j < i && !twice; j++)
             twice = release->lease[j] == release->lease[i];
-        if (twice || !find(session, release->lease[i]))
+        if (twice || !find(owner, release->lease[i]))
             return shuf__fail(error, SHUF_INVALID,
                               "lease %" PRIu64 ": expected one that this connection holds%s",
                               release->lease[i], twice ? ", once" : "");
@@ -131,25 +128,32 @@ static shuf_status check(const struct shuf__session *session, const Shuf__Releas
     return SHUF_OK;
 }
 
-shuf_status shuf__lease_give_back(struct shuf__session *session, const Shuf__Release *release,
-                                  struct shuf__error *error)
+shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Release *release,
+                                 struct shuf__error *error)
 {
-    if (check(session, release, error))
+    if (check(owner, release, error))
         return error->status;
     for (size_t i = 0; i < release->n_lease; i++)
-        end_lease(find(session, release->lease[i]));
+        end_lease(find(owner, release->lease[i]));
     for (size_t i = 0; i < release->n_unmapped; i++)
-        shuf__client_process_unmapped(session, release->unmapped[i]);
+        shuf__client_unmapped(owner->client, release->unmapped[i]);
     if (release->everything) {
-        shuf__leases_end(session);
-        shuf__client_process_unmapped_all(session);
+        shuf__leases_end(owner);
+        shuf__client_unmapped_all(owner->client);
     }
     return SHUF_OK;
 }
 
-void shuf__leases_end(struct shuf__session *session)
+void shuf__leases_end(struct shuf__lease_list *owner)
 {
     struct shuf__lease *lease;
-    while ((lease = LIST_FIRST(&session->leases)) != NULL)
+    while ((lease = LIST_FIRST(&owner->list)) != NULL)
         end_lease(lease);
+}
+
+void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop, uint64_t limit)
+{
+    leases->loop = loop;
+    leases->limit = limit;
+    TAILQ_INIT(&leases->all);
 }

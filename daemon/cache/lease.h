@@ -1,67 +1,79 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who holds which result: a reference that a session owns, under an id, until it
- * gives it back or ends. On the loop's thread.
+ * Leases: references to results that a client holds under ids, until it gives them back or its
+ * connection ends. On the loop's thread.
  */
 #ifndef SHUFD_LEASE_H
 #define SHUFD_LEASE_H
 
 #include "cache.h"
+#include "memory/client_process.h"
 #include "message.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-struct shuf__session;
-
 enum {
-    SHUF__PREFETCHES = 4,    /* results that one session may have made ready ahead */
-    SHUF__RELEASE_MAX = 256, /* leases, or blocks, in one Release: each is looked for */
+    SHUF__PREFETCHES = 4,    /* prefetched results that one connection may have */
+    SHUF__RELEASE_MAX = 256, /* leases, or blocks, in one Release: each one is a search */
 };
 
-struct shuf__lease {
-    uint64_t id; /* never used again */
-    struct shuf__session *session;
-    struct shuf__cache_entry *result;
-    Shuf__Transport transport;
-    bool prefetch; /* nobody's view yet */
-    uint64_t since_ms;
-    TAILQ_ENTRY(shuf__lease) link;      /* all of them, by id */
-    LIST_ENTRY(shuf__lease) of_session; /* the newest first */
-};
-
+/* All leases. */
 struct shuf__leases {
+    uv_loop_t *loop;
+    uint64_t limit; /* leases of one connection */
     TAILQ_HEAD(, shuf__lease) all;
     uint64_t last_id, count;
 };
 
-/* Whether the session may have one more: SHUF_BUSY when it holds the most. Asked before anything is
- * computed for it. */
-shuf_status shuf__lease_may(const struct shuf__session *session, struct shuf__error *error);
+/* The leases of one connection; embedded in its session. */
+struct shuf__lease_list {
+    struct shuf__leases *all;
+    struct shuf__client *client;
+    LIST_HEAD(, shuf__lease) list;
+    uint64_t leased, prefetches; /* in `list` */
+};
 
-/* Takes over the caller's reference to the result when it succeeds. A prefetched result that is
- * now leased is no longer held by the prefetch; of prefetches the oldest makes room. Fails with
- * SHUF_NO_MEMORY. */
-shuf_status shuf__lease_take(struct shuf__session *session, struct shuf__cache_entry *result,
+struct shuf__lease {
+    uint64_t id; /* never used again */
+    struct shuf__lease_list *owner;
+    struct shuf__cache_entry *entry;
+    Shuf__Transport transport;
+    bool prefetch; /* the client does not have the result yet */
+    uint64_t since_ms;
+    TAILQ_ENTRY(shuf__lease) link;    /* all leases, by id */
+    LIST_ENTRY(shuf__lease) of_owner; /* newest first */
+};
+
+void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop, uint64_t limit);
+
+/* Fails with SHUF_BUSY if the connection has the most leases that it may hold. To be called before
+ * the result is computed. */
+shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner,
+                                    struct shuf__error *error);
+
+/* Takes over the caller's reference to the entry on success. A lease of a prefetched result ends
+ * the prefetch; a prefetch too many ends the oldest one. Fails with SHUF_NO_MEMORY. */
+shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_entry *entry,
                              Shuf__Transport transport, bool prefetch, uint64_t *id,
                              struct shuf__error *error);
 
-/* What the session holds under that id; NULL, with SHUF_INVALID, where that is nothing, or only
+/* The connection's lease with that id. NULL, with SHUF_INVALID, if there is none or it is only
  * prefetched. */
-struct shuf__lease *shuf__lease_find(const struct shuf__session *session, uint64_t id,
+struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint64_t id,
                                      struct shuf__error *error);
 
-/* Does what a Release says. Fails with SHUF_INVALID at a lease that the session does not hold,
- * whoever does; then none is given back. */
-shuf_status shuf__lease_give_back(struct shuf__session *session, const Shuf__Release *release,
-                                  struct shuf__error *error);
+/* Gives back the leases and blocks that `release` names. Fails with SHUF_INVALID, and gives nothing
+ * back, if the connection does not hold one of the leases. */
+shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Release *release,
+                                 struct shuf__error *error);
 
-/* The session has the result in another way than by a lease: if it was prefetched, that is over. */
-void shuf__lease_end_prefetch(struct shuf__session *session,
-                              const struct shuf__cache_entry *result);
+/* The client gets the result without a lease: ends its prefetch. */
+void shuf__lease_end_prefetch(struct shuf__lease_list *owner,
+                              const struct shuf__cache_entry *entry);
 
-/* The session ends. */
-void shuf__leases_end(struct shuf__session *session);
+/* The connection ends. */
+void shuf__leases_end(struct shuf__lease_list *owner);
 
 #endif

@@ -7,15 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-bool shuf__described(const struct shuf__cache_entry *result,
-                     const struct shuf__compute_options *want)
+bool shuf__summary_has(const struct shuf__cache_entry *entry,
+                       const struct shuf__compute_options *options)
 {
-    const struct shuf__summary *summary = &result->summary;
-    return result->ready && (!want->fingerprint || summary->has_fingerprint) &&
-           (!want->sums || summary->has_sums) && (!want->edges || summary->has_edges);
+    const struct shuf__summary *summary = &entry->summary;
+    return entry->ready && (!options->fingerprint || summary->has_fingerprint) &&
+           (!options->sums || summary->has_sums) && (!options->samples || summary->has_samples);
 }
 
-/* Of the whole numbers below 2^bits, each as likely, times `unit`. */
+/* Of uniform integers below 2^bits, times `unit`. */
 static struct shuf__measure uniform(int bits, double unit)
 {
     const double values = ldexp(1, bits);
@@ -42,9 +42,9 @@ struct shuf__measure shuf__measure_of(const struct shuf__request *request)
     }
 }
 
-static uint64_t values_of(const struct shuf__cache_entry *result)
+static uint64_t values_of(const struct shuf__cache_entry *entry)
 {
-    const struct shuf__shape shape = shuf__request_shape(&result->key.request);
+    const struct shuf__shape shape = shuf__request_shape(&entry->key.request);
     return shape.rows * shape.count;
 }
 
@@ -66,65 +66,67 @@ static uint64_t read_value(const uint8_t *bytes, unsigned width)
     }
 }
 
-static shuf_status read_edge(struct shuf__backend *backend, const struct shuf__cache_entry *result,
-                             uint64_t first, size_t count, uint64_t *values,
-                             struct shuf__error *error)
+static shuf_status read_values(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
+                               uint64_t first, size_t count, uint64_t *values,
+                               struct shuf__error *error)
 {
-    uint8_t edge[SHUF__EDGE * sizeof(uint64_t)];
-    const unsigned width = shuf__dtype_bytes((int)result->key.request.dtype);
-    if (backend->ops->read(backend, &result->allocation->block, first * width, count * width, edge,
+    uint8_t bytes[SHUF__SAMPLES * sizeof(uint64_t)];
+    const unsigned width = shuf__dtype_bytes((int)entry->key.request.dtype);
+    if (backend->ops->read(backend, &entry->allocation->block, first * width, count * width, bytes,
                            error))
         return error->status;
     for (size_t i = 0; i < count; i++)
-        values[i] = read_value(edge + i * width, width);
+        values[i] = read_value(bytes + i * width, width);
     return SHUF_OK;
 }
 
-static shuf_status read_edges(struct shuf__backend *backend, const struct shuf__cache_entry *result,
-                              struct shuf__summary *to, struct shuf__error *error)
+static shuf_status add_samples(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
+                               struct shuf__summary *summary, struct shuf__error *error)
 {
-    uint64_t values = values_of(result);
-    to->heads = values < SHUF__EDGE ? (unsigned)values : SHUF__EDGE;
-    to->tails = values - to->heads < SHUF__EDGE ? (unsigned)(values - to->heads) : SHUF__EDGE;
-    if (read_edge(backend, result, 0, to->heads, to->head, error) ||
-        read_edge(backend, result, values - to->tails, to->tails, to->tail, error))
+    uint64_t values = values_of(entry);
+    summary->heads = values < SHUF__SAMPLES ? (unsigned)values : SHUF__SAMPLES;
+    summary->tails = values - summary->heads < SHUF__SAMPLES ? (unsigned)(values - summary->heads)
+                                                             : SHUF__SAMPLES;
+    if (read_values(backend, entry, 0, summary->heads, summary->head, error) ||
+        read_values(backend, entry, values - summary->tails, summary->tails, summary->tail, error))
         return error->status;
-    to->has_edges = true;
+    summary->has_samples = true;
     return SHUF_OK;
 }
 
-static shuf_status take_fingerprint(struct shuf__backend *backend,
-                                    const struct shuf__cache_entry *result,
-                                    struct shuf__summary *to, struct shuf__error *error)
+static shuf_status add_fingerprint(struct shuf__backend *backend,
+                                   const struct shuf__cache_entry *entry,
+                                   struct shuf__summary *summary, struct shuf__error *error)
 {
-    if (backend->ops->fingerprint(backend, &result->allocation->block,
-                                  shuf__dtype_bytes((int)result->key.request.dtype),
-                                  values_of(result), &to->fingerprint, error))
+    if (backend->ops->fingerprint(backend, &entry->allocation->block,
+                                  shuf__dtype_bytes((int)entry->key.request.dtype),
+                                  values_of(entry), &summary->fingerprint, error))
         return error->status;
-    to->has_fingerprint = true;
+    summary->has_fingerprint = true;
     return SHUF_OK;
 }
 
-static shuf_status take_sums(struct shuf__backend *backend, const struct shuf__cache_entry *result,
-                             struct shuf__summary *to, struct shuf__error *error)
+static shuf_status add_sums(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
+                            struct shuf__summary *summary, struct shuf__error *error)
 {
-    const struct shuf__request *request = &result->key.request;
+    const struct shuf__request *request = &entry->key.request;
     const struct shuf__measure measure = shuf__measure_of(request);
-    if (backend->ops->sums(backend, &result->allocation->block, request->dtype, values_of(result),
-                           measure.centre, measure.scale, &to->sums, error))
+    if (backend->ops->sums(backend, &entry->allocation->block, request->dtype, values_of(entry),
+                           measure.centre, measure.scale, &summary->sums, error))
         return error->status;
-    to->has_sums = true;
+    summary->has_sums = true;
     return SHUF_OK;
 }
 
-shuf_status shuf__describe(struct shuf__backend *backend, const struct shuf__cache_entry *result,
-                           const struct shuf__compute_options *want, struct shuf__summary *to,
-                           struct shuf__error *error)
+shuf_status shuf__summary_complete(struct shuf__backend *backend,
+                                   const struct shuf__cache_entry *entry,
+                                   const struct shuf__compute_options *options,
+                                   struct shuf__summary *summary, struct shuf__error *error)
 {
-    if ((want->fingerprint && !to->has_fingerprint &&
-         take_fingerprint(backend, result, to, error)) ||
-        (want->sums && !to->has_sums && take_sums(backend, result, to, error)) ||
-        (want->edges && !to->has_edges && read_edges(backend, result, to, error)))
+    if ((options->fingerprint && !summary->has_fingerprint &&
+         add_fingerprint(backend, entry, summary, error)) ||
+        (options->sums && !summary->has_sums && add_sums(backend, entry, summary, error)) ||
+        (options->samples && !summary->has_samples && add_samples(backend, entry, summary, error)))
         return error->status;
     return SHUF_OK;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is told of a result beside its values: made where they are, by the thread
- * that drives the backend.
+ * The summary of a result, computed where the values are by the thread that drives the backend.
  */
 #ifndef SHUFD_SUMMARY_H
 #define SHUFD_SUMMARY_H
@@ -10,23 +9,24 @@
 
 #include <stdbool.h>
 
-/* What is wanted of a result. */
+/* The parts of the summary that a job computes. */
 struct shuf__compute_options {
-    bool fingerprint, sums, edges;
-    bool event; /* tell when it is launched, with an IPC event, rather than when it is there */
+    bool fingerprint, sums, samples;
+    bool event; /* finish when the result is launched, with an IPC event, not when it is ready */
 };
 
-/* Whether all that is wanted is there. */
-bool shuf__described(const struct shuf__cache_entry *result,
-                     const struct shuf__compute_options *want);
+/* Whether the entry is ready and its summary has these parts. */
+bool shuf__summary_has(const struct shuf__cache_entry *entry,
+                       const struct shuf__compute_options *options);
 
-/* Adds to *to what is wanted and lacking there, of a result whose values are there. */
-shuf_status shuf__describe(struct shuf__backend *backend, const struct shuf__cache_entry *result,
-                           const struct shuf__compute_options *want, struct shuf__summary *to,
-                           struct shuf__error *error);
+/* Adds the missing parts to *summary, for a result whose values are there. */
+shuf_status shuf__summary_complete(struct shuf__backend *backend,
+                                   const struct shuf__cache_entry *entry,
+                                   const struct shuf__compute_options *options,
+                                   struct shuf__summary *summary, struct shuf__error *error);
 
-/* The z = (x - centre) * scale of which sums are taken: by the distribution's own mean and
- * standard deviation, so that little is lost in the sums. */
+/* The sums are of z = (x - centre) * scale: with the distribution's own mean and standard deviation
+ * they lose little precision. */
 struct shuf__measure {
     double centre, scale;
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * See engine.h. Follow-ups overtake jobs, which wait on the loop's side: they are short,
- * each session has two at most, and a client that takes its bytes should not wait
- * behind others' work.
+ * See engine.h. Follow-ups overtake the jobs in the queue: they are short, each session has at most
+ * two, and a client that reads its bytes must not wait for the jobs of others.
  */
 #include "engine.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
-enum { TURN_JOBS = 32 }; /* small jobs done here before the sockets have their turn */
+enum { TURN_JOBS = 32 }; /* small jobs run on the loop before it serves the sockets again */
 
 struct queue {
     struct shuf__engine_job *first, **end;
@@ -18,19 +18,20 @@ struct queue {
 struct shuf__engine {
     struct shuf__engine_options options;
     uv_thread_t thread;
-    uv_async_t wake; /* the loop: something is finished */
+    uv_async_t wake; /* wakes the loop: a job is finished */
 
     struct shuf__backend *backend; /* written before `opened`, then constant */
     struct shuf__error error;
 
-    /* the loop's thread alone */
-    struct queue jobs, ended; /* waiting; over without the thread, `done` not yet called */
-    uint64_t queued;          /* jobs waiting or running */
-    size_t given;             /* tasks with the thread, or finished and not yet done */
-    bool busy;                /* one of them is a job */
+    /* on the loop's thread only */
+    struct queue waiting;
+    struct queue ended; /* ended on the loop; `done` is not yet called */
+    uint64_t queued;    /* jobs that wait or run */
+    size_t given;       /* jobs and follow-ups with the thread, until `done` */
+    bool busy;          /* one of them is a job */
     bool delivering;
 
-    uv_mutex_t lock; /* for all below */
+    uv_mutex_t lock; /* for all fields below */
     uv_cond_t changed;
     struct queue taken, finished;
     bool opened, stop;
@@ -42,30 +43,30 @@ static void queue_init(struct queue *queue)
     queue->end = &queue->first;
 }
 
-static void push(struct queue *queue, struct shuf__engine_job *task)
+static void push(struct queue *queue, struct shuf__engine_job *job)
 {
-    task->next = NULL;
-    *queue->end = task;
-    queue->end = &task->next;
+    job->next = NULL;
+    *queue->end = job;
+    queue->end = &job->next;
 }
 
 static struct shuf__engine_job *pop(struct queue *queue)
 {
-    struct shuf__engine_job *task = queue->first;
-    if (task && !(queue->first = task->next))
+    struct shuf__engine_job *job = queue->first;
+    if (job && !(queue->first = job->next))
         queue->end = &queue->first;
-    return task;
+    return job;
 }
 
-/* False when it is not in the queue. */
-static bool withdraw(struct queue *queue, const struct shuf__engine_job *task)
+/* False when the job is not in the queue. */
+static bool withdraw(struct queue *queue, const struct shuf__engine_job *job)
 {
     struct shuf__engine_job **at = &queue->first;
-    while (*at && *at != task)
+    while (*at && *at != job)
         at = &(*at)->next;
     if (!*at)
         return false;
-    *at = task->next;
+    *at = job->next;
     if (!*at)
         queue->end = at;
     return true;
@@ -75,18 +76,18 @@ static bool withdraw(struct queue *queue, const struct shuf__engine_job *task)
 
 static struct shuf__engine_job *take(struct shuf__engine *engine)
 {
-    struct shuf__engine_job *task;
+    struct shuf__engine_job *job;
     uv_mutex_lock(&engine->lock);
-    while (!(task = pop(&engine->taken)) && !engine->stop)
+    while (!(job = pop(&engine->taken)) && !engine->stop)
         uv_cond_wait(&engine->changed, &engine->lock);
     uv_mutex_unlock(&engine->lock);
-    return task;
+    return job;
 }
 
-static void finish(struct shuf__engine *engine, struct shuf__engine_job *task)
+static void finish(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     uv_mutex_lock(&engine->lock);
-    push(&engine->finished, task);
+    push(&engine->finished, job);
     uv_mutex_unlock(&engine->lock);
     uv_async_send(&engine->wake);
 }
@@ -106,85 +107,84 @@ static shuf_status open_backend(struct shuf__engine *engine)
 static void drive(void *context)
 {
     struct shuf__engine *engine = context;
-    struct shuf__engine_job *task;
+    struct shuf__engine_job *job;
     if (open_backend(engine) != SHUF_OK)
         return;
-    while ((task = take(engine)) != NULL) {
-        task->run(task, engine->backend);
-        finish(engine, task);
+    while ((job = take(engine)) != NULL) {
+        job->run(job, engine->backend);
+        finish(engine, job);
     }
     engine->backend->ops->close(engine->backend);
 }
 
 /* ---- the loop's thread ---- */
 
-static void give(struct shuf__engine *engine, struct shuf__engine_job *task)
+static void give(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->given++;
     uv_mutex_lock(&engine->lock);
-    push(&engine->taken, task);
+    push(&engine->taken, job);
     uv_cond_signal(&engine->changed);
     uv_mutex_unlock(&engine->lock);
 }
 
-/* A job that the thread has not seen, or not to its end. Its `done` is called from the loop like
- * everybody's. */
-static void end_here(struct shuf__engine *engine, struct shuf__engine_job *task)
+/* Ends a job that the thread does not have. Its `done` is called from the loop, as for all jobs. */
+static void end_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->queued--;
-    push(&engine->ended, task);
+    push(&engine->ended, job);
     if (!engine->delivering)
         uv_async_send(&engine->wake);
 }
 
-/* Gives the thread the next job, where it has none and the job is not done here. */
+/* Runs the next job on the loop or gives it to the thread, if the thread has none. */
 static void start_next(struct shuf__engine *engine)
 {
-    struct shuf__engine_job *task;
-    while (!engine->busy && (task = pop(&engine->jobs)) != NULL) {
-        bool begun = !task->begin || task->begin(task);
+    struct shuf__engine_job *job;
+    while (!engine->busy && (job = pop(&engine->waiting)) != NULL) {
+        bool begun = !job->begin || job->begin(job);
         if (!begun ||
-            (engine->given == 0 && task->run_on_loop && task->run_on_loop(task, engine->backend))) {
-            end_here(engine, task);
-            return; /* deliver() goes on: others have their turn in between */
+            (engine->given == 0 && job->run_on_loop && job->run_on_loop(job, engine->backend))) {
+            end_on_loop(engine, job);
+            return; /* deliver() starts the next job, after the sockets */
         }
         engine->busy = true;
-        give(engine, task);
+        give(engine, job);
     }
 }
 
 static struct shuf__engine_job *collect(struct shuf__engine *engine)
 {
     uv_mutex_lock(&engine->lock);
-    struct shuf__engine_job *task = engine->finished.first;
+    struct shuf__engine_job *job = engine->finished.first;
     queue_init(&engine->finished);
     uv_mutex_unlock(&engine->lock);
-    return task;
+    return job;
 }
 
 static void end_finished(struct shuf__engine *engine)
 {
-    struct shuf__engine_job *next, *task = collect(engine);
-    for (; task; task = next) {
-        next = task->next;
+    struct shuf__engine_job *next, *job = collect(engine);
+    for (; job; job = next) {
+        next = job->next;
         engine->given--;
-        if (task->job) {
+        if (!job->follow_up) {
             engine->busy = false;
             engine->queued--;
         }
-        task->done(task);
+        job->done(job);
     }
 }
 
 static void deliver(uv_async_t *wake)
 {
-    struct shuf__engine_job *task;
+    struct shuf__engine_job *job;
     struct shuf__engine *engine = wake->data;
     engine->delivering = true;
     end_finished(engine);
     start_next(engine);
-    for (int i = 0; i < TURN_JOBS && (task = pop(&engine->ended)) != NULL; i++) {
-        task->done(task);
+    for (int i = 0; i < TURN_JOBS && (job = pop(&engine->ended)) != NULL; i++) {
+        job->done(job);
         start_next(engine);
     }
     engine->delivering = false;
@@ -194,28 +194,37 @@ static void deliver(uv_async_t *wake)
         engine->options.idle(engine->options.context);
 }
 
-bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *task)
+shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *job,
+                                struct shuf__error *error)
 {
     if (engine->queued > engine->options.queue)
-        return false;
-    task->job = true;
+        return shuf__fail(error, SHUF_BUSY,
+                          "queue %" PRIu64 ": the most jobs that may wait; try again later",
+                          engine->options.queue);
+    job->follow_up = false;
     engine->queued++;
-    push(&engine->jobs, task);
+    push(&engine->waiting, job);
     start_next(engine);
-    return true;
+    return SHUF_OK;
 }
 
-void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *task)
+void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    atomic_store(&task->cancelled, true);
-    if (withdraw(&engine->jobs, task))
-        end_here(engine, task);
+    atomic_store(&job->cancelled, true);
+    if (withdraw(&engine->waiting, job))
+        end_on_loop(engine, job);
 }
 
-void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__engine_job *task)
+void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    task->job = false;
-    give(engine, task);
+    job->follow_up = true;
+    give(engine, job);
+}
+
+bool shuf__engine_job_is_cancelled(void *job)
+{
+    const struct shuf__engine_job *j = job;
+    return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
 }
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
@@ -223,7 +232,13 @@ struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
     return engine->given == 0 && engine->queued == 0 ? engine->backend : NULL;
 }
 
-/* What `done` is at work on may have more to give. */
+void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error)
+{
+    if (error->status == SHUF_DEVICE)
+        engine->options.device_failed(engine->options.context, error);
+}
+
+/* A `done` that is being called may submit more jobs. */
 bool shuf__engine_is_idle(const struct shuf__engine *engine)
 {
     return !engine->delivering && engine->given == 0 && engine->queued == 0 && !engine->ended.first;
@@ -276,7 +291,7 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
     if (!engine)
         return shuf__fail(error, SHUF_NO_MEMORY, "engine: out of memory");
     engine->options = *options;
-    queue_init(&engine->jobs);
+    queue_init(&engine->waiting);
     queue_init(&engine->ended);
     queue_init(&engine->taken);
     queue_init(&engine->finished);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one thread that drives the device, so that the socket thread never waits
- * for it. Jobs wait in a bounded queue on the loop's side, one at a time goes to the
- * thread, and each comes back to the loop.
+ * The engine: one thread that drives the device, and a bounded queue of jobs on the loop's thread.
+ * The engine hands one job at a time to its thread, and each job comes back to the loop.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -16,67 +15,77 @@
 
 struct shuf__engine;
 
-/* Embedded in whatever is to be done; must stay where it is until `done`. */
+/* Embedded in the struct that the job works on. Must not move until `done` is called. */
 struct shuf__engine_job {
-    /* Loop's thread, when the job's turn has come: takes what it needs of the daemon's memory, for
-     * which it is too early before. False ends it there. NULL for nothing. */
-    bool (*begin)(struct shuf__engine_job *task);
-    /* Loop's thread, after `begin`, when the engine has nothing else: does the job where that takes
-     * less time than waking the engine's thread. False: `run` is to do it, or what is left of it.
-     * NULL where it never is so small. */
-    bool (*run_on_loop)(struct shuf__engine_job *task, struct shuf__backend *backend);
-    void (*run)(struct shuf__engine_job *task, struct shuf__backend *backend); /* engine's thread */
-    void (*done)(struct shuf__engine_job *task);                               /* loop's thread */
-    /* Nobody waits for the task any more (shuf__engine_cancel); `run` looks at it. */
+    /* On the loop's thread, when the job is first in the queue: takes the daemon's memory that the
+     * job needs. False ends the job. May be NULL. */
+    bool (*begin)(struct shuf__engine_job *job);
+    /* On the loop's thread, after `begin`, when the engine is idle: runs the job if that takes less
+     * time than waking the engine's thread. False leaves the job, or its rest, to `run`. May be
+     * NULL. */
+    bool (*run_on_loop)(struct shuf__engine_job *job, struct shuf__backend *backend);
+    void (*run)(struct shuf__engine_job *job, struct shuf__backend *backend); /* engine's thread */
+    void (*done)(struct shuf__engine_job *job);                               /* loop's thread */
+    /* Set by shuf__engine_cancel(); `run` reads it. */
     atomic_bool cancelled;
 
-    /* the engine's own */
-    bool job;
+    /* private to the engine */
+    bool follow_up;
     struct shuf__engine_job *next;
 };
 
 struct shuf__engine_options {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
-    uint64_t queue;              /* jobs that may wait while another runs */
-    void (*idle)(void *context); /* on the loop's thread: all that was given is done */
+    uint64_t queue; /* jobs that may wait while another runs */
+    /* Both are called on the loop's thread. */
+    void (*idle)(void *context); /* all jobs are done */
+    void (*device_failed)(void *context, const struct shuf__error *error);
     void *context;
 };
 
-/* Returns when the device is open, or why it is not. On success *error tells why
- * better backends were passed over (see shuf__backend_open). */
+/* Returns when the device is open, or has failed to open. On success *error says why better
+ * backends were passed over (see shuf__backend_open). */
 shuf_status shuf__engine_start(struct shuf__engine **engine, uv_loop_t *loop,
                                const struct shuf__engine_options *options,
                                struct shuf__error *error);
 
-/* Ends the thread and closes the device; the engine must be idle. Its memory goes
- * when the loop has run once more. */
+/* Ends the thread and closes the device; the engine must be idle. Its memory is freed when the loop
+ * has run once more. */
 void shuf__engine_stop(struct shuf__engine *engine);
 
-/* The rest is for the loop's thread. */
+/* The functions below are for the loop's thread only. */
 
-/* Queues a job; false when the queue is full, and the task was not taken. `done` is never called
- * before this returns. */
-bool shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *task);
+/* Queues a job. Fails with SHUF_BUSY when the queue is full. `done` is never called before this
+ * returns. */
+shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *job,
+                                struct shuf__error *error);
 
-/* Nobody waits for the task any more. A job that has not begun leaves the queue at once and is
- * not run; what runs is told by its flag. `done` is called in any case, later. */
-void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *task);
+/* Cancels a job. A waiting job leaves the queue at once and does not run; a running job sees
+ * `cancelled`. `done` is called later in both cases. */
+void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job);
 
-/* Queues what follows from a job that was accepted (reading it, freeing it): never
- * refused, and done before the next job starts. */
-void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__engine_job *task);
+/* Whether the job is cancelled; `job` is a struct shuf__engine_job. On any thread. */
+bool shuf__engine_job_is_cancelled(void *job);
 
-/* The backend, for the caller to drive until it returns to the loop, or NULL when there is other
- * work for it. For what takes less time than waking another thread would. */
+/* Queues the rest of an accepted job, such as a read of its result or a free. Never refused, and
+ * done before the next job starts. */
+void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__engine_job *job);
+
+/* Lends the backend to the caller until it returns to the loop; NULL while the engine has other
+ * work. For work that takes less time than waking the engine's thread. */
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine);
+
+/* Reports an error with status SHUF_DEVICE to options.device_failed; ignores other errors. */
+void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error);
 
 bool shuf__engine_is_idle(const struct shuf__engine *engine);
 
-/* Jobs waiting or running. */
+/* The number of jobs that wait or run. */
 uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
-/* Its names and its `memory` only: everything else is whose turn it is. */
+/* Only the names and ops->memory() are safe here; every other call needs ownership of the backend.
+ */
 struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);
 
 #endif

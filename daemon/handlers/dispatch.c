@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See handlers.h.
+ * See dispatch.h.
  */
+#include "dispatch.h"
+
 #include "handlers.h"
 
 /* X(NAME, name) */
@@ -40,7 +42,7 @@ static void refuse(struct shuf__session *session, const char *text)
     shuf__session_refuse(session, &reply, &error);
 }
 
-void shuf__handle(struct shuf__session *session, const Shuf__Request *request)
+void shuf__dispatch(struct shuf__session *session, const Shuf__Request *request)
 {
     handler *handle = find(request);
     const bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hello: agrees on the protocol's version, or names both and ends.
+ * Hello: checks the protocol's version; refuses a wrong one, and names both.
  */
 #include "handlers.h"
-#include "server.h"
+#include "service.h"
 
 #include <inttypes.h>
 
 void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *request)
 {
-    struct shuf__server *server = session->server;
-    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    const struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__HelloReply hello = SHUF__HELLO_REPLY__INIT;
     struct shuf__error error;
@@ -28,7 +27,7 @@ void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *requ
         return;
     }
     session->greeted = true;
-    shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: %.64s",
-              (long)session->peer.pid, (long)session->peer.uid, request->hello->client);
+    shuf__log(session->all->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: %.64s",
+              (long)session->client.pid, (long)session->client.uid, request->hello->client);
     shuf__session_reply(session, &reply, NULL, -1);
 }

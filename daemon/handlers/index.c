@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index: single places of a permutation. Few of primefold's are looked up on the
- * spot, sooner than another thread would wake; many are the engine's work, so that
- * the loop never waits for them. Those of the other algorithms are found by counting
- * what comes before, which a table remembers.
+ * Index: single places of a permutation. With a random-access algorithm few places are looked up at
+ * once, in less time than waking another thread takes; many are a job, so that the loop does not
+ * wait. The other algorithms always need a job, and a rank index.
  */
 #include "algorithm.h"
 #include "cache/rank_index.h"
-#include "engine/engine.h"
 #include "handlers.h"
 #include "parse.h"
-#include "server.h"
+#include "service.h"
+#include "session_job.h"
 #include "shuf/primefold.h"
 
 #include <inttypes.h>
@@ -18,27 +17,24 @@
 #include <string.h>
 
 enum {
-    HERE = 1024,  /* places: 30 us as a rule, 100 at most, with the prime that comes first */
-    TURN_MS = 1,  /* of the loop, for all of them; then they are the engine's too */
-    STRIDE = 512, /* places between two looks at whether anybody still waits */
+    AT_ONCE = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
+    TURN_MS = 1,    /* of the loop, for all look-ups at once; later ones in the turn are jobs */
+    STRIDE = 512,   /* places between two checks for cancellation */
 };
 
-/* One request that the engine is at. */
-struct shuf__lookup {
-    struct shuf__engine_job task;
-    struct shuf__session *session; /* NULL: it has left */
-    struct shuf__server *server;
-    struct shuf__cache_entry *table; /* of counts, while it runs; NULL: it needs none */
+struct look_up_job {
+    struct shuf__session_job job;
+    struct shuf__cache *cache;
+    struct shuf__cache_entry *rank_index; /* while it runs; NULL: it needs none */
     struct shuf__look_up request;
     uint32_t uid;
-    struct shuf__error error;
     size_t count;
-    uint64_t place[]; /* what was asked for; in the end what was found */
+    uint64_t place[]; /* first those of the request, in the end the answers */
 };
 
 /* ---- on either thread ---- */
 
-static shuf_primefold make(const struct shuf__look_up *request)
+static shuf_primefold make_primefold(const struct shuf__look_up *request)
 {
     const struct shuf__permutation *p = &request->permutation;
     shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
@@ -47,66 +43,69 @@ static shuf_primefold make(const struct shuf__look_up *request)
     return f;
 }
 
-static void find(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
+static void look_up(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         place[i] =
             inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
 }
 
-/* ---- the engine's thread ---- */
+/* ---- on the engine's thread ---- */
 
-static struct shuf__lookup *lookup_of(struct shuf__engine_job *task)
+static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
 {
-    return (struct shuf__lookup *)((char *)task - offsetof(struct shuf__lookup, task));
+    return (struct look_up_job *)shuf__session_job_of(engine_job);
 }
 
-static void run_primefold(struct shuf__engine_job *task, struct shuf__backend *backend)
+/* On the host: copies to a device and back would take longer. */
+static void run_primefold(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
-    struct shuf__lookup *l = lookup_of(task);
-    const shuf_primefold f = make(&l->request);
-    (void)backend; /* a copy to a device and back would take longer */
+    struct look_up_job *l = look_up_job_of(engine_job);
+    const shuf_primefold f = make_primefold(&l->request);
+    (void)backend;
     for (size_t i = 0; i < l->count; i += STRIDE) {
-        if (atomic_load_explicit(&task->cancelled, memory_order_relaxed))
+        if (shuf__engine_job_is_cancelled(engine_job))
             return;
-        find(&f, l->request.inverse, l->place + i, l->count - i < STRIDE ? l->count - i : STRIDE);
+        look_up(&f, l->request.inverse, l->place + i,
+                l->count - i < STRIDE ? l->count - i : STRIDE);
     }
 }
 
-static bool is_cancelled(void *context)
-{
-    const struct shuf__engine_job *task = context;
-    return atomic_load_explicit(&task->cancelled, memory_order_relaxed);
-}
-
-static struct shuf__job job_of(struct shuf__lookup *l)
+static struct shuf__job computation_of(struct look_up_job *l)
 {
     return (struct shuf__job){
         .request = {.kind = SHUF__LOOK_UP, .look_up = l->request},
-        .cancelled = is_cancelled,
-        .cancel_context = &l->task,
+        .cancelled = shuf__engine_job_is_cancelled,
+        .cancel_context = &l->job.engine_job,
     };
 }
 
-static void run_counted(struct shuf__engine_job *task, struct shuf__backend *backend)
+static void run_with_rank_index(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
-    struct shuf__lookup *l = lookup_of(task);
-    struct shuf__job job = job_of(l);
-    if (l->table && !(job.counts = shuf__rank_index_open(l->table, backend, &l->error)))
+    struct look_up_job *l = look_up_job_of(engine_job);
+    struct shuf__error *error = &l->job.error;
+    struct shuf__job computation = computation_of(l);
+    if (l->rank_index &&
+        !(computation.counts = shuf__rank_index_open(l->rank_index, backend, error)))
         return;
-    l->error.status = shuf__backend_look_up(backend, &job, l->place, l->count, &l->error);
+    error->status = shuf__backend_look_up(backend, &computation, l->place, l->count, error);
 }
 
-/* ---- the loop's thread ---- */
+/* ---- on the loop's thread ---- */
 
-static bool begin(struct shuf__engine_job *task)
+static bool begin(struct shuf__engine_job *engine_job)
 {
-    struct shuf__lookup *l = lookup_of(task);
+    struct look_up_job *l = look_up_job_of(engine_job);
     const struct shuf__permutation *p = &l->request.permutation;
     if (shuf__counts_bytes(p->algorithm, p->n) == 0)
         return true;
-    l->table = shuf__rank_index_acquire(&l->server->results, l->uid, p, &l->error);
-    return l->table != NULL;
+    l->rank_index = shuf__rank_index_acquire(l->cache, l->uid, p, &l->job.error);
+    return l->rank_index != NULL;
+}
+
+static void release(struct shuf__session_job *job)
+{
+    shuf__rank_index_release(((struct look_up_job *)job)->rank_index);
 }
 
 static void reply_places(struct shuf__session *session, enum shuf_algorithm algorithm,
@@ -122,37 +121,11 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
     shuf__session_reply(session, &reply, NULL, -1);
 }
 
-static void reply(const struct shuf__lookup *l)
+static void reply_job(const struct shuf__session_job *job)
 {
-    if (l->error.status)
-        shuf__session_fail(l->session, &l->error);
-    else
-        reply_places(l->session, l->request.permutation.algorithm, (uint64_t *)(uintptr_t)l->place,
-                     l->count);
-}
-
-static void done(struct shuf__engine_job *task)
-{
-    struct shuf__lookup *l = lookup_of(task);
-    struct shuf__session *session = l->session;
-    shuf__rank_index_release(l->table);
-    if (session) {
-        session->lookup = NULL;
-        shuf__session_resume(session);
-        reply(l);
-        shuf__session_continue(session);
-    }
-    if (l->error.status == SHUF_DEVICE)
-        shuf__server_device_failed(l->server, &l->error);
-    free(l);
-}
-
-void shuf__lookup_drop(struct shuf__lookup *l)
-{
-    struct shuf__engine *engine = l->session->server->engine;
-    l->session->lookup = NULL;
-    l->session = NULL;
-    shuf__engine_cancel(engine, &l->task);
+    const struct look_up_job *l = (const struct look_up_job *)job;
+    reply_places(job->session, l->request.permutation.algorithm, (uint64_t *)(uintptr_t)l->place,
+                 l->count);
 }
 
 static bool has_random_access(const struct shuf__look_up *request)
@@ -160,53 +133,48 @@ static bool has_random_access(const struct shuf__look_up *request)
     return shuf_algorithm_has_random_access(request->permutation.algorithm);
 }
 
-static struct shuf__lookup *make_lookup(struct shuf__session *session,
-                                        const struct shuf__look_up *request,
-                                        const Shuf__Index *message)
+static struct look_up_job *make_job(const struct shuf__session *session,
+                                    const struct shuf__look_up *request, const Shuf__Index *message)
 {
-    const bool counted = !has_random_access(request);
     const size_t bytes = message->n_at * sizeof *message->at;
-    struct shuf__lookup *l = malloc(sizeof *l + bytes);
+    struct look_up_job *l = malloc(sizeof *l + bytes);
     if (!l)
         return NULL;
-    *l = (struct shuf__lookup){
-        .task = {.run = counted ? run_counted : run_primefold, .done = done},
-        .session = session,
-        .server = session->server,
+    *l = (struct look_up_job){
+        .job = {.engine_job = {.run = run_primefold}, .release = release, .reply = reply_job},
+        .cache = &shuf__service_of(session)->cache,
         .request = *request,
-        .uid = session->peer.uid,
+        .uid = session->client.uid,
         .count = message->n_at,
     };
-    if (counted)
-        l->task.begin = begin;
+    if (!has_random_access(request)) {
+        l->job.engine_job.begin = begin;
+        l->job.engine_job.run = run_with_rank_index;
+    }
     memcpy(l->place, message->at, bytes);
     return l;
 }
 
-static shuf_status hand_over(struct shuf__session *session, const struct shuf__look_up *request,
-                             const Shuf__Index *message, struct shuf__error *error)
+static shuf_status submit(struct shuf__session *session, const struct shuf__look_up *request,
+                          const Shuf__Index *message, struct shuf__error *error)
 {
-    struct shuf__server *server = session->server;
-    struct shuf__lookup *l = make_lookup(session, request, message);
+    struct look_up_job *l = make_job(session, request, message);
     if (!l)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    if (!shuf__engine_submit(server->engine, &l->task)) {
+    shuf_status status = shuf__session_job_submit(&l->job, session, error);
+    if (status)
         free(l);
-        return shuf__fail(error, SHUF_BUSY,
-                          "queue %" PRIu64 ": the most jobs that may wait; try again later",
-                          server->config->queue);
-    }
-    shuf__session_work(session, NULL);
-    session->lookup = l;
-    return SHUF_OK;
+    return status;
 }
 
-/* Others' requests of this turn may have taken their time already. */
-static bool is_small(struct shuf__session *session, const struct shuf__look_up *request,
+/* ---- the request ---- */
+
+/* Other requests may have used up the loop's turn. */
+static bool is_small(const struct shuf__session *session, const struct shuf__look_up *request,
                      size_t count)
 {
-    return has_random_access(request) && count <= HERE &&
-           uv_hrtime() / 1000000 <= uv_now(&session->server->loop) + TURN_MS;
+    return has_random_access(request) && count <= AT_ONCE &&
+           uv_hrtime() / 1000000 <= uv_now(session->all->loop) + TURN_MS;
 }
 
 static shuf_status parse(const Shuf__Index *message, struct shuf__request *request,
@@ -227,30 +195,35 @@ static void log_request(const struct shuf__session *session, const struct shuf__
                         size_t count)
 {
     char text[SHUF__REQUEST_TEXT];
-    if (session->server->log->level < SHUF__LOG_DEBUG)
+    if (session->all->log->level < SHUF__LOG_DEBUG)
         return;
-    shuf__log(session->server->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %zu %s", (long)session->peer.pid,
-              (long)session->peer.uid, session->id, shuf__request_describe(request, true, text),
+    shuf__log(session->all->log, SHUF__LOG_DEBUG,
+              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %zu %s", (long)session->client.pid,
+              (long)session->client.uid, session->id, shuf__request_describe(request, true, text),
               count, request->look_up.inverse ? "values" : "positions");
+}
+
+/* The places of the message are in the session's arena, and are overwritten with the answers. */
+static void reply_at_once(struct shuf__session *session, const struct shuf__look_up *request,
+                          const Shuf__Index *message)
+{
+    const shuf_primefold f = make_primefold(request);
+    look_up(&f, request->inverse, message->at, message->n_at);
+    reply_places(session, request->permutation.algorithm, message->at, message->n_at);
 }
 
 void shuf__handle_index(struct shuf__session *session, const Shuf__Request *message)
 {
     struct shuf__error error;
     struct shuf__request request;
-    const struct shuf__look_up *look_up = &request.look_up;
     const Shuf__Index *index = message->index;
     if (parse(index, &request, &error)) {
         shuf__session_fail(session, &error);
         return;
     }
     log_request(session, &request, index->n_at);
-    if (is_small(session, look_up, index->n_at)) {
-        const shuf_primefold f = make(look_up);
-        find(&f, look_up->inverse, index->at, index->n_at); /* in the arena, which is ours */
-        reply_places(session, look_up->permutation.algorithm, index->at, index->n_at);
-    } else if (hand_over(session, look_up, index, &error)) {
+    if (is_small(session, &request.look_up, index->n_at))
+        reply_at_once(session, &request.look_up, index);
+    else if (submit(session, &request.look_up, index, &error))
         shuf__session_fail(session, &error);
-    }
 }

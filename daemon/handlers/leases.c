@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases: who holds what, a page at a time. What others ask for is not everybody's
- * business, so it tells users of their own, root and the daemon's user of all.
+ * Leases: lists leases, a page at a time. Users see their own leases; root and the daemon's user
+ * see all.
  */
 #include "algorithm.h"
 #include "handlers.h"
-#include "server.h"
+#include "service.h"
 
 #include <unistd.h>
 
@@ -13,8 +13,8 @@ enum { PAGE = 20 }; /* of at most about 190 bytes each: what a client reads at a
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
 {
-    uid_t uid = session->peer.uid;
-    return uid == 0 || uid == geteuid() || uid == lease->session->peer.uid;
+    uid_t uid = session->client.uid;
+    return uid == 0 || uid == geteuid() || uid == lease->owner->client->uid;
 }
 
 static void fill_permutation(const struct shuf__permutation *p, Shuf__LeaseEntry *entry)
@@ -55,37 +55,37 @@ static void fill_request(const struct shuf__request *request, Shuf__LeaseEntry *
     }
 }
 
-static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry *entry)
+static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry *to)
 {
-    const struct shuf__cache_entry *result = lease->result;
-    *entry = (Shuf__LeaseEntry)SHUF__LEASE_ENTRY__INIT;
-    entry->id = lease->id;
-    entry->pid = (uint64_t)lease->session->peer.pid;
-    entry->uid = lease->session->peer.uid;
-    entry->transport = lease->transport;
-    entry->prefetch = lease->prefetch;
-    entry->ready = result->ready;
-    entry->age_ms = now - lease->since_ms;
-    entry->block = result->allocation ? result->allocation->id : 0; /* none before its turn */
-    entry->block_bytes = result->allocation ? result->allocation->bytes : 0;
-    fill_request(&result->key.request, entry);
+    const struct shuf__cache_entry *entry = lease->entry;
+    *to = (Shuf__LeaseEntry)SHUF__LEASE_ENTRY__INIT;
+    to->id = lease->id;
+    to->pid = (uint64_t)lease->owner->client->pid;
+    to->uid = lease->owner->client->uid;
+    to->transport = lease->transport;
+    to->prefetch = lease->prefetch;
+    to->ready = entry->ready;
+    to->age_ms = now - lease->since_ms;
+    to->block = entry->allocation ? entry->allocation->id : 0; /* none before its job starts */
+    to->block_bytes = entry->allocation ? entry->allocation->bytes : 0;
+    fill_request(&entry->key.request, to);
 }
 
 void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *request)
 {
-    struct shuf__server *server = session->server;
+    struct shuf__service *service = shuf__service_of(session);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__LeasesReply page = SHUF__LEASES_REPLY__INIT;
     Shuf__LeaseEntry entries[PAGE], *pointers[PAGE];
     const struct shuf__lease *lease;
-    TAILQ_FOREACH (lease, &server->leases.all, link) {
+    TAILQ_FOREACH (lease, &service->leases.all, link) {
         if (lease->id <= request->leases->after || !may_see(session, lease))
             continue;
         if (page.n_lease == PAGE) {
             page.more = true;
             break;
         }
-        fill(lease, uv_now(&server->loop), &entries[page.n_lease]);
+        fill(lease, uv_now(service->loop), &entries[page.n_lease]);
         pointers[page.n_lease] = &entries[page.n_lease];
         page.n_lease++;
     }

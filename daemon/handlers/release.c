@@ -9,7 +9,7 @@ void shuf__handle_release(struct shuf__session *session, const Shuf__Request *re
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__ReleaseReply body = SHUF__RELEASE_REPLY__INIT;
     struct shuf__error error;
-    if (shuf__lease_give_back(session, request->release, &error)) {
+    if (shuf__leases_release(&session->leases, request->release, &error)) {
         shuf__session_fail(session, &error);
         return;
     }

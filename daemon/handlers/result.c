@@ -1,413 +1,193 @@
 /* SPDX-License-Identifier: MIT
  *
- * See result.h.
+ * See result.h. The functions stand in the order in which a request passes them: parse, validate,
+ * release, find or add the entry, compute or submit a job, reply. serve() calls them.
  */
 #include "result.h"
 
-#include "algorithm.h"
-#include "cache/compute.h"
-#include "cache/lease.h"
-#include "handlers.h"
-#include "memfd.h"
-#include "memory/client_process.h"
-#include "server.h"
+#include "result_reply.h"
+#include "service.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-/* One request, from its result to its reply. */
-struct shuf__ask {
-    struct shuf__waiter waiter; /* its result: a reference of the ask */
-    struct shuf__session *session;
-    struct shuf__key key;
-    struct shuf__shape shape;
-    struct shuf__cache_entry *input; /* see struct shuf__parsed_request */
-    Shuf__Transport transport;
-    bool prefetch, shared;
-    uint64_t start_ns; /* for the log */
-};
+/* ---- 1. parse, validate, and release the leases that the request gives back ---- */
 
-/* The values stay where they are; else they are sent, or only summed up. A buffer has none yet. */
-static bool is_leased(const struct shuf__ask *ask)
+/* The message is parsed first, because a shuffle's input may be among the leases that it gives
+ * back. An error of the release precedes one of the message. */
+static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf__Request *message,
+                                     shuf__parse_function *parse, struct shuf__error *error)
 {
-    return ask->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || shuf__key_is_buffer(&ask->key);
+    struct shuf__error invalid;
+    const shuf_status status = parse(r, message, &invalid);
+    if (r->give_back && shuf__leases_release(&r->session->leases, r->give_back, error))
+        return error->status;
+    if (status)
+        *error = invalid;
+    return status;
 }
 
-static bool is_sent(const struct shuf__ask *ask)
+/* ---- 2. choose the memory and the outputs ---- */
+
+static shuf_status choose_transport(struct shuf__result_request *r, struct shuf__error *error)
 {
-    return ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE && !shuf__key_is_buffer(&ask->key);
-}
-
-/* ---- log ---- */
-
-static void log_request(const struct shuf__ask *ask)
-{
-    char text[SHUF__REQUEST_TEXT];
-    const struct shuf__session *session = ask->session;
-    if (session->server->log->level < SHUF__LOG_DEBUG)
-        return;
-    shuf__log(session->server->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64 " bytes, %s%s",
-              (long)session->peer.pid, (long)session->peer.uid, session->id,
-              shuf__request_describe(&ask->key.request, true, text), ask->shape.bytes,
-              shuf__transport_name(ask->transport), ask->prefetch ? ", prefetch" : "");
-}
-
-static void log_reply(const struct shuf__ask *ask, uint64_t device_ns)
-{
-    char text[SHUF__REQUEST_TEXT];
-    const struct shuf__session *session = ask->session;
-    if (session->server->log->level < SHUF__LOG_DEBUG)
-        return;
-    shuf__log(session->server->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64
-              " bytes, %.3f ms, of which %.3f ms on the device%s",
-              (long)session->peer.pid, (long)session->peer.uid, session->id,
-              shuf__request_describe(&ask->key.request, false, text), ask->shape.bytes,
-              (double)(uv_hrtime() - ask->start_ns) / 1e6, (double)device_ns / 1e6,
-              ask->shared ? ", shared" : "");
-}
-
-/* ---- the reply ---- */
-
-struct reply {
-    Shuf__Reply reply;
-    Shuf__ResultReply body;
-    Shuf__Sums sums;
-};
-
-static void begin_reply(const struct shuf__ask *ask, struct reply *r)
-{
-    const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
-    const struct shuf__request *request = &ask->key.request;
-    const struct shuf__permutation *p = shuf__request_permutation(request);
-    const enum shuf__distribution distribution = shuf__request_distribution(request);
-    r->reply = (Shuf__Reply)SHUF__REPLY__INIT;
-    r->body = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
-    r->reply.body_case = SHUF__REPLY__BODY_RESULT;
-    r->reply.result = &r->body;
-    r->body.record = request->kind == SHUF__SHUFFLE ? request->shuffle.record : 0;
-    r->body.distribution = (Shuf__Distribution)shuf__wire_distribution(distribution);
-    r->body.method = (Shuf__Method)shuf__wire_method(distribution);
-    if (p)
-        r->body.algorithm = (char *)(uintptr_t)shuf__algorithm_name(p->algorithm);
-    r->body.dtype = (Shuf__Dtype)request->dtype;
-    r->body.rows = ask->shape.rows;
-    r->body.count = ask->shape.count;
-    r->body.bytes = ask->shape.bytes;
-    r->body.backend = (char *)(uintptr_t)backend->ops->name;
-    r->body.device = (char *)(uintptr_t)backend->device;
-    r->body.transport = ask->transport;
-    r->body.shared = ask->shared;
-}
-
-static void tell_sums(const struct shuf__request *request, const struct shuf__sums *sums,
-                      struct reply *r)
-{
-    const struct shuf__measure measure = shuf__measure_of(request);
-    r->sums = (Shuf__Sums)SHUF__SUMS__INIT;
-    r->sums.centre = measure.centre;
-    r->sums.scale = measure.scale;
-    r->sums.z1 = sums->power[0];
-    r->sums.z2 = sums->power[1];
-    r->sums.z3 = sums->power[2];
-    r->sums.z4 = sums->power[3];
-    r->sums.least = sums->least;
-    r->sums.largest = sums->largest;
-    r->body.sums = &r->sums;
-}
-
-static void tell_summary(const struct shuf__ask *ask, struct shuf__summary *summary,
-                         struct reply *r)
-{
-    r->body.device_ns = summary->device_ns;
-    if (ask->waiter.want.fingerprint)
-        r->body.fingerprint = summary->fingerprint;
-    if (ask->waiter.want.sums)
-        tell_sums(&ask->key.request, &summary->sums, r);
-    if (!ask->waiter.want.edges)
-        return;
-    r->body.n_head = summary->heads;
-    r->body.head = summary->head;
-    r->body.n_tail = summary->tails;
-    r->body.tail = summary->tail;
-}
-
-/* A shard may be empty, for any number of rows: then there is nothing to compute or to lease. */
-static void reply_empty(struct shuf__ask *ask)
-{
-    struct reply r;
-    if (ask->transport != SHUF__TRANSPORT__TRANSPORT_NONE)
-        ask->transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    begin_reply(ask, &r);
-    ask->session->server->served++;
-    log_reply(ask, 0);
-    shuf__session_reply(ask->session, &r.reply, NULL, -1);
-}
-
-/* The descriptor for a client that does not have the block yet; -1 with errno. */
-static int share(const struct shuf__block *block)
-{
-    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_share(block)
-                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
-}
-
-/* Descriptors on their way count against the daemon's user, and a client that does not read leaves
- * them there: it gets one at a time. */
-static bool has_read_all(const struct shuf__session *session)
-{
-    int unread = 0;
-    return ioctl(session->fd, SIOCOUTQ, &unread) != 0 || unread == 0;
-}
-
-static shuf_status hand_out(const struct shuf__session *session,
-                            const struct shuf__allocation *allocation, bool fresh,
-                            Shuf__ResultReply *body, int *fd, struct shuf__error *error)
-{
-    if (allocation->kind == SHUF__MEMORY_CUDA_IPC) {
-        body->ipc_handle.data = (uint8_t *)(uintptr_t)allocation->block.ipc;
-        body->ipc_handle.len = sizeof allocation->block.ipc;
-        return SHUF_OK;
-    }
-    if (!fresh)
-        return SHUF_OK;
-    if (!has_read_all(session))
-        return shuf__fail(error, SHUF_BUSY,
-                          "descriptor of a block: expected the replies before it to be read first");
-    if ((*fd = share(&allocation->block)) < 0)
-        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
-    body->descriptor = true;
+    const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
+    const struct shuf__allocation *input = r->input ? r->input->allocation : NULL;
+    if (shuf__transport_pick(&r->session->client, backend, &r->options.accepted, input,
+                             &r->transport, &r->key.kind, error))
+        return error->status;
+    if (shuf__key_is_buffer(&r->key) && r->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
+        return shuf__fail(error, SHUF_INVALID,
+                          "accept: no transport in it, expected how the buffer is to be filled");
     return SHUF_OK;
 }
 
-/* Makes the reference to the result a lease of the client's. What then does not reach it is not
- * among what it has. */
-static shuf_status lease(struct shuf__ask *ask, const uint8_t *event, Shuf__ResultReply *body,
-                         int *fd, struct shuf__error *error)
+/* Fingerprint and sums need a result that is ready, so they exclude an event. */
+static void choose_outputs(struct shuf__result_request *r)
 {
-    bool fresh;
-    struct shuf__cache_entry *result = ask->waiter.result;
-    const struct shuf__backend *backend = shuf__engine_backend(ask->session->server->engine);
-    body->block = result->allocation->id;
-    body->block_bytes = result->allocation->bytes;
-    if (ask->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) /* a buffer that nobody maps */
-        return shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error);
-    if (shuf__client_process_map(ask->session, result->allocation, &fresh, error))
-        return error->status;
-    if (hand_out(ask->session, result->allocation, fresh, body, fd, error) ||
-        shuf__lease_take(ask->session, result, ask->transport, false, &body->lease, error)) {
-        if (fresh)
-            shuf__client_process_unmapped(ask->session, result->allocation->id);
-        return error->status;
-    }
-    if (shuf__pool_of(result->allocation->kind) == SHUF__POOL_DEVICE)
-        body->device_id = (char *)(uintptr_t)backend->device_id;
-    if (event) {
-        body->ipc_event.data = (uint8_t *)(uintptr_t)event;
-        body->ipc_event.len = SHUF__IPC_HANDLE;
-    }
+    const struct shuf__reply_options *options = &r->options;
+    const bool summary = options->fingerprint || options->sums;
+    r->key.uid = r->session->client.uid;
+    r->waiter.options = (struct shuf__compute_options){
+        .fingerprint = options->fingerprint,
+        .sums = options->sums,
+        .samples = shuf__key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
+        .event = options->event && !summary,
+    };
+}
+
+/* ---- 3. find or add the entry ---- */
+
+/* Checked before anything is computed. */
+static shuf_status check_lease_limit(const struct shuf__result_request *r,
+                                     struct shuf__error *error)
+{
+    if (!shuf__result_request_leases(r) || r->options.prefetch)
+        return SHUF_OK;
+    return shuf__lease_check_limit(&r->session->leases, error);
+}
+
+static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache)
+{
+    struct shuf__cache_entry *entry =
+        shuf__key_is_shared(&r->key) ? shuf__cache_find(cache, &r->key) : NULL;
+    if (!entry)
+        return false;
+    r->shared = true;
+    if (entry->ready)
+        cache->hits++;
+    else
+        cache->joined++;
+    r->waiter.entry = shuf__cache_entry_ref(entry);
+    return true;
+}
+
+static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
+{
+    struct shuf__cache *cache = &shuf__service_of(r->session)->cache;
+    if (find_entry(r, cache))
+        return SHUF_OK;
+    r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
+    if (!r->waiter.entry)
+        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    if (r->input)
+        r->waiter.entry->input = shuf__cache_entry_ref(r->input);
     return SHUF_OK;
 }
 
-/* Consumes the ask's reference to the result, as a lease, as what is sent, or not at all. */
-static void reply_result(struct shuf__ask *ask, const uint8_t *event)
-{
-    int fd = -1;
-    struct reply r;
-    struct shuf__error error;
-    struct shuf__cache_entry *result = ask->waiter.result;
-    struct shuf__summary summary = result->summary; /* the reply points into it */
-    begin_reply(ask, &r);
-    tell_summary(ask, &summary, &r);
-    if (is_leased(ask) && lease(ask, event, &r.body, &fd, &error)) {
-        if (fd >= 0)
-            close(fd);
-        shuf__compute_unref(result);
-        shuf__session_fail(ask->session, &error);
-        return;
-    }
-    ask->session->server->served += !shuf__key_is_buffer(&ask->key);
-    log_reply(ask, summary.device_ns);
-    bool payload = is_sent(ask);
-    if (payload)
-        shuf__lease_end_prefetch(ask->session, result);
-    if (ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
-        shuf__compute_unref(result);
-    shuf__session_reply(ask->session, &r.reply, payload ? result : NULL, fd);
-}
+/* ---- 4. compute at once, or submit a job and wait ---- */
 
-/* ---- waiting ---- */
-
-static void told(struct shuf__waiter *waiter, const struct shuf__error *error, const uint8_t *event)
+static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *error,
+                        const uint8_t *event)
 {
-    struct shuf__ask *ask = (struct shuf__ask *)waiter;
-    struct shuf__session *session = ask->session;
+    struct shuf__result_request *r =
+        (struct shuf__result_request *)((char *)waiter -
+                                        offsetof(struct shuf__result_request, waiter));
+    struct shuf__session *session = r->session;
     shuf__session_resume(session);
     if (error) {
-        shuf__compute_unref(waiter->result);
+        shuf__compute_unref(waiter->entry);
         shuf__session_fail(session, error);
     } else {
-        reply_result(ask, event);
+        shuf__result_reply(r, event);
     }
-    free(ask);
+    free(r);
     shuf__session_continue(session);
 }
 
-void shuf__ask_drop(struct shuf__ask *ask)
+static void cancel(struct shuf__pending *pending)
 {
-    shuf__compute_leave(&ask->waiter);
-    shuf__compute_unref(ask->waiter.result);
-    free(ask);
+    struct shuf__result_request *r = (struct shuf__result_request *)pending;
+    shuf__compute_leave(&r->waiter);
+    shuf__compute_unref(r->waiter.entry);
+    free(r);
 }
 
-static shuf_status await(const struct shuf__ask *ask, struct shuf__error *error)
+static shuf_status submit_and_wait(const struct shuf__result_request *r, struct shuf__error *error)
 {
-    struct shuf__ask *kept = malloc(sizeof *kept);
+    struct shuf__result_request *kept = malloc(sizeof *kept);
     if (!kept)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    *kept = *ask;
-    if (shuf__compute_for(kept->session->server, &kept->waiter, error)) {
+    *kept = *r;
+    kept->pending.cancel = cancel;
+    kept->waiter.finished = on_finished;
+    if (shuf__compute_for(&kept->waiter, error)) {
         free(kept);
         return error->status;
     }
-    shuf__session_work(kept->session, kept);
+    shuf__session_wait(kept->session, &kept->pending);
     return SHUF_OK;
 }
 
-/* ---- the request ---- */
-
-static shuf_status find_or_make(struct shuf__ask *ask, struct shuf__error *error)
+static shuf_status prefetch(struct shuf__result_request *r, struct shuf__error *error)
 {
-    struct shuf__cache *results = &ask->session->server->results;
-    const struct shuf__key *key = &ask->key;
-    struct shuf__cache_entry *result =
-        shuf__key_is_shared(key) ? shuf__cache_find(results, key) : NULL;
-    if (result) {
-        ask->shared = true;
-        if (result->ready)
-            results->hits++;
-        else
-            results->joined++;
-        ask->waiter.result = shuf__cache_entry_ref(result);
-        return SHUF_OK;
-    }
-    ask->waiter.result = shuf__cache_add(results, key, ask->shape.bytes);
-    if (!ask->waiter.result)
-        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    if (ask->input)
-        ask->waiter.result->input = shuf__cache_entry_ref(ask->input);
-    return SHUF_OK;
-}
-
-/* The reference becomes the prefetch's. */
-static shuf_status prefetch(struct shuf__ask *ask, struct shuf__error *error)
-{
-    uint64_t id;
-    struct reply r;
-    struct shuf__cache_entry *result = ask->waiter.result;
-    if (shuf__compute_ahead(ask->session->server, result, error) ||
-        shuf__lease_take(ask->session, result, ask->transport, true, &id, error))
+    if (shuf__compute_ahead(r->waiter.entry, error))
         return error->status;
-    begin_reply(ask, &r);
-    r.body.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
-    shuf__session_reply(ask->session, &r.reply, NULL, -1);
-    return SHUF_OK;
+    return shuf__result_reply_prefetch(r, error);
 }
 
-static shuf_status serve(struct shuf__ask *ask, struct shuf__error *error)
+static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf__error *error)
 {
     bool there;
-    struct shuf__server *server = ask->session->server;
-    if (ask->prefetch)
-        return prefetch(ask, error);
-    if (shuf__compute_now(server, ask->waiter.result, &ask->waiter.want, &there, error))
+    if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &there, error))
         return error->status;
     if (!there)
-        return await(ask, error);
-    reply_result(ask, NULL);
+        return submit_and_wait(r, error);
+    shuf__result_reply(r, NULL);
     return SHUF_OK;
 }
 
-static void fail(struct shuf__session *session, const struct shuf__error *error)
-{
-    struct shuf__server *server = session->server;
-    shuf__session_fail(session, error);
-    if (error->status == SHUF_DEVICE)
-        shuf__server_device_failed(server, error);
-}
+/* ---- the whole way ---- */
 
-/* One that could not be leased is not computed first. */
-static shuf_status begin(struct shuf__ask *ask, struct shuf__error *error)
+static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *message,
+                         shuf__parse_function *parse, struct shuf__error *error)
 {
-    if (is_leased(ask) && !ask->prefetch && shuf__lease_may(ask->session, error))
+    if (parse_and_release(r, message, parse, error))
         return error->status;
-    return find_or_make(ask, error);
-}
-
-static shuf_status parse(struct shuf__ask *ask, const struct shuf__reply_options *terms,
-                         struct shuf__error *error)
-{
-    enum shuf__memory kind;
-    const struct shuf__session *session = ask->session;
-    const struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
-    const struct shuf__allocation *input = ask->input ? ask->input->allocation : NULL;
-    if (shuf__transport_pick(ask->session, backend, &terms->accepted, input, &ask->transport, &kind,
-                             error))
+    r->shape = shuf__request_shape(&r->key.request);
+    if (choose_transport(r, error))
         return error->status;
-    if (shuf__key_is_buffer(&ask->key) && ask->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
-        return shuf__fail(error, SHUF_INVALID,
-                          "accept: no transport in it, expected how the buffer is to be filled");
-    ask->key.uid = session->peer.uid;
-    ask->key.kind = kind;
-    ask->prefetch = terms->prefetch;
-    const bool summed_up = terms->fingerprint || terms->sums;
-    ask->waiter.told = told;
-    ask->waiter.want = (struct shuf__compute_options){
-        .fingerprint = terms->fingerprint,
-        .sums = terms->sums,
-        .edges = shuf__key_is_shared(&ask->key) && (summed_up || !is_leased(ask)),
-        .event = terms->event && !summed_up, /* for that it has to be over */
-    };
-    return SHUF_OK;
+    choose_outputs(r);
+    shuf__result_log(r);
+    if (r->shape.bytes == 0) {
+        shuf__result_reply_empty(r);
+        return SHUF_OK;
+    }
+    if (check_lease_limit(r, error) || find_or_add_entry(r, error))
+        return error->status;
+    return r->options.prefetch ? prefetch(r, error) : compute_and_reply(r, error);
 }
 
-static void answer(struct shuf__ask *ask)
+void shuf__serve_result(struct shuf__session *session, const Shuf__Request *message,
+                        shuf__parse_function *parse)
 {
     struct shuf__error error;
-    log_request(ask);
-    if (ask->shape.bytes == 0) {
-        reply_empty(ask);
-        return;
-    }
-    if (begin(ask, &error)) {
-        shuf__session_fail(ask->session, &error);
-        return;
-    }
-    if (serve(ask, &error) != SHUF_OK) {
-        shuf__compute_unref(ask->waiter.result);
-        fail(ask->session, &error);
-    }
-}
-
-void shuf__ask(struct shuf__session *session, const struct shuf__parsed_request *what,
-               const struct shuf__reply_options *terms)
-{
-    struct shuf__error error;
-    struct shuf__ask ask = {.session = session,
-                            .key = {.request = what->request},
-                            .shape = shuf__request_shape(&what->request),
-                            .input = what->input,
-                            .start_ns = uv_hrtime()};
-    if (parse(&ask, terms, &error))
+    struct shuf__result_request r = {.session = session, .start_ns = uv_hrtime()};
+    if (serve(&r, message, parse, &error)) {
+        if (r.waiter.entry)
+            shuf__compute_unref(r.waiter.entry);
         shuf__session_fail(session, &error);
-    else
-        answer(&ask);
-    if (what->input) /* the result has its own */
-        shuf__cache_entry_unref(what->input);
+        shuf__engine_report(session->all->engine, &error);
+    }
+    if (r.input) /* the entry has its own reference */
+        shuf__cache_entry_unref(r.input);
 }

@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request for a result, whatever it is of: what is asked for is looked up or
- * made, and answered with its summary and a lease, its bytes, or neither.
+ * The way of a Permute, Stream, Shuffle or Allocate, from its message to its reply.
  */
 #ifndef SHUFD_RESULT_H
 #define SHUFD_RESULT_H
 
-#include "cache/cache.h"
-#include "memory/transport.h"
-#include "message.h"
+#include "result_request.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+/* Fills key.request, options, give_back and input from a message of its kind. It checks all values,
+ * and sets give_back even if it fails. */
+typedef shuf_status shuf__parse_function(struct shuf__result_request *r,
+                                         const Shuf__Request *message, struct shuf__error *error);
 
-struct shuf__session;
-
-/* What a request means. */
-struct shuf__parsed_request {
-    struct shuf__request request;
-    struct shuf__cache_entry
-        *input; /* of a shuffle: a reference, which is the ask's to give back */
-};
-
-/* How it is to be answered. */
-struct shuf__reply_options {
-    struct shuf__accepted accepted;
-    bool fingerprint, sums, prefetch, event;
-};
-
-/* Answers the session's request: at once, or when its result has come. */
-void shuf__ask(struct shuf__session *session, const struct shuf__parsed_request *what,
-               const struct shuf__reply_options *terms);
+/* Replies at once, or when the result is computed. */
+void shuf__serve_result(struct shuf__session *session, const Shuf__Request *message,
+                        shuf__parse_function *parse);
 
 #endif

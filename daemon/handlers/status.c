@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Status: what the daemon is, how busy, and who has what of it, from counters
- * alone, so that it answers at once whatever the device is doing.
+ * Status: the daemon, its load, and its users. It reads counters only, so it answers at once
+ * while the device is busy.
  */
 #include "handlers.h"
-#include "server.h"
+#include "service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { USERS = 32 };
 
-/* Those with most bytes first; of more users than that, the first that are met. */
+/* The users with most bytes first. Users beyond the first 32 found are left out. */
 struct usage {
     Shuf__User user[USERS], *pointers[USERS];
     size_t count;
@@ -39,33 +39,33 @@ static int compare(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
-static void count(const struct shuf__server *server, struct usage *usage)
+static void count(const struct shuf__service *service, struct usage *usage)
 {
     const struct shuf__allocation *allocation;
     const struct shuf__session *session;
-    LIST_FOREACH (allocation, &server->allocations.list, link) {
+    LIST_FOREACH (allocation, &service->allocations.list, link) {
         Shuf__User *user = user_of(usage, allocation->uid);
         user->blocks++;
         user->bytes += allocation->bytes;
     }
-    LIST_FOREACH (session, &server->sessions, link) {
-        Shuf__User *user = user_of(usage, session->peer.uid);
+    LIST_FOREACH (session, &service->sessions.list, link) {
+        Shuf__User *user = user_of(usage, session->client.uid);
         user->clients++;
-        user->leases += session->leased + session->prefetches;
+        user->leases += session->leases.leased + session->leases.prefetches;
     }
     qsort(usage->pointers, usage->count, sizeof usage->pointers[0], compare);
 }
 
-/* What results may hold of host memory is the limit of the moment. Of device memory it is that of
- * the last job: a driver may be asked while it is busy, but need not answer at once. */
-static void tell_memory(struct shuf__server *server, const struct shuf__backend *backend,
-                        Shuf__StatusReply *status)
+/* The limit of host memory is measured now. The limit of device memory is that of the last job: a
+ * busy driver may not answer at once. */
+static void describe_memory(struct shuf__service *service, const struct shuf__backend *backend,
+                            Shuf__StatusReply *status)
 {
     struct shuf__error ignored;
-    struct shuf__allocations *allocations = &server->allocations;
+    struct shuf__allocations *allocations = &service->allocations;
     shuf__allocations_measure(allocations, SHUF__MEMORY_MEMFD, &ignored);
-    const struct shuf__budget *own = &allocations->budgets[shuf__pool_of(backend->ops->own)];
-    const struct shuf__budget *host = &allocations->budgets[SHUF__POOL_HOST];
+    const struct shuf__budget *own = &allocations->budgets[shuf__side_of(backend->ops->own)];
+    const struct shuf__budget *host = &allocations->budgets[SHUF__SIDE_HOST];
     status->memory_used = own->used;
     status->memory_limit = own->limit;
     status->host_used = host->used;
@@ -73,18 +73,18 @@ static void tell_memory(struct shuf__server *server, const struct shuf__backend 
     status->blocks = allocations->count;
     status->buffers = allocations->buffers;
     status->lingering = allocations->pending_free_count;
-    status->idle = server->results.idle_bytes;
-    status->leases = server->leases.count;
-    status->hits = server->results.hits;
-    status->joined = server->results.joined;
-    status->computed = server->results.computed;
-    status->evicted = server->results.evicted;
+    status->idle = service->pool.idle_bytes;
+    status->leases = service->leases.count;
+    status->hits = service->cache.hits;
+    status->joined = service->cache.joined;
+    status->computed = service->cache.computed;
+    status->evicted = service->pool.evicted;
 }
 
 void shuf__handle_status(struct shuf__session *session, const Shuf__Request *request)
 {
-    struct shuf__server *server = session->server;
-    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    struct shuf__service *service = shuf__service_of(session);
+    const struct shuf__backend *backend = shuf__engine_backend(service->engine);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
     struct usage usage = {.count = 0};
@@ -94,17 +94,17 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.device = (char *)(uintptr_t)backend->device;
     status.device_id = (char *)(uintptr_t)backend->device_id;
     status.pid = (uint64_t)getpid();
-    status.uptime_ms = uv_now(&server->loop) - server->start_ms;
-    status.clients = server->clients;
-    status.queued = shuf__engine_queued(server->engine);
-    status.queue_limit = server->config->queue;
-    status.served = server->served;
-    tell_memory(server, backend, &status);
-    count(server, &usage);
+    status.uptime_ms = uv_now(service->loop) - service->start_ms;
+    status.clients = service->sessions.count;
+    status.queued = shuf__engine_queued(service->engine);
+    status.queue_limit = service->config->queue;
+    status.served = service->served;
+    describe_memory(service, backend, &status);
+    count(service, &usage);
     status.n_users = usage.count;
     status.users = usage.pointers;
-    shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
-              (long)session->peer.pid, (long)session->peer.uid, session->id);
+    shuf__log(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
+              (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
     shuf__session_reply(session, &reply, NULL, -1);

@@ -4,7 +4,6 @@
  */
 #include "allocations.h"
 
-#include "client_process.h"
 #include "memfd.h"
 
 #include <inttypes.h>
@@ -12,16 +11,16 @@
 #include <stdlib.h>
 
 enum {
-    RESERVE = 16,  /* one part in so many of a device's memory is left to others */
-    LOOK_MS = 20,  /* between two looks at what lingers, */
-    LOOK_AT = 256, /* each at so many of them at most */
+    RESERVE = 16,      /* 1/16 of a device's memory is left to other programs */
+    SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
+    SWEEP_COUNT = 256, /* allocations checked in one sweep, at most */
 };
 
 /* ---- budgets ---- */
 
-enum shuf__pool shuf__pool_of(enum shuf__memory kind)
+enum shuf__side shuf__side_of(enum shuf__memory kind)
 {
-    return shuf__memory_is_host(kind) ? SHUF__POOL_HOST : SHUF__POOL_DEVICE;
+    return shuf__memory_is_host(kind) ? SHUF__SIDE_HOST : SHUF__SIDE_DEVICE;
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
@@ -32,11 +31,11 @@ static uint64_t round_up(uint64_t bytes, uint64_t step)
 static const struct shuf__budget *budget_of(const struct shuf__allocations *allocations,
                                             enum shuf__memory kind)
 {
-    return &allocations->budgets[shuf__pool_of(kind)];
+    return &allocations->budgets[shuf__side_of(kind)];
 }
 
-/* What clients have written to since is no longer counted as available. */
-static void look_at_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
+/* The system no longer counts the bytes as available that clients have written since. */
+static void measure_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__allocation *allocation;
     if (allocations->buffers > 0 && shuf__memory_is_host(kind))
@@ -48,13 +47,13 @@ static void look_at_buffers(struct shuf__allocations *allocations, enum shuf__me
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error)
 {
-    struct shuf__budget *budget = &allocations->budgets[shuf__pool_of(kind)];
+    struct shuf__budget *budget = &allocations->budgets[shuf__side_of(kind)];
     struct shuf__backend *backend = shuf__engine_backend(allocations->engine);
     uint64_t available, total;
     budget->limit = budget->most = budget->configured;
     if (budget->configured != 0)
         return SHUF_OK;
-    look_at_buffers(allocations, kind);
+    measure_buffers(allocations, kind);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
@@ -69,7 +68,7 @@ uint64_t shuf__allocations_least_size(uint64_t bytes)
     return round_up(bytes, SHUF__BLOCK_UNIT);
 }
 
-/* Eight sizes to the doubling. */
+/* Eight sizes between two powers of two. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes)
 {
@@ -91,7 +90,7 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
 
 static const char *name_of(enum shuf__memory kind)
 {
-    return shuf__pool_of(kind) == SHUF__POOL_HOST ? "host_memory" : "device_memory";
+    return shuf__side_of(kind) == SHUF__SIDE_HOST ? "host_memory" : "device_memory";
 }
 
 static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kind,
@@ -120,7 +119,7 @@ shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocati
                       size, taken, most, name_of(kind));
 }
 
-/* What fits but for the results of others is worth another try, and nothing else is. */
+/* SHUF_BUSY tells the client to try again: the allocation fits when other results are gone. */
 shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
                                      enum shuf__memory kind, uint64_t size,
                                      struct shuf__error *error)
@@ -158,14 +157,14 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     LIST_INSERT_HEAD(&allocations->list, allocation, link);
     allocations->count++;
     allocations->buffers += buffer;
-    allocations->budgets[shuf__pool_of(kind)].used += size;
-    allocations->budgets[shuf__pool_of(kind)].uncommitted += size;
+    allocations->budgets[shuf__side_of(kind)].used += size;
+    allocations->budgets[shuf__side_of(kind)].uncommitted += size;
     return allocation;
 }
 
 static void set_committed(struct shuf__allocation *allocation, uint64_t bytes)
 {
-    allocation->all->budgets[shuf__pool_of(allocation->kind)].uncommitted +=
+    allocation->all->budgets[shuf__side_of(allocation->kind)].uncommitted +=
         allocation->committed - bytes;
     allocation->committed = bytes;
 }
@@ -176,7 +175,7 @@ void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes
         set_committed(allocation, bytes);
 }
 
-/* It may be less than before: whoever writes to it can give pages back, too. */
+/* The committed bytes may shrink: a client can punch holes into its buffer. */
 void shuf__allocation_open(struct shuf__allocation *allocation)
 {
     allocation->open = true;
@@ -186,7 +185,7 @@ void shuf__allocation_open(struct shuf__allocation *allocation)
     set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
 }
 
-/* Of host memory the kernel knows; of device memory those know who were given it. */
+/* The kernel knows about host memory; about device memory only the clients do. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
@@ -218,28 +217,28 @@ static void run_release(struct shuf__engine_job *task, struct shuf__backend *bac
 static void end_release(struct shuf__engine_job *task)
 {
     struct shuf__allocation *allocation = allocation_of(task);
-    allocation->all->budgets[shuf__pool_of(allocation->kind)].releasing -= allocation->committed;
+    allocation->all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
     free(allocation);
 }
 
-static void forget(struct shuf__allocation *allocation)
+static void unlink_allocation(struct shuf__allocation *allocation)
 {
-    if (allocation->lingering) {
-        TAILQ_REMOVE(&allocation->all->lingering, allocation, pending_free_link);
+    if (allocation->pending_free) {
+        TAILQ_REMOVE(&allocation->all->pending_free, allocation, pending_free_link);
         allocation->all->pending_free_count--;
     }
     LIST_REMOVE(allocation, link);
     allocation->all->count--;
     allocation->all->buffers -= allocation->buffer;
-    allocation->lingering = false;
-    shuf__client_process_forget(allocation);
+    allocation->pending_free = false;
+    allocation->all->on_free(allocation);
 }
 
-/* The budget has it back at once, since the engine frees it before it allocates what comes next. */
-static void give_back(struct shuf__allocation *allocation)
+/* The budget has the bytes back at once: the engine frees the block before its next job. */
+static void free_now(struct shuf__allocation *allocation)
 {
-    struct shuf__budget *budget = &allocation->all->budgets[shuf__pool_of(allocation->kind)];
-    forget(allocation);
+    struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];
+    unlink_allocation(allocation);
     budget->used -= allocation->bytes;
     budget->uncommitted -= allocation->bytes - allocation->committed;
     budget->releasing += allocation->committed;
@@ -248,33 +247,33 @@ static void give_back(struct shuf__allocation *allocation)
     shuf__engine_follow_up(allocation->all->engine, &allocation->release);
 }
 
-static void on_look(uv_timer_t *timer)
+static void on_sweep(uv_timer_t *timer)
 {
     shuf__allocations_sweep(timer->data);
 }
 
-static void linger(struct shuf__allocation *allocation)
+static void free_later(struct shuf__allocation *allocation)
 {
-    struct shuf__allocations *allocations = allocation->all;
-    allocation->lingering = true;
-    allocations->pending_free_count++;
-    TAILQ_INSERT_TAIL(&allocations->lingering, allocation, pending_free_link);
-    if (!uv_is_active((uv_handle_t *)&allocations->look))
-        uv_timer_start(&allocations->look, on_look, LOOK_MS, LOOK_MS);
+    struct shuf__allocations *all = allocation->all;
+    allocation->pending_free = true;
+    all->pending_free_count++;
+    TAILQ_INSERT_TAIL(&all->pending_free, allocation, pending_free_link);
+    if (!uv_is_active((uv_handle_t *)&all->sweep))
+        uv_timer_start(&all->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
 }
 
 void shuf__allocation_drop(struct shuf__allocation *allocation)
 {
     if (shuf__allocation_is_unmapped(allocation))
-        give_back(allocation);
+        free_now(allocation);
     else
-        linger(allocation);
+        free_later(allocation);
 }
 
 void shuf__allocation_was_unmapped(struct shuf__allocation *allocation)
 {
-    if (allocation->lingering && shuf__allocation_is_unmapped(allocation))
-        give_back(allocation);
+    if (allocation->pending_free && shuf__allocation_is_unmapped(allocation))
+        free_now(allocation);
 }
 
 /* ---- all of them ---- */
@@ -282,40 +281,40 @@ void shuf__allocation_was_unmapped(struct shuf__allocation *allocation)
 void shuf__allocations_sweep(struct shuf__allocations *allocations)
 {
     struct shuf__allocation *allocation,
-        *last = TAILQ_LAST(&allocations->lingering, shuf__pending_free);
-    for (int i = 0; i < LOOK_AT && (allocation = TAILQ_FIRST(&allocations->lingering)) != NULL;
-         i++) {
+        *last = TAILQ_LAST(&allocations->pending_free, shuf__pending_free);
+    for (int i = 0;
+         i < SWEEP_COUNT && (allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL; i++) {
         bool whole_round = allocation == last;
-        TAILQ_REMOVE(&allocations->lingering, allocation, pending_free_link);
-        TAILQ_INSERT_TAIL(&allocations->lingering, allocation, pending_free_link);
+        TAILQ_REMOVE(&allocations->pending_free, allocation, pending_free_link);
+        TAILQ_INSERT_TAIL(&allocations->pending_free, allocation, pending_free_link);
         shuf__allocation_was_unmapped(allocation);
         if (whole_round)
             break;
     }
-    if (TAILQ_EMPTY(&allocations->lingering))
-        uv_timer_stop(&allocations->look);
+    if (TAILQ_EMPTY(&allocations->pending_free))
+        uv_timer_stop(&allocations->sweep);
 }
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop)
 {
     LIST_INIT(&allocations->list);
-    TAILQ_INIT(&allocations->lingering);
-    uv_timer_init(loop, &allocations->look);
-    allocations->look.data = allocations;
+    TAILQ_INIT(&allocations->pending_free);
+    uv_timer_init(loop, &allocations->sweep);
+    allocations->sweep.data = allocations;
 }
 
-/* Host memory that others have mapped may be freed: theirs stays. Of device memory an exporter must
- * not free what an importer uses, but it may die, which comes next. */
+/* Host memory may be freed while it is mapped: the mappings stay. An exporter must not free device
+ * memory that an importer uses, but it may exit, which the daemon does next. */
 void shuf__allocations_abandon(struct shuf__allocations *allocations)
 {
     struct shuf__allocation *allocation;
-    uv_timer_stop(&allocations->look);
-    while ((allocation = TAILQ_FIRST(&allocations->lingering)) != NULL) {
+    uv_timer_stop(&allocations->sweep);
+    while ((allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL) {
         if (allocation->kind == SHUF__MEMORY_MEMFD) {
-            give_back(allocation);
+            free_now(allocation);
             continue;
         }
-        forget(allocation);
+        unlink_allocation(allocation);
         free(allocation);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of results, and who may see it: a allocation is one block, charged to a budget
- * and to its user from before it is allocated until it is back with the system,
- * which is not before nobody can have it mapped any more. On the loop's thread.
+ * Blocks of memory and their budgets. An allocation is one block. Its bytes are charged to a budget
+ * and to its user from before the block is allocated until the system has it back, which is not
+ * before every process has unmapped it. On the loop's thread.
  */
 #ifndef SHUFD_ALLOCATIONS_H
 #define SHUFD_ALLOCATIONS_H
@@ -14,110 +14,122 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-struct shuf__mapping; /* client_process.h: a process that may have the block mapped */
+struct shuf__mapping;    /* client_process.h: a process that may have the block mapped */
+struct shuf__size_class; /* pool.h */
 
 struct shuf__allocation {
     struct shuf__allocations *all;
-    struct shuf__block block; /* its memory comes with the first job */
-    uint64_t id;              /* the block's, never used again */
+    struct shuf__block block; /* the first job allocates its memory */
+    uint64_t id;              /* of the block; never used again */
     uint64_t bytes;           /* charged */
-    uint64_t committed; /* of these: known to have memory behind them, see allocation_commit */
+    uint64_t committed;       /* of these: known to have memory behind them */
     uint32_t uid;
     enum shuf__memory kind;
-    bool buffer;    /* a client writes to it, when it likes, */
-    bool open;      /* from now on */
-    bool lingering; /* dropped, and still mapped by somebody */
-    bool untracked; /* host memory that was given to a process which has hung up */
+    bool buffer;       /* a client writes to it */
+    bool open;         /* the client may have written to it already */
+    bool pending_free; /* unused, but still mapped by some process */
+    bool untracked;    /* host memory that a process without a connection may have mapped */
     LIST_HEAD(, shuf__mapping) mappings;
-    unsigned detached; /* processes that may have it without a connection, so that they cannot be
-                        told that the block is another result's now */
+    unsigned detached; /* of these: mappings of detached processes, which nobody can tell that the
+                        * block has new contents */
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__engine_job release;
+
+    /* Of an idle allocation, private to the pool (pool.h). */
+    struct shuf__size_class *size_class; /* NULL: in use */
+    void *contents;                      /* NULL: spare */
+    uint64_t idle_since_ms;
+    TAILQ_ENTRY(shuf__allocation) in_lru, in_size_class;
 };
 
-/* Bytes of allocations in one kind of memory. */
+/* The bytes of allocations in host or in device memory. */
 struct shuf__budget {
-    uint64_t configured; /* 0: what the device has, less a reserve */
+    uint64_t configured; /* 0: the size of the memory, less a reserve */
     uint64_t used, limit;
-    uint64_t most; /* that the limit could ever be */
-    /* What is charged and what the system has given are not the same: */
-    uint64_t uncommitted; /* in `used`, and still counted as available by the system */
-    uint64_t releasing;   /* no longer in `used`, and not yet counted as available */
+    uint64_t most; /* the largest limit possible */
+    /* The system commits memory later than it is charged, and takes it back later: */
+    uint64_t uncommitted; /* in `used`, but the system still counts them as available */
+    uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
 };
 
-enum shuf__pool { SHUF__POOL_HOST, SHUF__POOL_DEVICE, SHUF__POOLS };
+enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
+
+TAILQ_HEAD(shuf__pending_free, shuf__allocation);
 
 struct shuf__allocations {
     struct shuf__engine *engine;
-    struct shuf__budget budgets[SHUF__POOLS];
-    LIST_HEAD(, shuf__allocation) list; /* all */
-    TAILQ_HEAD(shuf__pending_free, shuf__allocation)
-    lingering;       /* of these, what lingers; the next to be looked at first */
-    uv_timer_t look; /* at what lingers */
+    struct shuf__budget budgets[SHUF__SIDES];
+    LIST_HEAD(, shuf__allocation) list;     /* all */
+    struct shuf__pending_free pending_free; /* the next to be checked first */
+    uv_timer_t sweep;                       /* of these */
     uint64_t last_id, count, pending_free_count;
-    uint64_t buffers; /* of these allocations */
-    uint64_t most;    /* allocations: each may have a descriptor */
+    uint64_t buffers; /* of `count` */
+    uint64_t most;    /* limit of `count`: each may need a descriptor */
+    /* Called before an allocation is freed, to forget its mappings. */
+    void (*on_free)(struct shuf__allocation *allocation);
 };
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop);
 
-enum shuf__pool shuf__pool_of(enum shuf__memory kind);
+enum shuf__side shuf__side_of(enum shuf__memory kind);
 
-/* Brings the limit of that kind of memory up to date. */
+/* Updates the limit of that side's budget. */
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);
 
-/* How large a allocation is made for so many bytes: some more, so that it serves for others of
- * about the size, as long as that is within the limit. */
+/* The size of an allocation for `bytes` bytes: rounded up, within the limit, so that the block can
+ * be reused for results of similar size. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes);
 
-/* The smallest for so many. */
+/* The smallest size for `bytes` bytes. */
 uint64_t shuf__allocations_least_size(uint64_t bytes);
 
-/* Within the budget, and the number of allocations. */
+/* Whether one more of that size is within the budget and the limit of their number. */
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
                            uint64_t size);
 
-/* SHUF_NO_MEMORY where so much would not fit if nobody had anything but so many bytes beside it. */
+/* Fails with SHUF_NO_MEMORY if `bytes` bytes could not fit even with nothing but `beside` bytes in
+ * use. */
 shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
                                         enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                         struct shuf__error *error);
 
-/* Why it does not fit: SHUF_NO_MEMORY where it never could, SHUF_BUSY where others are in its way;
- * both name bytes asked, in use and allowed. */
+/* Says why that size does not fit: SHUF_NO_MEMORY if it is above the limit, SHUF_BUSY if other
+ * allocations use the memory. Both name the bytes requested, in use and allowed. */
 shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
                                      enum shuf__memory kind, uint64_t size,
                                      struct shuf__error *error);
 
-/* Charges it; block.memory is NULL until a job allocates it. NULL when memory is out. */
+/* Charges the budget. block.memory is NULL until a job allocates it. NULL when out of memory. */
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
 
-/* The system has given memory for the first `bytes` of it: of device memory all with the block, of
- * host memory what has been written to. */
+/* The system has committed memory for at least the first `bytes` bytes: all bytes of a device
+ * block, the written bytes of a host block. */
 void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes);
 
-/* A buffer has its memory and its client: of host memory the system tells what is written to. */
+/* The client of a buffer may write to it from now on. Host memory: asks the system for the bytes
+ * that are committed. */
 void shuf__allocation_open(struct shuf__allocation *allocation);
 
-/* Nobody computes into it any more. It goes back to the system, now or when it can. */
+/* No job uses it any more. Frees it now, or when every process has unmapped it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
 
-/* Nobody can have it mapped: dropping it frees it at once. */
+/* No process can have it mapped: dropping it frees it at once. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);
 
-/* Nobody sees it but those who are told when it becomes another result's. */
+/* Every process that may have it mapped learns when its contents change. */
 bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation);
 
-/* A process no longer has it mapped: does what there is to do if that was the last one. */
+/* A process has unmapped it: frees it if it is pending and that was the last process. */
 void shuf__allocation_was_unmapped(struct shuf__allocation *allocation);
 
-/* Looks now whether any that lingers is unmapped. */
+/* Frees pending allocations that every process has unmapped. */
 void shuf__allocations_sweep(struct shuf__allocations *allocations);
 
-/* The daemon ends, and all are dropped: what is still mapped is left to those who have it. */
+/* The daemon ends and all are dropped: leaves mapped blocks to the processes that have them. */
 void shuf__allocations_abandon(struct shuf__allocations *allocations);
 
 #endif

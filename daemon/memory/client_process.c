@@ -4,55 +4,93 @@
  */
 #include "client_process.h"
 
-#include "net/session.h"
-#include "server.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+enum { RECENT = 128 };
+
+struct shuf__client_process {
+    struct shuf__client_processes *all;
+    struct shuf__client *client; /* NULL: detached, its connection has ended */
+    pid_t pid;
+    int pidfd; /* -1: the process cannot be watched */
+    uv_poll_t poll;
+    LIST_HEAD(, shuf__mapping) mappings;
+    struct shuf__mapping *recent[RECENT]; /* by block id, found without a search */
+    LIST_ENTRY(shuf__client_process) link;
+};
+
 static void free_process(uv_handle_t *handle)
 {
-    struct shuf__client_process *holder = handle->data;
-    close(holder->pidfd);
-    free(holder);
+    struct shuf__client_process *process = handle->data;
+    close(process->pidfd);
+    free(process);
 }
 
-static void close_process(struct shuf__client_process *holder)
+static void close_process(struct shuf__client_process *process)
 {
-    if (holder->session)
-        holder->session->holder = NULL;
+    if (process->client)
+        process->client->process = NULL;
     else
-        LIST_REMOVE(holder, of_server);
-    if (holder->pidfd >= 0)
-        uv_close((uv_handle_t *)&holder->poll, free_process);
+        LIST_REMOVE(process, link);
+    if (process->pidfd >= 0)
+        uv_close((uv_handle_t *)&process->poll, free_process);
     else
-        free(holder);
+        free(process);
 }
 
-static struct shuf__mapping **recent(struct shuf__client_process *holder, uint64_t block)
+/* ---- mappings ---- */
+
+static struct shuf__mapping **recent(struct shuf__client_process *process, uint64_t block)
 {
-    return &holder->recent[block % SHUF__RECENT];
+    return &process->recent[block % RECENT];
 }
 
+static struct shuf__mapping *find(struct shuf__client_process *process,
+                                  const struct shuf__allocation *allocation)
+{
+    struct shuf__mapping *mapping = *recent(process, allocation->id);
+    if (mapping && mapping->allocation == allocation)
+        return mapping;
+    LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
+        if (mapping->process == process)
+            return *recent(process, allocation->id) = mapping;
+    return NULL;
+}
+
+static bool add_mapping(struct shuf__client_process *process, struct shuf__allocation *allocation)
+{
+    struct shuf__mapping *mapping = malloc(sizeof *mapping);
+    if (!mapping)
+        return false;
+    mapping->process = process;
+    mapping->allocation = allocation;
+    *recent(process, allocation->id) = mapping;
+    LIST_INSERT_HEAD(&process->mappings, mapping, of_process);
+    LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
+    return true;
+}
+
+/* The last mapping of a detached process closes the process. */
 static void remove_mapping(struct shuf__mapping *mapping)
 {
-    struct shuf__client_process *holder = mapping->holder;
-    struct shuf__mapping **seen = recent(holder, mapping->allocation->id);
+    struct shuf__client_process *process = mapping->process;
+    struct shuf__mapping **seen = recent(process, mapping->allocation->id);
     if (*seen == mapping)
         *seen = NULL;
     LIST_REMOVE(mapping, of_process);
     LIST_REMOVE(mapping, of_allocation);
-    if (!holder->session)
+    if (!process->client)
         mapping->allocation->detached--;
     free(mapping);
-    if (!holder->session && LIST_EMPTY(&holder->mappings))
-        close_process(holder);
+    if (!process->client && LIST_EMPTY(&process->mappings))
+        close_process(process);
 }
 
-/* The block may be free now. */
+/* This may free the block. */
 static void end_mapping(struct shuf__mapping *mapping)
 {
     struct shuf__allocation *allocation = mapping->allocation;
@@ -60,136 +98,130 @@ static void end_mapping(struct shuf__mapping *mapping)
     shuf__allocation_was_unmapped(allocation);
 }
 
-/* Of a watched holder without a session, whose memory stays until the loop has run. */
-static void end_mappings(struct shuf__client_process *holder)
+/* The memory of a watched process stays until the loop has run. */
+static void end_mappings(struct shuf__client_process *process)
 {
     struct shuf__mapping *mapping;
-    while ((mapping = LIST_FIRST(&holder->mappings)) != NULL)
+    while ((mapping = LIST_FIRST(&process->mappings)) != NULL)
         end_mapping(mapping);
 }
 
+static void forget_mappings(struct shuf__allocation *allocation)
+{
+    struct shuf__mapping *mapping;
+    while ((mapping = LIST_FIRST(&allocation->mappings)) != NULL)
+        remove_mapping(mapping);
+}
+
+/* ---- processes ---- */
+
 static void on_death(uv_poll_t *poll, int status, int events)
 {
-    struct shuf__client_process *holder = poll->data;
+    struct shuf__client_process *process = poll->data;
     (void)status;
     (void)events;
     uv_poll_stop(poll);
-    if (holder->session)
-        shuf__session_close(holder->session); /* which leaves the holder */
-    end_mappings(holder);                     /* the last one closes it */
+    if (process->client)
+        process->client->died(process->client); /* detaches the process */
+    end_mappings(process);                      /* the last one closes the process */
 }
 
-static int watch_process(struct shuf__client_process *holder, struct shuf__session *session)
+static int watch_process(struct shuf__client_process *process)
 {
-    holder->pidfd = session->peer.pid > 0 ? pidfd_open(session->peer.pid, 0) : -1;
-    if (holder->pidfd < 0)
+    process->pidfd = process->pid > 0 ? pidfd_open(process->pid, 0) : -1;
+    if (process->pidfd < 0)
         return -1;
-    holder->poll.data = holder;
-    if (uv_poll_init(&session->server->loop, &holder->poll, holder->pidfd) != 0) {
-        close(holder->pidfd);
-        holder->pidfd = -1;
+    process->poll.data = process;
+    if (uv_poll_init(process->all->loop, &process->poll, process->pidfd) != 0) {
+        close(process->pidfd);
+        process->pidfd = -1;
         errno = ENOMEM;
         return -1;
     }
-    uv_poll_start(&holder->poll, UV_READABLE, on_death);
-    uv_unref((uv_handle_t *)&holder->poll); /* the daemon need not outlive its clients */
+    uv_poll_start(&process->poll, UV_READABLE, on_death);
+    uv_unref((uv_handle_t *)&process->poll); /* the daemon does not wait for its clients to end */
     return 0;
 }
 
-static shuf_status unwatchable(const struct shuf__session *session, struct shuf__error *error)
+static shuf_status unwatchable(const struct shuf__client *client, struct shuf__error *error)
 {
-    if (session->peer.pid <= 0)
+    if (client->pid <= 0)
         return shuf__fail(error, SHUF_DENIED,
                           "device memory: this process is in a PID namespace that the daemon does "
                           "not see, expected one that it can watch");
-    return shuf__fail(error, SHUF_IO, "process %ld: %s", (long)session->peer.pid, strerror(errno));
+    return shuf__fail(error, SHUF_IO, "process %ld: %s", (long)client->pid, strerror(errno));
 }
 
-static struct shuf__client_process *make_process(struct shuf__session *session)
+static struct shuf__client_process *make_process(struct shuf__client *client)
 {
-    struct shuf__client_process *holder = calloc(1, sizeof *holder);
-    if (!holder)
+    struct shuf__client_process *process = calloc(1, sizeof *process);
+    if (!process)
         return NULL;
-    holder->pidfd = -1;
-    holder->pid = session->peer.pid;
-    holder->session = session;
-    session->holder = holder;
-    LIST_INIT(&holder->mappings);
-    return holder;
+    process->all = client->all;
+    process->pidfd = -1;
+    process->pid = client->pid;
+    process->client = client;
+    client->process = process;
+    LIST_INIT(&process->mappings);
+    return process;
 }
 
-static struct shuf__mapping *find(struct shuf__client_process *holder,
-                                  const struct shuf__allocation *allocation)
+shuf_status shuf__client_map(struct shuf__client *client, struct shuf__allocation *allocation,
+                             bool *fresh, struct shuf__error *error)
 {
-    struct shuf__mapping *mapping = *recent(holder, allocation->id);
-    if (mapping && mapping->allocation == allocation)
-        return mapping;
-    LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
-        if (mapping->holder == holder)
-            return *recent(holder, allocation->id) = mapping;
-    return NULL;
-}
-
-static bool add_mapping(struct shuf__client_process *holder, struct shuf__allocation *allocation)
-{
-    struct shuf__mapping *mapping = malloc(sizeof *mapping);
-    if (!mapping)
-        return false;
-    mapping->holder = holder;
-    mapping->allocation = allocation;
-    *recent(holder, allocation->id) = mapping;
-    LIST_INSERT_HEAD(&holder->mappings, mapping, of_process);
-    LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
-    return true;
-}
-
-shuf_status shuf__client_process_map(struct shuf__session *session,
-                                     struct shuf__allocation *allocation, bool *fresh,
-                                     struct shuf__error *error)
-{
-    struct shuf__client_process *holder = session->holder ? session->holder : make_process(session);
-    bool proven =
-        allocation->block.kind == SHUF__MEMORY_MEMFD; /* by the kernel, when it is asked */
+    struct shuf__client_process *process = client->process ? client->process : make_process(client);
+    bool kernel_knows = allocation->block.kind == SHUF__MEMORY_MEMFD;
     *fresh = false;
-    if (!holder)
+    if (!process)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
-    if (find(holder, allocation))
+    if (find(process, allocation))
         return SHUF_OK;
-    if (holder->pidfd < 0 && watch_process(holder, session) != 0 && !proven)
-        return unwatchable(session, error);
-    if (!add_mapping(holder, allocation))
+    if (process->pidfd < 0 && watch_process(process) != 0 && !kernel_knows)
+        return unwatchable(client, error);
+    if (!add_mapping(process, allocation))
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
     *fresh = true;
     return SHUF_OK;
 }
 
-void shuf__client_process_unmapped(struct shuf__session *session, uint64_t block)
+void shuf__client_unmapped(struct shuf__client *client, uint64_t block)
 {
     struct shuf__mapping *mapping;
-    if (!session->holder)
+    if (!client->process)
         return;
-    LIST_FOREACH (mapping, &session->holder->mappings, of_process)
+    LIST_FOREACH (mapping, &client->process->mappings, of_process)
         if (mapping->allocation->id == block) {
             end_mapping(mapping);
             return;
         }
 }
 
-void shuf__client_process_unmapped_all(struct shuf__session *session)
+void shuf__client_unmapped_all(struct shuf__client *client)
 {
-    struct shuf__mapping *mapping;
-    while (session->holder && (mapping = LIST_FIRST(&session->holder->mappings)) != NULL)
-        end_mapping(mapping);
+    if (client->process)
+        end_mappings(client->process);
 }
 
-/* A process has one detached, however many connections it has left. */
-static struct shuf__client_process *find_detached(const struct shuf__session *session)
+/* ---- the end of a connection ---- */
+
+/* Several ended connections of a process share one detached struct. */
+static struct shuf__client_process *find_detached(const struct shuf__client *client)
 {
-    struct shuf__client_process *detached;
-    LIST_FOREACH (detached, &session->server->detached, of_server)
-        if (detached->pid == session->peer.pid)
-            return detached;
+    struct shuf__client_process *process;
+    LIST_FOREACH (process, &client->all->detached, link)
+        if (process->pid == client->pid)
+            return process;
     return NULL;
+}
+
+static void detach(struct shuf__client_process *process)
+{
+    struct shuf__mapping *mapping;
+    process->client->process = NULL;
+    process->client = NULL;
+    LIST_INSERT_HEAD(&process->all->detached, process, link);
+    LIST_FOREACH (mapping, &process->mappings, of_process)
+        mapping->allocation->detached++;
 }
 
 static void merge_mapping(struct shuf__mapping *mapping, struct shuf__client_process *detached)
@@ -200,25 +232,24 @@ static void merge_mapping(struct shuf__mapping *mapping, struct shuf__client_pro
         free(mapping);
         return;
     }
-    mapping->holder = detached;
+    mapping->process = detached;
     mapping->allocation->detached++;
     LIST_INSERT_HEAD(&detached->mappings, mapping, of_process);
 }
 
-static void detach(struct shuf__client_process *holder, struct shuf__session *session)
+static void merge_mappings(struct shuf__client_process *process,
+                           struct shuf__client_process *detached)
 {
     struct shuf__mapping *mapping;
-    session->holder = NULL;
-    holder->session = NULL;
-    LIST_INSERT_HEAD(&session->server->detached, holder, of_server);
-    LIST_FOREACH (mapping, &holder->mappings, of_process)
-        mapping->allocation->detached++;
+    memset(process->recent, 0, sizeof process->recent);
+    while ((mapping = LIST_FIRST(&process->mappings)) != NULL)
+        merge_mapping(mapping, detached);
 }
 
-/* Of host memory the kernel tells who has it, whenever that is asked. */
-static void leave_host_memory(struct shuf__client_process *holder)
+/* The kernel tells who has host memory mapped, whenever it is asked. */
+static void end_host_mappings(struct shuf__client_process *process)
 {
-    struct shuf__mapping *next, *mapping = LIST_FIRST(&holder->mappings);
+    struct shuf__mapping *next, *mapping = LIST_FIRST(&process->mappings);
     for (; mapping; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
         if (mapping->allocation->kind != SHUF__MEMORY_MEMFD)
@@ -228,28 +259,26 @@ static void leave_host_memory(struct shuf__client_process *holder)
     }
 }
 
-void shuf__client_process_detach(struct shuf__session *session)
+void shuf__client_detach(struct shuf__client *client)
 {
-    struct shuf__mapping *mapping;
-    struct shuf__client_process *detached, *holder = session->holder;
-    if (!holder)
+    struct shuf__client_process *detached, *process = client->process;
+    if (!process)
         return;
-    leave_host_memory(holder);
-    if (LIST_EMPTY(&holder->mappings)) {
-        close_process(holder);
-    } else if (!(detached = find_detached(session))) {
-        detach(holder, session);
+    end_host_mappings(process);
+    if (LIST_EMPTY(&process->mappings)) {
+        close_process(process);
+    } else if (!(detached = find_detached(client))) {
+        detach(process);
     } else {
-        memset(holder->recent, 0, sizeof holder->recent);
-        while ((mapping = LIST_FIRST(&holder->mappings)) != NULL)
-            merge_mapping(mapping, detached);
-        close_process(holder);
+        merge_mappings(process, detached);
+        close_process(process);
     }
 }
 
-void shuf__client_process_forget(struct shuf__allocation *allocation)
+void shuf__client_processes_init(struct shuf__client_processes *processes, uv_loop_t *loop,
+                                 struct shuf__allocations *allocations)
 {
-    struct shuf__mapping *mapping;
-    while ((mapping = LIST_FIRST(&allocation->mappings)) != NULL)
-        remove_mapping(mapping);
+    processes->loop = loop;
+    LIST_INIT(&processes->detached);
+    allocations->on_free = forget_mappings;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which processes may have which blocks mapped. A process becomes a holder with the
- * first block that it is given, and is one until it has said of each that it is
- * unmapped, or is dead: that it hung up proves nothing. A death ends its session
- * too, whoever else has inherited the socket. On the loop's thread.
+ * Which processes may have which blocks mapped. A process is tracked from its first block until it
+ * has reported every block as unmapped, or is dead: the end of its connection proves nothing. Its
+ * death also ends its connection, even if another process has inherited the socket. On the loop's
+ * thread.
  */
 #ifndef SHUFD_CLIENT_PROCESS_H
 #define SHUFD_CLIENT_PROCESS_H
@@ -12,45 +12,49 @@
 
 #include <stdbool.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 #include <uv.h>
 
-struct shuf__session;
+struct shuf__client_process;
+
+/* All processes. */
+struct shuf__client_processes {
+    uv_loop_t *loop;
+    LIST_HEAD(, shuf__client_process) detached; /* those without a connection */
+};
+
+/* The client at the other end of one connection; embedded in its session. */
+struct shuf__client {
+    struct shuf__client_processes *all;
+    pid_t pid; /* 0: in a PID namespace that the daemon does not see */
+    uid_t uid;
+    bool same_namespace;                  /* known to be in the daemon's PID namespace */
+    struct shuf__client_process *process; /* NULL: it has no block */
+    void (*died)(struct shuf__client *client);
+};
 
 struct shuf__mapping {
-    struct shuf__client_process *holder;
+    struct shuf__client_process *process;
     struct shuf__allocation *allocation;
     LIST_ENTRY(shuf__mapping) of_process, of_allocation;
 };
 
-enum { SHUF__RECENT = 128 };
+void shuf__client_processes_init(struct shuf__client_processes *processes, uv_loop_t *loop,
+                                 struct shuf__allocations *allocations);
 
-struct shuf__client_process {
-    struct shuf__session *session; /* NULL once it has hung up: then it is a detached */
-    pid_t pid;
-    int pidfd; /* -1: the process cannot be watched */
-    uv_poll_t poll;
-    LIST_HEAD(, shuf__mapping) mappings;
-    struct shuf__mapping *recent[SHUF__RECENT]; /* by block id: found without a search */
-    LIST_ENTRY(shuf__client_process) of_server; /* of detached */
-};
+/* The client is about to get the allocation's block. *fresh: it does not have the block yet. Device
+ * memory goes only to processes that can be watched; fails with SHUF_DENIED, SHUF_IO or
+ * SHUF_NO_MEMORY. */
+shuf_status shuf__client_map(struct shuf__client *client, struct shuf__allocation *allocation,
+                             bool *fresh, struct shuf__error *error);
 
-/* The session's process is about to get the allocation's block. *fresh: it does not have it
- * already. Device memory goes only to processes that can be watched; fails with SHUF_DENIED,
- * SHUF_IO or SHUF_NO_MEMORY. */
-shuf_status shuf__client_process_map(struct shuf__session *session,
-                                     struct shuf__allocation *allocation, bool *fresh,
-                                     struct shuf__error *error);
+/* The client reports that it has unmapped that block. */
+void shuf__client_unmapped(struct shuf__client *client, uint64_t block);
 
-/* The session says that it no longer has that block mapped. */
-void shuf__client_process_unmapped(struct shuf__session *session, uint64_t block);
+/* The client reports that it has unmapped all its blocks. */
+void shuf__client_unmapped_all(struct shuf__client *client);
 
-/* The session says so of all that it was given. */
-void shuf__client_process_unmapped_all(struct shuf__session *session);
-
-/* The session ends; its process may live on. */
-void shuf__client_process_detach(struct shuf__session *session);
-
-/* The allocation's block is gone. */
-void shuf__client_process_forget(struct shuf__allocation *allocation);
+/* The connection ends; the process may live on. */
+void shuf__client_detach(struct shuf__client *client);
 
 #endif

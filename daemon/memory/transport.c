@@ -4,24 +4,22 @@
  */
 #include "transport.h"
 
-#include "net/session.h"
-
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef shuf_status check(struct shuf__session *session, struct shuf__error *error);
+typedef shuf_status check(struct shuf__client *client, struct shuf__error *error);
 
 static check check_watchable, check_same_user;
 
-/* The least copying first. */
+/* Least copying first. */
 static const struct {
     Shuf__Transport transport;
     const char *name;
-    enum shuf__memory kind; /* SHUF__MEMORY_KINDS: whichever there is */
-    check *may;             /* NULL: for everybody */
+    enum shuf__memory kind; /* SHUF__MEMORY_KINDS: any */
+    check *may;             /* NULL: every client may */
 } table[] = {
     {SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "cuda-fd", SHUF__MEMORY_CUDA_FD, check_watchable},
     {SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "cuda-ipc", SHUF__MEMORY_CUDA_IPC, check_same_user},
@@ -39,10 +37,10 @@ const char *shuf__transport_name(Shuf__Transport transport)
     return "none";
 }
 
-/* When a process's device memory is no longer in use is told by its end alone. */
-static shuf_status check_watchable(struct shuf__session *session, struct shuf__error *error)
+/* Only the end of a process proves that it no longer uses device memory. */
+static shuf_status check_watchable(struct shuf__client *client, struct shuf__error *error)
 {
-    if (session->peer.pid > 0)
+    if (client->pid > 0)
         return SHUF_OK;
     return shuf__fail(error, SHUF_DENIED,
                       "transport cuda-fd, cuda-ipc: this process is in a PID namespace that the "
@@ -60,27 +58,27 @@ static bool read_namespace(pid_t pid, char *name, size_t size)
     return true;
 }
 
-static bool shares_namespace(const struct shuf__session *session)
+static bool shares_namespace(const struct shuf__client *client)
 {
     char own[64], its[64];
     return read_namespace(getpid(), own, sizeof own) &&
-           read_namespace(session->peer.pid, its, sizeof its) && strcmp(own, its) == 0;
+           read_namespace(client->pid, its, sizeof its) && strcmp(own, its) == 0;
 }
 
-/* The driver finds an exporter by its PID and trusts whoever knows the handle, so it is open to
- * those alone who could write to the daemon's memory anyway. A process never leaves its namespace,
- * so it is looked at once. */
-static shuf_status check_same_user(struct shuf__session *session, struct shuf__error *error)
+/* The driver finds an exporter by its PID and trusts every process that knows the handle. So this
+ * transport is only for processes that could write to the daemon's memory anyway. A process never
+ * leaves its PID namespace, so one check is enough. */
+static shuf_status check_same_user(struct shuf__client *client, struct shuf__error *error)
 {
-    if (session->peer.uid != geteuid())
+    if (client->uid != geteuid())
         return shuf__fail(error, SHUF_DENIED,
                           "transport cuda-ipc: uid %ld, expected the daemon's own, %ld (cuda-fd "
                           "crosses users)",
-                          (long)session->peer.uid, (long)geteuid());
-    if (check_watchable(session, error))
+                          (long)client->uid, (long)geteuid());
+    if (check_watchable(client, error))
         return error->status;
-    session->same_namespace = session->same_namespace || shares_namespace(session);
-    if (session->same_namespace)
+    client->same_namespace = client->same_namespace || shares_namespace(client);
+    if (client->same_namespace)
         return SHUF_OK;
     return shuf__fail(error, SHUF_DENIED,
                       "transport cuda-ipc: this process is in another PID namespace, expected "
@@ -103,19 +101,20 @@ static bool wants_values(const struct shuf__accepted *accepted)
     return false;
 }
 
-/* Memory that the backend makes, on the input's side where there is one. */
+/* Whether the backend allocates that kind, on the side of the input if there is one. */
 static bool is_made(const struct shuf__backend *backend, const struct shuf__allocation *input,
                     enum shuf__memory kind)
 {
     return backend->ops->makes[kind] &&
-           (!input || shuf__pool_of(kind) == shuf__pool_of(input->kind));
+           (!input || shuf__side_of(kind) == shuf__side_of(input->kind));
 }
 
-/* Of what needs no certain one: as the input's, or the one that the backend computes in. */
+/* For transports that need no certain kind: the input's, or the one that the backend computes in.
+ */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
                                   const struct shuf__allocation *input)
 {
-    return input && shuf__pool_of(input->kind) != shuf__pool_of(backend->ops->own)
+    return input && shuf__side_of(input->kind) != shuf__side_of(backend->ops->own)
                ? input->kind
                : backend->ops->own;
 }
@@ -137,12 +136,12 @@ static shuf_status none_of_them(const struct shuf__backend *backend,
         return shuf__fail(error, SHUF_INVALID,
                           "transport %s: the input is in %s memory, expected %s",
                           *asked ? asked : "(unknown)",
-                          shuf__pool_of(input->kind) == SHUF__POOL_HOST ? "host" : "device", has);
+                          shuf__side_of(input->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
     return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
                       *asked ? asked : "(unknown)", backend->ops->name, has);
 }
 
-shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
+shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
                                  const struct shuf__allocation *input, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error)
@@ -157,7 +156,7 @@ shuf_status shuf__transport_pick(struct shuf__session *session, const struct shu
         if (!accepts(accepted, table[i].transport) ||
             (!any && !is_made(backend, input, table[i].kind)))
             continue;
-        if (table[i].may && table[i].may(session, error)) {
+        if (table[i].may && table[i].may(client, error)) {
             refused = true;
             continue;
         }

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a result reaches a client: the table of transports, which of them a backend
- * has, and to whom they are open.
+ * How a result reaches a client: the table of transports, with the backends that have them and the
+ * clients that may use them.
  */
 #ifndef SHUFD_TRANSPORT_H
 #define SHUFD_TRANSPORT_H
 
-#include "allocations.h"
-#include "backend.h"
+#include "client_process.h"
 #include "message.h"
 
-struct shuf__session;
-
-/* What a request says of them. */
+/* The transports that a request accepts. */
 struct shuf__accepted {
     const Shuf__Transport *list;
     size_t count;
 };
 
-/* Picks from what is accepted the transport with the least copying that the backend has and
- * this client may use; NONE where nothing is. *kind is the memory that it needs, on the side of
- * that of `input` (NULL: on either). Fails with SHUF_INVALID, or with SHUF_DENIED where only what
- * is refused to this client would do. */
-shuf_status shuf__transport_pick(struct shuf__session *session, const struct shuf__backend *backend,
+/* Picks the accepted transport with the least copying that the backend has and the client may use;
+ * NONE if none is accepted. *kind is the memory that it needs, on the side of `input` (NULL: on
+ * either side). Fails with SHUF_INVALID, or with SHUF_DENIED if the client may not use any of the
+ * transports that it accepts. */
+shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
                                  const struct shuf__allocation *input, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);

@@ -4,140 +4,111 @@
  */
 #include "workspace.h"
 
-#include "cache/summary.h"
-
-struct shuf__workspace shuf__workspace_wanted(const struct shuf__cache_entry *result,
-                                              const struct shuf__backend *backend)
-{
-    if (shuf__key_is_buffer(&result->key)) /* no job */
-        return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
-    return backend->ops->workspace(backend, &result->key.request, result->key.kind);
-}
-
 static shuf_status refuse(const struct shuf__error *why, struct shuf__error *error)
 {
     return shuf__fail(error, why->status, "to compute in: %s", why->text);
 }
 
-shuf_status shuf__workspace_could_fit(const struct shuf__cache_entry *result,
-                                      const struct shuf__backend *backend,
+static bool on_one_side(const struct shuf__job_memory *memory)
+{
+    return shuf__side_of(memory->workspace.kind) == shuf__side_of(memory->result.kind);
+}
+
+shuf_status shuf__workspace_could_fit(const struct shuf__pool *pool,
+                                      const struct shuf__job_memory *memory,
                                       struct shuf__error *error)
 {
-    const struct shuf__allocations *allocations = result->all->allocations;
-    const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    const enum shuf__memory kind = result->key.kind;
-    const struct shuf__allocation *input = result->input ? result->input->allocation : NULL;
+    const struct shuf__workspace *needs = &memory->workspace;
     struct shuf__error why;
-    uint64_t beside = input ? input->bytes : 0;
-    if (shuf__pool_of(wanted.kind) == shuf__pool_of(kind))
-        beside += wanted.least;
-    else if (shuf__allocations_could_fit(allocations, wanted.kind, wanted.least, 0, &why))
+    uint64_t beside = memory->input ? memory->input->bytes : 0;
+    if (on_one_side(memory))
+        beside += needs->least;
+    else if (shuf__allocations_could_fit(pool->allocations, needs->kind, needs->least, 0, &why))
         return refuse(&why, error);
-    return shuf__allocations_could_fit(allocations, kind, result->bytes, beside, error);
+    return shuf__allocations_could_fit(pool->allocations, memory->result.kind, memory->result.bytes,
+                                       beside, error);
 }
 
-static shuf_status check_sum(const struct shuf__cache_entry *result,
-                             const struct shuf__workspace *wanted, bool together,
-                             struct shuf__error *error)
+/* Of the least workspace, and of the result if it needs room on the same side. */
+static shuf_status check_sum(const struct shuf__pool *pool, const struct shuf__job_memory *memory,
+                             bool with_result, struct shuf__error *error)
 {
-    uint64_t bytes = shuf__allocations_least_size(wanted->least);
-    if (together && !result->allocation)
-        bytes += shuf__allocations_least_size(result->bytes);
-    return shuf__cache_check_room(result->all, wanted->kind, bytes, error);
+    uint64_t bytes = shuf__allocations_least_size(memory->workspace.least);
+    if (with_result)
+        bytes += shuf__allocations_least_size(memory->result.bytes);
+    return shuf__pool_check_room(pool, memory->workspace.kind, bytes, error);
 }
 
-/* A block that its client keeps mapped frees nothing, but may serve again. */
-shuf_status shuf__workspace_make_sure(struct shuf__cache_entry *result,
-                                      const struct shuf__backend *backend,
-                                      struct shuf__error *error)
+/* Dropping an idle block that its client has mapped frees nothing, but the block can be reused. */
+shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
+                                       const struct shuf__job_memory *memory,
+                                       struct shuf__allocation **result, struct shuf__error *error)
 {
     struct shuf__error why;
-    const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    const bool together = shuf__pool_of(wanted.kind) == shuf__pool_of(result->key.kind);
-    if (wanted.least == 0 || check_sum(result, &wanted, together, &why) == SHUF_OK)
-        return SHUF_OK;
-    if (together && !result->allocation && shuf__cache_entry_reuse_any_allocation(result) &&
-        check_sum(result, &wanted, together, &why) == SHUF_OK)
+    const bool together = on_one_side(memory);
+    if (memory->workspace.least == 0 ||
+        check_sum(pool, memory, together && !*result, &why) == SHUF_OK)
         return SHUF_OK;
     if (!together)
         return refuse(&why, error);
+    if (!*result &&
+        (*result = shuf__pool_acquire(pool, &memory->result, SHUF__ACQUIRE_IDLE, NULL)) &&
+        check_sum(pool, memory, false, &why) == SHUF_OK)
+        return SHUF_OK;
     return shuf__fail(error, why.status, "with what is computed in: %s", why.text);
 }
 
-static struct shuf__cache_entry *make(const struct shuf__cache_entry *result,
-                                      enum shuf__memory kind, uint64_t bytes)
-{
-    const struct shuf__key key = {.uid = result->key.uid, .kind = kind, .role = SHUF__WORKSPACE};
-    return shuf__cache_add(result->all, &key, bytes);
-}
-
-static struct shuf__cache_entry *wish(const struct shuf__cache_entry *result,
-                                      enum shuf__memory kind, uint64_t bytes)
-{
-    struct shuf__cache_entry *workspace = make(result, kind, bytes);
-    if (!workspace || shuf__cache_entry_wish_allocation(workspace))
-        return workspace;
-    shuf__cache_entry_unref(workspace);
-    return NULL;
-}
-
-static shuf_status need(const struct shuf__cache_entry *result, enum shuf__memory kind,
-                        uint64_t bytes, struct shuf__cache_entry **workspace,
-                        struct shuf__error *error)
+shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__job_memory *memory,
+                                    bool sparing, struct shuf__held_workspace *workspace,
+                                    struct shuf__error *error)
 {
     struct shuf__error why;
-    *workspace = make(result, kind, bytes);
-    if (!*workspace)
-        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
-    if (shuf__cache_entry_take_allocation(*workspace, &why) == SHUF_OK)
+    const struct shuf__workspace *needs = &memory->workspace;
+    struct shuf__memory_request request = {
+        .uid = memory->result.uid, .kind = needs->kind, .bytes = needs->best};
+    *workspace = (struct shuf__held_workspace){.bytes = needs->best};
+    if (needs->best > needs->least && !sparing)
+        workspace->allocation = shuf__pool_acquire(pool, &request, SHUF__ACQUIRE_OPTIONAL, NULL);
+    if (workspace->allocation || needs->least == 0)
         return SHUF_OK;
-    shuf__cache_entry_unref(*workspace);
-    *workspace = NULL;
-    return refuse(&why, error);
+    request.bytes = workspace->bytes = needs->least;
+    workspace->allocation = shuf__pool_acquire(pool, &request, SHUF__ACQUIRE_REQUIRED, &why);
+    return workspace->allocation ? SHUF_OK : refuse(&why, error);
 }
 
-shuf_status shuf__workspace_take(const struct shuf__cache_entry *result,
-                                 const struct shuf__backend *backend, bool sparing,
-                                 struct shuf__cache_entry **workspace, struct shuf__error *error)
-{
-    const struct shuf__workspace wanted = shuf__workspace_wanted(result, backend);
-    *workspace = NULL;
-    if (wanted.best > wanted.least && !sparing)
-        *workspace = wish(result, wanted.kind, wanted.best);
-    if (!*workspace && wanted.least > 0)
-        return need(result, wanted.kind, wanted.least, workspace, error);
-    return SHUF_OK;
-}
-
-shuf_status shuf__workspace_open(struct shuf__cache_entry *workspace,
-                                 const struct shuf__cache_entry *result,
-                                 struct shuf__backend *backend, const struct shuf__block **block,
-                                 struct shuf__error *error)
+shuf_status shuf__workspace_open(const struct shuf__held_workspace *workspace,
+                                 const struct shuf__workspace *needs, struct shuf__backend *backend,
+                                 const struct shuf__block **block, struct shuf__error *error)
 {
     *block = NULL;
-    if (!workspace)
-        return SHUF_OK;
     struct shuf__allocation *allocation = workspace->allocation;
+    if (!allocation)
+        return SHUF_OK;
     if (!allocation->block.memory &&
         backend->ops->alloc(backend, allocation->kind, allocation->bytes, &allocation->block,
                             error))
-        return shuf__workspace_wanted(result, backend).least == 0 ? SHUF_OK : error->status;
+        return needs->least == 0 ? SHUF_OK : error->status;
     *block = &allocation->block;
     return SHUF_OK;
 }
 
-/* Of host memory only what was written to for certain is known to be there. */
-void shuf__workspace_give_back(struct shuf__cache_entry *workspace, bool done)
+/* Only written bytes of host memory are known to be committed. */
+static void note_committed(struct shuf__allocation *allocation, uint64_t written)
 {
-    if (!workspace)
-        return;
+    const bool host = shuf__memory_is_host(allocation->kind);
+    shuf__allocation_commit(allocation, host ? written : allocation->bytes);
+}
+
+void shuf__workspace_release(struct shuf__pool *pool, struct shuf__held_workspace *workspace,
+                             bool done)
+{
     struct shuf__allocation *allocation = workspace->allocation;
-    if (allocation && allocation->block.memory) {
-        workspace->ready = true;
-        shuf__allocation_commit(allocation, !shuf__memory_is_host(allocation->kind)
-                                                ? allocation->bytes
-                                            : done ? workspace->bytes
-                                                   : 0);
-    }
-    shuf__cache_entry_unref(workspace);
+    workspace->allocation = NULL;
+    if (!allocation)
+        return;
+    const bool allocated = allocation->block.memory != NULL;
+    if (allocated)
+        note_committed(allocation, done ? workspace->bytes : 0);
+    if (!allocated || !shuf__pool_keep(pool, allocation, NULL))
+        shuf__allocation_drop(allocation);
 }

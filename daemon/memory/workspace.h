@@ -1,47 +1,55 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a job works in beside its result and its input, from the daemon's budget: a
- * allocation of its user's, which is memory for that user's next jobs and results when the
- * job is over, as all that nobody refers to is.
+ * The memory that a job works in beside its result and its input. A workspace is an allocation of
+ * the job's user, within the budget. After the job it is idle, and serves the user's next job or
+ * result.
  */
 #ifndef SHUFD_WORKSPACE_H
 #define SHUFD_WORKSPACE_H
 
-#include "cache/cache.h"
+#include "pool.h"
 
-/* What the result's job would like to work in. On any thread. */
-struct shuf__workspace shuf__workspace_wanted(const struct shuf__cache_entry *result,
-                                              const struct shuf__backend *backend);
+/* A job's memory. */
+struct shuf__job_memory {
+    struct shuf__memory_request result;
+    struct shuf__workspace workspace;     /* as ops->workspace() says */
+    const struct shuf__allocation *input; /* NULL: none */
+};
 
-/* SHUF_NO_MEMORY where the result, its input and what its job cannot do without would not fit if
- * nobody had anything else. */
-shuf_status shuf__workspace_could_fit(const struct shuf__cache_entry *result,
-                                      const struct shuf__backend *backend,
+/* Fails with SHUF_NO_MEMORY if result, input and the least workspace could not fit even with
+ * nothing else in use. */
+shuf_status shuf__workspace_could_fit(const struct shuf__pool *pool,
+                                      const struct shuf__job_memory *memory,
                                       struct shuf__error *error);
 
-/* On the loop's thread, when the job's turn has come: whether there is room for the result, where
- * it has no allocation yet, and what its job cannot do without; gives the result a allocation that
- * lies there where both fit only so. Fails as shuf__allocations_refuse(). */
-shuf_status shuf__workspace_make_sure(struct shuf__cache_entry *result,
-                                      const struct shuf__backend *backend,
-                                      struct shuf__error *error);
+/* When the job starts: checks that there is room for the result, if *result is NULL, and for the
+ * least workspace. Sets *result to an idle allocation if both fit only then. Fails as
+ * shuf__allocations_refuse(). */
+shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
+                                       const struct shuf__job_memory *memory,
+                                       struct shuf__allocation **result, struct shuf__error *error);
 
-/* Then, when the result has its allocation: one for its job. What that would only like gives way to
- * all that somebody could find, and is left out where `sparing`; *workspace is NULL where there is
- * nothing else. Fails as shuf__cache_entry_take_allocation(). */
-shuf_status shuf__workspace_take(const struct shuf__cache_entry *result,
-                                 const struct shuf__backend *backend, bool sparing,
-                                 struct shuf__cache_entry **workspace, struct shuf__error *error);
+struct shuf__held_workspace {
+    struct shuf__allocation *allocation; /* NULL: none */
+    uint64_t bytes;                      /* that the job uses of it */
+};
 
-/* On the engine's thread: its block, which is NULL where the workspace is, and where the device has
- * none and the job can do without. */
-shuf_status shuf__workspace_open(struct shuf__cache_entry *workspace,
-                                 const struct shuf__cache_entry *result,
-                                 struct shuf__backend *backend, const struct shuf__block **block,
-                                 struct shuf__error *error);
+/* Then, when the result has its allocation: acquires the workspace. The best size is optional, and
+ * not tried if `sparing`; the least size is required. Without an allocation on success the job
+ * needs none. Fails as shuf__allocations_refuse(). */
+shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__job_memory *memory,
+                                    bool sparing, struct shuf__held_workspace *workspace,
+                                    struct shuf__error *error);
 
-/* On the loop's thread, when the job is over: `done` where it has used all of it. NULL is allowed.
- */
-void shuf__workspace_give_back(struct shuf__cache_entry *workspace, bool done);
+/* On the engine's thread: allocates the block. *block is NULL without a workspace, and if the
+ * device has no memory and the job can do without a workspace. */
+shuf_status shuf__workspace_open(const struct shuf__held_workspace *workspace,
+                                 const struct shuf__workspace *needs, struct shuf__backend *backend,
+                                 const struct shuf__block **block, struct shuf__error *error);
+
+/* On the loop's thread, when the job is over; `done`: it has written all bytes. Does nothing
+ * without an allocation. */
+void shuf__workspace_release(struct shuf__pool *pool, struct shuf__held_workspace *workspace,
+                             bool done);
 
 #endif

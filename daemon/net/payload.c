@@ -18,33 +18,33 @@ static uint8_t *stage_of(const struct shuf__payload *payload, uint64_t offset)
     return payload->stage[offset / SHUF__PAYLOAD_CHUNK % SHUF__PAYLOAD_STAGES];
 }
 
-static struct shuf__payload *payload_of(struct shuf__engine_job *task)
+static struct shuf__payload *payload_of(struct shuf__engine_job *job)
 {
-    return (struct shuf__payload *)((char *)task - offsetof(struct shuf__payload, fetch));
+    return (struct shuf__payload *)((char *)job - offsetof(struct shuf__payload, fetch));
 }
 
-static void run_fetch(struct shuf__engine_job *task, struct shuf__backend *backend)
+static void run_fetch(struct shuf__engine_job *job, struct shuf__backend *backend)
 {
-    struct shuf__payload *payload = payload_of(task);
+    struct shuf__payload *payload = payload_of(job);
     uint64_t offset = payload->fetched;
     payload->error.status =
-        backend->ops->read(backend, &payload->result->allocation->block, offset,
+        backend->ops->read(backend, &payload->entry->allocation->block, offset,
                            chunk_at(payload, offset), stage_of(payload, offset), &payload->error);
 }
 
-/* Begins the next fetch where there is a chunk left and a stage free for it. */
+/* Begins the next fetch if there is a chunk left and a free stage. */
 static void fetch_more(struct shuf__payload *payload)
 {
     uint64_t chunks = payload->fetched / SHUF__PAYLOAD_CHUNK - payload->sent / SHUF__PAYLOAD_CHUNK;
     if (payload->fetching || payload->fetched == payload->size || chunks >= SHUF__PAYLOAD_STAGES)
         return;
     payload->fetching = true;
-    shuf__engine_follow_up(payload->engine, &payload->fetch);
+    shuf__engine_follow_up(payload->entry->cache->engine, &payload->fetch);
 }
 
-static void end_fetch(struct shuf__engine_job *task)
+static void end_fetch(struct shuf__engine_job *job)
 {
-    struct shuf__payload *payload = payload_of(task);
+    struct shuf__payload *payload = payload_of(job);
     payload->fetching = false;
     if (payload->error.status == SHUF_OK)
         payload->fetched += chunk_at(payload, payload->fetched);
@@ -69,28 +69,28 @@ static void free_stages(struct shuf__payload *payload)
     }
 }
 
-shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cache_entry *result,
-                                struct shuf__engine *engine, uint64_t size,
+shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cache_entry *entry,
                                 struct shuf__error *error)
 {
-    assert(!payload->result && size <= result->allocation->block.bytes);
-    payload->engine = engine;
-    payload->size = size;
+    assert(!payload->entry && entry->bytes <= entry->allocation->block.bytes);
+    payload->entry = entry;
+    payload->size = entry->bytes;
     payload->sent = payload->fetched = 0;
     payload->error.status = SHUF_OK;
-    if (!result->allocation->block.host && make_stages(payload, error)) {
-        free_stages(payload);
-        return error->status;
-    }
-    payload->result = result;
     payload->fetch.run = run_fetch;
     payload->fetch.done = end_fetch;
-    if (!result->allocation->block.host)
-        fetch_more(payload);
+    if (entry->allocation->block.host)
+        return SHUF_OK;
+    if (make_stages(payload, error)) {
+        free_stages(payload);
+        payload->entry = NULL;
+        return error->status;
+    }
+    fetch_more(payload);
     return SHUF_OK;
 }
 
-/* The chunks of a staged result: the rest of the one that `sent` stands in. */
+/* The rest of the staged chunk that contains `sent`. */
 static enum shuf__payload_state next_staged(struct shuf__payload *payload, const uint8_t **bytes,
                                             size_t *size)
 {
@@ -107,13 +107,13 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
                                             size_t *size)
 {
     *size = 0;
-    if (!payload->result || payload->sent == payload->size)
+    if (!payload->entry || payload->sent == payload->size)
         return SHUF__PAYLOAD_END;
-    if (!payload->fetching && payload->error.status) /* the engine's own while it fetches */
+    if (!payload->fetching && payload->error.status) /* a running fetch writes it */
         return SHUF__PAYLOAD_FAILED;
-    if (!payload->result->allocation->block.host)
+    if (!payload->entry->allocation->block.host)
         return next_staged(payload, bytes, size);
-    *bytes = (const uint8_t *)payload->result->allocation->block.host + payload->sent;
+    *bytes = (const uint8_t *)payload->entry->allocation->block.host + payload->sent;
     *size = chunk_at(payload, payload->sent);
     return SHUF__PAYLOAD_READY;
 }
@@ -129,8 +129,8 @@ bool shuf__payload_end(struct shuf__payload *payload)
     if (payload->fetching)
         return false;
     free_stages(payload);
-    if (payload->result)
-        shuf__cache_entry_unref(payload->result);
-    payload->result = NULL;
+    if (payload->entry)
+        shuf__cache_entry_unref(payload->entry);
+    payload->entry = NULL;
     return true;
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See session.h. uv_poll_t and our own system calls, because libuv's streams can
+ * See session.h. It uses uv_poll_t and its own system calls, because the streams of libuv can
  * neither pass descriptors nor send from memory in bounded turns.
  */
 #include "session.h"
 
-#include "handlers/handlers.h"
-#include "memory/client_process.h"
-#include "server.h"
+#include "listener.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    TURN_NS = 1000000, /* of replies and what they lead to, before what else has come */
+    TURN_NS = 1000000, /* of replies and the requests after them, before other events */
     HALF_CLOSED_MS = 1000,
-    HALF_CLOSED_READS = 64, /* of the receive buffer's size, discarded while lingering */
+    HALF_CLOSED_READS = 64, /* of the receive buffer's size, discarded in one turn */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -40,7 +38,7 @@ static void on_handle_closed(uv_handle_t *handle)
     release(handle->data);
 }
 
-/* libuv changes what it watches by two system calls, so it is told only of changes. */
+/* uv_poll_start() makes two system calls, so it is called only for changes. */
 static void watch(struct shuf__session *session, int events)
 {
     if (session->watched == events)
@@ -54,15 +52,8 @@ static void watch(struct shuf__session *session, int events)
 static void end_replies(struct shuf__session *session)
 {
     if (session->replies)
-        TAILQ_REMOVE(&session->server->replying, session, reply_link);
+        TAILQ_REMOVE(&session->all->replying, session, reply_link);
     session->replies = false;
-}
-
-static void drop_descriptor(struct shuf__session *session)
-{
-    if (session->descriptor >= 0)
-        close(session->descriptor);
-    session->descriptor = -1;
 }
 
 void shuf__session_close(struct shuf__session *session)
@@ -70,24 +61,23 @@ void shuf__session_close(struct shuf__session *session)
     if (session->state == SHUF__SESSION_CLOSED)
         return;
     session->state = SHUF__SESSION_CLOSED;
-    if (session->ask)
-        shuf__ask_drop(session->ask);
-    if (session->lookup)
-        shuf__lookup_drop(session->lookup);
-    if (session->writing)
-        shuf__writing_drop(session->writing);
+    if (session->pending)
+        session->pending->cancel(session->pending);
+    session->pending = NULL;
     end_replies(session);
-    shuf__leases_end(session);
-    shuf__client_process_detach(session);
-    drop_descriptor(session);
-    session->holds++; /* for the length of this function */
-    if (!shuf__payload_end(&session->payload))
-        session->holds++; /* for on_payload_ready */
+    shuf__leases_end(&session->leases);
+    shuf__client_detach(&session->client);
+    shuf__outbox_drop_descriptor(&session->outbox);
+    session->holds++; /* until this function ends */
+    if (!shuf__payload_end(&session->outbox.payload))
+        session->holds++; /* until on_payload_ready() */
     uv_close((uv_handle_t *)&session->poll, on_handle_closed);
     uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
     close(session->fd);
     session->fd = -1;
-    shuf__server_forget(session->server, session);
+    LIST_REMOVE(session, link);
+    session->all->count--;
+    session->all->closed(session->all);
     release(session);
 }
 
@@ -100,21 +90,20 @@ static void discard(struct shuf__session *session)
 {
     ssize_t got = 1;
     for (int i = 0; i < HALF_CLOSED_READS && got > 0; i++)
-        got = recv(session->fd, session->received, sizeof session->received, 0);
+        got = shuf__inbox_discard(&session->inbox, session->fd);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     shuf__session_close(session);
 }
 
-/* Closing a socket with unread bytes in it gives the peer ECONNRESET where it expects
- * the end of the stream. So it is told that all is said, and its bytes are
- * discarded until it leaves too, within bounds. */
-static void linger(struct shuf__session *session)
+/* Closing a socket with unread bytes in it gives the peer ECONNRESET instead of the end of the
+ * stream. So the session shuts down its side, and discards the peer's bytes until the peer closes
+ * too, within limits. */
+static void half_close(struct shuf__session *session)
 {
     session->state = SHUF__SESSION_HALF_CLOSED;
-    session->begin = session->end = 0;
     shutdown(session->fd, SHUT_WR);
-    if (session->server->draining) { /* it was well-behaved, and there is no time */
+    if (session->all->draining) {
         discard(session);
         shuf__session_close(session);
         return;
@@ -125,103 +114,62 @@ static void linger(struct shuf__session *session)
 
 /* ---- sending ---- */
 
-static void attach(struct msghdr *message, int descriptor)
-{
-    struct cmsghdr *header = CMSG_FIRSTHDR(message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof descriptor);
-    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-}
-
-/* One turn: what is left of the reply and one chunk of payload. The bytes sent, or -1. */
-static ssize_t send_turn(struct shuf__session *session, const uint8_t *payload, size_t payload_size)
-{
-    struct iovec parts[2] = {
-        {session->reply + session->reply_sent, session->reply_size - session->reply_sent},
-        {(void *)(uintptr_t)payload, payload_size},
-    };
-    union {
-        struct cmsghdr header; /* for its alignment */
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    if (session->descriptor >= 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = sizeof control.bytes;
-        attach(&message, session->descriptor);
-    }
-    ssize_t sent = sendmsg(session->fd, &message, MSG_NOSIGNAL);
-    if (sent < 0) {
-        if (errno == EAGAIN || errno == EINTR)
-            return 0;
-        if (errno != EPIPE && errno != ECONNRESET)
-            shuf__log(session->server->log, SHUF__LOG_WARNING, "client pid %ld: cut off: %s",
-                      (long)session->peer.pid, strerror(errno));
-        return -1;
-    }
-    drop_descriptor(session); /* went with the first byte */
-    size_t of_reply = (size_t)sent < parts[0].iov_len ? (size_t)sent : parts[0].iov_len;
-    session->reply_sent += of_reply;
-    shuf__payload_advance(&session->payload, (size_t)sent - of_reply);
-    return sent;
-}
-
 static void end_reply(struct shuf__session *session)
 {
-    shuf__payload_end(&session->payload);
-    session->reply_sent = session->reply_size = 0;
+    shuf__payload_end(&session->outbox.payload);
     session->state = SHUF__SESSION_READING;
-    shuf__spin_replied(&session->server->spin);
+    shuf__spin_replied(session->all->spin);
     if (session->last)
-        linger(session);
+        half_close(session);
 }
 
 static void fail_payload(struct shuf__session *session)
 {
-    struct shuf__error error = session->payload.error;
-    struct shuf__server *server = session->server;
-    shuf__log(server->log, SHUF__LOG_ERROR, "client pid %ld: cut off in the middle of a result: %s",
-              (long)session->peer.pid, error.text);
+    struct shuf__error error = session->outbox.payload.error;
+    struct shuf__sessions *all = session->all;
+    shuf__log(all->log, SHUF__LOG_ERROR, "client pid %ld: cut off in the middle of a result: %s",
+              (long)session->client.pid, error.text);
     shuf__session_close(session);
-    if (error.status == SHUF_DEVICE)
-        shuf__server_device_failed(server, &error);
+    shuf__engine_report(all->engine, &error);
 }
 
-/* Sends a turn's worth, then leaves the loop to others. */
+static void end_lost(struct shuf__session *session)
+{
+    if (errno != EPIPE && errno != ECONNRESET)
+        shuf__log(session->all->log, SHUF__LOG_WARNING, "client pid %ld: cut off: %s",
+                  (long)session->client.pid, strerror(errno));
+    shuf__session_close(session);
+}
+
+/* Sends one chunk, and leaves the loop to other sessions. */
 static void flush(struct shuf__session *session)
 {
     end_replies(session);
-    const uint8_t *chunk = NULL;
-    size_t size;
-    enum shuf__payload_state state = shuf__payload_next(&session->payload, &chunk, &size);
-    if (state == SHUF__PAYLOAD_FAILED) {
-        fail_payload(session);
-        return;
-    }
-    if (session->reply_sent == session->reply_size && state == SHUF__PAYLOAD_WAIT) {
-        watch(session, UV_DISCONNECT); /* on_payload_ready goes on */
-        return;
-    }
-    if (send_turn(session, chunk, size) < 0) {
-        shuf__session_close(session);
-        return;
-    }
-    bool replied = session->reply_sent == session->reply_size;
-    if (replied && shuf__payload_next(&session->payload, &chunk, &size) == SHUF__PAYLOAD_END)
+    switch (shuf__outbox_send(&session->outbox, session->fd)) {
+    case SHUF__OUTBOX_SENT:
         end_reply(session);
-    else
+        break;
+    case SHUF__OUTBOX_MORE:
         watch(session, UV_WRITABLE | UV_DISCONNECT);
+        break;
+    case SHUF__OUTBOX_WAIT: /* for on_payload_ready() */
+        watch(session, UV_DISCONNECT);
+        break;
+    case SHUF__OUTBOX_FAILED:
+        fail_payload(session);
+        break;
+    case SHUF__OUTBOX_LOST:
+        end_lost(session);
+        break;
+    }
 }
 
-static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
+static void start_reply(struct shuf__session *session, const Shuf__Reply *reply)
 {
-    session->reply_sent = 0;
-    session->reply_size = shuf__message_pack(&reply->base, session->reply, sizeof session->reply);
-    assert(session->reply_size > 0); /* its strings are all bounded */
+    shuf__outbox_put(&session->outbox, reply);
     session->state = SHUF__SESSION_SENDING;
     session->replies = true;
-    TAILQ_INSERT_TAIL(&session->server->replying, session, reply_link);
+    TAILQ_INSERT_TAIL(&session->all->replying, session, reply_link);
 }
 
 static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
@@ -233,9 +181,9 @@ static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
     reply->id = session->id;
     reply->status = (uint32_t)error->status;
     reply->message = text;
-    shuf__log(session->server->log, session->last ? SHUF__LOG_INFO : SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: %s: %s", (long)session->peer.pid, (long)session->peer.uid,
-              shuf_status_name(error->status), text);
+    shuf__log(session->all->log, session->last ? SHUF__LOG_INFO : SHUF__LOG_DEBUG,
+              "client pid %ld, uid %ld: %s: %s", (long)session->client.pid,
+              (long)session->client.uid, shuf_status_name(error->status), text);
     start_reply(session, reply);
 }
 
@@ -253,18 +201,17 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 }
 
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
-                         struct shuf__cache_entry *result, int descriptor)
+                         struct shuf__cache_entry *entry, int descriptor)
 {
     struct shuf__error error;
-    struct shuf__engine *engine = session->server->engine;
-    if (result && shuf__payload_begin(&session->payload, result, engine, result->bytes, &error)) {
-        shuf__cache_entry_unref(result);
+    if (entry && shuf__payload_begin(&session->outbox.payload, entry, &error)) {
+        shuf__cache_entry_unref(entry);
         shuf__session_fail(session, &error);
         return;
     }
-    session->descriptor = descriptor;
+    session->outbox.descriptor = descriptor;
     reply->id = session->id;
-    reply->bulk_bytes = result ? result->bytes : 0;
+    reply->bulk_bytes = entry ? entry->bytes : 0;
     start_reply(session, reply);
 }
 
@@ -283,72 +230,64 @@ static void refuse_frame(struct shuf__session *session, uint64_t id, shuf_status
 static void handle_frame(struct shuf__session *session, const uint8_t *bytes, size_t length)
 {
     char text[96];
-    const Shuf__Request *request = shuf__request_unpack(&session->server->arena, bytes, length);
+    const Shuf__Request *request = shuf__request_unpack(&session->all->arena, bytes, length);
     if (request) {
         session->id = request->id;
-        shuf__handle(session, request);
+        session->all->handle(session, request);
         return;
     }
     snprintf(text, sizeof text, "frame of %zu bytes: expected a request", length);
     refuse_frame(session, 0, SHUF_PROTOCOL, text);
 }
 
-/* What is left waits at the front of the buffer, for the time that it is given. */
+/* A begun frame has until the deadline. */
 static void await_rest(struct shuf__session *session)
 {
-    size_t rest = session->end - session->begin;
-    if (session->begin > 0)
-        memmove(session->received, session->received + session->begin, rest);
-    session->begin = 0;
-    session->end = rest;
+    size_t rest = shuf__inbox_compact(&session->inbox);
     if (rest == 0 && session->greeted)
         uv_timer_stop(&session->deadline);
     else if (!uv_is_active((uv_handle_t *)&session->deadline))
-        set_deadline(session, session->server->config->frame_timeout_ms);
+        set_deadline(session, session->all->frame_timeout_ms);
     watch(session, UV_READABLE | UV_DISCONNECT);
 }
 
-/* Handles the frame at the front; false when there is none that is whole. */
+/* Handles the frame at the front; false if it is not complete. */
 static bool handle_front(struct shuf__session *session)
 {
     char text[96];
     size_t length = 0;
-    const uint8_t *front = session->received + session->begin;
-    switch (shuf__frame_parse(front, session->end - session->begin, &length)) {
-    case SHUF__FRAME_PARTIAL:
+    const uint8_t *message = NULL;
+    enum shuf__frame_result found = shuf__inbox_next(&session->inbox, &message, &length);
+    if (found == SHUF__FRAME_PARTIAL)
         return false;
-    case SHUF__FRAME_BAD:
-        uv_timer_stop(&session->deadline);
-        snprintf(text, sizeof text, "frame length %zu: expected 1 to %d", length, SHUF__FRAME_MAX);
-        refuse_frame(session, 0, SHUF_PROTOCOL, text);
-        return true;
-    case SHUF__FRAME_WHOLE:
-        break;
-    }
-    session->begin += SHUF__FRAME_HEADER + length;
     uv_timer_stop(&session->deadline);
-    handle_frame(session, front + SHUF__FRAME_HEADER, length);
+    if (found == SHUF__FRAME_WHOLE) {
+        handle_frame(session, message, length);
+        return true;
+    }
+    snprintf(text, sizeof text, "frame length %zu: expected 1 to %d", length, SHUF__FRAME_MAX);
+    refuse_frame(session, 0, SHUF_PROTOCOL, text);
     return true;
 }
 
-/* Handles the next request, where one has been received whole. */
+/* Handles the next request if it is complete. */
 static void advance(struct shuf__session *session)
 {
     if (session->state == SHUF__SESSION_READING && !handle_front(session))
         await_rest(session);
 }
 
-/* All at the end of a turn, so that whoever waits for several of them is woken once. What has been
- * sent makes room for the next request of those who did not wait for it. */
-void shuf__sessions_send(struct shuf__server *server)
+/* All replies go out at the end of a turn, so that a client that waits for several of them wakes up
+ * once. A sent reply makes room for the next request of a client that did not wait for it. */
+void shuf__sessions_send(struct shuf__sessions *sessions)
 {
     struct shuf__session *session;
     uint64_t end = uv_hrtime() + TURN_NS;
-    while ((session = TAILQ_FIRST(&server->replying)) != NULL) {
+    while ((session = TAILQ_FIRST(&sessions->replying)) != NULL) {
         session->holds++;
         if (uv_hrtime() < end) {
             flush(session);
-        } else { /* at once, but in our turn */
+        } else { /* in the loop's next turn */
             end_replies(session);
             watch(session, UV_WRITABLE | UV_DISCONNECT);
         }
@@ -359,13 +298,8 @@ void shuf__sessions_send(struct shuf__server *server)
 
 static void receive(struct shuf__session *session)
 {
-    /* No room for control data is offered: descriptors that come along are closed
-     * by the kernel and never enter this process. */
-    ssize_t got = recv(session->fd, session->received + session->end,
-                       sizeof session->received - session->end, 0);
-    if (got > 0)
-        session->end += (size_t)got;
-    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+    ssize_t got = shuf__inbox_receive(&session->inbox, session->fd);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         shuf__session_close(session);
 }
 
@@ -378,7 +312,7 @@ static void on_readable(struct shuf__session *session)
     case SHUF__SESSION_HALF_CLOSED:
         discard(session);
         break;
-    default: /* bytes of the next request: not now */
+    default: /* bytes of the next request wait */
         watch(session, session->watched & ~UV_READABLE);
     }
 }
@@ -405,10 +339,10 @@ static void on_deadline(uv_timer_t *timer)
         shuf__session_close(session);
         return;
     }
-    if (session->state != SHUF__SESSION_READING) /* a reply on its way is not to be overwritten */
+    if (session->state != SHUF__SESSION_READING) /* a reply that is sent must not be overwritten */
         return;
     snprintf(text, sizeof text, "frame: %zu bytes of it came within %" PRIu64 " ms, expected all",
-             session->end - session->begin, session->server->config->frame_timeout_ms);
+             session->inbox.end - session->inbox.begin, session->all->frame_timeout_ms);
     session->holds++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
     advance(session);
@@ -417,19 +351,19 @@ static void on_deadline(uv_timer_t *timer)
 
 /* ---- work ---- */
 
-void shuf__session_work(struct shuf__session *session, struct shuf__ask *ask)
+/* A socket nearly always has room: if it were watched for room, the loop would spin until the work
+ * is over. on_readable() sees its bytes once. */
+void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending)
 {
     session->state = SHUF__SESSION_WORKING;
-    session->ask = ask;
-    /* A socket nearly always has room: watched for it, the loop would spin until the job
-     * ends. That it has bytes to read is told once (on_readable). */
+    session->pending = pending;
     watch(session, session->watched & ~UV_WRITABLE);
 }
 
 void shuf__session_resume(struct shuf__session *session)
 {
     assert(session->state == SHUF__SESSION_WORKING);
-    session->ask = NULL;
+    session->pending = NULL;
 }
 
 void shuf__session_continue(struct shuf__session *session)
@@ -441,7 +375,7 @@ static void on_payload_ready(void *context)
 {
     struct shuf__session *session = context;
     if (session->state == SHUF__SESSION_CLOSED) {
-        shuf__payload_end(&session->payload);
+        shuf__payload_end(&session->outbox.payload);
         release(session);
         return;
     }
@@ -459,36 +393,57 @@ void shuf__session_drain(struct shuf__session *session)
         shuf__session_close(session);
 }
 
-/* A client that connected and says nothing has the deadline of a frame. */
-void shuf__session_open(struct shuf__server *server, int fd)
+/* ---- the start ---- */
+
+static void on_death(struct shuf__client *client)
+{
+    shuf__session_close(
+        (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
+}
+
+static struct shuf__session *make_session(struct shuf__sessions *sessions, int fd)
 {
     struct shuf__session *session = malloc(sizeof *session);
+    if (!session)
+        return NULL;
+    const struct ucred peer = shuf__peer_of(fd);
+    memset(session, 0, offsetof(struct shuf__session, outbox.reply));
+    session->all = sessions;
+    session->fd = fd;
+    session->client = (struct shuf__client){
+        .all = sessions->processes, .pid = peer.pid, .uid = peer.uid, .died = on_death};
+    session->leases.all = sessions->leases;
+    session->leases.client = &session->client;
+    session->inbox.begin = session->inbox.end = 0;
+    session->outbox.descriptor = -1;
+    session->outbox.payload.ready = on_payload_ready;
+    session->outbox.payload.context = session;
+    session->poll.data = session->deadline.data = session;
+    return session;
+}
+
+/* A client that sends nothing has the deadline of a frame. */
+void shuf__session_open(struct shuf__sessions *sessions, int fd)
+{
+    struct shuf__session *session = make_session(sessions, fd);
     if (!session) {
         close(fd);
-        shuf__log(server->log, SHUF__LOG_WARNING, "client refused: out of memory");
+        shuf__log(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");
         return;
     }
-    memset(session, 0, offsetof(struct shuf__session, reply));
-    session->server = server;
-    session->fd = fd;
-    session->descriptor = -1;
-    session->peer = shuf__peer_of(fd);
-    session->payload.ready = on_payload_ready;
-    session->payload.context = session;
-    session->poll.data = session->deadline.data = session;
-    uv_timer_init(&server->loop, &session->deadline);
-    int result = uv_poll_init(&server->loop, &session->poll, fd);
+    uv_timer_init(sessions->loop, &session->deadline);
+    int result = uv_poll_init(sessions->loop, &session->poll, fd);
     if (result) {
-        shuf__log(server->log, SHUF__LOG_WARNING, "client refused: %s", uv_strerror(result));
+        shuf__log(sessions->log, SHUF__LOG_WARNING, "client refused: %s", uv_strerror(result));
         close(fd);
         session->holds = 1;
         uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
         return;
     }
     session->holds = 2;
-    LIST_INSERT_HEAD(&server->sessions, session, link);
-    server->clients++;
-    shuf__log(server->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",
-              (long)session->peer.pid, (long)session->peer.uid);
+    LIST_INSERT_HEAD(&sessions->list, session, link);
+    sessions->count++;
+    shuf__log(sessions->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",
+              (long)session->client.pid, (long)session->client.uid);
     await_rest(session);
 }

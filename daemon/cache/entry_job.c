@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See entry_job.h.
+ */
+#include "entry_job.h"
+
+#include "rank_index.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* How long the loop waits for a small computation. It takes a few microseconds unless other
+ * programs use the device. */
+static const uint64_t patience_ns = 50000;
+
+/* ---- states ---- */
+
+#define TO(state) (1u << SHUF__JOB_##state)
+
+/* The states that may follow each state. */
+static const unsigned transitions[SHUF__JOB_STATES] = {
+    [SHUF__JOB_QUEUED] = TO(STARTED) | TO(FAILED), /* FAILED: cancelled, or without memory */
+    [SHUF__JOB_STARTED] = TO(LAUNCHED) | TO(COMPLETE) | TO(FAILED),
+    [SHUF__JOB_LAUNCHED] = TO(ANNOUNCED) | TO(COMPLETE) | TO(FAILED),
+    [SHUF__JOB_ANNOUNCED] = TO(COMPLETE) | TO(FAILED),
+    [SHUF__JOB_COMPLETE] = TO(FAILED), /* its input has failed */
+    [SHUF__JOB_FAILED] = TO(QUEUED),   /* tries again */
+};
+
+void shuf__entry_job_set_state(struct shuf__entry_job *job, enum shuf__job_state state)
+{
+    assert(transitions[job->state] >> state & 1);
+    job->state = state;
+}
+
+static void conclude(struct shuf__entry_job *job, shuf_status status)
+{
+    job->error.status = status;
+    shuf__entry_job_set_state(job, status ? SHUF__JOB_FAILED : SHUF__JOB_COMPLETE);
+}
+
+static bool is_launched(const struct shuf__entry_job *job)
+{
+    return job->state == SHUF__JOB_LAUNCHED || job->state == SHUF__JOB_ANNOUNCED;
+}
+
+struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
+{
+    return (struct shuf__entry_job *)((char *)engine_job -
+                                      offsetof(struct shuf__entry_job, engine_job));
+}
+
+/* ---- the computation ---- */
+
+/* `job` may cancel it; NULL: nobody can. */
+static struct shuf__job computation_of(const struct shuf__cache_entry *entry,
+                                       struct shuf__engine_job *job)
+{
+    return (struct shuf__job){
+        .request = entry->key.request,
+        .input = entry->input ? &entry->input->allocation->block : NULL,
+        .cancelled = job ? shuf__engine_job_is_cancelled : NULL,
+        .cancel_context = job,
+    };
+}
+
+/* A buffer is only allocated. */
+static struct shuf__workspace workspace_of(const struct shuf__cache_entry *entry,
+                                           const struct shuf__backend *backend)
+{
+    if (shuf__key_is_buffer(&entry->key))
+        return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
+    return backend->ops->workspace(backend, &entry->key.request, entry->key.kind);
+}
+
+static struct shuf__job_memory memory_of(const struct shuf__cache_entry *entry,
+                                         const struct shuf__backend *backend)
+{
+    return (struct shuf__job_memory){
+        .result = shuf__cache_entry_memory_request(entry),
+        .workspace = workspace_of(entry, backend),
+        .input = entry->input ? entry->input->allocation : NULL,
+    };
+}
+
+shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary *summary,
+                             struct shuf__error *error)
+{
+    for (bool over = false; !over;)
+        if (backend->ops->wait(backend, UINT64_MAX, &over, &summary->device_ns, error))
+            return error->status;
+    return SHUF_OK;
+}
+
+/* ---- small computations, on the loop's thread ---- */
+
+/* Fingerprints and sums use all cores, samples in device memory cost as much as a computation, and
+ * the allocation of a buffer takes time. */
+static bool is_small_summary(const struct shuf__cache_entry *entry,
+                             const struct shuf__compute_options *options)
+{
+    const struct shuf__summary *has = &entry->summary;
+    return !(options->fingerprint && !has->has_fingerprint) && !(options->sums && !has->has_sums) &&
+           !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.kind));
+}
+
+bool shuf__entry_is_small(const struct shuf__backend *backend,
+                          const struct shuf__cache_entry *entry,
+                          const struct shuf__compute_options *options)
+{
+    if (shuf__key_is_buffer(&entry->key) || !is_small_summary(entry, options))
+        return false;
+    return entry->ready || (shuf__side_of(entry->key.kind) == shuf__side_of(backend->ops->own) &&
+                            shuf__backend_is_quick(backend->ops, &entry->key.request) &&
+                            workspace_of(entry, backend).best == 0);
+}
+
+static shuf_status launch_small(struct shuf__backend *backend,
+                                const struct shuf__cache_entry *entry, struct shuf__error *error)
+{
+    const struct shuf__job computation = computation_of(entry, NULL);
+    return backend->ops->launch(backend, &computation, &entry->allocation->block, error);
+}
+
+shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
+                                      const struct shuf__cache_entry *entry,
+                                      const struct shuf__compute_options *options,
+                                      struct shuf__summary *summary, bool *over,
+                                      struct shuf__error *error)
+{
+    *over = entry->ready;
+    if (!*over && (launch_small(backend, entry, error) ||
+                   backend->ops->wait(backend, patience_ns, over, &summary->device_ns, error)))
+        return error->status;
+    return *over ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
+}
+
+static bool run_on_loop(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+{
+    bool over;
+    struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
+    const struct shuf__cache_entry *entry = job->entry;
+    if (is_launched(job) || !entry->allocation->block.memory ||
+        !shuf__entry_is_small(backend, entry, &job->options))
+        return false;
+    shuf_status status =
+        shuf__entry_compute_small(backend, entry, &job->options, &job->summary, &over, &job->error);
+    if (status == SHUF_OK && !over) {
+        shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
+        return false;
+    }
+    conclude(job, status);
+    return true;
+}
+
+/* ---- on the engine's thread ---- */
+
+static shuf_status allocate(struct shuf__backend *backend, struct shuf__allocation *allocation,
+                            struct shuf__error *error)
+{
+    if (allocation->block.memory)
+        return SHUF_OK;
+    return (allocation->buffer ? shuf__backend_alloc_open : backend->ops->alloc)(
+        backend, allocation->kind, allocation->bytes, &allocation->block, error);
+}
+
+/* Without memory for its rank index the job runs without one. */
+static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *backend)
+{
+    struct shuf__error ignored;
+    const struct shuf__cache_entry *entry = job->entry;
+    struct shuf__job computation = computation_of(entry, &job->engine_job);
+    const struct shuf__workspace needs = workspace_of(entry, backend);
+    if (shuf__workspace_open(&job->workspace, &needs, backend, &computation.workspace, &job->error))
+        return job->error.status;
+    if (job->rank_index)
+        computation.counts = shuf__rank_index_open(job->rank_index, backend, &ignored);
+    return backend->ops->launch(backend, &computation, &entry->allocation->block, &job->error);
+}
+
+/* Without an event the job fails, but not before the launched computation is over. */
+static shuf_status make_event(struct shuf__entry_job *job, struct shuf__backend *backend)
+{
+    struct shuf__error ignored;
+    if (backend->ops->event(backend, &job->entry->allocation->block, job->event, &job->error)) {
+        shuf__entry_wait(backend, &job->summary, &ignored);
+        return job->error.status;
+    }
+    shuf__entry_job_set_state(job, SHUF__JOB_ANNOUNCED);
+    return SHUF_OK;
+}
+
+/* The client fills a buffer. */
+static shuf_status begin_values(struct shuf__entry_job *job, struct shuf__backend *backend)
+{
+    struct shuf__allocation *allocation = job->entry->allocation;
+    if (shuf__engine_job_is_cancelled(&job->engine_job))
+        return shuf__fail(&job->error, SHUF_CANCELLED, "result: cancelled");
+    if (allocate(backend, allocation, &job->error))
+        return job->error.status;
+    if (allocation->buffer)
+        return SHUF_OK;
+    if (launch(job, backend))
+        return job->error.status;
+    shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
+    return job->options.event && allocation->kind == SHUF__MEMORY_CUDA_IPC
+               ? make_event(job, backend)
+               : SHUF_OK;
+}
+
+static shuf_status finish_values(struct shuf__entry_job *job, struct shuf__backend *backend)
+{
+    if (is_launched(job) && shuf__entry_wait(backend, &job->summary, &job->error))
+        return job->error.status;
+    return shuf__summary_complete(backend, job->entry, &job->options, &job->summary, &job->error);
+}
+
+/* The engine calls it twice for a job that is announced: the waiters get the event in between. */
+static void run(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+{
+    struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
+    shuf_status status = SHUF_OK;
+    if (job->state == SHUF__JOB_STARTED && !job->entry->ready) {
+        status = begin_values(job, backend);
+        if (status == SHUF_OK && job->state == SHUF__JOB_ANNOUNCED)
+            return;
+    }
+    if (status == SHUF_OK)
+        status = finish_values(job, backend);
+    conclude(job, status);
+}
+
+/* ---- on the loop's thread: memory ---- */
+
+shuf_status shuf__entry_job_could_fit(const struct shuf__cache_entry *entry,
+                                      struct shuf__error *error)
+{
+    const struct shuf__job_memory memory =
+        memory_of(entry, shuf__engine_backend(entry->cache->engine));
+    return shuf__workspace_could_fit(entry->cache->pool, &memory, error);
+}
+
+/* An input that was leased by its event is still computed, before this job. */
+static bool has_input(const struct shuf__cache_entry *entry)
+{
+    return !entry->input || entry->input->ready || entry->input->job;
+}
+
+static shuf_status acquire(struct shuf__entry_job *job, const struct shuf__backend *backend)
+{
+    struct shuf__cache_entry *entry = job->entry;
+    struct shuf__pool *pool = entry->cache->pool;
+    const struct shuf__job_memory memory = memory_of(entry, backend);
+    if (shuf__workspace_check_room(pool, &memory, &entry->allocation, &job->error))
+        return job->error.status;
+    if (!entry->allocation &&
+        !shuf__cache_entry_acquire(entry, SHUF__ACQUIRE_REQUIRED, &job->error))
+        return job->error.status;
+    return shuf__workspace_acquire(pool, &memory, job->sparing, &job->workspace, &job->error);
+}
+
+static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__backend *backend)
+{
+    struct shuf__error ignored;
+    const struct shuf__cache_entry *entry = job->entry;
+    const struct shuf__permutation *permutation = shuf__request_permutation(&entry->key.request);
+    if (permutation && shuf__counts_help(backend, &entry->key.request))
+        job->rank_index =
+            shuf__rank_index_acquire(entry->cache, entry->key.uid, permutation, &ignored);
+}
+
+/* A job for the summary of a ready entry needs no memory. */
+static bool begin(struct shuf__engine_job *engine_job)
+{
+    struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
+    struct shuf__cache_entry *entry = job->entry;
+    const struct shuf__backend *backend = shuf__engine_backend(entry->cache->engine);
+    if (is_launched(job))
+        return true;
+    if (!entry->ready && !has_input(entry))
+        shuf__fail(&job->error, SHUF_INVALID,
+                   "lease of the input: its values could not be computed");
+    else if (entry->ready || acquire(job, backend) == SHUF_OK) {
+        if (!entry->ready)
+            acquire_rank_index(job, backend);
+        shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
+        return true;
+    }
+    shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
+    return false;
+}
+
+void shuf__entry_job_release(struct shuf__entry_job *job)
+{
+    shuf__rank_index_release(job->rank_index);
+    job->rank_index = NULL;
+    shuf__workspace_release(job->entry->cache->pool, &job->workspace,
+                            job->state != SHUF__JOB_FAILED);
+}
+
+/* Only written bytes of host memory are known to be committed. */
+void shuf__entry_note_memory(const struct shuf__cache_entry *entry)
+{
+    struct shuf__allocation *allocation = entry->allocation;
+    if (!allocation || !allocation->block.memory)
+        return;
+    if (allocation->buffer)
+        shuf__allocation_open(allocation);
+    else if (!shuf__memory_is_host(allocation->kind))
+        shuf__allocation_commit(allocation, allocation->bytes);
+    else
+        shuf__allocation_commit(allocation, entry->ready ? entry->bytes : 0);
+}
+
+void shuf__entry_become_ready(struct shuf__cache_entry *entry)
+{
+    entry->cache->computed += !entry->ready && !shuf__key_is_buffer(&entry->key);
+    entry->ready = true;
+    shuf__cache_entry_end_input(entry);
+}
+
+/* Of the result's and the workspace's allocation the one that the device had no memory for; NULL:
+ * none. */
+static struct shuf__allocation **find_missing(struct shuf__entry_job *job)
+{
+    struct shuf__allocation **const own[] = {&job->entry->allocation, &job->workspace.allocation};
+    for (int i = 0; i < 2; i++)
+        if (*own[i] && !(*own[i])->block.memory)
+            return own[i];
+    return NULL;
+}
+
+/* Other programs use the device too, so the budget was wrong. The memory that the job has is
+ * counted before the device is measured again. */
+bool shuf__entry_job_retry(struct shuf__entry_job *job)
+{
+    struct shuf__error ignored;
+    struct shuf__cache_entry *entry = job->entry;
+    struct shuf__allocation **missing = find_missing(job);
+    if (job->error.status != SHUF_NO_MEMORY || entry->ready || !missing ||
+        shuf__engine_job_is_cancelled(&job->engine_job))
+        return false;
+    shuf__entry_note_memory(entry);
+    job->sparing = missing == &job->workspace.allocation;
+    struct shuf__allocation *allocation = *missing;
+    *missing = NULL;
+    if (!shuf__pool_make_room(entry->cache->pool, allocation))
+        return false;
+    shuf__entry_job_release(job);
+    shuf__entry_job_set_state(job, SHUF__JOB_QUEUED);
+    if (shuf__engine_submit(entry->cache->engine, &job->engine_job, &ignored) == SHUF_OK)
+        return true;
+    shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
+    return false;
+}
+
+/* ---- life ---- */
+
+struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
+{
+    struct shuf__entry_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->engine_job.begin = begin;
+    job->engine_job.run_on_loop = run_on_loop;
+    job->engine_job.run = run;
+    job->state = SHUF__JOB_QUEUED;
+    job->entry = shuf__cache_entry_ref(entry);
+    job->summary = entry->summary;
+    shuf__fail(&job->error, SHUF_CANCELLED, "result: cancelled"); /* if it never runs */
+    TAILQ_INIT(&job->waiters);
+    entry->job = job;
+    return job;
+}
+
+void shuf__entry_job_free(struct shuf__entry_job *job)
+{
+    struct shuf__cache_entry *entry = job->entry;
+    if (entry->job == job)
+        entry->job = NULL;
+    shuf__cache_entry_unref(entry);
+    free(job);
+}

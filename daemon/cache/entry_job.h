@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The job that computes one entry of the cache: its states, the memory that it holds, and the calls
+ * of the backend. One thread at a time has a job; the engine's lock hands it over.
+ */
+#ifndef SHUFD_ENTRY_JOB_H
+#define SHUFD_ENTRY_JOB_H
+
+#include "memory/workspace.h"
+#include "summary.h"
+
+#include <sys/queue.h>
+
+struct shuf__waiter; /* compute.h */
+
+/* entry_job.c has the table of transitions. */
+enum shuf__job_state {
+    SHUF__JOB_QUEUED,    /* waits in the engine's queue, without memory */
+    SHUF__JOB_STARTED,   /* has its memory; loop's thread -> either thread */
+    SHUF__JOB_LAUNCHED,  /* the device computes */
+    SHUF__JOB_ANNOUNCED, /* the same, and waiters get an event before it is over */
+    SHUF__JOB_COMPLETE,  /* values and summary are there */
+    SHUF__JOB_FAILED,    /* `error` says why */
+    SHUF__JOB_STATES,
+};
+
+struct shuf__entry_job {
+    struct shuf__engine_job engine_job;
+    struct shuf__cache_entry *entry; /* a reference */
+    enum shuf__job_state state;
+    struct shuf__compute_options options; /* those of the first waiter */
+    TAILQ_HEAD(, shuf__waiter) waiters;
+    /* Memory beside the result, from STARTED until the job is over. */
+    struct shuf__cache_entry *rank_index; /* NULL: none */
+    struct shuf__held_workspace workspace;
+    bool sparing; /* the device had no memory for more than the least workspace */
+    uint8_t event[SHUF__IPC_HANDLE];
+    struct shuf__summary summary;
+    struct shuf__error error;
+};
+
+/* A QUEUED job for the entry, to which it takes a reference. The caller sets engine_job.done. NULL
+ * when out of memory. */
+struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry);
+
+void shuf__entry_job_free(struct shuf__entry_job *job);
+
+struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job);
+
+void shuf__entry_job_set_state(struct shuf__entry_job *job, enum shuf__job_state state);
+
+/* ---- on the loop's thread ---- */
+
+/* Fails with SHUF_NO_MEMORY if a job for the entry could never get its memory. */
+shuf_status shuf__entry_job_could_fit(const struct shuf__cache_entry *entry,
+                                      struct shuf__error *error);
+
+/* Gives the memory beside the result back. The next job may start with it before the device is
+ * done: the device runs them one after the other. */
+void shuf__entry_job_release(struct shuf__entry_job *job);
+
+/* After a failure: evicts idle memory and queues the job again if the device had no memory for the
+ * job. False if it is not queued. */
+bool shuf__entry_job_retry(struct shuf__entry_job *job);
+
+/* Updates the committed bytes of the entry's memory. */
+void shuf__entry_note_memory(const struct shuf__cache_entry *entry);
+
+/* The entry has its values. */
+void shuf__entry_become_ready(struct shuf__cache_entry *entry);
+
+/* ---- on the thread that has the backend ---- */
+
+/* Whether computing the entry takes less time than waking another thread. */
+bool shuf__entry_is_small(const struct shuf__backend *backend,
+                          const struct shuf__cache_entry *entry,
+                          const struct shuf__compute_options *options);
+
+/* Computes a small entry that has its memory. Not *over: it is launched, but takes longer than
+ * expected. */
+shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
+                                      const struct shuf__cache_entry *entry,
+                                      const struct shuf__compute_options *options,
+                                      struct shuf__summary *summary, bool *over,
+                                      struct shuf__error *error);
+
+/* Waits until the launched entry is over. */
+shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary *summary,
+                             struct shuf__error *error);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The replies to a request for a result. Each one consumes the request's reference to its entry.
+ */
+#ifndef SHUFD_RESULT_REPLY_H
+#define SHUFD_RESULT_REPLY_H
+
+#include "result_request.h"
+
+/* Logs the request. */
+void shuf__result_log(const struct shuf__result_request *r);
+
+/* Sends the result: as a lease, as bytes, or only its summary. `event`: the result is launched and
+ * not yet ready. */
+void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event);
+
+/* A shard may be empty, for any number of rows: there is nothing to compute or to lease. */
+void shuf__result_reply_empty(struct shuf__result_request *r);
+
+/* Makes the reference to the entry a prefetch of the client's. On failure the reference is still
+ * the request's. */
+shuf_status shuf__result_reply_prefetch(struct shuf__result_request *r, struct shuf__error *error);
+
+#endif

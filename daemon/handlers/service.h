@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of the daemon that request handlers use.
+ */
+#ifndef SHUFD_SERVICE_H
+#define SHUFD_SERVICE_H
+
+#include "cache/cache.h"
+#include "cache/lease.h"
+#include "config/config.h"
+#include "config/log.h"
+#include "engine/engine.h"
+#include "memory/client_process.h"
+#include "memory/pool.h"
+#include "net/session.h"
+
+#include <stddef.h>
+
+#define SHUF__DAEMON "shufd " SHUF_VERSION_TEXT
+
+struct shuf__service {
+    const struct shuf__config *config;
+    const struct shuf__log *log;
+    uv_loop_t *loop;
+    struct shuf__engine *engine;
+    struct shuf__allocations allocations;
+    struct shuf__pool pool;
+    struct shuf__cache cache;
+    struct shuf__client_processes processes;
+    struct shuf__leases leases;
+    struct shuf__spin spin;
+    struct shuf__sessions sessions;
+    uint64_t served, start_ms;
+};
+
+/* Requests are handled once shuf__service_set_engine() is called. */
+void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
+                        const struct shuf__config *config, const struct shuf__log *log);
+
+void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
+
+static inline struct shuf__service *shuf__service_of(const struct shuf__session *session)
+{
+    return (struct shuf__service *)((char *)session->all -
+                                    offsetof(struct shuf__service, sessions));
+}
+
+#endif

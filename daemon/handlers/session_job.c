@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See session_job.h.
+ */
+#include "session_job.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_job)
+{
+    return (struct shuf__session_job *)((char *)engine_job -
+                                        offsetof(struct shuf__session_job, engine_job));
+}
+
+static void reply(struct shuf__session_job *job)
+{
+    struct shuf__session *session = job->session;
+    shuf__session_resume(session);
+    if (job->error.status)
+        shuf__session_fail(session, &job->error);
+    else
+        job->reply(job);
+    shuf__session_continue(session);
+}
+
+static void done(struct shuf__engine_job *engine_job)
+{
+    struct shuf__session_job *job = shuf__session_job_of(engine_job);
+    job->release(job);
+    if (job->session)
+        reply(job);
+    shuf__engine_report(job->engine, &job->error);
+    free(job);
+}
+
+static void cancel(struct shuf__pending *pending)
+{
+    struct shuf__session_job *job = (struct shuf__session_job *)pending;
+    job->session = NULL;
+    shuf__engine_cancel(job->engine, &job->engine_job);
+}
+
+shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
+                                     struct shuf__error *error)
+{
+    job->pending.cancel = cancel;
+    job->engine_job.done = done;
+    job->session = session;
+    job->engine = session->all->engine;
+    if (shuf__engine_submit(job->engine, &job->engine_job, error))
+        return error->status;
+    shuf__session_wait(session, &job->pending);
+    return SHUF_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Accepts connections and opens their sessions; refuses those above the limit.
+ */
+#ifndef SHUFD_ACCEPTOR_H
+#define SHUFD_ACCEPTOR_H
+
+#include "listener.h"
+#include "session.h"
+
+struct shuf__acceptor {
+    struct shuf__sessions *sessions;
+    const struct shuf__listener *listener;
+    uint64_t limit; /* sessions at a time */
+    uv_poll_t poll;
+    uv_timer_t again; /* after running out of descriptors */
+};
+
+/* Fails, with an error of libuv, when the system has no descriptors. */
+int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
+                        const struct shuf__listener *listener);
+
+void shuf__acceptor_start(struct shuf__acceptor *acceptor);
+
+void shuf__acceptor_stop(struct shuf__acceptor *acceptor);
+
+#endif

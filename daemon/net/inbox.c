@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See inbox.h.
+ */
+#include "inbox.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+/* Without room for control data the kernel closes descriptors that the client sends. */
+ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
+{
+    ssize_t got = recv(fd, inbox->bytes + inbox->end, sizeof inbox->bytes - inbox->end, 0);
+    if (got > 0)
+        inbox->end += (size_t)got;
+    return got;
+}
+
+ssize_t shuf__inbox_discard(struct shuf__inbox *inbox, int fd)
+{
+    inbox->begin = inbox->end = 0;
+    return recv(fd, inbox->bytes, sizeof inbox->bytes, 0);
+}
+
+enum shuf__frame_result shuf__inbox_next(struct shuf__inbox *inbox, const uint8_t **message,
+                                         size_t *length)
+{
+    const uint8_t *front = inbox->bytes + inbox->begin;
+    enum shuf__frame_result found = shuf__frame_parse(front, inbox->end - inbox->begin, length);
+    if (found == SHUF__FRAME_WHOLE) {
+        *message = front + SHUF__FRAME_HEADER;
+        inbox->begin += SHUF__FRAME_HEADER + *length;
+    }
+    return found;
+}
+
+size_t shuf__inbox_compact(struct shuf__inbox *inbox)
+{
+    size_t rest = inbox->end - inbox->begin;
+    if (inbox->begin > 0)
+        memmove(inbox->bytes, inbox->bytes + inbox->begin, rest);
+    inbox->begin = 0;
+    inbox->end = rest;
+    return rest;
+}

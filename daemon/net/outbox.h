@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reply that a session sends: its bytes, its descriptor and its payload.
+ */
+#ifndef SHUFD_OUTBOX_H
+#define SHUFD_OUTBOX_H
+
+#include "message.h"
+#include "payload.h"
+
+enum { SHUF__REPLY_MAX = SHUF__FRAME_HEADER + SHUF__FRAME_MAX };
+
+struct shuf__outbox {
+    int descriptor; /* goes with the reply's first byte; -1: none */
+    size_t sent, size;
+    struct shuf__payload payload;
+    uint8_t reply[SHUF__REPLY_MAX];
+};
+
+enum shuf__outbox_state {
+    SHUF__OUTBOX_SENT,   /* everything is sent */
+    SHUF__OUTBOX_MORE,   /* the rest can be sent when the socket has room */
+    SHUF__OUTBOX_WAIT,   /* payload.ready will be called */
+    SHUF__OUTBOX_FAILED, /* payload.error says why */
+    SHUF__OUTBOX_LOST,   /* errno says why */
+};
+
+/* Packs the reply. Its payload and descriptor are set before. */
+void shuf__outbox_put(struct shuf__outbox *outbox, const Shuf__Reply *reply);
+
+/* Sends one chunk, and leaves the loop to other sessions. */
+enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd);
+
+/* Closes the descriptor if it is not sent. */
+void shuf__outbox_drop_descriptor(struct shuf__outbox *outbox);
+
+#endif
