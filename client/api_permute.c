@@ -11,7 +11,7 @@ shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void
     return shuf__fetch(handle, &options, out, bytes, result);
 }
 
-shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *permutation, shuf_sink sink,
+shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation, shuf_sink sink,
                                 void *context, shuf_result *result)
 {
     const struct shuf__request_options options = {.permutation = permutation};

@@ -8,7 +8,7 @@
 #include "support/random.h"
 #include "text.h"
 #include "units.h"
-#include "value.h"
+#include "format_value.h"
 
 #include <inttypes.h>
 #include <stdio.h>

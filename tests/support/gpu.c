@@ -5,7 +5,7 @@
 #include "gpu.h"
 
 #include "cmocka_all.h"
-#include "cuda.h"
+#include "libcuda.h"
 
 void gpu_read(const void *device, size_t bytes, void *out)
 {
