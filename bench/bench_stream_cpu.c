@@ -8,9 +8,9 @@
  */
 #include "backend.h"
 #include "clock.h"
-#include "drawn.h"
 #include "process.h"
 #include "processor.h"
+#include "stream_check.h"
 #include "stream_cpu.h"
 
 #include <math.h>
@@ -95,7 +95,7 @@ static void measure(struct report *report, const struct kind *kind, const struct
     const struct shuf__job job = job_of(kind, n);
     snprintf(what, sizeof what, "%s, %s", kind->name, with->name);
     compute(backend, &job, block);
-    if (drawn_check(backend, block, &job, &error))
+    if (stream_check(backend, block, &job, &error))
         die("%s: %s", what, error.text);
     for (unsigned i = 0; i < samples; i++) {
         const double start = clock_ns();
