@@ -12,7 +12,7 @@ shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void
 }
 
 shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation, shuf_sink sink,
-                                void *context, shuf_result *result)
+                              void *context, shuf_result *result)
 {
     const struct shuf__request_options options = {.permutation = permutation};
     return shuf__fetch_each(handle, &options, sink, context, result);

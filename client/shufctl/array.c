@@ -74,7 +74,7 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     if (size - npy->header != npy->bytes)
         return shuf__fail_with(EX_DATAERR,
                                "--in %s: %" PRIu64 " bytes behind its header, expected the %" PRIu64
-                               " that it tells of",
+                               " that it gives",
                                a->name, size - npy->header, npy->bytes);
     if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
@@ -92,7 +92,7 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     if (given == 0)
         return shuf__fail_with(EX_USAGE,
                                "--record: missing; expected it, as in --record 4096, since %s is "
-                               "no .npy, which would tell",
+                               "no .npy with the size in its header",
                                a->name);
     if (size % given != 0)
         return shuf__fail_with(

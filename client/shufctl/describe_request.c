@@ -55,8 +55,8 @@ static void print_view(const shuf_permutation *permutation, FILE *to)
         shuf__print_line(to, "slice", "all");
 }
 
-static void describe_permutation(const struct shuf__output_options *options,
-                                 const shuf_result *result, FILE *to)
+static void print_permutation_request(const struct shuf__output_options *options,
+                                      const shuf_result *result, FILE *to)
 {
     const shuf_permutation *permutation = options->permutation;
     shuf__print_line(to, "algorithm", "%s", result->algorithm);
@@ -132,7 +132,7 @@ static void print_distribution(const shuf_numbers *numbers, FILE *to)
         fprintf(to, ", mean %.15g, std %.15g", numbers->mean, numbers->std);
 }
 
-static void describe_numbers(const shuf_numbers *numbers, FILE *to)
+static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
 {
     fprintf(to, "%-12s", "numbers");
     print_distribution(numbers, to);
@@ -172,9 +172,9 @@ void shuf__describe_request(const struct shuf__output_options *options, const sh
                             FILE *to)
 {
     if (options->numbers)
-        describe_numbers(options->numbers, to);
+        print_numbers_request(options->numbers, to);
     else
-        describe_permutation(options, result, to);
+        print_permutation_request(options, result, to);
 }
 
 void shuf__describe_request_short(const struct shuf__output_options *options,

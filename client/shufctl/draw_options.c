@@ -128,7 +128,7 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
 }
 
 /* Accepts the names of all types. The library rejects those that the distribution does not have. */
-static void read_dtype(struct argp_state *state, const char *text, shuf_numbers *numbers)
+static void read_dtype_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
 {
     const bool gauss = numbers->distribution == SHUF_GAUSS;
     numbers->dtype =
@@ -137,7 +137,7 @@ static void read_dtype(struct argp_state *state, const char *text, shuf_numbers 
                      1);
 }
 
-static void read_method(struct argp_state *state, const char *text, shuf_numbers *numbers)
+static void read_method_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
 {
     check_gauss(state, KEY_METHOD, numbers);
     numbers->method = (shuf_method)shuf__option_choice(state, "--method", text, shuf__method_names,
@@ -163,9 +163,9 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     else if (key == KEY_MEAN || key == KEY_STD)
         read_decimal(state, key, text, numbers, key == KEY_MEAN ? &numbers->mean : &numbers->std);
     else if (key == KEY_DTYPE)
-        read_dtype(state, text, numbers);
+        read_dtype_option(state, text, numbers);
     else if (key == KEY_METHOD)
-        read_method(state, text, numbers);
+        read_method_option(state, text, numbers);
     else
         numbers->moments = true;
     return 0;
@@ -173,8 +173,8 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
 
 #define NOTES                                                                                  \
     "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Value i of a stream is the " \
-    "same whatever part of it is asked for, on every machine. Without --out the values stay "  \
-    "in the daemon and only a summary with their fingerprint comes back. With values on "      \
+    "same in every request and on every machine. Without --out, shufctl prints only a "        \
+    "summary with the fingerprint of the values. With values on "                              \
     "standard output the summary is printed only with --json or --summary, on standard error.\n"
 
 void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,

@@ -42,7 +42,7 @@ static const struct argp_option option_table[] = {
     {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print their positions", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
     {"format", KEY_FORMAT, "FORMAT", 0,
-     "text, npy or raw (u64 in the host's byte options); by default npy for *.npy, else text", 3},
+     "text, npy or raw (u64 in the host's byte order); by default npy for *.npy, else text", 3},
     {"offset", KEY_SLICE, "O", OPTION_HIDDEN, NULL, 4},
     {"count", KEY_SLICE, "C", OPTION_HIDDEN, NULL, 4},
     {"stride", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},

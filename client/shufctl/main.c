@@ -36,7 +36,7 @@ static const struct verb verbs[] = {
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
-static void print_usage(FILE *to)
+static void print_verbs(FILE *to)
 {
     fputs("Usage: shufctl VERB [OPTION...]\n"
           "Requests permutations, shuffles and random numbers from a running shufd.\n\n",
@@ -67,7 +67,7 @@ static int run_verb(const char *name, int argc, char **argv)
     return fail_unknown_verb(name);
 }
 
-static bool asks_for_help(const char *word)
+static bool is_help_option(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "-?") == 0;
 }
@@ -77,8 +77,8 @@ static int verb_help(int argc, char **argv)
     static char option[] = "--help";
     if (argc > 2)
         return shuf__fail_with(EX_USAGE, "help: expected at most one verb");
-    if (argc == 1 || strcmp(argv[1], "help") == 0 || asks_for_help(argv[1])) {
-        print_usage(stdout);
+    if (argc == 1 || strcmp(argv[1], "help") == 0 || is_help_option(argv[1])) {
+        print_verbs(stdout);
         return EX_OK;
     }
     char *forward[] = {argv[0], option, NULL};
@@ -110,11 +110,11 @@ int main(int argc, char **argv)
     occupy_closed_streams();
     atexit(check_stdout);
     if (argc < 2) {
-        print_usage(stderr);
+        print_verbs(stderr);
         return EX_USAGE;
     }
-    if (asks_for_help(argv[1])) {
-        print_usage(stdout);
+    if (is_help_option(argv[1])) {
+        print_verbs(stdout);
         return EX_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {

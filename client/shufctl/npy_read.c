@@ -95,7 +95,7 @@ static bool read_truth(struct cursor *c, bool *truth)
     return true;
 }
 
-static bool multiply(struct cursor *c, uint64_t *product, uint64_t by)
+static bool multiply_size(struct cursor *c, uint64_t *product, uint64_t by)
 {
     if (__builtin_mul_overflow(*product, by, product) || *product > INT64_MAX)
         return fail_parse(c, "header: an array of more than 2^63 bytes");
@@ -111,7 +111,8 @@ static bool read_shape(struct cursor *c, unsigned *dimensions, uint64_t *first, 
     if (!expect(c, '('))
         return false;
     while (!accept(c, ')')) {
-        if (!read_whole_number(c, &number) || ((*dimensions)++ > 0 && !multiply(c, rest, number)))
+        if (!read_whole_number(c, &number) ||
+            ((*dimensions)++ > 0 && !multiply_size(c, rest, number)))
             return false;
         if (*dimensions == 1)
             *first = number;
@@ -141,7 +142,7 @@ static bool size_of_type(struct cursor *c, const char *type, uint64_t *size)
     *size = strtoull(kind + 1, &end, 10);
     if (*end && !(*end == '[' && strchr("mM", *kind)))
         return fail_parse(c, "dtype '%s': not known, expected one as '<f4'", type);
-    return multiply(c, size, *kind == 'U' ? 4 : 1);
+    return multiply_size(c, size, *kind == 'U' ? 4 : 1);
 }
 
 static bool read_type(struct cursor *c, unsigned depth, uint64_t *size);
@@ -165,7 +166,7 @@ static bool read_field(struct cursor *c, unsigned depth, uint64_t *size)
     if (accept(c, ',') && peek(c) == '(' && !read_shape(c, &dimensions, &first, &rest))
         return false;
     accept(c, ',');
-    return expect(c, ')') && multiply(c, size, first) && multiply(c, size, rest);
+    return expect(c, ')') && multiply_size(c, size, first) && multiply_size(c, size, rest);
 }
 
 static bool read_structure(struct cursor *c, unsigned depth, uint64_t *size)
@@ -273,8 +274,8 @@ bool shuf__npy_read(const char *dict, size_t size, struct shuf__npy *npy, char w
                 "C order (numpy.ascontiguousarray)");
     npy->records = f.first;
     npy->record = f.item;
-    if (!multiply(&c, &npy->record, f.rest))
+    if (!multiply_size(&c, &npy->record, f.rest))
         return false;
     npy->bytes = npy->record;
-    return multiply(&c, &npy->bytes, f.first);
+    return multiply_size(&c, &npy->bytes, f.first);
 }

@@ -17,7 +17,7 @@ enum key { KEY_OUT = 0x300, KEY_FORMAT, KEY_TRANSPORT, KEY_PREFETCH };
 static const struct argp_option option_table[] = {
     {"out", KEY_OUT, "FILE", 0, "Write the values to FILE, or to standard output for -", 1},
     {"format", KEY_FORMAT, "FORMAT", 0,
-     "npy, raw (the host's byte options) or text; by default npy for *.npy, text for *.txt and for "
+     "npy, raw (the host's byte order) or text; by default npy for *.npy, text for *.txt and for "
      "a "
      "terminal, else raw",
      1},

@@ -213,9 +213,8 @@ void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
         .parser = parse_permute_option,
         .args_doc = "--n N --seed S",
         .doc = "Computes a permutation in the daemon, and prints a summary or writes the values."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out the "
-               "values stay in the daemon and only a summary with their fingerprint comes back. "
-               "With values on "
+               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out, "
+               "shufctl prints only a summary with the fingerprint of the values. With values on "
                "standard output the summary is printed only with --json, on standard error.\n",
     };
     struct parse parse = {.permutation = permutation, .output = options};

@@ -184,7 +184,7 @@ static int run_connected(shuf *daemon, const struct shuf__output_options *o)
     else
         code = shuf__fail_with(EX_PROTOCOL,
                                "--transport %s: the first or last values read are not "
-                               "those that the daemon told of",
+                               "those of the reply",
                                shuf_transport_name(lease->transport));
     return code;
 }

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static uint64_t values_of(const shuf_shape *shape)
+static uint64_t count_values(const shuf_shape *shape)
 {
     return shape->rows * shape->count;
 }
@@ -67,7 +67,7 @@ static void print_times(const struct shuf__summary *s, FILE *to)
     shuf__print_line(to, "on device", "%s", shuf__units_time(text, r->device_ns));
     shuf__print_line(to, "seen", "%s", shuf__units_time(text, s->seen_ns));
     shuf__print_line(to, "rate", "%s on device",
-                     shuf__units_rate(text, values_of(&r->shape), r->device_ns));
+                     shuf__units_rate(text, count_values(&r->shape), r->device_ns));
 }
 
 static void print_lease(const shuf_lease *lease, FILE *to)
@@ -115,7 +115,7 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
 }
 
 /* Whole numbers of a stream use all 64 bits, so they are strings. */
-static json_t *value_of(const struct shuf__summary *s, uint64_t bits)
+static json_t *value_to_json(const struct shuf__summary *s, uint64_t bits)
 {
     const shuf_dtype dtype = s->result->shape.dtype;
     if (shuf__value_is_fraction(dtype))
@@ -124,12 +124,12 @@ static json_t *value_of(const struct shuf__summary *s, uint64_t bits)
                                                     : json_integer((json_int_t)bits);
 }
 
-static void add_edge(json_t *object, const char *key, const struct shuf__summary *s,
-                     const uint64_t *values, unsigned count)
+static void edge_to_json(json_t *object, const char *key, const struct shuf__summary *s,
+                         const uint64_t *values, unsigned count)
 {
     json_t *edge = json_array();
     for (unsigned i = 0; i < count; i++)
-        json_array_append_new(edge, value_of(s, values[i]));
+        json_array_append_new(edge, value_to_json(s, values[i]));
     json_object_set_new(object, key, edge);
 }
 
@@ -148,7 +148,7 @@ static void add_extreme(json_t *object, const char *key, shuf_dtype dtype, doubl
         add_real(object, key, value);
 }
 
-static void add_moments(json_t *object, const shuf_moments *m, shuf_dtype dtype)
+static void moments_to_json(json_t *object, const shuf_moments *m, shuf_dtype dtype)
 {
     json_t *moments = json_object();
     add_real(moments, "mean", m->mean);
@@ -186,16 +186,16 @@ static void add_shape(json_t *object, const shuf_shape *shape)
 
 static void add_result(json_t *object, const struct shuf__summary *s)
 {
-    uint64_t values = values_of(&s->result->shape), ns = s->result->device_ns;
+    uint64_t values = count_values(&s->result->shape), ns = s->result->device_ns;
     add_shape(object, &s->result->shape);
     shuf__json_seconds(object, "device_seconds", ns);
     shuf__json_seconds(object, "seen_seconds", s->seen_ns);
     json_object_set_new(object, "values_per_second",
                         ns > 0 ? json_real((double)values * 1e9 / (double)ns) : json_null());
-    add_edge(object, "first", s, s->result->head, s->result->heads);
-    add_edge(object, "last", s, s->result->tail, s->result->tails);
+    edge_to_json(object, "first", s, s->result->head, s->result->heads);
+    edge_to_json(object, "last", s, s->result->tail, s->result->tails);
     if (has_moments(s))
-        add_moments(object, &s->result->moments, s->result->shape.dtype);
+        moments_to_json(object, &s->result->moments, s->result->shape.dtype);
 }
 
 static void print_object(const struct shuf__summary *s, json_t *object, FILE *to)

@@ -84,7 +84,7 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
 /* ---- The verb --------------------------------------------------------------- */
 
 /* Checks n by a slice of one value, which has the same limits of n. */
-static int check_n(const shuf_permutation *permutation)
+static int check_permutation_n(const shuf_permutation *permutation)
 {
     char message[256];
     shuf_shape shape;
@@ -98,7 +98,7 @@ static int check_n(const shuf_permutation *permutation)
 /* Reports a wrong position even where no daemon answers. */
 static int check_places(const shuf_permutation *permutation, const struct shuf__places *places)
 {
-    int code = check_n(permutation);
+    int code = check_permutation_n(permutation);
     for (size_t i = 0; i < places->count && code == EX_OK; i++)
         if (places->at[i] >= permutation->n)
             code = shuf__fail_with(EX_USAGE, "at[%zu] %" PRIu64 ": expected less than n = %" PRIu64,
