@@ -8,10 +8,10 @@
  */
 #include "backend.h"
 #include "clock.h"
-#include "drawn.h"
 #include "jobs.h"
 #include "process.h"
 #include "processor.h"
+#include "stream_check.h"
 #include "stream_cpu.h"
 
 #include <math.h>
@@ -85,7 +85,7 @@ static void measure(struct report *report, const struct kind *kind, const struct
     const struct shuf__job job = job_stream(kind->distribution, kind->dtype, 7, n);
     snprintf(what, sizeof what, "%s, %s", kind->name, with->name);
     compute(backend, &job, block);
-    if (drawn_check(backend, block, &job.request, &error))
+    if (stream_check(backend, block, &job.request, &error))
         die("%s: %s", what, error.text);
     for (unsigned i = 0; i < samples; i++) {
         const double start = clock_ns();

@@ -8,8 +8,8 @@
 #include "backend.h"
 #include "cuda/stream.cuh"
 #include "device.cuh"
-#include "drawn.h"
 #include "jobs.h"
+#include "stream_check.h"
 #include "stream_cuda.h"
 #include "stream_kernels.cuh"
 #include "stream_moments.cuh"
@@ -106,7 +106,7 @@ struct Bench {
         for (int i = -1; i < samples; i++) { /* the first is a warm-up, and looked at */
             uint64_t took;
             if (shuf__backend_compute(backend, &job, &values, &took, &error) ||
-                (i < 0 && drawn_check(backend, &values, &job.request, &error)))
+                (i < 0 && stream_check(backend, &values, &job.request, &error)))
                 die(kind.name, error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);

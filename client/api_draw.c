@@ -12,8 +12,8 @@ shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size
     return shuf__fetch(handle, &options, out, bytes, result);
 }
 
-shuf_status shuf_draw_stream(shuf *handle, const shuf_numbers *numbers, shuf_sink sink,
-                             void *context, shuf_result *result)
+shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, shuf_sink sink, void *context,
+                           shuf_result *result)
 {
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch_each(handle, &options, sink, context, result);

@@ -11,8 +11,8 @@ shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void
     return shuf__fetch(handle, &options, out, bytes, result);
 }
 
-shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *permutation, shuf_sink sink,
-                                void *context, shuf_result *result)
+shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation, shuf_sink sink,
+                              void *context, shuf_result *result)
 {
     const struct shuf__request_options options = {.permutation = permutation};
     return shuf__fetch_each(handle, &options, sink, context, result);

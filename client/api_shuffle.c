@@ -98,8 +98,8 @@ static bool overlap(const char *a, const char *b, uint64_t bytes)
     return x < y ? y - x < bytes : x - y < bytes;
 }
 
-static shuf_status check_memory(const struct shuffle_call *c, size_t bytes,
-                                struct shuf__error *error)
+static shuf_status check_caller_memory(const struct shuffle_call *c, size_t bytes,
+                                       struct shuf__error *error)
 {
     if (bytes < c->bytes)
         return shuf__fail(error, SHUF_INVALID,
@@ -132,7 +132,7 @@ shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *
     shuf_result ignored;
     struct shuffle_call c = {records, in, out, 0, result ? result : &ignored};
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error) ||
-        check_memory(&c, bytes, &handle->error))
+        check_caller_memory(&c, bytes, &handle->error))
         return handle->error.status;
     shuf_status status = shuffle_with_retry(handle, &c, true);
     return status == SHUF_IO ? shuffle_with_retry(handle, &c, false) : status;

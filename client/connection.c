@@ -96,7 +96,7 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
     struct shuf__inbox *inbox = &connection->inbox;
     for (;;) {
         if (arm_deadline(connection) != 0)
-            return fail_and_close(connection, "it was awaited", error);
+            return fail_and_close(connection, "a reply was expected", error);
         ssize_t got = out ? shuf__inbox_receive(inbox, connection->fd, out, size, MSG_WAITALL)
                           : shuf__inbox_fill(inbox, connection->fd);
         if (got > 0) {
@@ -106,7 +106,7 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
         if (got == 0)
             errno = ECONNRESET;
         if (errno != EINTR)
-            return fail_and_close(connection, "it was awaited", error);
+            return fail_and_close(connection, "a reply was expected", error);
     }
 }
 
@@ -153,17 +153,17 @@ static shuf_status receive_long_frame(struct shuf__connection *connection, size_
     return SHUF_OK;
 }
 
-/* The next message, valid until more is received; NULL with *error. What follows it may be bulk,
- * which belongs elsewhere: it stays in the inbox. */
+/* Returns the next message, valid until the next receive; NULL with *error. The bytes behind it may
+ * be payload, so they stay in the inbox. */
 static const uint8_t *receive_frame(struct shuf__connection *connection, size_t *length,
                                     struct shuf__error *error)
 {
     struct shuf__inbox *inbox = &connection->inbox;
     for (;;) {
-        size_t got, held = inbox->end - inbox->start;
+        size_t got, unread = inbox->end - inbox->start;
         const uint8_t *frame = inbox->bytes + inbox->start;
         *length = 0;
-        enum shuf__frame_result result = shuf__frame_parse(frame, held, length);
+        enum shuf__frame_result result = shuf__frame_parse(frame, unread, length);
         size_t size = SHUF__FRAME_HEADER + *length;
         if (result == SHUF__FRAME_WHOLE) {
             inbox->start += size;
@@ -239,7 +239,7 @@ shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error
 {
     shuf_status status = (shuf_status)reply->status;
     assert(status != SHUF_OK);
-    if (status == SHUF_NO_DAEMON) /* would read as a lost connection */
+    if (status == SHUF_NO_DAEMON) /* callers would take it for a lost connection */
         return shuf__fail(error, SHUF_PROTOCOL, "reply status NO_DAEMON: expected another");
     shuf__fail(error, status, "%s", *reply->message ? reply->message : shuf_status_message(status));
     shuf__make_printable(error->text);
@@ -349,7 +349,7 @@ static shuf_status exchange_hello(struct shuf__connection *connection, struct sh
 
 /* Never takes the number of a closed standard stream: a write to this stream would reach the
  * daemon. */
-static int open_socket(void)
+static int open_client_socket(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || fd > STDERR_FILENO)
@@ -366,7 +366,7 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
     shuf__inbox_open(&connection->inbox);
-    connection->fd = open_socket();
+    connection->fd = open_client_socket();
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;
@@ -374,6 +374,6 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     shuf_status status = exchange_hello(connection, error);
     connection->deadline_ns = 0;
     if (status == SHUF_OK && set_timeout(connection->fd, SO_RCVTIMEO, (struct timeval){0}) != 0)
-        return fail_and_close(connection, "it was greeted", error);
+        return fail_and_close(connection, "the connection was set up", error);
     return status;
 }

@@ -17,7 +17,7 @@
 
 /* Unmaps the values; the object stays. Fills *release. Returns true when the release must be sent:
  * false when the lease's daemon is gone, or the parent of this process holds the lease. */
-static bool end_lease(struct shuf__held_lease *lease, struct shuf__release_message *release)
+static bool end_held_lease(struct shuf__held_lease *lease, struct shuf__release_message *release)
 {
     shuf *h = lease->handle;
     const bool ours = shuf__handle_is_ours(h);
@@ -55,7 +55,7 @@ shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease)
 {
     struct shuf__release_message release;
     struct shuf__held_lease *l = held_lease_of(handle, lease);
-    bool must_send = l && end_lease(l, &release);
+    bool must_send = l && end_held_lease(l, &release);
     free_lease(l);
     handle->error = (struct shuf__error){0};
     return must_send ? shuf__release_send(handle, &release.message, &handle->error) : SHUF_OK;
@@ -73,7 +73,7 @@ void shuf__held_leases_free(shuf *handle)
     struct shuf__release_message ignored;
     struct shuf__held_lease *lease;
     while ((lease = LIST_FIRST(&handle->leases))) {
-        end_lease(lease, &ignored);
+        end_held_lease(lease, &ignored);
         free_lease(lease);
     }
 }
@@ -97,8 +97,8 @@ static shuf_status reserve_copy(struct shuf__held_lease *lease, uint64_t bytes,
     lease->copy_size = lease->copy ? bytes : 0;
     if (lease->copy)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_NO_MEMORY, "bytes %" PRIu64 ": no memory for a copy of them here",
-                      bytes);
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "bytes %" PRIu64 ": out of memory for a copy of the values", bytes);
 }
 
 static shuf_status read_lease_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
@@ -243,7 +243,7 @@ shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *o
     struct lease_take t;
     struct shuf__error ignored;
     t.lease = held_lease_of(handle, *lease);
-    bool must_release = t.lease && end_lease(t.lease, &t.release);
+    bool must_release = t.lease && end_held_lease(t.lease, &t.release);
     *lease = NULL;
     shuf_status status = prepare_lease(&t, options, lease_options, &handle->error);
     if (status == SHUF_OK)

@@ -22,7 +22,7 @@ struct shuf__cuda_access { /* CUmemAccessDesc, with its CUmemLocation in it */
 };
 
 enum {
-    SHUF__CUDA_HANDLE_FD = 1,    /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+    SHUF__CUDA_HANDLE_FD = 1,       /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
     SHUF__CUDA_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_DEVICE */
     SHUF__CUDA_ACCESS_READ = 1,     /* CU_MEM_ACCESS_FLAGS_PROT_READ */
     SHUF__CUDA_ACCESS_READ_WRITE = 3,

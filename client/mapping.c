@@ -16,8 +16,8 @@
 /* ---- One mapping ----------------------------------------------------------- */
 
 /* Memory that shrinks while it is mapped would kill this process (SIGBUS), so it must be sealed. */
-static shuf_status check_memory(const struct shuf__mapping_info *info, int fd,
-                                struct shuf__error *error)
+static shuf_status check_memfd(const struct shuf__mapping_info *info, int fd,
+                               struct shuf__error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -38,7 +38,7 @@ static shuf_status check_memory(const struct shuf__mapping_info *info, int fd,
 static shuf_status map_memory(struct shuf__mapping *m, const struct shuf__mapping_info *info,
                               int fd, struct shuf__error *error)
 {
-    if (check_memory(info, fd, error))
+    if (check_memfd(info, fd, error))
         return error->status;
     const int access = info->writable ? PROT_READ | PROT_WRITE : PROT_READ;
     void *host = mmap(NULL, info->block_bytes, access, MAP_SHARED, fd, 0);

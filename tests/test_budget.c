@@ -4,7 +4,7 @@
  * reserve, and what it has given already, which is not what was asked of it. On a device
  * that always has the same left.
  */
-#include "made_up.h"
+#include "fake_backend.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
 
@@ -21,11 +21,11 @@ static struct wire *w;
 static int start(void **state)
 {
     static const char *const cached[] = {"cache_ms", "600000", NULL};
-    if (made_up_reset(state) != 0)
+    if (fake_backend_reset(state) != 0)
         return -1;
     faults->total = 160 * MI; /* of which a sixteenth is left to others */
     faults->available = 110 * MI;
-    made_up_start(&h, cached);
+    fake_backend_start(&h, cached);
     w = wire_greet(&h);
     return 0;
 }

@@ -3,7 +3,7 @@
  * Buffers against a peer that plays the daemon's part: what the client says to have one,
  * to write to it and to give it back, and which answers it refuses.
  */
-#include "leaser.h"
+#include "fake_lease_server.h"
 #include "support/cmocka_all.h"
 
 #include <string.h>
@@ -12,15 +12,15 @@ static void buffer_by_descriptor(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     for (int i = 0; i < 2; i++) { /* a small one is not kept either */
         assert_int_equal(shuf_buffer_take(handle, 1000, NULL, &lease), SHUF_OK);
         memset(lease->buffer, 7, 1000);
-        assert_int_equal(leaser_mappings(), 1);
+        assert_int_equal(lease_server_mappings(), 1);
     }
-    leaser_release(handle, &lease);
-    assert_int_equal(leaser_mappings(), 0);
-    leaser_finish(handle, "hello buffer+ buffer+-1/299 release-2/299");
+    lease_server_release(handle, &lease);
+    assert_int_equal(lease_server_mappings(), 0);
+    lease_server_finish(handle, "hello buffer+ buffer+-1/299 release-2/299");
 }
 
 static void buffer_by_bytes(void **state)
@@ -29,14 +29,14 @@ static void buffer_by_bytes(void **state)
     static char in[61440 + 100];
     const shuf_lease_options options = {.transports = SHUF_INLINE};
     shuf_lease *lease = NULL;
-    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    shuf *handle = leaser_begin(leaser_script);
+    lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    shuf *handle = lease_server_start(lease_server_script);
     assert_int_equal(shuf_buffer_take(handle, 100000, &options, &lease), SHUF_OK);
     assert_null(lease->buffer);
     assert_null(lease->data);
     assert_int_equal(shuf_lease_write(handle, lease, 5, sizeof in, in), SHUF_OK);
-    leaser_release(handle, &lease);
-    leaser_finish(handle, "hello buffer write5:61440 write61445:100 release-1");
+    lease_server_release(handle, &lease);
+    lease_server_finish(handle, "hello buffer write5:61440 write61445:100 release-1");
 }
 
 static void odd_reply_to_a_write(void **state)
@@ -44,31 +44,31 @@ static void odd_reply_to_a_write(void **state)
     (void)state;
     const shuf_lease_options options = {.transports = SHUF_INLINE};
     shuf_lease *lease = NULL;
-    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    leaser.odd = true;
-    shuf *handle = leaser_begin(leaser_script);
+    lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    lease_server.wrong_write_reply = true;
+    shuf *handle = lease_server_start(lease_server_script);
     assert_int_equal(shuf_buffer_take(handle, 100, &options, &lease), SHUF_OK);
     assert_int_equal(shuf_lease_write(handle, lease, 0, 1, ""), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "expected a WriteReply"));
-    leaser_finish(handle, "hello buffer write0:1");
+    lease_server_finish(handle, "hello buffer write0:1");
 }
 
-static void spoil_no_lease(struct leaser_parcel *p)
+static void spoil_no_lease(struct lease_server_reply *p)
 {
     p->reply.lease = 0;
 }
 
-static void spoil_small_block(struct leaser_parcel *p)
+static void spoil_small_block(struct lease_server_reply *p)
 {
     p->reply.block_bytes = 999;
 }
 
-static void spoil_count(struct leaser_parcel *p)
+static void spoil_count(struct lease_server_reply *p)
 {
     p->reply.count++;
 }
 
-static void spoil_record(struct leaser_parcel *p)
+static void spoil_record(struct lease_server_reply *p)
 {
     p->reply.record = 8;
 }
@@ -77,7 +77,7 @@ static void wrong_buffers(void **state)
 {
     (void)state;
     static const struct {
-        void (*spoil)(struct leaser_parcel *parcel);
+        void (*corrupt)(struct lease_server_reply *reply);
         const char *words;
     } rows[] = {
         {spoil_no_lease, "reply lease 0: expected another"},
@@ -88,13 +88,13 @@ static void wrong_buffers(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf_lease *lease = NULL;
         const shuf_lease_options options = {.transports = SHUF_INLINE};
-        leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-        leaser.spoil = rows[i].spoil;
-        shuf *handle = leaser_begin(leaser_script);
+        lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+        lease_server.corrupt = rows[i].corrupt;
+        shuf *handle = lease_server_start(lease_server_script);
         assert_int_equal(shuf_buffer_take(handle, 1000, &options, &lease), SHUF_PROTOCOL);
         if (!strstr(shuf_message(handle), rows[i].words))
             fail_msg("%s", shuf_message(handle));
-        leaser_finish(handle, "hello buffer");
+        lease_server_finish(handle, "hello buffer");
     }
 }
 

@@ -367,7 +367,7 @@ static void stream_across_losses(void **state)
     shuf *handle;
     peer_start(leaves_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute_stream(handle, &asked, follow, &s, NULL), SHUF_OK);
+    assert_int_equal(shuf_permute_each(handle, &asked, follow, &s, NULL), SHUF_OK);
     assert_true(s.right && s.size == BYTES);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);

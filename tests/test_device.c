@@ -2,7 +2,7 @@
  *
  * The server on a device whose memory the host cannot read, and which fails.
  */
-#include "made_up.h"
+#include "fake_backend.h"
 #include "net/payload.h"
 #include "shuf/fingerprint.h"
 #include "shuf/primefold.h"
@@ -21,7 +21,7 @@
 static void start(struct harness *h)
 {
     static const char *const as_it_is[] = {NULL};
-    made_up_start(h, as_it_is);
+    fake_backend_start(h, as_it_is);
 }
 
 static void expect_exit(struct harness *h, int signal, int code, const char *text)
@@ -297,7 +297,7 @@ static void test_no_device(void **state)
 {
     (void)state;
     struct harness h;
-    int status = made_up_start_without(&h);
+    int status = fake_backend_start_without(&h);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EX_UNAVAILABLE);
     assert_true(access(h.socket, F_OK) != 0);
@@ -307,16 +307,16 @@ static void test_no_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_staged_chunks, made_up_reset),
-        cmocka_unit_test_setup(test_unread_results, made_up_reset),
-        cmocka_unit_test_setup(test_leaves_in_a_fetch, made_up_reset),
-        cmocka_unit_test_setup(test_sleeps_while_computing, made_up_reset),
-        cmocka_unit_test_setup(test_drain_of_staged, made_up_reset),
-        cmocka_unit_test_setup(test_device_fails, made_up_reset),
-        cmocka_unit_test_setup(test_device_fails_in_bulk, made_up_reset),
-        cmocka_unit_test_setup(test_shuffles_what_is_under_way, made_up_reset),
-        cmocka_unit_test_setup(test_device_hangs, made_up_reset),
-        cmocka_unit_test_setup(test_no_device, made_up_reset),
+        cmocka_unit_test_setup(test_staged_chunks, fake_backend_reset),
+        cmocka_unit_test_setup(test_unread_results, fake_backend_reset),
+        cmocka_unit_test_setup(test_leaves_in_a_fetch, fake_backend_reset),
+        cmocka_unit_test_setup(test_sleeps_while_computing, fake_backend_reset),
+        cmocka_unit_test_setup(test_drain_of_staged, fake_backend_reset),
+        cmocka_unit_test_setup(test_device_fails, fake_backend_reset),
+        cmocka_unit_test_setup(test_device_fails_in_bulk, fake_backend_reset),
+        cmocka_unit_test_setup(test_shuffles_what_is_under_way, fake_backend_reset),
+        cmocka_unit_test_setup(test_device_hangs, fake_backend_reset),
+        cmocka_unit_test_setup(test_no_device, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,7 +348,7 @@ static void stream_across_killed_daemons(void **state)
     shuf *handle = open_handle();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 2000001}};
     shuf_result result;
-    assert_int_equal(shuf_draw_stream(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(shuf_draw_each(handle, &streamed, collect, &c, &result), SHUF_OK);
     assert_int_equal(c.kills, 2);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(is_right(&streamed, c.bytes));
@@ -362,10 +362,10 @@ static void stream_that_the_sink_stops(void **state)
     (void)state;
     shuf *handle = open_handle();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    expect(handle, shuf_draw_stream(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+    expect(handle, shuf_draw_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
            "of 4000024 bytes");
     assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
-    assert_int_equal(shuf_draw_stream(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
+    assert_int_equal(shuf_draw_each(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
     free(c.bytes);
     shuf_close(handle);
 }

@@ -3,12 +3,12 @@
  * The parts of shufctl that turn bytes into text: values that arrive cut
  * anywhere, and quantities for people at the edges of their units.
  */
+#include "format_value.h"
 #include "output.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
 #include "text.h"
 #include "units.h"
-#include "value.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * "missing": where there is no such library.
  */
 #include "fake/cuda.h"
-#include "leaser.h"
+#include "fake_lease_server.h"
 #include "support/cmocka_all.h"
 
 #include <dlfcn.h>
@@ -20,20 +20,20 @@ static struct fake_cuda *cuda;
 static char id_0[] = FAKE_ID_0, id_1[] = FAKE_ID_1, id_none[] = "GPU-no-such";
 
 /* Device memory of the peer's: LARGE values fit. */
-static struct fake_memory memories[LEASER_BLOCKS];
+static struct fake_memory memories[LEASE_SERVER_BLOCKS];
 static struct fake_event event;
 static bool with_event;
 static uint8_t handle_bytes[64], event_bytes[64];
 
-static void hand_over(struct leaser_parcel *p)
+static void hand_over(struct lease_server_reply *p)
 {
     struct fake_memory *memory = &memories[p->reply.block];
     if (!memory->bytes) {
         memory->size = p->file;
         memory->bytes = calloc(1, p->file);
-        uint32_t *values = (uint32_t *)(void *)(memory->bytes + LEASER_OFFSET);
-        for (uint64_t i = 0; i < LEASER_SMALL; i++)
-            values[i] = leaser_value(0, p->reply.block, i);
+        uint32_t *values = (uint32_t *)(void *)(memory->bytes + LEASE_SERVER_OFFSET);
+        for (uint64_t i = 0; i < LEASE_SERVER_SMALL; i++)
+            values[i] = lease_server_value(0, p->reply.block, i);
     }
     memcpy(handle_bytes, &memory, sizeof memory);
     memcpy(event_bytes, &(void *){&event}, sizeof(void *));
@@ -45,34 +45,34 @@ static void hand_over(struct leaser_parcel *p)
 
 static shuf *begin(Shuf__Transport transport)
 {
-    leaser.transport = transport;
-    leaser.device_id = id_1;
-    leaser.hand_over = hand_over;
-    return leaser_begin(leaser_script);
+    lease_server.transport = transport;
+    lease_server.device_id = id_1;
+    lease_server.set_ipc_handles = hand_over;
+    return lease_server_start(lease_server_script);
 }
 
 /* And the context that was current still is. */
 static void finish(shuf *handle, const char *said)
 {
-    leaser_finish(handle, said);
+    lease_server_finish(handle, said);
     assert_true(cuda->primaries[0] == 0 && cuda->primaries[1] == 0);
     assert_true(cuda->allocations == 0 && cuda->reserved == 0 && cuda->mapped == 0);
     assert_true(cuda->opened == 0 && cuda->events == 0);
     assert_int_equal(cuda->depth, 0);
-    for (int i = 0; i < LEASER_BLOCKS; i++)
+    for (int i = 0; i < LEASE_SERVER_BLOCKS; i++)
         free(memories[i].bytes);
     memset(memories, 0, sizeof memories);
 }
 
 static void check(shuf *handle, const shuf_lease *lease, uint64_t block)
 {
-    uint32_t values[LEASER_SMALL];
+    uint32_t values[LEASE_SERVER_SMALL];
     assert_string_equal(lease->device_id, id_1);
     assert_int_equal(shuf_lease_read(handle, lease, 0, sizeof values, values), SHUF_OK);
-    for (uint64_t i = 0; i < LEASER_SMALL; i++)
-        assert_int_equal(values[i], leaser_value(0, block, i));
+    for (uint64_t i = 0; i < LEASE_SERVER_SMALL; i++)
+        assert_int_equal(values[i], lease_server_value(0, block, i));
     assert_int_equal(shuf_lease_read(handle, lease, 4, 4, values), SHUF_OK);
-    assert_int_equal(values[0], leaser_value(0, block, 1));
+    assert_int_equal(values[0], lease_server_value(0, block, 1));
 }
 
 static void expect_failure(shuf *handle, shuf_status status, const char *words)
@@ -90,20 +90,20 @@ static void by_descriptor(void **state)
     (void)state;
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     check(handle, lease, 5);
     assert_int_equal(cuda->primaries[1], 1);
     assert_int_equal(cuda->allocations, 0); /* the mapping alone keeps it */
     for (int i = 0; i < 4; i++) {
-        leaser_take(handle, 5 + (uint64_t)i % 2, LEASER_SMALL, &lease);
+        lease_server_take(handle, 5 + (uint64_t)i % 2, LEASE_SERVER_SMALL, &lease);
         check(handle, lease, 5 + (uint64_t)i % 2);
     }
     assert_int_equal(cuda->mapped, 2);
     assert_int_equal(cuda->primaries[1], 1);
-    leaser_take(handle, 7, LEASER_LARGE, &lease);
+    lease_server_take(handle, 7, LEASE_SERVER_LARGE, &lease);
     check(handle, lease, 7);
     assert_int_equal(cuda->mapped, 3);
-    leaser_release(handle, &lease);
+    lease_server_release(handle, &lease);
     assert_int_equal(cuda->mapped, 2);
     finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7 goodbye");
 }
@@ -113,14 +113,14 @@ static void by_handle(void **state)
     (void)state;
     shuf_lease *lease = NULL, *other = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     check(handle, lease, 5);
-    assert_ptr_equal(lease->data, memories[5].bytes + LEASER_OFFSET);
+    assert_ptr_equal(lease->data, memories[5].bytes + LEASE_SERVER_OFFSET);
     assert_ptr_equal(memories[5].opened_in, &cuda->primary[1]);
-    leaser_take(handle, 5, LEASER_SMALL, &other); /* CUDA opens it once in a process */
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &other); /* CUDA opens it once in a process */
     check(handle, other, 5);
-    leaser_take(handle, 7, LEASER_LARGE, &lease);
-    leaser_release(handle, &lease);
+    lease_server_take(handle, 7, LEASE_SERVER_LARGE, &lease);
+    lease_server_release(handle, &lease);
     assert_int_equal(cuda->opened, 1);
     finish(handle, "hello take take take-1 release-3/7 goodbye");
 }
@@ -132,19 +132,19 @@ static void events(void **state)
     with_event = true;
     event.waits = 0;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_ptr_equal(lease->event, &event);
     assert_int_equal(event.waits, 0);
     check(handle, lease, 5);
     assert_true(event.waits > 0); /* before what was read */
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(cuda->events, 1);
     with_event = false;
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_null(lease->event);
     assert_int_equal(cuda->events, 0);
     with_event = true;
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     finish(handle, "hello take take-1 take-2 take-3 goodbye");
     with_event = false;
 }
@@ -160,8 +160,8 @@ static void in_a_child(void **state)
         shuf_lease *leases[2] = {NULL, NULL};
         with_event = i == 1;
         shuf *handle = begin(transports[i]);
-        leaser_take(handle, 5, LEASER_SMALL, &leases[0]);
-        leaser_take(handle, 7, LEASER_LARGE, &leases[1]);
+        lease_server_take(handle, 5, LEASE_SERVER_SMALL, &leases[0]);
+        lease_server_take(handle, 7, LEASE_SERVER_LARGE, &leases[1]);
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0) {
@@ -195,14 +195,14 @@ static void in_the_current_context(void **state)
         push(&own);
         shuf *handle = begin(i == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
                                     : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-        leaser_take(handle, 5, LEASER_SMALL, &lease);
+        lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
         check(handle, lease, 5);
         assert_int_equal(cuda->primaries[1], 0);
         assert_true(i == 0 || memories[5].opened_in == &own);
         assert_true(cuda->depth == 1 && cuda->stack[0] == &own);
         cuda->depth = 0; /* from here on it is not */
         check(handle, lease, 5);
-        leaser_release(handle, &lease);
+        lease_server_release(handle, &lease);
         finish(handle, i == 0 ? "hello take+ release-1 goodbye" : "hello take release-1 goodbye");
     }
 }
@@ -217,11 +217,11 @@ static void beside_another_context(void **state)
         push(&other);
         shuf *handle = begin(i == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
                                     : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-        leaser_take(handle, 5, LEASER_SMALL, &lease);
+        lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
         check(handle, lease, 5);
         assert_int_equal(cuda->primaries[1], 1);
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
-        leaser_release(handle, &lease);
+        lease_server_release(handle, &lease);
         cuda->depth = 0;
         finish(handle, i == 0 ? "hello take+ release-1 goodbye" : "hello take release-1 goodbye");
     }
@@ -232,20 +232,20 @@ static void from_one_context_to_another(void **state)
 {
     (void)state;
     struct fake_context one = {.gpu = 1}, other = {.gpu = 1};
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
     shuf_lease *lease = NULL, *second = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
     push(&one);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     cuda->stack[0] = &other;
     expect_failure(handle, shuf_lease_take(handle, &what, &options, &second),
                    "block 5 is leased in another context of " FAKE_ID_1);
     assert_null(second);
     check(handle, lease, 5);
-    leaser_release(handle, &lease);
+    lease_server_release(handle, &lease);
     assert_ptr_equal(memories[5].opened_in, &one);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_ptr_equal(memories[5].opened_in, &other);
     check(handle, lease, 5);
     cuda->depth = 0;
@@ -258,35 +258,35 @@ static void from_one_context_to_another(void **state)
 static void unseen_gpu(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    leaser.device_id = id_none;
+    lease_server.device_id = id_none;
     expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease),
                    "device GPU-no-such: not among the 2 that this process sees");
     assert_null(lease);
-    leaser.device_id = id_1;
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server.device_id = id_1;
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     check(handle, lease, 5);
     finish(handle, "hello take+ release-1/5 take+ goodbye");
 }
 
-static void moves_to_another_gpu(struct leaser_parcel *p)
+static void moves_to_another_gpu(struct lease_server_reply *p)
 {
-    if (leaser.takes == 2)
+    if (lease_server.takes == 2)
         p->reply.device_id = id_0;
 }
 
 static void moved_block(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    leaser.spoil = moves_to_another_gpu;
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server.corrupt = moves_to_another_gpu;
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "block 5 of"));
     finish(handle, "hello take+ take-1");
@@ -294,8 +294,8 @@ static void moved_block(void **state)
 
 static void fail_each(Shuf__Transport transport, const char *const *calls, const char *said)
 {
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
-    shuf_lease_options options = {.transports = leaser_bit(transport)};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_lease_options options = {.transports = lease_server_transport(transport)};
     struct fake_context other = {.gpu = 0};
     for (; *calls; calls++) {
         char words[128];
@@ -307,7 +307,8 @@ static void fail_each(Shuf__Transport transport, const char *const *calls, const
         expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease), words);
         cuda->fails = NULL;
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
-        leaser_take(handle, 5, LEASER_SMALL, &lease); /* the handle is as good as ever */
+        lease_server_take(handle, 5, LEASE_SERVER_SMALL,
+                          &lease); /* the handle is as good as ever */
         check(handle, lease, 5);
         cuda->depth = 0;
         finish(handle, said);
@@ -349,7 +350,7 @@ static void reading_fails(void **state)
     shuf_lease *lease = NULL;
     with_event = true;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         cuda->fails = calls[i];
         expect_failure(handle, shuf_lease_read(handle, lease, 0, 4, &value), calls[i]);
@@ -360,17 +361,17 @@ static void reading_fails(void **state)
     with_event = false;
 }
 
-static void cuts_the_handle(struct leaser_parcel *p)
+static void cuts_the_handle(struct lease_server_reply *p)
 {
     p->reply.ipc_handle.len = 63;
 }
 
-static void cuts_the_event(struct leaser_parcel *p)
+static void cuts_the_event(struct lease_server_reply *p)
 {
     p->reply.ipc_event.len = 1;
 }
 
-static void sends_a_descriptor(struct leaser_parcel *p)
+static void sends_a_descriptor(struct lease_server_reply *p)
 {
     p->reply.descriptor = true;
     p->descriptors = 1;
@@ -380,7 +381,7 @@ static void wrong_handles(void **state)
 {
     (void)state;
     static const struct {
-        void (*spoil)(struct leaser_parcel *parcel);
+        void (*corrupt)(struct lease_server_reply *reply);
         const char *words;
     } rows[] = {
         {cuts_the_handle, "reply ipc_handle of 63 bytes: expected 64"},
@@ -388,10 +389,10 @@ static void wrong_handles(void **state)
         {sends_a_descriptor, "reply with a descriptor: expected none with cuda-ipc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+        shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
         shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
         shuf_lease *lease = NULL;
-        leaser.spoil = rows[i].spoil;
+        lease_server.corrupt = rows[i].corrupt;
         shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
         assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
@@ -405,7 +406,7 @@ static void wrong_handles(void **state)
 static void fill_buffer(Shuf__Transport transport, const char *said)
 {
     enum { BYTES = 1000 };
-    shuf_lease_options options = {.transports = leaser_bit(transport)};
+    shuf_lease_options options = {.transports = lease_server_transport(transport)};
     shuf_lease *lease = NULL;
     uint8_t in[BYTES], out[BYTES];
     memset(in, 0x5a, sizeof in);
@@ -420,7 +421,7 @@ static void fill_buffer(Shuf__Transport transport, const char *said)
     cuda->fails = "cuMemcpyHtoD";
     expect_failure(handle, shuf_lease_write(handle, lease, 0, 1, in), "cuMemcpyHtoD: ");
     cuda->fails = NULL;
-    leaser_release(handle, &lease);
+    lease_server_release(handle, &lease);
     assert_true(cuda->mapped == 0 && cuda->opened == 0);
     finish(handle, said);
 }
@@ -438,7 +439,7 @@ static void results_are_not_written_to(void **state)
     (void)state;
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_null(lease->buffer);
     assert_int_equal(shuf_lease_write(handle, lease, 0, 1, ""), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "a result, expected a buffer to write to"));
@@ -449,16 +450,16 @@ static void results_are_not_written_to(void **state)
 static void without_libcuda(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 5};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     for (int i = 0; i < 2; i++)
         expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease), "libcuda.so.1: ");
-    leaser.transport = SHUF__TRANSPORT__TRANSPORT_MEMFD;
-    leaser_take(handle, 5, LEASER_SMALL, &lease);
-    leaser_check(lease, 0, 5);
-    leaser_finish(handle, "hello take+ release-1/5 take+ release-2/5 take+");
+    lease_server.transport = SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
+    lease_server_check(lease, 0, 5);
+    lease_server_finish(handle, "hello take+ release-1/5 take+ release-2/5 take+");
 }
 
 static int load_fake(void **state)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases against a peer that plays the daemon's part in them rightly, or refuses, or
- * is lost. What the client says is written down and compared as a whole; no descriptor
- * and no mapping may be left by any of it.
+ * Leases from a peer that behaves correctly, refuses, or is lost. Each test compares the log of all
+ * requests. The client must leave no descriptor and no mapping behind.
  */
-#include "leaser.h"
+#include "fake_lease_server.h"
 #include "support/cmocka_all.h"
 
 #include <stdio.h>
@@ -17,77 +16,78 @@
 static void a_view(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *lease = NULL;
     uint32_t part_of_it[3];
-    leaser_take(handle, 5, LEASER_LARGE, &lease);
-    leaser_check(lease, 0, 5);
-    assert_true(lease->shared && lease->id == 1 && lease->block_bytes == 3 * LEASER_UNIT);
+    lease_server_take(handle, 5, LEASE_SERVER_LARGE, &lease);
+    lease_server_check(lease, 0, 5);
+    assert_true(lease->shared && lease->id == 1 && lease->block_bytes == 3 * LEASE_SERVER_UNIT);
     assert_null(lease->event);
     assert_string_equal(lease->device_id, "");
-    assert_int_equal(leaser_mappings(), 1);
+    assert_int_equal(lease_server_mappings(), 1);
     assert_int_equal(shuf_lease_read(handle, lease, 28, sizeof part_of_it, part_of_it), SHUF_OK);
-    assert_int_equal(part_of_it[2], leaser_value(0, 5, 9));
-    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASER_LARGE - 4, 8, part_of_it),
+    assert_int_equal(part_of_it[2], lease_server_value(0, 5, 9));
+    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASE_SERVER_LARGE - 4, 8, part_of_it),
                      SHUF_INVALID);
     assert_int_equal(shuf_lease_read(handle, lease, UINT64_MAX, 8, part_of_it), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "within the 6000000 bytes"));
     pid_t child = fork();
     if (child == 0)
-        _exit(((const uint32_t *)lease->data)[999] == leaser_value(0, 5, 999) ? 0 : 1);
+        _exit(((const uint32_t *)lease->data)[999] == lease_server_value(0, 5, 999) ? 0 : 1);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    leaser_release(handle, &lease);
+    lease_server_release(handle, &lease);
     assert_int_equal(shuf_lease_release(handle, NULL), SHUF_OK);
-    leaser_finish(handle, "hello take+ release-1/5");
+    lease_server_finish(handle, "hello take+ release-1/5");
 }
 
 static void copies(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    shuf *handle = leaser_begin(leaser_script);
-    shuf_permutation what = {.n = LEASER_LARGE, .seed = 5};
+    lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    shuf *handle = lease_server_start(lease_server_script);
+    shuf_permutation what = {.n = LEASE_SERVER_LARGE, .seed = 5};
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
     uint32_t value;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
         assert_true(lease->transport == SHUF_INLINE && lease->id == 0 && lease->block == 0);
-        leaser_check(lease, 0, 0);
+        lease_server_check(lease, 0, 0);
     }
-    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASER_LARGE - 4, 4, &value), SHUF_OK);
-    assert_int_equal(value, leaser_value(0, 0, LEASER_LARGE - 1));
+    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASE_SERVER_LARGE - 4, 4, &value),
+                     SHUF_OK);
+    assert_int_equal(value, lease_server_value(0, 0, LEASE_SERVER_LARGE - 1));
     assert_int_equal(shuf_lease_take(handle, &none, NULL, &lease), SHUF_PROTOCOL); /* n of them */
     assert_null(lease);
-    leaser_finish(handle, "hello take take take");
+    lease_server_finish(handle, "hello take take take");
 }
 
-static void nothing(struct leaser_parcel *p)
+static void nothing(struct lease_server_reply *p)
 {
     p->reply = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
     p->reply.rows = 1;
     p->reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     p->descriptors = 0;
-    leaser.leases = 0;
+    lease_server.leases = 0;
 }
 
 /* Zero values need no memory, whatever would have done. */
 static void no_values(void **state)
 {
     (void)state;
-    leaser.spoil = nothing;
-    shuf *handle = leaser_begin(leaser_script);
+    lease_server.corrupt = nothing;
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &none, &options, &lease), SHUF_OK);
     assert_true(lease->transport == SHUF_INLINE && !lease->data);
     assert_int_equal(shuf_lease_read(handle, lease, 0, 0, NULL), SHUF_OK);
-    leaser_release(handle, &lease);
-    leaser_finish(handle, "hello take");
+    lease_server_release(handle, &lease);
+    lease_server_finish(handle, "hello take");
 }
 
 /* ---- From one lease to the next -------------------------------------------------- */
@@ -95,37 +95,37 @@ static void no_values(void **state)
 static void exchange(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *lease = NULL;
     for (uint64_t block = 1; block <= 3; block++) {
-        leaser_take(handle, block, LEASER_LARGE, &lease);
-        leaser_check(lease, 0, block);
-        assert_int_equal(leaser_mappings(), 1);
+        lease_server_take(handle, block, LEASE_SERVER_LARGE, &lease);
+        lease_server_check(lease, 0, block);
+        assert_int_equal(lease_server_mappings(), 1);
     }
-    leaser_release(handle, &lease);
-    assert_int_equal(leaser_mappings(), 0);
-    leaser_finish(handle, "hello take+ take-1/1+ take-2/2+ release-3/3");
+    lease_server_release(handle, &lease);
+    assert_int_equal(lease_server_mappings(), 0);
+    lease_server_finish(handle, "hello take+ take-1/1+ take-2/2+ release-3/3");
 }
 
 /* Small blocks stay mapped, so that a loop over them maps nothing. */
 static void small_blocks_stay(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *lease = NULL;
     const void *first = NULL;
     for (uint64_t i = 0; i < 6; i++) {
-        leaser_take(handle, 1 + i % 2, LEASER_SMALL, &lease);
-        leaser_check(lease, 0, 1 + i % 2);
+        lease_server_take(handle, 1 + i % 2, LEASE_SERVER_SMALL, &lease);
+        lease_server_check(lease, 0, 1 + i % 2);
         if (i == 0)
             first = lease->data;
         assert_true(i % 2 == 1 || lease->data == first);
     }
-    leaser_release(handle, &lease);
-    leaser_take(handle, 1, LEASER_SMALL, &lease);
+    lease_server_release(handle, &lease);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
     assert_ptr_equal(lease->data, first);
-    assert_int_equal(leaser_mappings(), 2);
-    leaser_finish(handle, "hello take+ take-1+ take-2 take-3 take-4 take-5 release-6 take");
+    assert_int_equal(lease_server_mappings(), 2);
+    lease_server_finish(handle, "hello take+ take-1+ take-2 take-3 take-4 take-5 release-6 take");
 }
 
 /* 128 of them; the one that has been idle for longest goes, and the daemon hears of it. */
@@ -133,18 +133,18 @@ static void oldest_idle_goes(void **state)
 {
     (void)state;
     char expected[8192] = "hello";
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *lease = NULL;
     for (int i = 1; i <= 131; i++) {
         char word[32];
-        leaser_take(handle, (uint64_t)i, LEASER_SMALL, &lease);
-        leaser_release(handle, &lease);
+        lease_server_take(handle, (uint64_t)i, LEASE_SERVER_SMALL, &lease);
+        lease_server_release(handle, &lease);
         if (i == 3) { /* 1 becomes younger than 2 */
-            leaser_take(handle, 1, LEASER_SMALL, &lease);
-            leaser_release(handle, &lease);
+            lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
+            lease_server_release(handle, &lease);
         }
         snprintf(word, sizeof word, i == 129 ? " take+ release-%d/2" : " take+ release-%d",
-                 (int)leaser.leases - (i == 3));
+                 (int)lease_server.leases - (i == 3));
         strcat(expected, word);
         if (i == 3)
             strcat(expected, " take release-4");
@@ -153,36 +153,37 @@ static void oldest_idle_goes(void **state)
         if (i == 131)
             strcat(expected, "/1");
     }
-    assert_int_equal(leaser_mappings(), 128);
-    leaser_finish(handle, expected);
+    assert_int_equal(lease_server_mappings(), 128);
+    lease_server_finish(handle, expected);
 }
 
 static void leases_share_a_block(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *one = NULL, *other = NULL;
-    leaser_take(handle, 4, LEASER_LARGE, &one);
-    leaser_take(handle, 4, LEASER_LARGE, &other);
+    lease_server_take(handle, 4, LEASE_SERVER_LARGE, &one);
+    lease_server_take(handle, 4, LEASE_SERVER_LARGE, &other);
     assert_ptr_equal(one->data, other->data);
-    assert_int_equal(leaser_mappings(), 1);
-    leaser_release(handle, &one);
-    leaser_check(other, 0, 4);
-    leaser_release(handle, &other);
-    assert_int_equal(leaser_mappings(), 0);
-    leaser_finish(handle, "hello take+ take release-1 release-2/4");
+    assert_int_equal(lease_server_mappings(), 1);
+    lease_server_release(handle, &one);
+    lease_server_check(other, 0, 4);
+    lease_server_release(handle, &other);
+    assert_int_equal(lease_server_mappings(), 0);
+    lease_server_finish(handle, "hello take+ take release-1 release-2/4");
 }
 
 static void closed_with_leases_out(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     for (uint64_t block = 1; block < 5; block++) {
         shuf_lease *lease = NULL;
-        leaser_take(handle, block, block % 2 ? LEASER_SMALL : LEASER_LARGE, &lease);
+        lease_server_take(handle, block, block % 2 ? LEASE_SERVER_SMALL : LEASE_SERVER_LARGE,
+                          &lease);
     }
-    assert_int_equal(leaser_mappings(), 4);
-    leaser_finish(handle, "hello take+ take+ take+ take+");
+    assert_int_equal(lease_server_mappings(), 4);
+    lease_server_finish(handle, "hello take+ take+ take+ take+");
 }
 
 /* ---- Failures -------------------------------------------------------------------- */
@@ -191,61 +192,61 @@ static void closed_with_leases_out(void **state)
 static void failed_exchange(void **state)
 {
     (void)state;
-    shuf_permutation wrong = {.n = 0}, right = {.n = LEASER_SMALL, .seed = 2};
+    shuf_permutation wrong = {.n = 0}, right = {.n = LEASE_SERVER_SMALL, .seed = 2};
     shuf_lease_options unknown = {.transports = 16}, more = {.transports = SHUF_MEMFD | 1U << 5};
     static char name[100000];
     shuf_lease *lease = NULL;
-    leaser.refuse = 1;
-    shuf *handle = leaser_begin(leaser_script);
-    leaser_take(handle, 1, LEASER_LARGE, &lease);
+    lease_server.busy_takes = 1;
+    shuf *handle = lease_server_start(lease_server_script);
+    lease_server_take(handle, 1, LEASE_SERVER_LARGE, &lease);
     assert_int_equal(shuf_lease_take(handle, &right, NULL, &lease), SHUF_BUSY);
     assert_non_null(strstr(shuf_message(handle), "because"));
     assert_null(lease);
-    leaser_take(handle, 1, LEASER_LARGE, &lease);
+    lease_server_take(handle, 1, LEASE_SERVER_LARGE, &lease);
     assert_int_equal(shuf_lease_take(handle, &wrong, NULL, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "n 0"));
     assert_null(lease);
-    assert_int_equal(leaser_mappings(), 0);
+    assert_int_equal(lease_server_mappings(), 0);
     assert_int_equal(shuf_lease_take(handle, &right, &unknown, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "transports 0x10: expected"));
     assert_int_equal(shuf_lease_take(handle, &right, &more, &lease), SHUF_INVALID);
     assert_int_equal(shuf_prefetch(handle, &right, &more), SHUF_INVALID);
-    leaser_take(handle, 3, LEASER_SMALL, &lease);
+    lease_server_take(handle, 3, LEASE_SERVER_SMALL, &lease);
     memset(name, 'a', sizeof name - 1);
     right.algorithm = name;
     assert_int_equal(shuf_lease_take(handle, &right, NULL, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "aaa\": expected primefold, philox24 or lcg"));
-    leaser_finish(handle, "hello take+ take-1/1 take+ release-2/1 take+ release-3");
+    lease_server_finish(handle, "hello take+ take-1/1 take+ release-2/1 take+ release-3");
 }
 
 /* The memory that a daemon lacks may be what is kept mapped here for it. */
 static void busy_by_own_doing(void **state)
 {
     (void)state;
-    shuf_permutation next = {.n = LEASER_SMALL, .seed = 3};
+    shuf_permutation next = {.n = LEASE_SERVER_SMALL, .seed = 3};
     shuf_lease *lease = NULL;
-    leaser.refuse = 1;
-    shuf *handle = leaser_begin(leaser_script);
-    leaser_take(handle, 1, LEASER_SMALL, &lease);
+    lease_server.busy_takes = 1;
+    shuf *handle = lease_server_start(lease_server_script);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &next, NULL, &lease), SHUF_OK);
-    assert_int_equal(leaser_mappings(), 1);
-    leaser.refuse = 2; /* it is asked once more, not for ever */
+    assert_int_equal(lease_server_mappings(), 1);
+    lease_server.busy_takes = 2; /* it is asked once more, not for ever */
     assert_int_equal(shuf_lease_take(handle, &next, NULL, &lease), SHUF_BUSY);
-    leaser_finish(handle, "hello take+ take-1 release/1 take+ take-2 release/3 take");
+    lease_server_finish(handle, "hello take+ take-1 release/1 take+ take-2 release/3 take");
 }
 
 static void denied_release(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *lease = NULL;
-    leaser_take(handle, 1, LEASER_LARGE, &lease);
-    leaser.leases = 0; /* as if it had never been */
+    lease_server_take(handle, 1, LEASE_SERVER_LARGE, &lease);
+    lease_server.leases = 0; /* as if it had never been */
     assert_int_equal(shuf_lease_release(handle, lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "because"));
     lease = NULL;
-    leaser_take(handle, 2, LEASER_SMALL, &lease);
-    leaser_finish(handle, "hello take+ release-1/1 take+");
+    lease_server_take(handle, 2, LEASE_SERVER_SMALL, &lease);
+    lease_server_finish(handle, "hello take+ release-1/1 take+");
 }
 
 /* The next daemon hears nothing of leases and blocks that it does not know, and its block 1 is
@@ -259,18 +260,18 @@ static void lost_between(void **state)
     };
     for (int i = 0; i < 2; i++) {
         shuf_lease *lease = NULL;
-        leaser.leave = 2 + i;
-        leaser.leavers = 1;
-        shuf *handle = leaser_begin(leaser_script);
-        leaser_take(handle, 1, LEASER_SMALL, &lease);
+        lease_server.lost_at = 2 + i;
+        lease_server.lost_connections = 1;
+        shuf *handle = lease_server_start(lease_server_script);
+        lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
         if (i == 1)
-            leaser_release(handle, &lease);
-        leaser_take(handle, 1, LEASER_SMALL, &lease);
-        leaser_check(lease, 1, 1);
-        assert_int_equal(leaser_mappings(), 1);
+            lease_server_release(handle, &lease);
+        lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
+        lease_server_check(lease, 1, 1);
+        assert_int_equal(lease_server_mappings(), 1);
         if (i == 1)
-            leaser_release(handle, &lease);
-        leaser_finish(handle, said[i]);
+            lease_server_release(handle, &lease);
+        lease_server_finish(handle, said[i]);
     }
 }
 
@@ -279,43 +280,44 @@ static void leases_of_a_lost_daemon(void **state)
 {
     (void)state;
     shuf_lease *old = NULL, *shared = NULL, *new = NULL;
-    leaser.leave = 3;
-    leaser.leavers = 1;
-    shuf *handle = leaser_begin(leaser_script);
-    leaser_take(handle, 1, LEASER_SMALL, &old);
-    leaser_take(handle, 1, LEASER_SMALL, &shared);
-    leaser_take(handle, 1, LEASER_SMALL, &new); /* the daemon leaves instead */
-    leaser_check(old, 0, 1);
-    leaser_check(new, 1, 1);
-    assert_int_equal(leaser_mappings(), 2);
-    leaser_release(handle, &old);
-    leaser_check(shared, 0, 1);
-    leaser_take(handle, 2, LEASER_SMALL, &shared); /* its old one is of nobody that there is */
-    assert_int_equal(leaser_mappings(), 2);
-    leaser_take(handle, 1, LEASER_SMALL, &old); /* the new one's block, still known */
-    leaser_check(old, 1, 1);
-    leaser_release(handle, &new);
-    leaser_finish(handle, "hello take+ take lost hello take+ take+ take release-3");
+    lease_server.lost_at = 3;
+    lease_server.lost_connections = 1;
+    shuf *handle = lease_server_start(lease_server_script);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &old);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &shared);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &new); /* the daemon leaves instead */
+    lease_server_check(old, 0, 1);
+    lease_server_check(new, 1, 1);
+    assert_int_equal(lease_server_mappings(), 2);
+    lease_server_release(handle, &old);
+    lease_server_check(shared, 0, 1);
+    lease_server_take(handle, 2, LEASE_SERVER_SMALL,
+                      &shared); /* its old one is of nobody that there is */
+    assert_int_equal(lease_server_mappings(), 2);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &old); /* the new one's block, still known */
+    lease_server_check(old, 1, 1);
+    lease_server_release(handle, &new);
+    lease_server_finish(handle, "hello take+ take lost hello take+ take+ take release-3");
 }
 
 /* The loss is met by the release itself, or was met by a call before. */
 static void released_after_the_loss(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASER_SMALL};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL};
     shuf_lease *one = NULL, *other = NULL;
-    leaser.leave = 3;
-    leaser.leavers = 1;
-    shuf *handle = leaser_begin(leaser_script);
-    leaser_take(handle, 1, LEASER_LARGE, &one);
-    leaser_take(handle, 2, LEASER_SMALL, &other);
-    leaser_release(handle, &one);
-    leaser_check(other, 0, 2);
-    leaser_release(handle, &other); /* on no connection at all */
-    assert_int_equal(leaser_mappings(), 0);
+    lease_server.lost_at = 3;
+    lease_server.lost_connections = 1;
+    shuf *handle = lease_server_start(lease_server_script);
+    lease_server_take(handle, 1, LEASE_SERVER_LARGE, &one);
+    lease_server_take(handle, 2, LEASE_SERVER_SMALL, &other);
+    lease_server_release(handle, &one);
+    lease_server_check(other, 0, 2);
+    lease_server_release(handle, &other); /* on no connection at all */
+    assert_int_equal(lease_server_mappings(), 0);
     shuf_set_reconnect(handle, 0);
     assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
-    leaser_finish(handle, "hello take+ take+ lost hello prefetch");
+    lease_server_finish(handle, "hello take+ take+ lost hello prefetch");
 }
 
 /* What a child does with its parent's handle is heard by nobody; how many of it went wrong. */
@@ -324,9 +326,9 @@ static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
     uint32_t value;
     char words[64];
     shuf_daemon status;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 9};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 9};
     shuf_lease *none = NULL;
-    int wrong = leaser_mappings() != 3;
+    int wrong = lease_server_mappings() != 3;
     snprintf(words, sizeof words, "handle of process %d: expected", (int)parent);
     wrong += shuf_lease_read(handle, leases[0], 0, 4, &value) != SHUF_INVALID;
     wrong += shuf_daemon_status(handle, &status) != SHUF_INVALID;
@@ -334,14 +336,14 @@ static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
     wrong += shuf_prefetch(handle, &what, NULL) != SHUF_INVALID;
     wrong += shuf_lease_take(handle, &what, NULL, &none) != SHUF_INVALID || none;
     wrong += shuf_permute(handle, &what, words, sizeof words, NULL) != SHUF_INVALID;
-    wrong += *(const uint32_t *)leases[0]->data != leaser_value(0, 1, 0);
+    wrong += *(const uint32_t *)leases[0]->data != lease_server_value(0, 1, 0);
     wrong += shuf_lease_take(handle, &what, NULL, &leases[0]) != SHUF_INVALID || leases[0];
     wrong += !strstr(shuf_message(handle), words);
-    wrong += leaser_mappings() != 2;
+    wrong += lease_server_mappings() != 2;
     wrong += shuf_lease_release(handle, leases[1]) != SHUF_OK || *shuf_message(handle);
-    wrong += leaser_mappings() != 1;
+    wrong += lease_server_mappings() != 1;
     shuf_close(handle);
-    return wrong + leaser_mappings();
+    return wrong + lease_server_mappings();
 }
 
 /* The parent's leases and connection are as they were. */
@@ -351,9 +353,10 @@ static void used_by_a_child(void **state)
     int end;
     pid_t parent = getpid();
     shuf_lease *leases[3] = {NULL};
-    shuf *handle = leaser_begin(leaser_script);
+    shuf *handle = lease_server_start(lease_server_script);
     for (unsigned i = 0; i < 3; i++)
-        leaser_take(handle, i + 1, i == 1 ? LEASER_LARGE : LEASER_SMALL, &leases[i]);
+        lease_server_take(handle, i + 1, i == 1 ? LEASE_SERVER_LARGE : LEASE_SERVER_SMALL,
+                          &leases[i]);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
@@ -362,23 +365,23 @@ static void used_by_a_child(void **state)
     assert_true(WIFEXITED(end));
     assert_int_equal(WEXITSTATUS(end), 0);
     for (unsigned i = 0; i < 3; i++)
-        leaser_check(leases[i], 0, i + 1);
-    leaser_release(handle, &leases[1]);
-    leaser_take(handle, 1, LEASER_SMALL, &leases[2]);
-    leaser_finish(handle, "hello take+ take+ take+ release-2/2 take-3");
+        lease_server_check(leases[i], 0, i + 1);
+    lease_server_release(handle, &leases[1]);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &leases[2]);
+    lease_server_finish(handle, "hello take+ take+ take+ release-2/2 take-3");
 }
 
 static void prefetch(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 1};
-    shuf *handle = leaser_begin(leaser_script);
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 1};
+    shuf *handle = lease_server_start(lease_server_script);
     assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
-    leaser_take(handle, 1, LEASER_SMALL, &lease);
+    lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
-    leaser_check(lease, 0, 1);
-    leaser_finish(handle, "hello prefetch take+ prefetch");
+    lease_server_check(lease, 0, 1);
+    lease_server_finish(handle, "hello prefetch take+ prefetch");
 }
 
 int main(void)

@@ -53,7 +53,7 @@ static void stream_to_a_slow_sink(void **state)
     shuf *handle = client_open();
     uint64_t count, *values = expected_values(&streamed, &count);
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .slow_calls = 10};
-    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_OK);
+    assert_int_equal(shuf_permute_each(handle, &streamed, collect, &c, NULL), SHUF_OK);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(c.largest <= 256 * 1024);
     assert_true(expected_equal(values, c.bytes, 8, count));
@@ -68,7 +68,7 @@ static void stream_that_the_sink_stops(void **state)
     shuf *handle = client_open();
     shuf_permutation small = {.n = 10};
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    client_expect(handle, shuf_permute_stream(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+    client_expect(handle, shuf_permute_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
                   "of 8000024 bytes");
     assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
     assert_true(client_check(handle, &small));
@@ -84,7 +84,7 @@ static void stream_across_killed_daemons(void **state)
     uint64_t count, *values = expected_values(&streamed, &count);
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .kill_at = {1, 3000001, 5000000}};
     shuf_result result;
-    assert_int_equal(shuf_permute_stream(handle, &streamed, collect, &c, &result), SHUF_OK);
+    assert_int_equal(shuf_permute_each(handle, &streamed, collect, &c, &result), SHUF_OK);
     assert_int_equal(c.kills, 3);
     assert_int_equal(c.size, STREAMED_BYTES);
     assert_true(expected_equal(values, c.bytes, 8, count));

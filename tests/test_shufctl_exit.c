@@ -4,7 +4,7 @@
  * command that it tells for starting a daemon.
  */
 #include "exit.h"
-#include "start.h"
+#include "start_command.h"
 #include "support/cmocka_all.h"
 
 #include <stdio.h>

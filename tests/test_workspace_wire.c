@@ -3,7 +3,7 @@
  * What jobs work in is the daemon's memory: within its budget, kept for the next job,
  * and given up for others, on a device whose jobs work in whatever a test says.
  */
-#include "made_up.h"
+#include "fake_backend.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
@@ -22,7 +22,7 @@ static struct wire *w;
 static void start(void)
 {
     static const char *const small[] = {"host_memory", "16Mi", "cache_ms", "600000", NULL};
-    made_up_start(&h, small);
+    fake_backend_start(&h, small);
     w = wire_greet(&h);
 }
 
@@ -113,7 +113,7 @@ static void keeps_no_results(void **state)
     enum { JOBS = 20 };
     static const char *const shortly[] = {"cache_ms", "200", NULL};
     faults->best = 2 * MI;
-    made_up_start(&h, shortly);
+    fake_backend_start(&h, shortly);
     w = wire_greet(&h);
     ask(1000, 1);
     for (uint64_t i = 1; i <= JOBS; i++) {
@@ -132,7 +132,7 @@ static void kept_for_a_while(void **state)
     static const char *const not_at_all[] = {"cache_ms", "0", NULL};
     faults->best = 8 * MI;
     for (int i = 0; i < 2; i++) {
-        made_up_start(&h, i == 0 ? shortly : not_at_all);
+        fake_backend_start(&h, i == 0 ? shortly : not_at_all);
         w = wire_greet(&h);
         ask(MI, 1);
         assert_int_equal(seen->workspace_bytes, 8 * MI);
@@ -197,7 +197,7 @@ static void of_another_memory(void **state)
     static const char *const small[] = {"host_memory", "4Mi", "device_memory", "6Mi", NULL};
     faults->elsewhere = true;
     faults->best = faults->least = 6 * MI;
-    made_up_start(&h, small);
+    fake_backend_start(&h, small);
     w = wire_greet(&h);
     ask(MI, 1);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
@@ -275,7 +275,7 @@ static void whole_units_where_it_is_tight(void **state)
 {
     (void)state;
     static const char *const tight[] = {"host_memory", "70Mi", NULL};
-    made_up_start(&h, tight);
+    fake_backend_start(&h, tight);
     w = wire_greet(&h);
     for (uint64_t i = 0; i < 2; i++) {
         const Shuf__ResultReply *reply = wire_lease(w, 17 * MI / 2, i, MEMFD);
@@ -335,7 +335,7 @@ static void device_has_less_for_both(void **state)
     static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
     faults->device = 64 * MI;
     faults->elsewhere = true;
-    made_up_start(&h, all);
+    fake_backend_start(&h, all);
     w = wire_greet(&h);
     const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, ipc); /* something to give up */
     wire_release(w, reply->lease, reply->block);
@@ -418,7 +418,7 @@ static void of_its_user(void **state)
     if (geteuid() != 0)
         skip();
     faults->best = 4 * MI;
-    made_up_start(&h, open_to_all);
+    fake_backend_start(&h, open_to_all);
     assert_int_equal(chmod(h.directory, 0755), 0);
     w = wire_greet(&h);
     ask(MI, 1);
@@ -474,28 +474,28 @@ static void none_for_a_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(kept_for_the_next, made_up_reset),
-        cmocka_unit_test_setup(given_up_for_results, made_up_reset),
-        cmocka_unit_test_setup(given_up_before_results, made_up_reset),
-        cmocka_unit_test_setup(keeps_no_results, made_up_reset),
-        cmocka_unit_test_setup(kept_for_a_while, made_up_reset),
-        cmocka_unit_test_setup(with_less, made_up_reset),
-        cmocka_unit_test_setup(is_not_worth_a_result, made_up_reset),
-        cmocka_unit_test_setup(never_fits, made_up_reset),
-        cmocka_unit_test_setup(of_another_memory, made_up_reset),
-        cmocka_unit_test_setup(others_are_in_its_way, made_up_reset),
-        cmocka_unit_test_setup(beside_a_mapped_block, made_up_reset),
-        cmocka_unit_test_setup(beside_a_smaller_mapped_block, made_up_reset),
-        cmocka_unit_test_setup(whole_units_where_it_is_tight, made_up_reset),
-        cmocka_unit_test_setup(device_has_less, made_up_reset),
-        cmocka_unit_test_setup(device_fails_for_a_wish, made_up_reset),
-        cmocka_unit_test_setup(device_has_less_for_both, made_up_reset),
-        cmocka_unit_test_setup(device_has_less_for_the_result, made_up_reset),
-        cmocka_unit_test_setup(device_has_nothing, made_up_reset),
-        cmocka_unit_test_setup(cancelled, made_up_reset),
-        cmocka_unit_test_setup(of_its_user, made_up_reset),
-        cmocka_unit_test_setup(none_for_a_summary, made_up_reset),
-        cmocka_unit_test_setup(none_for_a_buffer, made_up_reset),
+        cmocka_unit_test_setup(kept_for_the_next, fake_backend_reset),
+        cmocka_unit_test_setup(given_up_for_results, fake_backend_reset),
+        cmocka_unit_test_setup(given_up_before_results, fake_backend_reset),
+        cmocka_unit_test_setup(keeps_no_results, fake_backend_reset),
+        cmocka_unit_test_setup(kept_for_a_while, fake_backend_reset),
+        cmocka_unit_test_setup(with_less, fake_backend_reset),
+        cmocka_unit_test_setup(is_not_worth_a_result, fake_backend_reset),
+        cmocka_unit_test_setup(never_fits, fake_backend_reset),
+        cmocka_unit_test_setup(of_another_memory, fake_backend_reset),
+        cmocka_unit_test_setup(others_are_in_its_way, fake_backend_reset),
+        cmocka_unit_test_setup(beside_a_mapped_block, fake_backend_reset),
+        cmocka_unit_test_setup(beside_a_smaller_mapped_block, fake_backend_reset),
+        cmocka_unit_test_setup(whole_units_where_it_is_tight, fake_backend_reset),
+        cmocka_unit_test_setup(device_has_less, fake_backend_reset),
+        cmocka_unit_test_setup(device_fails_for_a_wish, fake_backend_reset),
+        cmocka_unit_test_setup(device_has_less_for_both, fake_backend_reset),
+        cmocka_unit_test_setup(device_has_less_for_the_result, fake_backend_reset),
+        cmocka_unit_test_setup(device_has_nothing, fake_backend_reset),
+        cmocka_unit_test_setup(cancelled, fake_backend_reset),
+        cmocka_unit_test_setup(of_its_user, fake_backend_reset),
+        cmocka_unit_test_setup(none_for_a_summary, fake_backend_reset),
+        cmocka_unit_test_setup(none_for_a_buffer, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

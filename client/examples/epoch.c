@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An epoch's permutation in the caller's memory:
+ * Copies an epoch's permutation to the caller's memory:
  *
  *     cc epoch.c $(pkg-config --cflags --libs libshuf) -o epoch && ./epoch 3
  */
@@ -12,8 +12,8 @@
 
 int main(int argc, char **argv)
 {
-    static uint32_t order[1000];
-    shuf_permutation what = {
+    static uint32_t permutation[1000];
+    shuf_permutation request = {
         .n = 1000,
         .seed = 7,
         .epoch = argc > 1 ? strtoull(argv[1], NULL, 0) : 0,
@@ -21,10 +21,10 @@ int main(int argc, char **argv)
     shuf *daemon;
     shuf_status status = shuf_connect(&daemon, NULL);
     if (status == SHUF_OK)
-        status = shuf_permute(daemon, &what, order, sizeof order, NULL);
+        status = shuf_permute(daemon, &request, permutation, sizeof permutation, NULL);
     if (status == SHUF_OK)
-        printf("epoch %" PRIu64 " begins with samples %u, %u, %u\n", what.epoch, order[0], order[1],
-               order[2]);
+        printf("epoch %" PRIu64 " begins with samples %u, %u, %u\n", request.epoch, permutation[0],
+               permutation[1], permutation[2]);
     else
         fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
     shuf_close(daemon);

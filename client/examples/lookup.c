@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker that needs neither daemon nor library: it works its own positions out,
- * the first few of rank R of W, by inline C.
+ * A worker without daemon and library: it computes the values at its first positions, as rank R of
+ * W, by inline C functions.
  *
  *     cc lookup.c $(pkg-config --cflags libshuf) -o lookup && ./lookup 1e9 7 3 1 8
  */
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: lookup N SEED EPOCH RANK WORLD\n");
         return EXIT_FAILURE;
     }
-    const double size = strtod(argv[1], NULL); /* so that 1e9 may be said */
+    const double size = strtod(argv[1], NULL); /* accepts 1e9 */
     const uint64_t seed = strtoull(argv[2], NULL, 0);
     const uint64_t epoch = strtoull(argv[3], NULL, 0), rank = strtoull(argv[4], NULL, 0);
     const uint64_t world = strtoull(argv[5], NULL, 0);

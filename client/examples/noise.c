@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a stream of noise that belongs to one of several workers, and what it
- * is like; then the first value again, worked out here:
+ * Requests one worker's part of a stream of normally distributed numbers, with its moments. Then it
+ * computes the first value again by the inline C functions:
  *
  *     cc noise.c $(pkg-config --cflags --libs libshuf) -lm -o noise && ./noise 3
  */
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 {
     static double noise[EACH];
     uint64_t worker = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
-    shuf_numbers what = {
+    shuf_numbers request = {
         .distribution = SHUF_GAUSS,
         .seed = 7,
         .offset = worker * EACH,
@@ -30,12 +30,13 @@ int main(int argc, char **argv)
     shuf_result result;
     shuf_status status = shuf_connect(&daemon, NULL);
     if (status == SHUF_OK)
-        status = shuf_draw(daemon, &what, noise, sizeof noise, &result);
+        status = shuf_draw(daemon, &request, noise, sizeof noise, &result);
     if (status == SHUF_OK) {
-        shuf_gauss g = shuf_gauss_make(what.seed, what.stream, what.mean, what.std);
-        printf("values from %" PRIu64 ": mean %.4f, variance %.4f, kurtosis %.4f\n", what.offset,
+        shuf_gauss g = shuf_gauss_make(request.seed, request.stream, request.mean, request.std);
+        printf("values from %" PRIu64 ": mean %.4f, variance %.4f, kurtosis %.4f\n", request.offset,
                result.moments.mean, result.moments.variance, result.moments.kurtosis);
-        printf("the first: %.17g, by itself: %.17g\n", noise[0], shuf_gauss_f64(&g, what.offset));
+        printf("the first: %.17g, by itself: %.17g\n", noise[0],
+               shuf_gauss_f64(&g, request.offset));
     } else {
         fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
     }

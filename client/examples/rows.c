@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table whose rows are shuffled anew in every epoch: it is written once, to memory that the
- * daemon leases, and each epoch's rows are read where the daemon put them.
+ * Shuffles the rows of a table in every epoch. It writes the table once, to a buffer of the daemon,
+ * and reads the shuffled rows of each epoch through a lease.
  *
  *     cc rows.c $(pkg-config --cflags --libs libshuf) -o rows && ./rows 3
  */
@@ -15,26 +15,26 @@ enum { ROWS = 100000, COLUMNS = 4 };
 
 typedef float row[COLUMNS];
 
-static void fill(row *table)
+static void fill_table(row *table)
 {
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
             table[i][j] = (float)i + (float)j / 10;
 }
 
-static shuf_status run(shuf *daemon, uint64_t epochs)
+static shuf_status run_epochs(shuf *daemon, uint64_t epochs)
 {
     shuf_lease *table = NULL, *shuffled = NULL;
-    shuf_records what = {.n = ROWS, .record = sizeof(row), .seed = 7};
+    shuf_records request = {.n = ROWS, .record = sizeof(row), .seed = 7};
     shuf_status status = shuf_buffer_take(daemon, ROWS * sizeof(row), NULL, &table);
     if (status == SHUF_OK && table->buffer)
-        fill(table->buffer);
-    for (; status == SHUF_OK && what.epoch < epochs; what.epoch++) {
-        status = shuf_shuffle_lease(daemon, &what, table, NULL, &shuffled);
+        fill_table(table->buffer);
+    for (; status == SHUF_OK && request.epoch < epochs; request.epoch++) {
+        status = shuf_shuffle_lease(daemon, &request, table, NULL, &shuffled);
         if (status != SHUF_OK)
             break;
         const row *rows = shuffled->data;
-        printf("epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", what.epoch,
+        printf("epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", request.epoch,
                (double)rows[0][0], (double)rows[0][1], (double)rows[0][2], (double)rows[0][3],
                (double)rows[1][0]);
     }
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     shuf *daemon;
     shuf_status status = shuf_connect(&daemon, NULL);
     if (status == SHUF_OK)
-        status = run(daemon, argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
+        status = run_epochs(daemon, argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
     if (status != SHUF_OK)
         fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
     shuf_close(daemon);

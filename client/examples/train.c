@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A training loop of N processes that share each epoch's order of samples: shufd
- * makes it once, and every process reads its rank's part of it where it lies.
+ * A training loop of N processes that share each epoch's permutation of the samples. shufd computes
+ * it once, and every process reads its rank's part of it through a lease.
  *
  *     cc train.c $(pkg-config --cflags --libs libshuf) -o train
  *     ./train --processes 8 --epochs 3 --n 1e8 --transport memfd
  *
- * Each epoch ends with a check that all ranks together saw every sample once.
+ * At the end of each epoch it checks that all ranks together saw every sample once.
  */
 #include <shuf.h>
 
@@ -23,19 +23,19 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES_MAX = 256, CHUNK = 1 << 18 /* values that are read at once */ };
+enum { PROCESSES_MAX = 256, CHUNK = 1 << 18 /* values in one read */ };
 
 static struct {
     uint64_t processes, epochs, n, seed;
-    shuf_lease_options how;
+    shuf_lease_options lease;
 } options = {.processes = 4, .epochs = 3, .n = 1000000, .seed = 7};
 
-/* What the processes have in common. A sample's bit is set by the one that sees it. */
+/* Memory that the processes share. A process sets the bits of the samples that it sees. */
 static struct shared {
     pthread_barrier_t barrier;
-    _Atomic uint64_t repeats; /* samples seen again */
+    _Atomic uint64_t repeats; /* samples seen more than once */
     uint64_t view_ns[PROCESSES_MAX], block[PROCESSES_MAX];
-    bool computed[PROCESSES_MAX]; /* by this process's own request */
+    bool computed[PROCESSES_MAX]; /* computed for this process's request */
     _Atomic uint64_t seen[];
 } * shared;
 
@@ -46,15 +46,15 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void stop(const char *what, const shuf *daemon)
+static void fail(const char *action, const shuf *daemon)
 {
-    fprintf(stderr, "%s: %s\n", what, shuf_message(daemon));
+    fprintf(stderr, "%s: %s\n", action, shuf_message(daemon));
     _exit(EXIT_FAILURE);
 }
 
 /* ---- One process -------------------------------------------------------------- */
 
-/* The work on a sample: here it is only marked. */
+/* The work on a sample: this example only marks it. */
 static void train_on(uint64_t sample)
 {
     uint64_t bit = UINT64_C(1) << sample % 64;
@@ -62,48 +62,49 @@ static void train_on(uint64_t sample)
         atomic_fetch_add(&shared->repeats, 1);
 }
 
-/* Values from `first` on: host memory is read where it is, a GPU's is copied from there. */
-static const void *look(shuf *daemon, const shuf_lease *lease, uint64_t first, uint64_t count)
+/* Values from `first` on: a pointer into host memory, or a copy of device memory. */
+static const void *read_values(shuf *daemon, const shuf_lease *lease, uint64_t first,
+                               uint64_t count)
 {
     static char copy[CHUNK * sizeof(uint64_t)];
     unsigned width = lease->result.shape.width;
     if (!*lease->device_id)
         return (const char *)lease->data + first * width;
     if (shuf_lease_read(daemon, lease, first * width, count * width, copy) != SHUF_OK)
-        stop("read", daemon);
+        fail("read", daemon);
     return copy;
 }
 
 /* Positions rank, rank + processes, rank + 2 processes, ... */
-static void work(shuf *daemon, const shuf_lease *lease, uint64_t rank)
+static void train_on_rank(shuf *daemon, const shuf_lease *lease, uint64_t rank)
 {
     uint64_t position = rank;
     for (uint64_t first = 0; first < options.n; first += CHUNK) {
         uint64_t end = first + CHUNK < options.n ? first + CHUNK : options.n;
-        const void *values = look(daemon, lease, first, end - first);
+        const void *values = read_values(daemon, lease, first, end - first);
         for (; position < end; position += options.processes)
             train_on(lease->result.shape.width == 4 ? ((const uint32_t *)values)[position - first]
                                                     : ((const uint64_t *)values)[position - first]);
     }
 }
 
-static shuf_permutation order_of(uint64_t epoch)
+static shuf_permutation epoch_request(uint64_t epoch)
 {
     return (shuf_permutation){.n = options.n, .seed = options.seed, .epoch = epoch};
 }
 
-/* The lease of the epoch before goes back along the way. */
+/* The same request gives back the lease of the last epoch. */
 static void open_epoch(shuf *daemon, uint64_t epoch, uint64_t rank, shuf_lease **lease)
 {
-    shuf_permutation order = order_of(epoch), next = order_of(epoch + 1);
+    shuf_permutation request = epoch_request(epoch), next = epoch_request(epoch + 1);
     uint64_t begin = now_ns();
-    if (shuf_lease_take(daemon, &order, &options.how, lease) != SHUF_OK)
-        stop("lease", daemon);
+    if (shuf_lease_take(daemon, &request, &options.lease, lease) != SHUF_OK)
+        fail("lease", daemon);
     shared->view_ns[rank] = now_ns() - begin;
     shared->block[rank] = (*lease)->block;
     shared->computed[rank] = !(*lease)->shared;
-    if (epoch + 1 < options.epochs && shuf_prefetch(daemon, &next, &options.how) != SHUF_OK)
-        stop("prefetch", daemon);
+    if (epoch + 1 < options.epochs && shuf_prefetch(daemon, &next, &options.lease) != SHUF_OK)
+        fail("prefetch", daemon);
 }
 
 /* ---- The end of an epoch -------------------------------------------------------- */
@@ -116,7 +117,7 @@ static uint64_t count_seen(void)
     return count;
 }
 
-/* Different ones among the processes; none by copies. */
+/* Counts the different blocks of all processes; a copy has none. */
 static uint64_t count_blocks(void)
 {
     uint64_t blocks = 0;
@@ -146,7 +147,7 @@ static void print_epoch(uint64_t epoch, uint64_t count, uint64_t repeats)
     fflush(stdout);
 }
 
-/* By one of the processes, while the others wait. */
+/* Called by one process while the others wait. */
 static void check_epoch(uint64_t epoch)
 {
     uint64_t count = count_seen(), repeats = atomic_exchange(&shared->repeats, 0);
@@ -160,25 +161,25 @@ static void train(uint64_t rank)
     shuf *daemon;
     shuf_lease *lease = NULL;
     if (shuf_connect(&daemon, NULL) != SHUF_OK)
-        stop("connect", daemon);
+        fail("connect", daemon);
     for (uint64_t epoch = 0; epoch < options.epochs; epoch++) {
         open_epoch(daemon, epoch, rank, &lease);
-        work(daemon, lease, rank);
+        train_on_rank(daemon, lease, rank);
         if (pthread_barrier_wait(&shared->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
             check_epoch(epoch);
         pthread_barrier_wait(&shared->barrier);
     }
     if (shuf_lease_release(daemon, lease) != SHUF_OK)
-        stop("release", daemon);
+        fail("release", daemon);
     shuf_close(daemon);
 }
 
-/* ---- All of them ------------------------------------------------------------------ */
+/* ---- All processes ------------------------------------------------------------------ */
 
 static void usage(void)
 {
     fputs("Usage: train [--processes N] [--epochs E] [--n N] [--seed S] [--transport HOW]\n"
-          "HOW: inline, memfd, cuda-fd or cuda-ipc; by default whatever is host memory\n",
+          "HOW: inline, memfd, cuda-fd or cuda-ipc; the default is any that gives host memory\n",
           stderr);
     exit(2);
 }
@@ -186,7 +187,7 @@ static void usage(void)
 static uint64_t read_number(const char *text, uint64_t most)
 {
     char *end;
-    double value = strtod(text, &end); /* 1e9 is as good as 1000000000 */
+    double value = strtod(text, &end); /* accepts 1e9 */
     if (end == text || *end || !(value >= 1 && value <= (double)most))
         usage();
     return (uint64_t)value;
@@ -224,7 +225,7 @@ static void read_options(int argc, char **argv)
             options.seed = strtoull(optarg, NULL, 0);
             break;
         case 't':
-            options.how.transports = read_transport(optarg);
+            options.lease.transports = read_transport(optarg);
             break;
         default:
             usage();
@@ -243,18 +244,18 @@ static bool make_shared(void)
            pthread_barrier_init(&shared->barrier, &across, (unsigned)options.processes) == 0;
 }
 
-/* Results that the daemon has computed since its start, for whomever. */
+/* The number of results that the daemon has computed since its start, for all users. */
 static uint64_t count_computed(void)
 {
     shuf *daemon;
     shuf_daemon status;
     if (shuf_connect(&daemon, NULL) != SHUF_OK || shuf_daemon_status(daemon, &status) != SHUF_OK)
-        stop("status", daemon);
+        fail("status", daemon);
     shuf_close(daemon);
     return status.computed;
 }
 
-static pid_t children[PROCESSES_MAX]; /* 0: none, or no longer */
+static pid_t children[PROCESSES_MAX]; /* 0: none, or ended */
 
 static void kill_children(void)
 {
@@ -277,21 +278,21 @@ static bool start_children(void)
     return true;
 }
 
-/* Where one fails, the others would wait for it for ever. */
+/* Kills the others when one fails: they would wait for it forever. */
 static bool await_children(void)
 {
-    bool right = true;
+    bool succeeded = true;
     int status;
     pid_t ended;
     while ((ended = wait(&status)) > 0) {
         for (int i = 0; i < PROCESSES_MAX; i++)
             if (children[i] == ended)
                 children[i] = 0;
-        right = right && status == 0;
-        if (!right)
+        succeeded = succeeded && status == 0;
+        if (!succeeded)
             kill_children();
     }
-    return right;
+    return succeeded;
 }
 
 int main(int argc, char **argv)

@@ -3,33 +3,31 @@
  * libshuf: permutations, shuffles and random numbers from a running shufd
  * =======================================================================
  *
- * An answer is a pure function of its request: the same algorithm, n, seed and
- * epoch give the same bits on every machine, backend and release, and so do the
- * same distribution, method, seed, stream, mean, std and number of a value. So a call that
- * loses its daemon in the middle simply asks again, and nothing is ever half true.
+ * A result is a pure function of its request: the same algorithm, n, seed and epoch give the same
+ * bits on every machine, backend and release, and so do the same distribution, method, seed,
+ * stream, mean, std, dtype and index of a value. A call that loses its daemon sends the same
+ * request to the next one and continues where the bytes stopped.
  *
- * The short way, an epoch's permutation in the caller's memory:
+ * The simplest use copies an epoch's permutation to the caller's memory:
  *
  *     shuf *daemon;
  *     uint32_t order[1000];
- *     shuf_permutation what = {.n = 1000, .seed = 7, .epoch = 3};
+ *     shuf_permutation request = {.n = 1000, .seed = 7, .epoch = 3};
  *     if (shuf_connect(&daemon, NULL) != SHUF_OK ||
- *         shuf_permute(daemon, &what, order, sizeof order, NULL) != SHUF_OK)
+ *         shuf_permute(daemon, &request, order, sizeof order, NULL) != SHUF_OK)
  *         fprintf(stderr, "%s\n", shuf_message(daemon));
  *     shuf_close(daemon);
  *
- * Threads: one handle serves one thread at a time; any number of handles may
- * be used side by side. No function here starts a thread, installs a signal
- * handler or raises SIGPIPE.
+ * Threads: one thread at a time may use a handle; different threads may use different handles at
+ * the same time. No function here starts a thread, installs a signal handler or raises SIGPIPE.
  *
- * Processes: a handle serves the process that connected it. After fork() the
- * child connects anew; a call with its parent's handle is SHUF_INVALID there, but
- * for shuf_close() and shuf_lease_release(), which only free what the child has of
- * it: the parent's connection and leases stay.
+ * Processes: only the process that connected a handle may use it. After fork() the child connects
+ * again. A call with the parent's handle fails there with SHUF_INVALID, except shuf_close() and
+ * shuf_lease_release(): they free the child's memory and leave the parent's connection and leases
+ * as they are.
  *
- * Errors: a function returns a status (shuf_status.h), SHUF_OK being 0, and
- * leaves one line in the handle that names the field, its value and what was
- * expected: shuf_message().
+ * Errors: a function returns a status (shuf_status.h); SHUF_OK is 0. shuf_message() returns one
+ * line that names the field, its value and the expected value.
  */
 #ifndef SHUF_H
 #define SHUF_H
@@ -50,388 +48,391 @@ extern "C" {
 /* A connection to one daemon. */
 typedef struct shuf shuf;
 
-/* Connects to the daemon at `socket`; NULL or "" means the default: $SHUFD_SOCKET,
- * else /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where
- * one stands, else /run/shufd/shufd.sock.
+/* Connects to the daemon at `socket`. NULL or "" means the default: $SHUFD_SOCKET, else
+ * /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where this file exists, else
+ * /run/shufd/shufd.sock.
  *
- * *handle is set on failure too (NULL only when memory is out), so that
- * shuf_message() can tell why, and is always given back by shuf_close(). A
- * handle that found no daemon may be used: each call tries again, for as long as
- * shuf_set_reconnect() says.
- * Fails with SHUF_INVALID (a path too long for a socket), SHUF_NO_DAEMON,
- * SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
- * SHUF_TIMEOUT (no answer to the greeting in 10 s) or SHUF_IO. */
+ * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
+ * the error. The caller always frees it with shuf_close(). A handle that found no daemon can be
+ * used: each call tries to connect again, as long as shuf_set_reconnect() allows. Fails with
+ * SHUF_INVALID (the path is too long for a socket), SHUF_NO_DAEMON, SHUF_DENIED, SHUF_VERSION,
+ * SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL, SHUF_TIMEOUT (no reply to the handshake in 10 s) or
+ * SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
-/* Disconnects and frees; leases that are still out end with it. NULL is allowed. */
+/* Disconnects and frees the handle. All its leases end. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
-/* The line that explains the last failure on this handle; "" after a success.
- * Valid until the next call with the handle. */
+/* One line that explains the last failure of this handle; "" after a success. Valid until the next
+ * call with the handle. NULL is allowed and means out of memory. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
-/* The path in use, "" when it was refused. Valid until shuf_close(). */
+/* The path of the socket; "" when it was too long. Valid until shuf_close(). */
 SHUF_API const char *shuf_socket(const shuf *handle);
 
-/* How long a call whose daemon has gone away keeps trying to reach the next one
- * before it fails with SHUF_NO_DAEMON; when one comes it asks that again from the
- * start, and goes on where the bytes stopped. Milliseconds; 0: do not. Default 10 000.
- * A call that loses sixteen daemons in a row without a new byte fails too. */
+/* Sets how long a call that loses its daemon tries to reach the next one before it fails with
+ * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: the call does not retry. When a daemon
+ * answers, the call sends its request again and continues where the bytes stopped. A call that
+ * loses 16 daemons in a row without a new byte fails too. */
 SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
 
-/* Which positions of the permutation are wanted. */
+/* Selects positions of the permutation. */
 typedef enum shuf_view {
     SHUF_VIEW_ALL = 0,   /* 0 .. n - 1 */
-    SHUF_VIEW_SLICE = 1, /* offset, offset + stride, ..., `count` of them */
-    SHUF_VIEW_SHARD = 2, /* what DistributedSampler gives `rank` of `world` */
+    SHUF_VIEW_SLICE = 1, /* `count` positions: offset, offset + stride, ... */
+    SHUF_VIEW_SHARD = 2, /* those that DistributedSampler selects for `rank` of `world` */
 } shuf_view;
 
-/* What is asked for. Zeros are the defaults, but for n. */
+/* A request for a permutation. 0 is the default of every field except n. */
 typedef struct shuf_permutation {
-    const char *algorithm; /* "primefold", "philox24", "lcg"; NULL: the default, the first */
+    const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
     uint64_t seed;         /* any; independent of epoch */
     uint64_t epoch;        /* any */
     uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
     shuf_view view;
-    /* SLICE, else 0: offset < n; count and stride are at least 1 and have no default; the last
-     * position, offset + (count - 1) * stride, is below n. */
+    /* SLICE, else 0: offset < n; count >= 1 and stride >= 1, without a default;
+     * offset + (count - 1) * stride < n. */
     uint64_t offset, count, stride;
     uint64_t rank, world; /* SHARD, else 0: rank < world */
     bool drop_last;       /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
-    bool fingerprint; /* also compute it, and tell head and tail; shuf_summarize() always does */
+    bool fingerprint; /* also compute fingerprint, head and tail; shuf_summarize() always does */
 } shuf_permutation;
 
-/* The result's form, which follows from the request alone. */
+/* The shape of a result. It follows from the request. */
 typedef struct shuf_shape {
-    uint64_t rows;    /* epochs; 1 of numbers */
+    uint64_t rows;    /* epochs of a permutation; else 1 */
     uint64_t count;   /* values in a row */
-    shuf_dtype dtype; /* SHUF_AUTO only of records and of a buffer */
-    unsigned width;   /* bytes of a value: 2, 4 or 8; of a record; 1 of a buffer */
+    shuf_dtype dtype; /* SHUF_AUTO only for records and buffers */
+    unsigned width;   /* bytes of a value: 2, 4 or 8; of a record; 1 for a buffer */
     uint64_t bytes;   /* rows * count * width */
 } shuf_shape;
 
-/* Of which distribution numbers are; of a permutation 0. Without a tag, which shuf/distribution.h
- * has. */
+/* The distribution of random numbers; 0 for a permutation. The enum has no tag: shuf/distribution.h
+ * uses it. */
 typedef enum {
-    SHUF_GAUSS = 1,   /* normal, of a mean and a standard deviation: f64, f32, f16 or bf16 */
-    SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32 or u64: all */
+    SHUF_GAUSS = 1,   /* normal, with mean and standard deviation: f64, f32, f16 or bf16 */
+    SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32, u64: all values */
 } shuf_distribution;
 
-/* How numbers of GAUSS are made: streams of two methods are independent. */
+/* The method of GAUSS. Streams of different methods are independent. */
 typedef enum {
-    SHUF_TABLE = 0,      /* sums of table entries: the fastest */
-    SHUF_BOX_MULLER = 1, /* of Box and Muller: the normal law itself, but for rounding */
+    SHUF_TABLE = 0,      /* sums of table entries; the fastest */
+    SHUF_BOX_MULLER = 1, /* Box-Muller: the exact normal distribution, except for rounding */
 } shuf_method;
 
-/* Of N numbers x, in double precision: mean = sum(x) / N, variance = m2, skewness = m3 / m2^(3/2),
- * kurtosis = m4 / m2^2 (3 of a normal distribution), where mk = sum((x - mean)^k) / N. The last two
- * are NaN where m2 is 0. Taken where the values are, from sums of the powers of (x - c) / d for
- * the distribution's own mean c and deviation d, in an order that is the backend's: the last
- * digits differ between backends. */
+/* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness =
+ * m3 / m2^(3/2), kurtosis = m4 / m2^2 (3 for a normal distribution), where mk = sum((x - mean)^k) /
+ * N. Skewness and kurtosis are NaN where m2 is 0. The backend sums powers of (x - c) / d, where c
+ * and d are the mean and deviation of the distribution. The order of the sums depends on the
+ * backend, and so do the last digits. */
 typedef struct shuf_moments {
     double mean, variance, skewness, kurtosis;
-    double least, largest; /* x */
+    double least, largest; /* of x */
 } shuf_moments;
 
 enum { SHUF_EDGE = 4 };
 
-/* What the daemon tells of a result. */
+/* The description of a result. */
 typedef struct shuf_result {
     shuf_shape shape;
-    char algorithm[32];             /* of a permutation or a shuffle; else "" */
+    char algorithm[32];             /* of a permutation or shuffle; else "" */
     shuf_distribution distribution; /* of numbers; else 0 */
     shuf_method method;             /* of GAUSS; else 0 */
     char backend[16];               /* "cpu", "cuda" */
-    char device[128];               /* its name for people */
-    uint64_t device_ns;             /* computing the values, on the device; nanoseconds */
-    uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless asked for */
-    unsigned heads, tails;          /* how many of head and tail are set */
-    /* First and last values of the whole result; those of F64 to BF16 by their bits. */
+    char device[128];               /* name of the device */
+    uint64_t device_ns;             /* computation time on the device, in nanoseconds */
+    uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
+    unsigned heads, tails;          /* lengths of head and tail */
+    /* First and last values of the whole result; of F64 to BF16 the bits. */
     uint64_t head[SHUF_EDGE], tail[SHUF_EDGE];
-    shuf_moments moments; /* of numbers; 0 unless asked for */
+    shuf_moments moments; /* of numbers; 0 unless requested */
 } shuf_result;
 
-/* The shape of what `what` asks for; asks no daemon, and sets no message in a
- * handle: on failure the line is written to `message` (may be NULL), cut to
- * `size` bytes. SHUF_INVALID, or SHUF_NO_MEMORY for more than 2^63 bytes. */
-SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *what, shuf_shape *shape,
+/* Computes the shape of the result. Uses no daemon and no handle; thread-safe. On failure it writes
+ * the message to `message` (may be NULL), truncated to `size` bytes. Fails with SHUF_INVALID, or
+ * with SHUF_NO_MEMORY for 2^63 bytes or more. */
+SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,
                                             char *message, size_t size);
 
-/* Writes the values, row-major in the host's byte order, to `out` of `bytes`
- * bytes, which must be at least the shape's; *result may be NULL. On failure
- * `out` holds nothing of use. Fails with SHUF_INVALID, SHUF_NO_MEMORY,
- * SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
-SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *what, void *out,
+/* Writes the values, row-major in the host's byte order, to `out`, which has `bytes` bytes, at
+ * least those of the shape. `result` may be NULL. On failure the contents of `out` are undefined.
+ * Fails with SHUF_INVALID, SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
+SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
-/* Takes the next `size` bytes of a result, in order, each byte once even when
- * the daemon was lost in between. Returning false stops the call. */
+/* Receives the next `size` bytes of a result, in order. Each byte comes once, also after the loss
+ * of a daemon. `bytes` is valid during the call. Return false to stop the transfer. */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
-/* As shuf_permute(), for results that need not be in memory at once. The
- * handle's own buffer is at most 256 KiB. SHUF_CANCELLED when the sink stopped
- * it. The sink must not use the handle. `sink` NULL: no values are sent, they are
- * only made, and stay with the daemon for a while, ready for who asks next. */
-SHUF_API shuf_status shuf_permute_stream(shuf *handle, const shuf_permutation *what, shuf_sink sink,
-                                         void *context, shuf_result *result);
+/* As shuf_permute(), but passes the values to `sink` in chunks of at most 256 KiB. The sink must
+ * not use the handle. Fails also with SHUF_CANCELLED when the sink returned false. `sink` NULL: the
+ * daemon only computes the values and keeps them in its cache for the next request. */
+SHUF_API shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation,
+                                       shuf_sink sink, void *context, shuf_result *result);
 
-/* Has the permutation computed where the daemon is and returns only its
- * summary, with the fingerprint. */
-SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *what,
+/* Computes the permutation in the daemon and returns only *result, with the fingerprint. */
+SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *permutation,
                                     shuf_result *result);
 
 /* ---- Numbers ------------------------------------------------------------ */
 
-/* Values number offset to offset + count - 1 of a stream. Value i of a stream is a function of
- * distribution, method, seed, stream, mean, std, dtype and i alone: any part of it may be had by
- * itself. Streams of one seed, and seeds, are independent. There are 2^62 values in each. */
+/* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
+ * function of distribution, method, seed, stream, mean, std, dtype and i, so any part of a stream
+ * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
+ * 2^62 values. */
 typedef struct shuf_numbers {
-    shuf_distribution distribution; /* has no default */
+    shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */
-    uint64_t offset, count;         /* count has no default: at least 1; offset + count <= 2^62 */
-    double mean;                    /* of GAUSS: |mean| <= 2^100; else 0 */
-    double std; /* of GAUSS, and has no default: 2^-100 <= std <= 2^100, with SHUF_F16 also
-                 * |mean| + 16 std <= 65504; else 0. Values are rounded to the dtype: far below the
-                 * distance of its values at the mean, a deviation leaves them all equal. */
+    uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
+    double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
+    /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
+     * 0. Values are rounded to the dtype: with an std far below the dtype's spacing at the mean,
+     * all values are equal. */
+    double std;
     shuf_dtype dtype;
-    bool fingerprint; /* also compute it, and tell head and tail; shuf_draw_summary() always does */
-    bool moments;     /* also compute them, and tell head and tail */
-    shuf_method method; /* of GAUSS; else 0 */
+    bool fingerprint; /* also compute fingerprint, head and tail; shuf_draw_summary() always does */
+    bool moments;     /* also compute moments, head and tail */
+    shuf_method method; /* GAUSS; else 0 */
 } shuf_numbers;
 
-/* What these do with numbers is what shuf_permutation_shape(), shuf_permute(),
- * shuf_permute_stream(), shuf_summarize(), shuf_lease_take() and shuf_prefetch() do with
- * permutations, and they fail as those do:
+/* These functions correspond to shuf_permutation_shape(), shuf_permute(), shuf_permute_each(),
+ * shuf_summarize(), shuf_lease_take() and shuf_prefetch(), and have the same errors:
  *
  *     double noise[1000];
- *     shuf_numbers what = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
- *     shuf_draw(daemon, &what, noise, sizeof noise, NULL);
+ *     shuf_numbers request = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
+ *     shuf_draw(daemon, &request, noise, sizeof noise, NULL);
  *
- * Without a daemon, shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h do the same as inline C, in
- * any thread:
+ * The inline C functions of shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h compute the same
+ * values without a daemon; they are thread-safe:
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, mean, std);
  *     double x = shuf_gauss_f64(&g, i);
  */
-SHUF_API shuf_status shuf_numbers_shape(const shuf_numbers *what, shuf_shape *shape, char *message,
-                                        size_t size);
-SHUF_API shuf_status shuf_draw(shuf *handle, const shuf_numbers *what, void *out, size_t bytes,
+SHUF_API shuf_status shuf_numbers_shape(const shuf_numbers *numbers, shuf_shape *shape,
+                                        char *message, size_t size);
+SHUF_API shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size_t bytes,
                                shuf_result *result);
-SHUF_API shuf_status shuf_draw_stream(shuf *handle, const shuf_numbers *what, shuf_sink sink,
-                                      void *context, shuf_result *result);
-SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *what, shuf_result *result);
-/* shuf_draw_lease() and shuf_draw_prefetch() stand below, with the leases. */
+SHUF_API shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, shuf_sink sink,
+                                    void *context, shuf_result *result);
+SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers,
+                                       shuf_result *result);
+/* See shuf_draw_lease() and shuf_draw_prefetch() below. */
 
 /* ---- Records ------------------------------------------------------------ */
 
-/* What is to be done to an array of n records of `record` bytes each: y[i] = x[p(i)], p being the
- * permutation that shuf_permute() gives for the same algorithm, n, seed and epoch. With `inverse`,
- * y[p(i)] = x[i], which undoes the other exactly. What a record holds is never looked at. */
+/* A request to shuffle an array x of n records of `record` bytes: y[i] = x[p(i)], where p is the
+ * permutation that shuf_permute() returns for the same algorithm, n, seed and epoch. With
+ * `inverse`, y[p(i)] = x[i], which undoes the shuffle. Records are opaque bytes. */
 #define SHUF_RECORD_MAX UINT64_C(65536)
 typedef struct shuf_records {
-    const char *algorithm; /* as of a shuf_permutation */
-    uint64_t n;            /* 1 to 2^62; has no default, as the next */
-    uint64_t record;       /* bytes: 1 to SHUF_RECORD_MAX */
+    const char *algorithm; /* as in shuf_permutation */
+    uint64_t n;            /* 1 to 2^62, no default */
+    uint64_t record;       /* bytes, 1 to SHUF_RECORD_MAX, no default */
     uint64_t seed, epoch;  /* any */
     bool inverse;
 } shuf_records;
 
-/* Shuffles the caller's memory: n * record bytes of `in` to `out`; both have `bytes` bytes, at
- * least as many, and do not overlap. *result may be NULL; it has no head, tail or fingerprint, and
- * a shape of n values of `record` bytes.
+/* Shuffles n * record bytes from `in` to `out`. Both have `bytes` bytes, at least n * record, and
+ * do not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no head,
+ * tail or fingerprint.
  *
  *     float x[1000][3], y[1000][3];
- *     shuf_records what = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
- *     shuf_shuffle(daemon, &what, x, y, sizeof x, NULL);
+ *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
+ *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * The daemon holds twice the bytes meanwhile, in host memory that is new and costs what it takes
- * the system to clear it: who shuffles again and again takes a buffer once (shuf_buffer_take())
- * and has that shuffled. When the daemon is lost the next one is given `in` anew. Fails as
- * shuf_permute() does, and with SHUF_NO_MEMORY where the daemon has no room for both. */
-SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *what, const void *in, void *out,
-                                  size_t bytes, shuf_result *result);
-/* shuf_shuffle_lease() stands below, with the leases. */
+ * The daemon needs twice the bytes of host memory meanwhile. The kernel clears this memory, which
+ * takes time: a program that shuffles repeatedly fills a buffer once (shuf_buffer_take()) and calls
+ * shuf_shuffle_lease(). After the loss of a daemon the call sends `in` to the next one. Fails as
+ * shuf_permute(), and with SHUF_NO_MEMORY where the daemon has no room for input and output. */
+SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
+                                  void *out, size_t bytes, shuf_result *result);
+/* See shuf_shuffle_lease() below. */
 
 /* ---- Single places ------------------------------------------------------ */
 
-/* What is looked up. */
+/* The direction of a look-up. */
 typedef enum shuf_direction {
-    SHUF_FORWARD = 0, /* at[i] is a position, out[i] the value that stands there */
-    SHUF_INVERSE = 1, /* at[i] is a value, out[i] the position where it stands */
+    SHUF_FORWARD = 0, /* at[i] is a position, out[i] the value there */
+    SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
 } shuf_direction;
 
-/* Looks up `count` places of one whole permutation, what->epoch's. What FORWARD gives at position i
- * is value i of shuf_permute() with the same `what`. With primefold each costs about the same,
- * whatever n is, and nothing else is computed. With philox24 and lcg the daemon has to count the
- * values before a place, the first time; it remembers the counts as it keeps results.
+/* Looks up `count` positions or values of a whole permutation. FORWARD at position i returns value
+ * i of shuf_permute() with the same request. With primefold the cost of a look-up is independent of
+ * n. With philox24 and lcg the daemon must count the values before a position, the first time; it
+ * caches the counts.
  *
- * Every at[i] must be below n; in any order, and as often as one likes. `out` may be `at`, but not
- * overlap it otherwise; on failure it holds nothing of use. `count` 0 asks no daemon; above
- * SHUF_LOOKUPS it is several requests, one after the other, all for one algorithm.
+ * `at` and `out` have `count` numbers. Each at[i] must be below n; any order and repetition are
+ * allowed. `out` may be `at`, but may not overlap it otherwise. On failure the contents of `out`
+ * are undefined. A `count` of 0 sends no request; a `count` above SHUF_LOOKUPS is split into
+ * several requests with the same algorithm.
  *
- * Of `what` only algorithm, n, seed and epoch may be set: SHUF_INVALID with a view, a dtype,
- * epochs > 1 or a fingerprint, for an at[i] out of range, found before anything is asked, and for
- * an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(), and
- * with SHUF_BUSY or SHUF_NO_MEMORY. Like every call: one handle serves one thread at a time.
+ * Only algorithm, n, seed and epoch of the permutation may be set. Fails with SHUF_INVALID for a
+ * view, a dtype, epochs > 1 or a fingerprint, for an at[i] out of range (no request is sent), and
+ * for an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(),
+ * and with SHUF_BUSY or SHUF_NO_MEMORY.
  *
- * Without a daemon, shuf/primefold.h does the same as inline C, in any thread (backwards after
- * shuf_primefold_make_inverse(), by shuf_primefold_inverse()):
+ * The inline C functions of shuf/primefold.h compute the same without a daemon and are thread-safe.
+ * For the inverse, use shuf_primefold_make_inverse() and shuf_primefold_inverse():
  *
  *     shuf_primefold f = shuf_primefold_make(n, seed, epoch);
  *     uint64_t value = shuf_primefold_forward(&f, position);
  */
 enum { SHUF_LOOKUPS = 8000 };
-SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *what,
+SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation,
                                 shuf_direction direction, const uint64_t *at, size_t count,
                                 uint64_t *out);
 
 /* ---- Leases ------------------------------------------------------------ */
 
-/* How a result is seen by this process. Each is a bit: a set is SHUF_MEMFD | SHUF_INLINE. */
+/* The way from a result to this process. Each is a bit: a set is SHUF_MEMFD | SHUF_INLINE. */
 typedef enum shuf_transport {
-    SHUF_INLINE = 1,   /* a copy of its own, in memory of this process */
-    SHUF_MEMFD = 2,    /* the daemon's host memory, mapped read-only: the kernel sees to that */
-    SHUF_CUDA_FD = 4,  /* the daemon's device memory, mapped read-only by this library */
-    SHUF_CUDA_IPC = 8, /* the daemon's device memory, writable: only of a daemon of this user */
+    SHUF_INLINE = 1,   /* a copy in this process's own memory */
+    SHUF_MEMFD = 2,    /* the daemon's host memory, mapped read-only */
+    SHUF_CUDA_FD = 4,  /* the daemon's device memory, mapped read-only */
+    SHUF_CUDA_IPC = 8, /* the daemon's device memory, writable; only of a daemon of the same user */
 } shuf_transport;
 
 /* "inline", "memfd", "cuda-fd", "cuda-ipc"; "none" for anything else. Static storage. */
 SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
-/* A result that stays where it was computed, and this process's view of it. Equal requests of one
- * user share one result, so it must not be written to: only what shuf_buffer_take() gives may be,
- * which every transport maps writable. All fields are only to be read.
+/* A lease of a result in the daemon's memory, and the mapping of it in this process. Equal requests
+ * of one user share a result, so no process may write to it. Only buffers (shuf_buffer_take()) may
+ * be written; every transport maps them writable. The library sets all fields; the caller only
+ * reads them.
  *
- * `data` has result.shape.bytes bytes, row-major; NULL where these are 0. With device_id "" it is
- * host memory. Else it is memory of that GPU: a CUdeviceptr, to be used in the context that was
- * current when the lease was taken, or, where none of that GPU was, in the GPU's primary one.
+ * `data` has result.shape.bytes bytes, row-major; NULL where this is 0. With device_id "" it is
+ * host memory. Otherwise it is a CUdeviceptr in the memory of this GPU. It is valid in the context
+ * that was current when the lease was taken or, where no context of this GPU was current, in its
+ * primary context.
  *
- * The result stays as it is until shuf_lease_release(), also when the daemon dies. A fork()ed
- * child may read host memory by `data` for as long as its parent holds the lease; device memory is
- * not there for it. Releasing in the child ends the child's view alone. */
+ * The values do not change until shuf_lease_release(), also when the daemon dies. A child after
+ * fork() may read host memory by `data` while its parent holds the lease, but not device memory. A
+ * release in the child unmaps the child's memory only. */
 typedef struct shuf_lease {
     const void *data;
-    shuf_result result; /* head and tail are set only beside a fingerprint or moments */
+    shuf_result result; /* head and tail only with a fingerprint or moments */
     shuf_transport transport;
     char device_id[64]; /* "GPU-<uuid>", or "" for host memory */
-    bool shared;        /* nothing was computed for this call alone */
-    void *event;        /* a CUevent to wait for before reading, or NULL: the values are there */
-    uint64_t id; /* as shuf_leases() tells it; 0 with INLINE, of which the daemon keeps none */
-    uint64_t block, block_bytes; /* the memory that holds the values; 0 with INLINE. Leases of one
-                                  * block share one copy, in whatever process they are. */
-    void *buffer;                /* of shuf_buffer_take(): `data`, to be written to; else NULL */
+    bool shared;        /* cached, or computed for another request too */
+    void *event;        /* a CUevent: wait for it before reading; NULL: the values are ready */
+    uint64_t id;        /* as in shuf_leases(); 0 with INLINE, where the daemon holds no lease */
+    uint64_t block, block_bytes; /* the memory that holds the values; 0 with INLINE. Leases with
+                                  * equal block share one copy, in all processes. */
+    void *buffer;                /* a buffer: `data`, writable; else NULL */
 } shuf_lease;
 
 typedef struct shuf_lease_options {
-    /* The transports that will do, as in SHUF_CUDA_FD | SHUF_MEMFD; the daemon picks the one with
-     * the least copying. 0: SHUF_MEMFD | SHUF_INLINE, so `data` is host memory. */
+    /* The accepted transports, as in SHUF_CUDA_FD | SHUF_MEMFD. The daemon selects the one that
+     * needs the least copying. 0: SHUF_MEMFD | SHUF_INLINE, so `data` is host memory. */
     unsigned transports;
-    /* With CUDA_IPC: return before the values are computed; `event` tells when they are. */
+    /* CUDA_IPC: return before the values are computed; wait for `event` of the lease. */
     bool event;
 } shuf_lease_options;
 
-/* Takes a lease; options NULL: zeros. *lease must be NULL, or a lease of this handle, which is
- * given back in the same round trip: the way to go from one result to the next. Whatever happens,
- * that one is gone, and on failure *lease is NULL.
- * Mapping device memory loads libcuda.so.1 the first time. Fails as shuf_permute() does, and with
- * SHUF_INVALID (no such transport, or none that the daemon has), SHUF_DENIED (a transport that is
- * refused to this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda, or
- * the GPU is not visible to this process; the text of CUDA's own error). */
-SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *what,
+/* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: zeros. *lease
+ * must be NULL or a lease of this handle: the call gives this old lease back in the same round
+ * trip, also when it fails. On failure *lease is NULL. The first mapping of device memory loads
+ * libcuda.so.1. Fails as shuf_permute(), and with SHUF_INVALID (an unknown transport, or none that
+ * the daemon has), SHUF_DENIED (the transport is forbidden for this process: CUDA_IPC across users
+ * or PID namespaces) or SHUF_DEVICE (no libcuda, the GPU is not visible to this process, or an
+ * error of CUDA). */
+SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
-/* Ends the view and gives the lease back. NULL is allowed. The lease is gone whatever is returned;
- * fails only where the daemon denies that there was such a lease. A daemon that has gone away since
- * is no failure. */
+/* Unmaps the values, gives the lease back and frees it, whatever the function returns. NULL is
+ * allowed. Fails only where the daemon does not know the lease. The loss of the daemon is no
+ * failure. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease);
 
-/* Copies [offset, offset + bytes) of the values to `out`, wherever they are, after waiting for
- * `event`. Fails with SHUF_INVALID (outside the values) or SHUF_DEVICE. */
+/* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
+ * device memory, to `out`. Fails with SHUF_INVALID (outside the values) or SHUF_DEVICE. */
 SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                      size_t bytes, void *out);
 
-/* Has a result made ready for a lease that will be taken with the same `what` and options, and
- * returns at once. It stays until this handle has taken that lease, asked for SHUF_PREFETCHES
- * others, or is closed. Fails as shuf_lease_take() does. */
+/* Starts the computation of a result for a later shuf_lease_take() with the same request and
+ * options, and returns without waiting. The daemon keeps the result until this handle takes the
+ * lease, prefetches SHUF_PREFETCHES others, or closes. Fails as shuf_lease_take(). */
 enum { SHUF_PREFETCHES = 4 };
-SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *what,
+SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
                                    const shuf_lease_options *options);
 
-/* The same two of numbers. A lease of the one may be given for *lease of the other. */
-SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *what,
+/* The same for numbers. *lease may be a lease of any kind. */
+SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
                                      const shuf_lease_options *options, shuf_lease **lease);
-SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *what,
+SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                         const shuf_lease_options *options);
 
-/* Takes memory for this process to fill: `bytes` bytes, at least 1, all zeros and nobody else's,
- * for as long as the lease is held. options and *lease are as in shuf_lease_take(); options->event
- * is not looked at. Where it is mapped it is written to by lease->buffer (with device memory, a
- * CUdeviceptr), or by shuf_lease_write(); by SHUF_INLINE alone lease->buffer and lease->data are
- * NULL, and shuf_lease_write() is the only way. With options NULL it is host memory.
+/* Takes a lease of a buffer: `bytes` bytes, at least 1, zeroed and private to this process until
+ * the release. options and *lease as in shuf_lease_take(); options->event is ignored. A mapped
+ * buffer is written through lease->buffer (a CUdeviceptr in device memory) or by
+ * shuf_lease_write(). With SHUF_INLINE alone, lease->buffer and lease->data are NULL, and only
+ * shuf_lease_write() writes to it. With options NULL the buffer is in host memory.
  *
- * A fork()ed child shares the memory for as long as it has it mapped. A daemon that is lost leaves
- * the memory as it is, but can do nothing more with it: what is asked of it then is
- * SHUF_NO_DAEMON. Fails as shuf_lease_take() does. */
+ * A child after fork() shares the mapped memory. After the loss of its daemon the buffer remains
+ * readable and writable, but requests with it fail with SHUF_NO_DAEMON. Fails as shuf_lease_take().
+ */
 SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
                                       const shuf_lease_options *options, shuf_lease **lease);
 
-/* Copies `bytes` bytes to [offset, offset + bytes) of a buffer, wherever it is. Fails with
- * SHUF_INVALID (no buffer, or outside it), SHUF_DEVICE, or as shuf_permute(), but that a lost
- * daemon is SHUF_NO_DAEMON. */
+/* Copies `bytes` bytes to [offset, offset + bytes) of a buffer, in host or device memory. Fails
+ * with SHUF_INVALID (no buffer, or outside it), SHUF_DEVICE, or as shuf_permute(). The loss of the
+ * buffer's daemon is always SHUF_NO_DAEMON. */
 SHUF_API shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                       size_t bytes, const void *in);
 
-/* Takes a lease of what->n records, shuffled, of the first what->n * what->record bytes of `input`:
- * a buffer, which may be written to again when this returns (with options->event: when the event
- * has come), or any other lease of this handle but one by SHUF_INLINE. The input is not changed.
- * options and *lease are as in shuf_lease_take(), but that the transports must have one for the
- * side that the input is on, the host's or the device's (SHUF_INLINE is for either), and that
- * *lease is not the input. It is shared with nobody: asked for again it is computed again. Fails as
- * shuf_lease_take() does, with SHUF_INVALID also where the records are not within the input; a lost
- * daemon is SHUF_NO_DAEMON, as the input is lost with it. */
-SHUF_API shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *what,
+/* Takes a lease of a shuffled copy of the first n * record bytes of `input`. The input is a buffer,
+ * or any other lease of this handle except one by SHUF_INLINE, and does not change. A buffer may be
+ * written again when the call returns; with options->event, after the event. options and *lease as
+ * in shuf_lease_take(), with two restrictions: the transports must include one for the memory of
+ * the input, host or device (SHUF_INLINE fits both), and *lease must not be the input. The result
+ * is not shared: an equal request computes it again. Fails as shuf_lease_take(), and with
+ * SHUF_INVALID where the records exceed the input. The loss of the input's daemon is always
+ * SHUF_NO_DAEMON. */
+SHUF_API shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records,
                                         const shuf_lease *input, const shuf_lease_options *options,
                                         shuf_lease **lease);
 
-/* One lease, as the daemon tells of it. */
+/* One lease in the daemon's list. */
 typedef struct shuf_lease_entry {
     uint64_t id, pid;
     uint32_t uid;
-    shuf_transport transport; /* 0: one that this library does not know */
-    bool prefetch;            /* nobody's view yet */
-    bool ready;               /* its values are there */
+    shuf_transport transport; /* 0: unknown to this library */
+    bool prefetch;            /* not taken yet */
+    bool ready;               /* the values are computed */
     uint64_t age_ms;
-    uint64_t block, block_bytes; /* the memory's id and size */
+    uint64_t block, block_bytes; /* id and size of the memory */
     uint64_t seed;
     uint64_t rows, count;
-    char algorithm[32]; /* of a permutation or a shuffle, as n and epoch are; else "" */
+    char algorithm[32]; /* of a permutation or shuffle, as n and epoch; else "" */
     uint64_t n, epoch;
-    shuf_distribution distribution; /* of numbers, as what follows is; else 0 */
+    shuf_distribution distribution; /* of numbers, as the fields up to std; else 0 */
     shuf_method method;
     uint64_t stream, offset;
     shuf_dtype dtype;
     double mean, std;
-    uint64_t record; /* of a shuffle, as `inverse` is; else 0 */
+    uint64_t record; /* of a shuffle, as `inverse`; else 0 */
     bool inverse;
-    bool buffer; /* of shuf_buffer_take(): `count` bytes */
+    bool buffer; /* a buffer of `count` bytes */
 } shuf_lease_entry;
 
-/* Calls `visit` for each lease by id: those of this user, or everybody's for root and for the
- * daemon's user. Returning false stops it (SHUF_CANCELLED). `visit` must not use the handle. */
+/* Calls `visit` for each lease of this user, ordered by id; for root and the daemon's user, for the
+ * leases of all users. `entry` is valid during the call. `visit` must not use the handle; it
+ * returns false to stop the listing, which then fails with SHUF_CANCELLED. Fails also as
+ * shuf_connect(). */
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
 /* ---- The daemon ------------------------------------------------------- */
 
-/* What one user has of a daemon. */
+/* The use of a daemon by one user. */
 typedef struct shuf_user {
     uint32_t uid;
     uint64_t clients, leases;
-    uint64_t blocks, bytes;
+    uint64_t blocks, bytes; /* of memory */
 } shuf_user;
 
 enum { SHUF_USERS = 32 };
@@ -439,28 +440,30 @@ enum { SHUF_USERS = 32 };
 typedef struct shuf_daemon {
     char version[32];   /* "shufd 0.1.0" */
     char backend[16];   /* "cpu", "cuda" */
-    char device[128];   /* for people */
+    char device[128];   /* name of the device */
     char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
     uint64_t pid;
     uint64_t uptime_ms;
-    uint64_t clients;             /* connections, this one included */
-    uint64_t queued, queue_limit; /* jobs waiting or running */
-    uint64_t served;              /* permutations, streams and shuffles answered since the start */
-    uint64_t memory_used, memory_limit; /* bytes of blocks, where the backend computes */
-    uint64_t host_used, host_limit;     /* of host memory; on the CPU backend the same */
-    uint64_t blocks;                    /* allocations */
-    uint64_t buffers;                   /* of these: those that clients fill */
-    uint64_t idle;      /* bytes of blocks with results that nobody refers to any more */
-    uint64_t lingering; /* of the blocks: not in use, kept until nobody has them mapped */
+    uint64_t clients;                   /* connections, this one included */
+    uint64_t queued, queue_limit;       /* jobs waiting or running */
+    uint64_t served;                    /* permutations, streams and shuffles since the start */
+    uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
+    uint64_t host_used,
+        host_limit;     /* bytes of blocks in host memory; the same on the CPU backend */
+    uint64_t blocks;    /* allocations */
+    uint64_t buffers;   /* of these: buffers that clients fill */
+    uint64_t idle;      /* bytes of blocks with cached results that nobody uses */
+    uint64_t lingering; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
-    uint64_t hits;     /* requests answered from a result that was there */
-    uint64_t joined;   /* requests that waited for a result that was being computed */
+    uint64_t hits;     /* requests answered from the cache */
+    uint64_t joined;   /* requests that joined a running computation */
     uint64_t computed; /* results computed */
-    uint64_t evicted;  /* results given up for the sake of others */
-    unsigned users;    /* how many of `user` are set; those with most bytes first; of more, some */
+    uint64_t evicted;  /* results evicted for others */
+    unsigned users;    /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;
 
+/* Reads the state of the daemon. Fails as shuf_connect(). */
 SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
 /* The library's version, "0.1.0". Static storage. */

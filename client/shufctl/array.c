@@ -58,14 +58,14 @@ static int check_records(const struct shuf__array *a)
     return EX_OK;
 }
 
-static int take_npy(struct shuf__array *a, struct shuf__npy *npy, uint64_t size, uint64_t told)
+static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t size, uint64_t given)
 {
     char why[SHUF__NPY_WHY];
     if (npy->header > size || npy->header > SHUF__NPY_DICT_MAX)
         return malformed(a, npy->header > size ? "header: cut off"
                                                : "header: longer than 1 MiB, expected a shorter");
     if (!(a->header = malloc(npy->header)))
-        return shuf__fail_with(EX_OSERR, "--in %s: no memory for its header", a->name);
+        return shuf__fail_with(EX_OSERR, "--in %s: out of memory", a->name);
     a->header_size = npy->header;
     if (read_at(a->fd, 0, npy->header, a->header) != (ssize_t)npy->header)
         return cannot_read(a, "its header");
@@ -74,37 +74,37 @@ static int take_npy(struct shuf__array *a, struct shuf__npy *npy, uint64_t size,
     if (size - npy->header != npy->bytes)
         return shuf__fail_with(EX_DATAERR,
                                "--in %s: %" PRIu64 " bytes behind its header, expected the %" PRIu64
-                               " that it tells of",
+                               " that it gives",
                                a->name, size - npy->header, npy->bytes);
-    if (told != 0 && told != npy->record)
+    if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
                                "--record %" PRIu64 ": the records of %s have %" PRIu64
                                " bytes; expected that, or nothing",
-                               told, a->name, npy->record);
+                               given, a->name, npy->record);
     a->records = npy->records;
     a->record = npy->record;
     a->bytes = npy->bytes;
     return check_records(a);
 }
 
-static int take_raw(struct shuf__array *a, uint64_t size, uint64_t told)
+static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
 {
-    if (told == 0)
+    if (given == 0)
         return shuf__fail_with(EX_USAGE,
                                "--record: missing; expected it, as in --record 4096, since %s is "
-                               "no .npy, which would tell",
+                               "no .npy with the size in its header",
                                a->name);
-    if (size % told != 0)
+    if (size % given != 0)
         return shuf__fail_with(
             EX_DATAERR, "--in %s: %" PRIu64 " bytes, expected a multiple of --record %" PRIu64,
-            a->name, size, told);
-    a->record = told;
-    a->records = size / told;
+            a->name, size, given);
+    a->record = given;
+    a->records = size / given;
     a->bytes = size;
     return check_records(a);
 }
 
-static int look_into(struct shuf__array *a, uint64_t told)
+static int read_size(struct shuf__array *a, uint64_t given)
 {
     struct stat status;
     struct shuf__npy npy;
@@ -119,8 +119,8 @@ static int look_into(struct shuf__array *a, uint64_t told)
     if (got < 0)
         return cannot_read(a, strerror(errno));
     if (!shuf__npy_begins(front, (size_t)got, &npy, why))
-        return take_raw(a, (uint64_t)status.st_size, told);
-    return npy.header ? take_npy(a, &npy, (uint64_t)status.st_size, told) : malformed(a, why);
+        return set_raw_size(a, (uint64_t)status.st_size, given);
+    return npy.header ? set_npy_size(a, &npy, (uint64_t)status.st_size, given) : malformed(a, why);
 }
 
 int shuf__array_open(struct shuf__array *array, const char *path, uint64_t record)
@@ -130,9 +130,9 @@ int shuf__array_open(struct shuf__array *array, const char *path, uint64_t recor
     if (array->fd < 0)
         return shuf__fail_with(errno == EACCES ? EX_NOPERM : EX_NOINPUT, "--in %s: cannot open: %s",
                                path, strerror(errno));
-    int code = look_into(array, record);
+    int code = read_size(array, record);
     if (code == EX_OK)
-        posix_fadvise(array->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* only a hint */
+        posix_fadvise(array->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* a hint */
     else
         shuf__array_close(array);
     return code;

@@ -23,7 +23,7 @@ static void read_wait(struct argp_state *state, const char *text, uint64_t *seco
                      WAIT_MAX);
 }
 
-static error_t parse_option(int key, char *text, struct argp_state *state)
+static error_t parse_daemon_option(int key, char *text, struct argp_state *state)
 {
     struct shuf__daemon_options *options = state->input;
     switch (key) {
@@ -34,7 +34,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->json = true;
         return 0;
     case KEY_SOCKET:
-        if (!*text) /* libshuf would take the default */
+        if (!*text) /* libshuf would use the default */
             argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
         options->socket = text;
         return 0;
@@ -50,14 +50,14 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 }
 
 static const struct argp_option option_table[] = {
-    {"json", KEY_JSON, NULL, 0, "One JSON object instead of lines", 0},
+    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of lines", 0},
     {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
-    {"wait", KEY_WAIT, "SECONDS", 0, "Try for so long to reach a daemon (default 0)", 0},
+    {"wait", KEY_WAIT, "SECONDS", 0, "Wait at most this long for a daemon (default 0)", 0},
     {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
     {0},
 };
 
-const struct argp shuf__daemon_argp = {.options = option_table, .parser = parse_option};
+const struct argp shuf__daemon_argp = {.options = option_table, .parser = parse_daemon_option};
 
 void shuf__daemon_options(int argc, char **argv, const char *doc,
                           struct shuf__daemon_options *options)

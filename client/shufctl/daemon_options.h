@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that every verb takes: how to reach a daemon, and --json. They are
- * all that the verbs take which only ask it something.
+ * The options of every verb: the socket, the wait for a daemon, and --json.
  */
 #ifndef SHUF__DAEMON_OPTIONS_H
 #define SHUF__DAEMON_OPTIONS_H
@@ -12,15 +11,16 @@
 
 struct shuf__daemon_options {
     const char *socket;    /* NULL: the default */
-    uint64_t wait_seconds; /* for a daemon that is not there yet */
+    uint64_t wait_seconds; /* for a daemon that does not answer yet */
     bool json;
 };
 
-/* For the `children` of a verb with options of its own; its input is a struct
- * shuf__daemon_options. It refuses arguments that are no options. */
+/* For the `children` of a verb with more options. Its input is a struct shuf__daemon_options. It
+ * rejects arguments that are no options. */
 extern const struct argp shuf__daemon_argp;
 
-/* Ends the process as argp does, when asked for help or given a wrong option. */
+/* For a verb without other options. Ends the process as argp does for --help and for a wrong
+ * option. */
 void shuf__daemon_options(int argc, char **argv, const char *doc,
                           struct shuf__daemon_options *options);
 

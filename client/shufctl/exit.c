@@ -5,7 +5,7 @@
 #include "exit.h"
 
 #include "progress.h"
-#include "start.h"
+#include "start_command.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 
 #include "exit.h"
 #include "number.h"
+#include "option_values.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -24,7 +25,7 @@ enum key {
     KEY_OUT,
     KEY_FORMAT,
     KEYS_END,
-    KEY_SLICE, /* what only `permute` has */
+    KEY_SLICE, /* options of `permute` only */
     KEY_EPOCHS,
     KEY_DTYPE,
 };
@@ -32,13 +33,13 @@ enum key {
 #define BIT(key) (1U << ((key)-KEY_N))
 
 static const struct argp_option option_table[] = {
-    {"n", KEY_N, "N", 0, "Of the permutation of 0 to N - 1 (required)", 1},
+    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 1},
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
     {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0,
-     "primefold (default), or philox24 or lcg, which have to count the values before a place", 1},
+     "primefold (default), or philox24 or lcg, which must count the values before a position", 1},
     {"at", KEY_AT, "LIST", 0, "The positions, as in 0,5,1e8; - reads them from standard input", 2},
-    {"inverse", KEY_INVERSE, NULL, 0, "LIST holds values; show the positions of these", 2},
+    {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print their positions", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
     {"format", KEY_FORMAT, "FORMAT", 0,
      "text, npy or raw (u64 in the host's byte order); by default npy for *.npy, else text", 3},
@@ -56,13 +57,13 @@ static const struct argp_option option_table[] = {
 struct parse {
     struct shuf__index_options *options;
     unsigned given; /* BIT(key) of each option seen */
-    int other;      /* a key that only `permute` has, or 0 */
+    int other;      /* a key of `permute` only, or 0 */
 };
 
 /* ---- Places ------------------------------------------------------------------ */
 
-/* False when memory is out. */
-static bool add(struct shuf__places *places, uint64_t place)
+/* False when out of memory. */
+static bool add_place(struct shuf__places *places, uint64_t place)
 {
     if (places->count == places->room) {
         size_t room = places->room ? 2 * places->room : 64;
@@ -76,15 +77,15 @@ static bool add(struct shuf__places *places, uint64_t place)
     return true;
 }
 
-/* One number of a list; `field` is where it stands. */
+/* Adds one number of a list. `field` names its source in errors. */
 static shuf_status add_text(struct shuf__places *places, const char *field, const char *text,
                             struct shuf__error *error)
 {
     uint64_t place = 0;
     if (shuf__number_parse(field, text, &place, error))
         return error->status;
-    if (!add(places, place))
-        return shuf__fail(error, SHUF_NO_MEMORY, "%s: no memory for %zu numbers", field,
+    if (!add_place(places, place))
+        return shuf__fail(error, SHUF_NO_MEMORY, "%s: out of memory for %zu numbers", field,
                           places->count + 1);
     return SHUF_OK;
 }
@@ -158,7 +159,7 @@ static void refuse_other(struct argp_state *state, const struct parse *parse)
                      "positions are those of the whole permutation: expected no slice or shard");
 }
 
-static void check_given(struct argp_state *state, const struct parse *parse)
+static void check_index_given(struct argp_state *state, const struct parse *parse)
 {
     const struct shuf__index_options *options = parse->options;
     const unsigned given = parse->given;
@@ -175,10 +176,10 @@ static void check_given(struct argp_state *state, const struct parse *parse)
         argp_failure(state, EX_USAGE, 0, "--json: excludes --out and --format; it has the values");
 }
 
-static void finish(struct argp_state *state, struct parse *parse)
+static void finish_index(struct argp_state *state, struct parse *parse)
 {
     struct shuf__index_options *options = parse->options;
-    check_given(state, parse);
+    check_index_given(state, parse);
     if (parse->given & BIT(KEY_FORMAT))
         return;
     size_t length = strlen(options->out);
@@ -186,15 +187,8 @@ static void finish(struct argp_state *state, struct parse *parse)
     options->format = npy ? SHUF__FORMAT_NPY : SHUF__FORMAT_TEXT;
 }
 
-static void read_number(struct argp_state *state, const char *field, const char *text,
-                        uint64_t *value)
-{
-    struct shuf__error error;
-    if (shuf__number_parse(field, text, value, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
-}
-
-static void read_at(struct argp_state *state, char *text, struct shuf__index_options *options)
+static void read_at_option(struct argp_state *state, char *text,
+                           struct shuf__index_options *options)
 {
     if (strcmp(text, "-") == 0)
         options->read_places = true;
@@ -202,32 +196,32 @@ static void read_at(struct argp_state *state, char *text, struct shuf__index_opt
         read_list(state, text, &options->places);
 }
 
-static void parse_word(int key, char *text, struct argp_state *state,
-                       struct shuf__index_options *options)
+static void parse_index_word(int key, char *text, struct argp_state *state,
+                             struct shuf__index_options *options)
 {
     switch (key) {
     case KEY_N:
-        read_number(state, "--n", text, &options->what.n);
+        shuf__option_number(state, "--n", text, &options->permutation.n);
         break;
     case KEY_SEED:
-        read_number(state, "--seed", text, &options->what.seed);
+        shuf__option_number(state, "--seed", text, &options->permutation.seed);
         break;
     case KEY_EPOCH:
-        read_number(state, "--epoch", text, &options->what.epoch);
+        shuf__option_number(state, "--epoch", text, &options->permutation.epoch);
         break;
     case KEY_ALGORITHM:
-        if (!*text) /* the default is said by leaving the option out */
+        if (!*text) /* for the default, the option is omitted */
             argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        options->what.algorithm = text;
+        options->permutation.algorithm = text;
         break;
     case KEY_AT:
-        read_at(state, text, options);
+        read_at_option(state, text, options);
         break;
     case KEY_INVERSE:
         options->direction = SHUF_INVERSE;
         break;
     case KEY_OUT:
-        shuf__order_check_out(state, text);
+        shuf__check_out_option(state, text);
         options->out = text;
         break;
     case KEY_FORMAT:
@@ -236,13 +230,13 @@ static void parse_word(int key, char *text, struct argp_state *state,
     }
 }
 
-static error_t parse_option(int key, char *text, struct argp_state *state)
+static error_t parse_index_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
     if (key == ARGP_KEY_INIT)
         state->child_inputs[0] = &parse->options->daemon;
     if (key == ARGP_KEY_END)
-        finish(state, parse);
+        finish_index(state, parse);
     if (key > KEYS_END && key <= KEY_DTYPE) {
         parse->other = key;
         return 0;
@@ -250,7 +244,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
-    parse_word(key, text, state, parse->options);
+    parse_index_word(key, text, state, parse->options);
     return 0;
 }
 
@@ -260,12 +254,12 @@ void shuf__index_options(int argc, char **argv, struct shuf__index_options *opti
     static const struct argp argp = {
         .children = children,
         .options = option_table,
-        .parser = parse_option,
+        .parser = parse_index_option,
         .args_doc = "--n N --seed S --at LIST",
-        .doc = "Shows the values at single positions of a permutation, one a line in the order of "
-               "LIST; with --inverse the positions of values. The rest is not computed."
+        .doc = "Prints the values at single positions of a permutation, one a line in the order of "
+               "LIST; with --inverse the positions of values. Computes nothing else."
                "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. On standard input "
-               "they are parted by blanks or line ends.\n",
+               "blanks or line ends separate them.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__index_options){.out = "-"};

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of `shufctl index`, read and checked, and the places that it
- * names or that standard input does.
+ * The command line of `shufctl index`, parsed and checked, and the list of positions or values from
+ * the command line or standard input.
  */
 #ifndef SHUF__INDEX_OPTIONS_H
 #define SHUF__INDEX_OPTIONS_H
 
 #include "daemon_options.h"
-#include "order.h"
+#include "output_options.h"
 #include "shuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Positions, or values. */
+/* A list of positions or, with --inverse, of values. */
 struct shuf__places {
     uint64_t *at;
     size_t count, room;
 };
 
 struct shuf__index_options {
-    shuf_permutation what;
+    shuf_permutation permutation;
     shuf_direction direction;
     struct shuf__places places;
-    bool read_places; /* --at -: standard input has them */
+    bool read_places; /* --at -: from standard input */
     const char *out;  /* never NULL */
     enum shuf__format format;
     struct shuf__daemon_options daemon;
 };
 
-/* Ends the process as argp does: 0 after --help, 64 with one line when wrong. */
+/* Ends the process as argp does: 0 after --help, 64 with one line on a wrong option. The caller
+ * frees options->places.at. */
 void shuf__index_options(int argc, char **argv, struct shuf__index_options *options);
 
-/* Takes the places from standard input, to its end; 0, or the exit code after a line. */
+/* Reads standard input to its end. Returns EX_OK, or prints one line and returns the exit code. */
 int shuf__index_read_places(struct shuf__places *places);
 
 #endif

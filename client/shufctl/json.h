@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What --json prints: one object, numbers plain and in base units (bytes,
- * seconds). Seeds, epochs and fingerprints use all 64 bits, which many readers
- * of JSON round, so they are strings.
+ * The output of --json: one object. Numbers are plain and in base units (bytes, seconds). Seeds,
+ * epochs and fingerprints use all 64 bits, which many JSON readers round, so they are strings.
  */
 #ifndef SHUF__JSON_H
 #define SHUF__JSON_H
@@ -20,8 +19,7 @@ json_t *shuf__json_decimal_string(uint64_t value);
 void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
 void shuf__json_user(json_t *object, uint32_t uid); /* "uid", and "user": its name or null */
 
-/* Prints and frees the object: fractions with the 12 digits that anybody wants, or with the 17 that
- * tell them exactly. */
+/* Prints and frees the object: fractions with 12 digits, or with 17, which are exact. */
 void shuf__json_print(json_t *object, FILE *to);
 void shuf__json_print_exact(json_t *object, FILE *to);
 

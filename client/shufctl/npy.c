@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See npy.h, and numpy/lib/format.py for the rules: magic, version, a 16-bit
- * length, then a Python dict, blank-padded so that the data is aligned.
+ * See npy.h, and numpy/lib/format.py: magic, version, a 16-bit length, then a Python dict with
+ * blanks as padding, so that the data is aligned.
  */
 #include "npy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See npy_read.h. The dict is a literal of Python's, of which only what numpy writes is
- * understood: strings, whole numbers, True and False, tuples, lists.
+ * See npy_read.h. The dict is a Python literal. The parser knows the parts that numpy writes:
+ * strings, whole numbers, True and False, tuples, lists.
  */
 #include "npy_read.h"
 
@@ -15,12 +15,13 @@ enum { NESTED_MAX = 32, WORD = 64 };
 
 struct cursor {
     const char *at, *end;
-    char *why; /* not empty: it has failed */
+    char *why; /* not empty: the parser has failed */
 };
 
-static bool fail(struct cursor *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail_parse(struct cursor *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static bool fail(struct cursor *c, const char *format, ...)
+static bool fail_parse(struct cursor *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -30,7 +31,7 @@ static bool fail(struct cursor *c, const char *format, ...)
     return false;
 }
 
-/* ---- what a literal is made of ---------------------------------------------------- */
+/* ---- Tokens ---------------------------------------------------- */
 
 static char peek(struct cursor *c)
 {
@@ -49,11 +50,11 @@ static bool accept(struct cursor *c, char mark)
 
 static bool expect(struct cursor *c, char mark)
 {
-    return accept(c, mark) || fail(c, "header: expected '%c' at \"%.*s\"", mark,
-                                   (int)(c->end - c->at < 16 ? c->end - c->at : 16), c->at);
+    return accept(c, mark) || fail_parse(c, "header: expected '%c' at \"%.*s\"", mark,
+                                         (int)(c->end - c->at < 16 ? c->end - c->at : 16), c->at);
 }
 
-/* What is too long for `word` is cut: names of fields may be. */
+/* Truncates a string that is too long for `word`; only field names can be. */
 static bool read_string(struct cursor *c, char word[WORD])
 {
     const char quote = peek(c);
@@ -70,17 +71,17 @@ static bool read_string(struct cursor *c, char word[WORD])
     return expect(c, quote);
 }
 
-static bool read_number(struct cursor *c, uint64_t *number)
+static bool read_whole_number(struct cursor *c, uint64_t *number)
 {
     if (!isdigit((unsigned char)peek(c)))
-        return fail(c, "header: expected a number at \"%.*s\"",
-                    (int)(c->end - c->at < 16 ? c->end - c->at : 16), c->at);
+        return fail_parse(c, "header: expected a number at \"%.*s\"",
+                          (int)(c->end - c->at < 16 ? c->end - c->at : 16), c->at);
     *number = 0;
     for (; c->at < c->end && isdigit((unsigned char)*c->at); c->at++)
         if (__builtin_mul_overflow(*number, 10, number) ||
             __builtin_add_overflow(*number, (uint64_t)(*c->at - '0'), number))
-            return fail(c, "header: a number above 2^64");
-    accept(c, 'L'); /* of Python 2 */
+            return fail_parse(c, "header: a number above 2^64");
+    accept(c, 'L'); /* a suffix of Python 2 */
     return true;
 }
 
@@ -89,19 +90,19 @@ static bool read_truth(struct cursor *c, bool *truth)
     peek(c);
     *truth = c->end - c->at >= 4 && memcmp(c->at, "True", 4) == 0;
     if (!*truth && (c->end - c->at < 5 || memcmp(c->at, "False", 5) != 0))
-        return fail(c, "header: expected True or False");
+        return fail_parse(c, "header: expected True or False");
     c->at += *truth ? 4 : 5;
     return true;
 }
 
-static bool multiply(struct cursor *c, uint64_t *product, uint64_t by)
+static bool multiply_size(struct cursor *c, uint64_t *product, uint64_t by)
 {
     if (__builtin_mul_overflow(*product, by, product) || *product > INT64_MAX)
-        return fail(c, "header: an array of more than 2^63 bytes");
+        return fail_parse(c, "header: an array of more than 2^63 bytes");
     return true;
 }
 
-/* A tuple, or one number: how many there are, the first, and the product of the others. */
+/* Reads a tuple: its length, its first number, and the product of the others. */
 static bool read_shape(struct cursor *c, unsigned *dimensions, uint64_t *first, uint64_t *rest)
 {
     uint64_t number = 0;
@@ -110,7 +111,8 @@ static bool read_shape(struct cursor *c, unsigned *dimensions, uint64_t *first, 
     if (!expect(c, '('))
         return false;
     while (!accept(c, ')')) {
-        if (!read_number(c, &number) || ((*dimensions)++ > 0 && !multiply(c, rest, number)))
+        if (!read_whole_number(c, &number) ||
+            ((*dimensions)++ > 0 && !multiply_size(c, rest, number)))
             return false;
         if (*dimensions == 1)
             *first = number;
@@ -120,30 +122,30 @@ static bool read_shape(struct cursor *c, unsigned *dimensions, uint64_t *first, 
     return true;
 }
 
-/* ---- types -------------------------------------------------------------------------- */
+/* ---- Types -------------------------------------------------------------------------- */
 
 static bool size_of_type(struct cursor *c, const char *type, uint64_t *size)
 {
     char *end;
     const char *kind = type + (*type && strchr("<>|=!", *type) ? 1 : 0);
     if (*kind == 'O')
-        return fail(c,
-                    "dtype '%s': objects are not in the file themselves, expected numbers, "
-                    "strings or structures of them",
-                    type);
+        return fail_parse(c,
+                          "dtype '%s': objects are not in the file themselves, expected numbers, "
+                          "strings or structures of them",
+                          type);
     if (strcmp(kind, "?") == 0) {
         *size = 1;
         return true;
     }
     if (!*kind || !strchr("biufcmMSaUV", *kind) || !isdigit((unsigned char)kind[1]))
-        return fail(c, "dtype '%s': not known, expected one as '<f4'", type);
+        return fail_parse(c, "dtype '%s': not known, expected one as '<f4'", type);
     *size = strtoull(kind + 1, &end, 10);
     if (*end && !(*end == '[' && strchr("mM", *kind)))
-        return fail(c, "dtype '%s': not known, expected one as '<f4'", type);
-    return multiply(c, size, *kind == 'U' ? 4 : 1);
+        return fail_parse(c, "dtype '%s': not known, expected one as '<f4'", type);
+    return multiply_size(c, size, *kind == 'U' ? 4 : 1);
 }
 
-static bool read_descr(struct cursor *c, unsigned depth, uint64_t *size);
+static bool read_type(struct cursor *c, unsigned depth, uint64_t *size);
 
 /* ('name', type) or ('name', type, shape), where a name may be (title, name). */
 static bool read_field(struct cursor *c, unsigned depth, uint64_t *size)
@@ -159,12 +161,12 @@ static bool read_field(struct cursor *c, unsigned depth, uint64_t *size)
     } else if (!read_string(c, name)) {
         return false;
     }
-    if (!expect(c, ',') || !read_descr(c, depth, size))
+    if (!expect(c, ',') || !read_type(c, depth, size))
         return false;
     if (accept(c, ',') && peek(c) == '(' && !read_shape(c, &dimensions, &first, &rest))
         return false;
     accept(c, ',');
-    return expect(c, ')') && multiply(c, size, first) && multiply(c, size, rest);
+    return expect(c, ')') && multiply_size(c, size, first) && multiply_size(c, size, rest);
 }
 
 static bool read_structure(struct cursor *c, unsigned depth, uint64_t *size)
@@ -174,26 +176,26 @@ static bool read_structure(struct cursor *c, unsigned depth, uint64_t *size)
     while (!accept(c, ']')) {
         if (!read_field(c, depth, &field))
             return false;
-        *size += field; /* each is below 2^63, and so must be the sum */
+        *size += field; /* each is below 2^63; the sum must be too */
         if (*size > INT64_MAX)
-            return fail(c, "header: a record of more than 2^63 bytes");
+            return fail_parse(c, "header: a record of more than 2^63 bytes");
         if (!accept(c, ',') && peek(c) != ']')
             return expect(c, ']');
     }
     return true;
 }
 
-static bool read_descr(struct cursor *c, unsigned depth, uint64_t *size)
+static bool read_type(struct cursor *c, unsigned depth, uint64_t *size)
 {
     char type[WORD];
     if (depth == NESTED_MAX)
-        return fail(c, "header: a dtype nested more than %d deep", NESTED_MAX);
+        return fail_parse(c, "header: a dtype nested more than %d deep", NESTED_MAX);
     if (accept(c, '['))
         return read_structure(c, depth + 1, size);
     return read_string(c, type) && size_of_type(c, type, size);
 }
 
-/* ---- the header --------------------------------------------------------------------- */
+/* ---- The header --------------------------------------------------------------------- */
 
 bool shuf__npy_begins(const uint8_t *front, size_t size, struct shuf__npy *npy,
                       char why[SHUF__NPY_WHY])
@@ -225,18 +227,18 @@ struct found {
     uint64_t item, first, rest;
 };
 
-static bool read_entry(struct cursor *c, struct found *f)
+static bool read_dict_entry(struct cursor *c, struct found *f)
 {
     char key[WORD];
     if (!read_string(c, key) || !expect(c, ':'))
         return false;
     if (strcmp(key, "descr") == 0)
-        return (f->descr = read_descr(c, 0, &f->item));
+        return (f->descr = read_type(c, 0, &f->item));
     if (strcmp(key, "fortran_order") == 0)
         return (f->fortran_order = read_truth(c, &f->fortran));
     if (strcmp(key, "shape") == 0)
         return (f->shape = read_shape(c, &f->dimensions, &f->first, &f->rest));
-    return fail(c, "header: a key '%s', expected descr, fortran_order and shape", key);
+    return fail_parse(c, "header: a key '%s', expected descr, fortran_order and shape", key);
 }
 
 static bool read_dict(struct cursor *c, struct found *f)
@@ -244,17 +246,17 @@ static bool read_dict(struct cursor *c, struct found *f)
     if (!expect(c, '{'))
         return false;
     while (!accept(c, '}')) {
-        if (!read_entry(c, f))
+        if (!read_dict_entry(c, f))
             return false;
         if (!accept(c, ',') && peek(c) != '}')
             return expect(c, '}');
     }
     if (f->descr && f->fortran_order && f->shape)
         return true;
-    return fail(c, "header: without %s, expected descr, fortran_order and shape",
-                !f->descr  ? "descr"
-                : f->shape ? "fortran_order"
-                           : "shape");
+    return fail_parse(c, "header: without %s, expected descr, fortran_order and shape",
+                      !f->descr  ? "descr"
+                      : f->shape ? "fortran_order"
+                                 : "shape");
 }
 
 bool shuf__npy_read(const char *dict, size_t size, struct shuf__npy *npy, char why[SHUF__NPY_WHY])
@@ -265,14 +267,15 @@ bool shuf__npy_read(const char *dict, size_t size, struct shuf__npy *npy, char w
     if (!read_dict(&c, &f))
         return false;
     if (f.dimensions == 0)
-        return fail(&c, "shape (): a single value, expected at least one dimension");
+        return fail_parse(&c, "shape (): a single value, expected at least one dimension");
     if (f.fortran && f.dimensions > 1)
-        return fail(&c, "fortran_order True: the bytes of a record are not side by side, expected "
-                        "C order (numpy.ascontiguousarray)");
+        return fail_parse(
+            &c, "fortran_order True: the bytes of a record are not side by side, expected "
+                "C order (numpy.ascontiguousarray)");
     npy->records = f.first;
     npy->record = f.item;
-    if (!multiply(&c, &npy->record, f.rest))
+    if (!multiply_size(&c, &npy->record, f.rest))
         return false;
     npy->bytes = npy->record;
-    return multiply(&c, &npy->bytes, f.first);
+    return multiply_size(&c, &npy->bytes, f.first);
 }

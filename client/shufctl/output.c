@@ -5,7 +5,7 @@
 #include "output.h"
 
 #include "exit.h"
-#include "target.h"
+#include "output_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@ static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
 
 enum {
-    NAMES_MAX = 100, /* taken ones, before giving up */
+    NAMES_MAX = 100, /* attempts to find a free name */
     SELF_MAX = 32,
 };
 
-/* The name that a signal must remove; "" when there is none. It changes only while those signals
- * are blocked. */
+/* The name that a signal must remove; "" when there is none. It changes only while the signals are
+ * blocked. */
 static char temporary[PATH_MAX];
 
 static void remove_and_die(int number)
@@ -64,7 +64,7 @@ static void unblock_signals(const sigset_t *old)
     sigprocmask(SIG_SETMASK, old, NULL);
 }
 
-static const char *name_of(char text[SELF_MAX], int fd)
+static const char *self_path(char text[SELF_MAX], int fd)
 {
     snprintf(text, SELF_MAX, "/proc/self/fd/%d", fd);
     return text;
@@ -83,7 +83,7 @@ static int cannot_create(const char *name, int cause)
                            "--out %s: cannot create: %s", name, strerror(cause));
 }
 
-/* ".NAME.123456" in the target's own directory: a rename must not cross file systems. */
+/* ".NAME.123456" in the target's directory, since a rename must not cross file systems. */
 static bool name_temporary(const char *target)
 {
     unsigned number;
@@ -105,11 +105,12 @@ static bool create_named(struct shuf__output *output)
 static bool link_unnamed(struct shuf__output *output)
 {
     char self[SELF_MAX];
-    return linkat(AT_FDCWD, name_of(self, output->fd), AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0;
+    return linkat(AT_FDCWD, self_path(self, output->fd), AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) ==
+           0;
 }
 
-/* Tries names until `make` finds one free; 0 or errno. */
-static int under_new_name(struct shuf__output *output, bool (*make)(struct shuf__output *))
+/* Calls `make` with new temporary names until one is free. Returns 0 or errno. */
+static int with_new_name(struct shuf__output *output, bool (*make)(struct shuf__output *))
 {
     sigset_t old;
     int cause = EEXIST;
@@ -125,7 +126,7 @@ static int under_new_name(struct shuf__output *output, bool (*make)(struct shuf_
     return cause;
 }
 
-/* A file without a name, of which nothing stays whatever ends this process. */
+/* A file without a name leaves nothing behind, however this process ends. */
 static bool create_unnamed(struct shuf__output *output)
 {
     char self[SELF_MAX];
@@ -136,7 +137,7 @@ static bool create_unnamed(struct shuf__output *output)
     free(directory);
     if (fd < 0)
         return false;
-    if (access(name_of(self, fd), F_OK) != 0) { /* no /proc: it could not be linked */
+    if (access(self_path(self, fd), F_OK) != 0) { /* without /proc the file cannot be linked */
         close(fd);
         return false;
     }
@@ -144,21 +145,22 @@ static bool create_unnamed(struct shuf__output *output)
     return true;
 }
 
-/* `old` is what the target is now, or NULL. */
+/* old: the target's state, or NULL where it does not exist. */
 static int create_temporary(struct shuf__output *output, const struct stat *old)
 {
     output->unnamed = create_unnamed(output);
-    int cause = output->unnamed ? 0 : under_new_name(output, create_named);
+    int cause = output->unnamed ? 0 : with_new_name(output, create_named);
     if (cause != 0)
         return cannot_create(output->name, cause);
-    /* It was made for its owner only; a file system without modes refuses, and needs none. */
+    /* The file was created for its owner only. A file system without modes fails and needs no
+     * change. */
     if (fchmod(output->fd, old ? old->st_mode & 0777 : 0666 & ~current_umask()) != 0 &&
         errno != EPERM && errno != EOPNOTSUPP)
         return cannot_create(output->name, errno);
     return EX_OK;
 }
 
-/* A link stays a link: the file that it names is replaced. */
+/* Replaces the target of a symbolic link, not the link. */
 static int open_path(struct shuf__output *output, const char *path)
 {
     struct stat old;
@@ -171,7 +173,7 @@ static int open_path(struct shuf__output *output, const char *path)
     }
     if (!*path)
         return cannot_create("''", ENOENT);
-    output->target = shuf__target_resolve(path);
+    output->target = shuf__output_path_resolve(path);
     if (!output->target)
         return cannot_create(path, errno);
     catch_signals();
@@ -180,11 +182,11 @@ static int open_path(struct shuf__output *output, const char *path)
 
 int shuf__output_open(struct shuf__output *output, const char *path, bool binary)
 {
-    int code = EX_OK, descriptor = shuf__target_descriptor(path);
+    int code = EX_OK, descriptor = shuf__output_path_descriptor(path);
     *output = (struct shuf__output){.fd = -1, .name = path};
     if (descriptor < 0)
         code = open_path(output, path);
-    else if ((output->fd = shuf__target_duplicate(descriptor)) < 0)
+    else if ((output->fd = shuf__output_path_duplicate(descriptor)) < 0)
         code = cannot_create(path, errno);
     if (code == EX_OK && binary && isatty(output->fd))
         code = shuf__fail_with(EX_USAGE,
@@ -200,8 +202,7 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
     if (!output->target || bytes == 0)
         return EX_OK;
-    /* Not posix_fallocate(), which writes every block where the file system
-     * cannot reserve. */
+    /* Not posix_fallocate(): it writes every block where the file system cannot reserve. */
     int result;
     do
         result = fallocate(output->fd, 0, 0, (off_t)bytes);
@@ -231,7 +232,7 @@ bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t s
 
 int shuf__output_failed(const struct shuf__output *output)
 {
-    if (output->cause == EPIPE) /* a reader that has enough is no news */
+    if (output->cause == EPIPE) /* the reader closed the pipe on purpose */
         return EX_IOERR;
     return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, strerror(output->cause));
 }
@@ -255,7 +256,7 @@ int shuf__output_commit(struct shuf__output *output)
         output->cause = errno;
         return shuf__output_failed(output);
     }
-    int cause = output->unnamed ? under_new_name(output, link_unnamed) : 0;
+    int cause = output->unnamed ? with_new_name(output, link_unnamed) : 0;
     return cause == 0 ? rename_temporary(output) : cannot_create(output->name, cause);
 }
 

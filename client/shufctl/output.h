@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where values are written: a regular file without a name, or where the file
- * system has no such thing under a temporary one, which takes its target's place
- * when it is whole, so that nobody ever sees a part of it; standard output, a
- * device or a pipe directly. A signal that ends the process removes a temporary
- * name first.
+ * The output file. A regular file is written without a name (O_TMPFILE), or under a temporary name
+ * where the file system has no O_TMPFILE. It replaces its target when it is complete, so nobody
+ * sees a partial file. Standard output, devices and pipes are written directly. A signal that ends
+ * the process removes the temporary name first.
  */
 #ifndef SHUF__OUTPUT_H
 #define SHUF__OUTPUT_H
@@ -15,25 +14,28 @@
 
 struct shuf__output {
     int fd;
-    int cause;        /* errno of a write that failed, or 0 */
+    int cause;        /* errno of the failed write, or 0 */
     const char *name; /* for messages */
-    char *target;     /* what the file becomes; NULL: written directly */
-    bool unnamed;     /* until it is whole */
+    char *target;     /* the path that the file replaces; NULL: written directly */
+    bool unnamed;     /* has no name until the commit */
 };
 
-/* Both write a line and give the exit code on failure; 0 else. `binary` output
- * to a terminal is refused. At most one output is open at a time. */
+/* Both return EX_OK, or print one line and return the exit code. `binary` output to a terminal is
+ * rejected. At most one output is open at a time. */
 int shuf__output_open(struct shuf__output *output, const char *path, bool binary);
 int shuf__output_reserve(struct shuf__output *output, uint64_t bytes);
 
-/* False when it failed; shuf__output_failed then says how. */
+/* False on failure; then call shuf__output_failed(), which prints one line and returns the exit
+ * code. */
 bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t size);
 int shuf__output_failed(const struct shuf__output *output);
 
-/* Makes the target what was written. 0, or the exit code after a line. */
+/* Replaces the target by the written file. Returns EX_OK, or prints one line and returns the exit
+ * code.
+ */
 int shuf__output_commit(struct shuf__output *output);
 
-/* Closes and frees; what was not committed is gone. */
+/* Closes and frees. A file that was not committed is deleted. */
 void shuf__output_close(struct shuf__output *output);
 
 #endif

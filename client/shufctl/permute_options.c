@@ -6,6 +6,7 @@
 
 #include "exit.h"
 #include "number.h"
+#include "option_values.h"
 
 #include <argp.h>
 #include <string.h>
@@ -25,7 +26,7 @@ enum key {
     KEY_DROP_LAST,
     KEY_DTYPE,
     KEYS_END,
-    KEY_INDEX, /* what only `index` has */
+    KEY_INDEX, /* options of `index` only */
 };
 
 #define BIT(key) (1U << ((key)-KEY_N))
@@ -38,12 +39,12 @@ static const struct argp_option option_table[] = {
     {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},
-    {"offset", KEY_OFFSET, "O", 0, "The first position wanted (default 0)", 2},
-    {"count", KEY_COUNT, "C", 0, "How many positions (default: all from the offset)", 2},
+    {"offset", KEY_OFFSET, "O", 0, "The first position (default 0)", 2},
+    {"count", KEY_COUNT, "C", 0, "The number of positions (default: all from the offset)", 2},
     {"stride", KEY_STRIDE, "K", 0, "The distance between positions (default 1)", 2},
-    {"rank", KEY_RANK, "R", 0, "The share of rank R, as torch's DistributedSampler gives it", 3},
-    {"world", KEY_WORLD, "W", 0, "How many ranks share the permutation", 3},
-    {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut what does not divide, instead of padding", 3},
+    {"rank", KEY_RANK, "R", 0, "The shard of rank R, as torch's DistributedSampler selects it", 3},
+    {"world", KEY_WORLD, "W", 0, "The number of ranks that share the permutation", 3},
+    {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut the remainder instead of padding", 3},
     {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
     {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
     {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 5},
@@ -51,49 +52,41 @@ static const struct argp_option option_table[] = {
 };
 
 struct parse {
-    shuf_permutation *what;
-    struct shuf__order *order;
+    shuf_permutation *permutation;
+    struct shuf__output_options *output;
     unsigned given; /* BIT(key) of each option seen */
 };
 
-static void read_number(struct argp_state *state, const char *field, const char *text,
-                        uint64_t *value)
-{
-    struct shuf__error error;
-    if (shuf__number_parse(field, text, value, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
-}
-
 /* A:B, B excluded. */
-static void read_epochs(struct argp_state *state, const char *text, shuf_permutation *what)
+static void read_epochs(struct argp_state *state, const char *text, shuf_permutation *permutation)
 {
     char first[80];
     struct shuf__error error;
     const char *colon = strchrnul(text, ':');
     uint64_t end = 0;
     snprintf(first, sizeof first, "%.*s", (int)(colon - text), text);
-    if (!*colon || shuf__number_parse("A", first, &what->epoch, &error) ||
+    if (!*colon || shuf__number_parse("A", first, &permutation->epoch, &error) ||
         shuf__number_parse("B", colon + 1, &end, &error))
         argp_failure(state, EX_USAGE, 0,
                      "--epochs %.64s: expected A:B, two whole numbers below 2^64, as in 0:10",
                      *text ? text : "''");
-    if (end <= what->epoch)
+    if (end <= permutation->epoch)
         argp_failure(state, EX_USAGE, 0,
                      "--epochs %.64s: no epoch is in it; expected A below B (B is excluded)", text);
-    what->epochs = end - what->epoch;
+    permutation->epochs = end - permutation->epoch;
 }
 
-static void check_given(struct argp_state *state, unsigned given)
+static void check_permute_given(struct argp_state *state, unsigned given)
 {
     if (!(given & BIT(KEY_N)))
         argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
     if (!(given & BIT(KEY_SEED)))
         argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
-        shuf__order_refuse_both(state, "--epochs", "--epoch");
+        shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
-        shuf__order_refuse_both(state, "--rank, --world, --drop-last",
-                                "--offset, --count, --stride");
+        shuf__option_refuse_both(state, "--rank, --world, --drop-last",
+                                 "--offset, --count, --stride");
     if ((given & SHARD_OPTIONS) == BIT(KEY_DROP_LAST))
         argp_failure(state, EX_USAGE, 0, "--drop-last: expected --rank and --world beside it");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
@@ -102,60 +95,61 @@ static void check_given(struct argp_state *state, unsigned given)
         argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
 }
 
-/* What the options not given stand for; wrong ones are left for the plan to name. */
-static void complete_view(shuf_permutation *what, unsigned given)
+/* Sets the defaults of the view. The library reports values that are out of range. */
+static void complete_view(shuf_permutation *permutation, unsigned given)
 {
     if (given & SHARD_OPTIONS)
-        what->view = SHUF_VIEW_SHARD;
+        permutation->view = SHUF_VIEW_SHARD;
     if (!(given & SLICE_OPTIONS))
         return;
-    what->view = SHUF_VIEW_SLICE;
+    permutation->view = SHUF_VIEW_SLICE;
     if (!(given & BIT(KEY_STRIDE)))
-        what->stride = 1;
+        permutation->stride = 1;
     if (given & BIT(KEY_COUNT))
         return;
-    bool inside = what->offset < what->n && what->stride > 0;
-    what->count = inside ? (what->n - 1 - what->offset) / what->stride + 1 : 1;
+    bool inside = permutation->offset < permutation->n && permutation->stride > 0;
+    permutation->count =
+        inside ? (permutation->n - 1 - permutation->offset) / permutation->stride + 1 : 1;
 }
 
-static void finish(struct argp_state *state, struct parse *parse)
+static void finish_permute(struct argp_state *state, struct parse *parse)
 {
-    struct shuf__order *order = parse->order;
+    struct shuf__output_options *options = parse->output;
     char message[256];
-    check_given(state, parse->given);
-    complete_view(parse->what, parse->given);
+    check_permute_given(state, parse->given);
+    complete_view(parse->permutation, parse->given);
     shuf_status status =
-        shuf_permutation_shape(parse->what, &order->shape, message, sizeof message);
+        shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
         argp_failure(state, shuf__exit_code(status), 0, "%s", message);
-    order->permutation = parse->what;
-    order->batch = parse->given & BIT(KEY_EPOCHS);
-    shuf__order_complete(state, order);
-    parse->what->fingerprint =
-        !order->prefetch &&
-        (order->daemon.json || !shuf__order_to_stdout(order)); /* where it is told */
+    options->permutation = parse->permutation;
+    options->batch = parse->given & BIT(KEY_EPOCHS);
+    shuf__output_options_complete(state, options);
+    parse->permutation->fingerprint =
+        !options->prefetch &&
+        (options->daemon.json || !shuf__writes_to_stdout(options)); /* only where it is printed */
 }
 
-/* The options that are one number. */
-static uint64_t *number_of(shuf_permutation *what, int key)
+/* The field of an option whose value is one number, else NULL. */
+static uint64_t *permutation_number(shuf_permutation *permutation, int key)
 {
     switch (key) {
     case KEY_N:
-        return &what->n;
+        return &permutation->n;
     case KEY_SEED:
-        return &what->seed;
+        return &permutation->seed;
     case KEY_EPOCH:
-        return &what->epoch;
+        return &permutation->epoch;
     case KEY_OFFSET:
-        return &what->offset;
+        return &permutation->offset;
     case KEY_COUNT:
-        return &what->count;
+        return &permutation->count;
     case KEY_STRIDE:
-        return &what->stride;
+        return &permutation->stride;
     case KEY_RANK:
-        return &what->rank;
+        return &permutation->rank;
     case KEY_WORLD:
-        return &what->world;
+        return &permutation->world;
     default:
         return NULL;
     }
@@ -163,46 +157,38 @@ static uint64_t *number_of(shuf_permutation *what, int key)
 
 static const char *const dtype_names[] = {"u32", "u64", "i64", NULL}; /* not auto */
 
-static error_t parse_word(int key, char *text, struct argp_state *state, shuf_permutation *what)
+static error_t parse_permute_word(int key, char *text, struct argp_state *state,
+                                  shuf_permutation *permutation)
 {
     switch (key) {
     case KEY_EPOCHS:
-        read_epochs(state, text, what);
+        read_epochs(state, text, permutation);
         return 0;
     case KEY_ALGORITHM:
-        if (!*text) /* the default is said by leaving the option out, also below */
+        if (!*text) /* for the default, the option is omitted */
             argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        what->algorithm = text;
+        permutation->algorithm = text;
         return 0;
     case KEY_DROP_LAST:
-        what->drop_last = true;
+        permutation->drop_last = true;
         return 0;
     case KEY_DTYPE:
-        what->dtype =
-            (shuf_dtype)(shuf__order_name(state, "--dtype", text, dtype_names, "u32, u64 or i64") +
-                         1);
+        permutation->dtype = (shuf_dtype)(shuf__option_choice(state, "--dtype", text, dtype_names,
+                                                              "u32, u64 or i64") +
+                                          1);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const char *option_name(int key)
-{
-    static char name[32];
-    for (const struct argp_option *o = option_table; o->name; o++)
-        if (o->key == key)
-            snprintf(name, sizeof name, "--%s", o->name);
-    return name;
-}
-
-static error_t parse_option(int key, char *text, struct argp_state *state)
+static error_t parse_permute_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
     if (key == ARGP_KEY_INIT)
-        state->child_inputs[0] = parse->order;
+        state->child_inputs[0] = parse->output;
     if (key == ARGP_KEY_END)
-        finish(state, parse);
+        finish_permute(state, parse);
     if (key == KEY_INDEX)
         argp_failure(state, EX_USAGE, 0,
                      "--at, --inverse: permute gives whole permutations and slices of them; for "
@@ -210,29 +196,29 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
-    uint64_t *number = number_of(parse->what, key);
+    uint64_t *number = permutation_number(parse->permutation, key);
     if (!number)
-        return parse_word(key, text, state, parse->what);
-    read_number(state, option_name(key), text, number);
+        return parse_permute_word(key, text, state, parse->permutation);
+    shuf__option_number(state, shuf__option_name(option_table, key), text, number);
     return 0;
 }
 
-void shuf__permute_options(int argc, char **argv, shuf_permutation *what, struct shuf__order *order)
+void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
+                           struct shuf__output_options *options)
 {
-    static const struct argp_child children[] = {{&shuf__order_argp, 0, NULL, 6}, {0}};
+    static const struct argp_child children[] = {{&shuf__output_argp, 0, NULL, 6}, {0}};
     static const struct argp argp = {
         .children = children,
         .options = option_table,
-        .parser = parse_option,
+        .parser = parse_permute_option,
         .args_doc = "--n N --seed S",
-        .doc = "Has the daemon compute a permutation, and shows a summary of it or writes it."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out the "
-               "values stay in the daemon and only a summary with their fingerprint comes back. "
-               "With values on "
-               "standard output the summary is told only with --json, on standard error.\n",
+        .doc = "Computes a permutation in the daemon, and prints a summary or writes the values."
+               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out, "
+               "shufctl prints only a summary with the fingerprint of the values. With values on "
+               "standard output the summary is printed only with --json, on standard error.\n",
     };
-    struct parse parse = {.what = what, .order = order};
-    *what = (shuf_permutation){0};
-    *order = (struct shuf__order){0};
+    struct parse parse = {.permutation = permutation, .output = options};
+    *permutation = (shuf_permutation){0};
+    *options = (struct shuf__output_options){0};
     argp_parse(&argp, argc, argv, 0, NULL, &parse);
 }

@@ -20,18 +20,18 @@ uint64_t shuf__clock_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool wanted)
+void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool enabled)
 {
     uint64_t now = shuf__clock_ns();
     *progress = (struct shuf__progress){
-        .shown = wanted && total > 0 && isatty(STDERR_FILENO),
+        .shown = enabled && total > 0 && isatty(STDERR_FILENO),
         .total = total,
         .start_ns = now,
-        .next_ns = now + interval_ns, /* what is quick needs no bar */
+        .next_ns = now + interval_ns, /* a fast transfer shows no bar */
     };
 }
 
-static void draw(const struct shuf__progress *progress, uint64_t now)
+static void draw_bar(const struct shuf__progress *progress, uint64_t now)
 {
     static const char full[] = "##############################";
     static const char none[] = "..............................";
@@ -53,7 +53,7 @@ void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes)
     uint64_t now = shuf__clock_ns();
     if (now < progress->next_ns)
         return;
-    draw(progress, now);
+    draw_bar(progress, now);
     progress->next_ns = now + interval_ns;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A bar on stderr while values arrive, only for people: not where stderr is no
- * terminal.
+ * A progress bar on stderr while values arrive, where stderr is a terminal.
  */
 #ifndef SHUF__PROGRESS_H
 #define SHUF__PROGRESS_H
@@ -15,11 +14,11 @@ struct shuf__progress {
     uint64_t start_ns, next_ns;
 };
 
-/* `wanted` false: never shown, as when the values go to the same terminal. */
-void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool wanted);
+/* enabled: false hides the bar, as when the values go to the same terminal. */
+void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool enabled);
 void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes);
 
-/* Wipes the line. */
+/* Clears the line. */
 void shuf__progress_end(struct shuf__progress *progress);
 
 /* CLOCK_MONOTONIC in nanoseconds. */

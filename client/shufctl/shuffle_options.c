@@ -4,7 +4,7 @@
  */
 #include "shuffle_options.h"
 
-#include "number.h"
+#include "option_values.h"
 
 #include <argp.h>
 #include <inttypes.h>
@@ -15,16 +15,15 @@ enum key { KEY_IN = 0x100, KEY_RECORD, KEY_SEED, KEY_EPOCH, KEY_ALGORITHM, KEY_I
 static const struct argp_option option_table[] = {
     {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 1},
     {"record", KEY_RECORD, "BYTES", 0,
-     "The size of a record, 1 to 65536; an .npy tells its own: what one index of the first "
-     "dimension selects",
+     "The size of a record, 1 to 65536; the header of an .npy has it: the elements that one index "
+     "of the first dimension selects",
      1},
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 2},
     {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 2},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 2},
-    {"inverse", KEY_INVERSE, NULL, 0, "Undo it: from what was shuffled so, what was there before",
-     2},
+    {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle with the same options", 2},
     {"out", KEY_OUT, "FILE", 0,
-     "Write the shuffled array to FILE, which may be that of --in, or to standard output for - "
+     "Write the shuffled array to FILE, which may be the file of --in, or to standard output for - "
      "(required)",
      3},
     {0},
@@ -35,23 +34,15 @@ struct parse {
     bool seed;
 };
 
-static void read_number(struct argp_state *state, const char *field, const char *text,
-                        uint64_t *value)
-{
-    struct shuf__error error;
-    if (shuf__number_parse(field, text, value, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
-}
-
 static void read_record(struct argp_state *state, const char *text, uint64_t *record)
 {
-    read_number(state, "--record", text, record);
+    shuf__option_number(state, "--record", text, record);
     if (*record == 0 || *record > SHUF_RECORD_MAX)
         argp_failure(state, EX_USAGE, 0, "--record %.64s: expected 1 to %" PRIu64 " bytes", text,
                      SHUF_RECORD_MAX);
 }
 
-static void finish(struct argp_state *state, const struct parse *parse)
+static void finish_shuffle(struct argp_state *state, const struct parse *parse)
 {
     if (!parse->options->in)
         argp_failure(state, EX_USAGE, 0, "--in: missing; expected it, as in --in rows.npy");
@@ -61,7 +52,7 @@ static void finish(struct argp_state *state, const struct parse *parse)
         argp_failure(state, EX_USAGE, 0, "--out: missing; expected it, as in --out shuffled.npy");
 }
 
-static error_t parse_option(int key, char *text, struct argp_state *state)
+static error_t parse_shuffle_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
     struct shuf__shuffle_options *options = parse->options;
@@ -70,7 +61,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[0] = &options->daemon;
         return 0;
     case ARGP_KEY_END:
-        finish(state, parse);
+        finish_shuffle(state, parse);
         return 0;
     case KEY_IN:
         options->in = text;
@@ -80,18 +71,18 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SEED:
         parse->seed = true;
-        read_number(state, "--seed", text, &options->what.seed);
+        shuf__option_number(state, "--seed", text, &options->records.seed);
         return 0;
     case KEY_EPOCH:
-        read_number(state, "--epoch", text, &options->what.epoch);
+        shuf__option_number(state, "--epoch", text, &options->records.epoch);
         return 0;
     case KEY_ALGORITHM:
-        if (!*text) /* the default is said by leaving the option out */
+        if (!*text) /* for the default, the option is omitted */
             argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        options->what.algorithm = text;
+        options->records.algorithm = text;
         return 0;
     case KEY_INVERSE:
-        options->what.inverse = true;
+        options->records.inverse = true;
         return 0;
     case KEY_OUT:
         options->out = text;
@@ -107,14 +98,15 @@ void shuf__shuffle_options(int argc, char **argv, struct shuf__shuffle_options *
     static const struct argp argp = {
         .children = children,
         .options = option_table,
-        .parser = parse_option,
+        .parser = parse_shuffle_option,
         .args_doc = "--in FILE --seed S --out FILE",
-        .doc = "Has the daemon put the records of an array into the order of a permutation, and "
-               "writes them: record i of the output is record p(i) of the input."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. The permutation is "
-               "what shufctl permute gives for as many numbers as there are records. The array "
-               "and its copy are in the daemon's memory meanwhile. With the array on standard "
-               "output the summary is told only with --json, on standard error.\n",
+        .doc =
+            "Shuffles the records of an array by a permutation p: record i of the output is record "
+            "p(i) of the input."
+            "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. The permutation p "
+            "is that of shufctl permute with N = the number of records. The daemon's memory holds "
+            "the array and its copy meanwhile. With the array on standard output, only --json "
+            "prints a summary, on standard error.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__shuffle_options){0};

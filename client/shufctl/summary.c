@@ -4,15 +4,15 @@
  */
 #include "summary.h"
 
+#include "describe_request.h"
+#include "format_value.h"
 #include "json.h"
-#include "subject.h"
 #include "units.h"
-#include "value.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-static uint64_t values_of(const shuf_shape *shape)
+static uint64_t count_values(const shuf_shape *shape)
 {
     return shape->rows * shape->count;
 }
@@ -31,10 +31,10 @@ static void print_edge(FILE *to, const char *key, shuf_dtype dtype, const uint64
 
 static void print_moment(FILE *to, const char *key, double value)
 {
-    if (isnan(value)) /* of values that are all equal */
-        shuf__subject_line(to, key, "-");
+    if (isnan(value)) /* all values are equal */
+        shuf__print_line(to, key, "-");
     else
-        shuf__subject_line(to, key, "%.10g", value);
+        shuf__print_line(to, key, "%.10g", value);
 }
 
 static void print_moments(const shuf_moments *m, shuf_dtype dtype, FILE *to)
@@ -45,14 +45,14 @@ static void print_moments(const shuf_moments *m, shuf_dtype dtype, FILE *to)
     print_moment(to, "skewness", m->skewness);
     print_moment(to, "kurtosis", m->kurtosis);
     shuf__value_text_of(dtype, m->least, text);
-    shuf__subject_line(to, "least", "%s", text);
+    shuf__print_line(to, "least", "%s", text);
     shuf__value_text_of(dtype, m->largest, text);
-    shuf__subject_line(to, "largest", "%s", text);
+    shuf__print_line(to, "largest", "%s", text);
 }
 
 static bool has_moments(const struct shuf__summary *s)
 {
-    return s->order->numbers && s->order->numbers->moments;
+    return s->options->numbers && s->options->numbers->moments;
 }
 
 static const char *plural(uint64_t count)
@@ -64,45 +64,45 @@ static void print_times(const struct shuf__summary *s, FILE *to)
 {
     char text[SHUF__UNITS_TEXT];
     const shuf_result *r = s->result;
-    shuf__subject_line(to, "on device", "%s", shuf__units_time(text, r->device_ns));
-    shuf__subject_line(to, "seen", "%s", shuf__units_time(text, s->seen_ns));
-    shuf__subject_line(to, "rate", "%s on device",
-                       shuf__units_rate(text, values_of(&r->shape), r->device_ns));
+    shuf__print_line(to, "on device", "%s", shuf__units_time(text, r->device_ns));
+    shuf__print_line(to, "seen", "%s", shuf__units_time(text, s->seen_ns));
+    shuf__print_line(to, "rate", "%s on device",
+                     shuf__units_rate(text, count_values(&r->shape), r->device_ns));
 }
 
 static void print_lease(const shuf_lease *lease, FILE *to)
 {
     char text[SHUF__UNITS_TEXT];
     bool device = *lease->device_id;
-    shuf__subject_line(to, "transport", "%s%s%s", shuf_transport_name(lease->transport),
-                       device ? ", " : "", lease->device_id);
+    shuf__print_line(to, "transport", "%s%s%s", shuf_transport_name(lease->transport),
+                     device ? ", " : "", lease->device_id);
     if (lease->block_bytes > 0)
-        shuf__subject_line(to, "block", "%" PRIu64 " (%s)", lease->block,
-                           shuf__units_bytes(text, lease->block_bytes));
-    shuf__subject_line(to, "cached", "%s", lease->shared ? "yes" : "no");
+        shuf__print_line(to, "block", "%" PRIu64 " (%s)", lease->block,
+                         shuf__units_bytes(text, lease->block_bytes));
+    shuf__print_line(to, "cached", "%s", lease->shared ? "yes" : "no");
 }
 
 static void print_shape(const struct shuf__summary *s, FILE *to)
 {
     char text[SHUF__UNITS_TEXT];
     const shuf_shape *shape = &s->result->shape;
-    if (s->order->batch)
-        shuf__subject_line(to, "shape", "%" PRIu64 " row%s of %" PRIu64 " %s (%s)", shape->rows,
-                           plural(shape->rows), shape->count, shuf__dtype_text(shape->dtype),
-                           shuf__units_bytes(text, shape->bytes));
+    if (s->options->batch)
+        shuf__print_line(to, "shape", "%" PRIu64 " row%s of %" PRIu64 " %s (%s)", shape->rows,
+                         plural(shape->rows), shape->count, shuf__dtype_text(shape->dtype),
+                         shuf__units_bytes(text, shape->bytes));
     else
-        shuf__subject_line(to, "shape", "%" PRIu64 " %s (%s)", shape->count,
-                           shuf__dtype_text(shape->dtype), shuf__units_bytes(text, shape->bytes));
+        shuf__print_line(to, "shape", "%" PRIu64 " %s (%s)", shape->count,
+                         shuf__dtype_text(shape->dtype), shuf__units_bytes(text, shape->bytes));
 }
 
 void shuf__summary_print(const struct shuf__summary *s, FILE *to)
 {
     const shuf_result *r = s->result;
-    if (s->order->out)
-        shuf__subject_line(to, "written", "%s (%s)", s->order->out,
-                           shuf__format_name(s->order->format));
-    shuf__subject_line(to, "backend", "%s, %s", r->backend, r->device);
-    shuf__subject_print(s->order, r, to);
+    if (s->options->out)
+        shuf__print_line(to, "written", "%s (%s)", s->options->out,
+                         shuf__format_name(s->options->format));
+    shuf__print_line(to, "backend", "%s, %s", r->backend, r->device);
+    shuf__describe_request(s->options, r, to);
     print_shape(s, to);
     print_times(s, to);
     if (s->lease)
@@ -111,35 +111,35 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
     print_edge(to, "last", r->shape.dtype, r->tail, r->tails);
     if (has_moments(s))
         print_moments(&r->moments, r->shape.dtype, to);
-    shuf__subject_line(to, "fingerprint", "0x%016" PRIx64, r->fingerprint);
+    shuf__print_line(to, "fingerprint", "0x%016" PRIx64, r->fingerprint);
 }
 
-/* Whole numbers of a stream use all 64 bits. */
-static json_t *value_of(const struct shuf__summary *s, uint64_t bits)
+/* Whole numbers of a stream use all 64 bits, so they are strings. */
+static json_t *value_to_json(const struct shuf__summary *s, uint64_t bits)
 {
     const shuf_dtype dtype = s->result->shape.dtype;
     if (shuf__value_is_fraction(dtype))
         return json_real(shuf__value_of(dtype, bits));
-    return s->order->numbers && dtype == SHUF_U64 ? shuf__json_decimal_string(bits)
-                                                  : json_integer((json_int_t)bits);
+    return s->options->numbers && dtype == SHUF_U64 ? shuf__json_decimal_string(bits)
+                                                    : json_integer((json_int_t)bits);
 }
 
-static void add_edge(json_t *object, const char *key, const struct shuf__summary *s,
-                     const uint64_t *values, unsigned count)
+static void edge_to_json(json_t *object, const char *key, const struct shuf__summary *s,
+                         const uint64_t *values, unsigned count)
 {
     json_t *edge = json_array();
     for (unsigned i = 0; i < count; i++)
-        json_array_append_new(edge, value_of(s, values[i]));
+        json_array_append_new(edge, value_to_json(s, values[i]));
     json_object_set_new(object, key, edge);
 }
 
-/* What is not a number is null. */
+/* NaN becomes null. */
 static void add_real(json_t *object, const char *key, double value)
 {
     json_object_set_new(object, key, isnan(value) ? json_null() : json_real(value));
 }
 
-/* As first and last are told, but for u64. */
+/* As first and last, except for u64. */
 static void add_extreme(json_t *object, const char *key, shuf_dtype dtype, double value)
 {
     if (dtype == SHUF_U32 && value >= 0 && value <= UINT32_MAX)
@@ -148,7 +148,7 @@ static void add_extreme(json_t *object, const char *key, shuf_dtype dtype, doubl
         add_real(object, key, value);
 }
 
-static void add_moments(json_t *object, const shuf_moments *m, shuf_dtype dtype)
+static void moments_to_json(json_t *object, const shuf_moments *m, shuf_dtype dtype)
 {
     json_t *moments = json_object();
     add_real(moments, "mean", m->mean);
@@ -164,7 +164,7 @@ static void add_request(json_t *object, const struct shuf__summary *s)
 {
     shuf__json_text(object, "backend", s->result->backend);
     shuf__json_text(object, "device", s->result->device);
-    shuf__subject_json(s->order, s->result, object);
+    shuf__describe_request_json(s->options, s->result, object);
 }
 
 static void add_lease(json_t *object, const shuf_lease *lease)
@@ -186,21 +186,21 @@ static void add_shape(json_t *object, const shuf_shape *shape)
 
 static void add_result(json_t *object, const struct shuf__summary *s)
 {
-    uint64_t values = values_of(&s->result->shape), ns = s->result->device_ns;
+    uint64_t values = count_values(&s->result->shape), ns = s->result->device_ns;
     add_shape(object, &s->result->shape);
     shuf__json_seconds(object, "device_seconds", ns);
     shuf__json_seconds(object, "seen_seconds", s->seen_ns);
     json_object_set_new(object, "values_per_second",
                         ns > 0 ? json_real((double)values * 1e9 / (double)ns) : json_null());
-    add_edge(object, "first", s, s->result->head, s->result->heads);
-    add_edge(object, "last", s, s->result->tail, s->result->tails);
+    edge_to_json(object, "first", s, s->result->head, s->result->heads);
+    edge_to_json(object, "last", s, s->result->tail, s->result->tails);
     if (has_moments(s))
-        add_moments(object, &s->result->moments, s->result->shape.dtype);
+        moments_to_json(object, &s->result->moments, s->result->shape.dtype);
 }
 
-static void print_json(const struct shuf__summary *s, json_t *object, FILE *to)
+static void print_object(const struct shuf__summary *s, json_t *object, FILE *to)
 {
-    (s->order->numbers ? shuf__json_print_exact : shuf__json_print)(object, to);
+    (s->options->numbers ? shuf__json_print_exact : shuf__json_print)(object, to);
 }
 
 void shuf__summary_json(const struct shuf__summary *s, FILE *to)
@@ -211,11 +211,11 @@ void shuf__summary_json(const struct shuf__summary *s, FILE *to)
     shuf__json_hex(object, "fingerprint", s->result->fingerprint);
     if (s->lease)
         add_lease(object, s->lease);
-    if (s->order->out) {
-        shuf__json_text(object, "out", s->order->out);
-        shuf__json_text(object, "format", shuf__format_name(s->order->format));
+    if (s->options->out) {
+        shuf__json_text(object, "out", s->options->out);
+        shuf__json_text(object, "format", shuf__format_name(s->options->format));
     }
-    print_json(s, object, to);
+    print_object(s, object, to);
 }
 
 void shuf__ready_print(const struct shuf__summary *s, FILE *to)
@@ -223,7 +223,7 @@ void shuf__ready_print(const struct shuf__summary *s, FILE *to)
     char time[SHUF__UNITS_TEXT], bytes[SHUF__UNITS_TEXT];
     const shuf_result *r = s->result;
     fputs("ready in shufd: ", to);
-    shuf__subject_print_short(s->order, r, to);
+    shuf__describe_request_short(s->options, r, to);
     fprintf(to, ": %s, computed in %s\n", shuf__units_bytes(bytes, r->shape.bytes),
             shuf__units_time(time, r->device_ns));
 }
@@ -236,5 +236,5 @@ void shuf__ready_json(const struct shuf__summary *s, FILE *to)
     add_shape(object, &s->result->shape);
     shuf__json_seconds(object, "device_seconds", s->result->device_ns);
     shuf__json_seconds(object, "seen_seconds", s->seen_ns);
-    print_json(s, object, to);
+    print_object(s, object, to);
 }

@@ -4,7 +4,7 @@
  */
 #include "text.h"
 
-#include "value.h"
+#include "format_value.h"
 
 #include <string.h>
 
@@ -57,8 +57,8 @@ static bool write_bytes(struct shuf__text *text, const uint8_t *bytes)
     }
 }
 
-/* Adds to a value that was cut; how many bytes it took. */
-static size_t complete(struct shuf__text *text, const uint8_t *bytes, size_t size)
+/* Adds bytes to an incomplete value. Returns the number of bytes used. */
+static size_t complete_value(struct shuf__text *text, const uint8_t *bytes, size_t size)
 {
     size_t missing = text->width - text->held;
     size_t taken = size < missing ? size : missing;
@@ -71,7 +71,7 @@ bool shuf__text_write(struct shuf__text *text, const void *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = p + size;
     if (text->held > 0) {
-        p += complete(text, p, size);
+        p += complete_value(text, p, size);
         if (text->held < text->width)
             return true;
         text->held = 0;
@@ -82,6 +82,6 @@ bool shuf__text_write(struct shuf__text *text, const void *bytes, size_t size)
         if (!write_bytes(text, p))
             return false;
     if (p < end)
-        complete(text, p, (size_t)(end - p));
+        complete_value(text, p, (size_t)(end - p));
     return true;
 }

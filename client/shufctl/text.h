@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values as text: one a line, or one row a line with blanks between.
+ * Values as text: one value a line, or one row a line separated by blanks.
  */
 #ifndef SHUF__TEXT_H
 #define SHUF__TEXT_H
@@ -15,8 +15,8 @@ struct shuf__text {
     shuf_dtype dtype;
     unsigned width;    /* bytes of a value */
     uint64_t per_line; /* values */
-    uint64_t column;   /* of the next value in its line */
-    unsigned held;     /* bytes of a value that has not come whole */
+    uint64_t column;   /* of the next value */
+    unsigned held;     /* bytes of an incomplete value */
     uint8_t partial[8];
     size_t used;
     char buffer[SHUF__TEXT_BUFFER];
@@ -25,7 +25,7 @@ struct shuf__text {
 void shuf__text_start(struct shuf__text *text, struct shuf__output *output, const shuf_shape *shape,
                       bool batch);
 
-/* Takes the next bytes of the values, cut anywhere; false when writing failed. */
+/* Writes the next bytes of the values, which may end inside a value. False when writing failed. */
 bool shuf__text_write(struct shuf__text *text, const void *bytes, size_t size);
 bool shuf__text_flush(struct shuf__text *text);
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The prefix that leaves 1 to 999 before the point. */
+/* Divides by 1000 until 1 to 999 remain before the point. */
 static double reduce(double value, const char *const prefixes[], int count, const char **prefix)
 {
     int i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quantities for people: three digits and a unit.
+ * Quantities with three digits and a unit.
  */
 #ifndef SHUF__UNITS_H
 #define SHUF__UNITS_H

@@ -10,7 +10,7 @@
 
 const char *shuf__user_name(uint32_t uid)
 {
-    static const struct passwd *user; /* a list has many lines of one */
+    static const struct passwd *user; /* a list has many lines of one user */
     if (!user || user->pw_uid != uid)
         user = getpwuid(uid);
     return user ? user->pw_name : NULL;

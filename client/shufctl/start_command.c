@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See start.h.
+ * See start_command.h.
  */
-#include "start.h"
+#include "start_command.h"
 
 #include "socket.h"
 
@@ -25,8 +25,8 @@ static bool directory_is_there(const char *path)
     return strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && geteuid() == 0; /* shufd makes this one */
 }
 
-/* A daemon takes the place of a socket that nobody serves, and of nothing else. */
-static bool may_be_served(const char *path)
+/* A daemon replaces a socket that nobody serves, but no other file. */
+static bool can_be_served(const char *path)
 {
     struct stat status;
     if (lstat(path, &status) == 0)
@@ -40,8 +40,8 @@ static bool is_plain(const char *word)
                              "%+,-./:=@_")] == '\0';
 }
 
-/* As one word of a shell's. */
-static void quote(const char *word, char *out)
+/* Writes the word with shell quotes where it needs them. */
+static void quote_word(const char *word, char *out)
 {
     if (is_plain(word)) {
         strcpy(out, word);
@@ -62,11 +62,11 @@ bool shuf__start_command(const char *path, const char *given, char command[SHUF_
     struct shuf__error error;
     const char *variable = getenv("SHUFD_SOCKET");
     if (given || (variable && *variable)) {
-        quote(path, stpcpy(command, "shufd --socket "));
-        return may_be_served(path);
+        quote_word(path, stpcpy(command, "shufd --socket "));
+        return can_be_served(path);
     }
-    /* Both find the default by one rule, which can leave a daemon without one. */
+    /* shufd and shufctl find the default by the same rule; for shufd it can fail. */
     strcpy(command, "shufd");
     return shuf__socket_address(NULL, SHUF__SOCKET_SERVE, &address, &error) == SHUF_OK &&
-           may_be_served(address.sun_path);
+           can_be_served(address.sun_path);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See value.h. Digits of whole numbers are made here: printf() would be the slowest
- * part of the way from the device to the file.
+ * See format_value.h. Whole numbers do not use printf(), which would be the slowest step between
+ * device and file.
  */
-#include "value.h"
+#include "format_value.h"
 
 #include "shuf/half.h"
 
@@ -35,7 +35,7 @@ double shuf__value_of(shuf_dtype dtype, uint64_t bits)
     }
 }
 
-/* Decimals of 15 digits, or 6, come out as they were; with 17, or 9, everything reads back. */
+/* Tries 15 digits (float: 6) first; 17 (float: 9) always read back exactly. */
 static size_t write_fraction(double value, bool wide, char text[SHUF__VALUE_TEXT])
 {
     const int most = wide ? 17 : 9;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl index`: values at single positions of a permutation, or positions of
- * values.
+ * `shufctl index`: values at single positions of a permutation, or positions of values.
  */
 #include "exit.h"
 #include "index_options.h"
@@ -10,7 +9,7 @@
 #include "output.h"
 #include "progress.h"
 #include "text.h"
-#include "verb.h"
+#include "verbs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ static int write_found(const struct shuf__index_options *o, const uint64_t *foun
 
 /* ---- JSON ------------------------------------------------------------------- */
 
-static json_t *array_of(const uint64_t *numbers, size_t count)
+static json_t *json_array_of(const uint64_t *numbers, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
@@ -62,20 +61,21 @@ static json_t *array_of(const uint64_t *numbers, size_t count)
     return array;
 }
 
-static int print_json(const struct shuf__index_options *o, const uint64_t *found, uint64_t seen_ns)
+static int print_look_up_json(const struct shuf__index_options *o, const uint64_t *found,
+                              uint64_t seen_ns)
 {
     json_t *object = json_object();
     const bool inverse = o->direction == SHUF_INVERSE;
-    json_t *asked = array_of(o->places.at, o->places.count);
-    json_t *answered = array_of(found, o->places.count);
-    if (o->what.algorithm)
-        shuf__json_text(object, "algorithm", o->what.algorithm);
-    shuf__json_integer(object, "n", o->what.n);
-    shuf__json_decimal(object, "seed", o->what.seed);
-    shuf__json_decimal(object, "epoch", o->what.epoch);
+    json_t *given = json_array_of(o->places.at, o->places.count);
+    json_t *looked_up = json_array_of(found, o->places.count);
+    if (o->permutation.algorithm)
+        shuf__json_text(object, "algorithm", o->permutation.algorithm);
+    shuf__json_integer(object, "n", o->permutation.n);
+    shuf__json_decimal(object, "seed", o->permutation.seed);
+    shuf__json_decimal(object, "epoch", o->permutation.epoch);
     json_object_set_new(object, "inverse", json_boolean(inverse));
-    json_object_set_new(object, "positions", inverse ? answered : asked);
-    json_object_set_new(object, "values", inverse ? asked : answered);
+    json_object_set_new(object, "positions", inverse ? looked_up : given);
+    json_object_set_new(object, "values", inverse ? given : looked_up);
     shuf__json_seconds(object, "seen_seconds", seen_ns);
     shuf__json_print(object, stdout);
     return EX_OK;
@@ -83,39 +83,39 @@ static int print_json(const struct shuf__index_options *o, const uint64_t *found
 
 /* ---- The verb --------------------------------------------------------------- */
 
-/* What can be wrong with n is the same of a slice with one value. */
-static int check_n(const shuf_permutation *what)
+/* Checks n by a slice of one value, which has the same limits of n. */
+static int check_permutation_n(const shuf_permutation *permutation)
 {
     char message[256];
     shuf_shape shape;
-    shuf_permutation one = *what;
+    shuf_permutation one = *permutation;
     one.view = SHUF_VIEW_SLICE;
     one.count = one.stride = 1;
     shuf_status status = shuf_permutation_shape(&one, &shape, message, sizeof message);
     return status ? shuf__fail_with(shuf__exit_code(status), "%s", message) : EX_OK;
 }
 
-/* A mistake is told whether or not a daemon is there. */
-static int check_places(const shuf_permutation *what, const struct shuf__places *places)
+/* Reports a wrong position even where no daemon answers. */
+static int check_places(const shuf_permutation *permutation, const struct shuf__places *places)
 {
-    int code = check_n(what);
+    int code = check_permutation_n(permutation);
     for (size_t i = 0; i < places->count && code == EX_OK; i++)
-        if (places->at[i] >= what->n)
+        if (places->at[i] >= permutation->n)
             code = shuf__fail_with(EX_USAGE, "at[%zu] %" PRIu64 ": expected less than n = %" PRIu64,
-                                   i, places->at[i], what->n);
+                                   i, places->at[i], permutation->n);
     return code;
 }
 
-/* What is found takes the place of what was asked for, unless both are told. */
+/* `found` may be the list itself; --json prints both and needs a copy. */
 static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *found)
 {
     uint64_t begin = shuf__clock_ns();
     shuf_status status =
-        shuf_index(daemon, &o->what, o->direction, o->places.at, o->places.count, found);
+        shuf_index(daemon, &o->permutation, o->direction, o->places.at, o->places.count, found);
     uint64_t seen_ns = shuf__clock_ns() - begin;
     if (status != SHUF_OK)
         return shuf__fail_call(daemon, status, &o->daemon);
-    return o->daemon.json ? print_json(o, found, seen_ns) : write_found(o, found);
+    return o->daemon.json ? print_look_up_json(o, found, seen_ns) : write_found(o, found);
 }
 
 static int index_places(shuf *daemon, const struct shuf__index_options *o)
@@ -123,7 +123,7 @@ static int index_places(shuf *daemon, const struct shuf__index_options *o)
     const struct shuf__places *places = &o->places;
     uint64_t *copy = NULL;
     if (o->daemon.json && !(copy = malloc((places->count + 1) * sizeof *copy)))
-        return shuf__fail_with(EX_OSERR, "--at: no memory for %zu numbers", places->count);
+        return shuf__fail_with(EX_OSERR, "--at: out of memory for %zu numbers", places->count);
     int code = look_up(daemon, o, copy ? copy : places->at);
     free(copy);
     return code;
@@ -136,7 +136,7 @@ int shuf__verb_index(int argc, char **argv)
     shuf__index_options(argc, argv, &options);
     int code = options.read_places ? shuf__index_read_places(&options.places) : EX_OK;
     if (code == EX_OK)
-        code = check_places(&options.what, &options.places);
+        code = check_places(&options.permutation, &options.places);
     if (code == EX_OK) {
         code = shuf__connect_or_fail(&daemon, &options.daemon);
         if (code == EX_OK)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases from a peer that offers what the protocol does not allow, or sends its offer in
- * a way that nobody would expect: what is wrong is refused in words that name the field,
- * and no descriptor and no mapping may be left by any of it.
+ * Leases from a peer whose replies violate the protocol, or arrive in unusual pieces. The client
+ * must name the wrong field, and must leave no descriptor and no mapping behind.
  */
-#include "leaser.h"
+#include "fake_lease_server.h"
 #include "support/cmocka_all.h"
 
 #include <fcntl.h>
@@ -14,106 +13,106 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void announces_none(struct leaser_parcel *p)
+static void announces_none(struct lease_server_reply *p)
 {
     p->reply.descriptor = false;
 }
 
-static void sends_none(struct leaser_parcel *p)
+static void sends_none(struct lease_server_reply *p)
 {
     p->descriptors = 0;
 }
 
-static void sends_two(struct leaser_parcel *p)
+static void sends_two(struct lease_server_reply *p)
 {
     p->descriptors = 2;
 }
 
-static void sends_four_for_none(struct leaser_parcel *p)
+static void sends_four_for_none(struct lease_server_reply *p)
 {
     p->reply.descriptor = false;
     p->descriptors = 4;
 }
 
-static void names_an_unknown_block(struct leaser_parcel *p)
+static void names_an_unknown_block(struct lease_server_reply *p)
 {
     p->reply.descriptor = false;
     p->descriptors = 0;
 }
 
-static void leases_nothing(struct leaser_parcel *p)
+static void leases_nothing(struct lease_server_reply *p)
 {
     p->reply.lease = 0;
 }
 
-static void leases_a_copy(struct leaser_parcel *p)
+static void leases_a_copy(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
 }
 
-static void sends_a_descriptor_with_a_copy(struct leaser_parcel *p)
+static void sends_a_descriptor_with_a_copy(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     p->reply.lease = 0;
 }
 
-static void takes_another_transport(struct leaser_parcel *p)
+static void takes_another_transport(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_CUDA_FD;
 }
 
-static void takes_no_transport(struct leaser_parcel *p)
+static void takes_no_transport(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
 }
 
-static void takes_an_unknown_transport(struct leaser_parcel *p)
+static void takes_an_unknown_transport(struct lease_server_reply *p)
 {
     p->reply.transport = (Shuf__Transport)77;
 }
 
-static void sends_bytes_too(struct leaser_parcel *p)
+static void sends_bytes_too(struct lease_server_reply *p)
 {
-    p->bulk = p->reply.bytes;
+    p->payload = p->reply.bytes;
 }
 
-static void ends_early(struct leaser_parcel *p)
+static void ends_early(struct lease_server_reply *p)
 {
-    p->reply.block_bytes = LEASER_OFFSET + p->reply.bytes - 1;
+    p->reply.block_bytes = LEASE_SERVER_OFFSET + p->reply.bytes - 1;
 }
 
-static void begins_behind(struct leaser_parcel *p)
+static void begins_behind(struct lease_server_reply *p)
 {
     p->reply.offset = p->reply.block_bytes + 4;
 }
 
-static void wraps(struct leaser_parcel *p)
+static void wraps(struct lease_server_reply *p)
 {
     p->reply.offset = UINT64_MAX - 3;
 }
 
-static void begins_askew(struct leaser_parcel *p)
+static void begins_askew(struct lease_server_reply *p)
 {
     p->reply.offset = 66;
 }
 
-static void has_no_block(struct leaser_parcel *p)
+static void has_no_block(struct lease_server_reply *p)
 {
     p->reply.block_bytes = 0;
 }
 
-static void is_too_large_to_be(struct leaser_parcel *p)
+static void is_too_large_to_be(struct lease_server_reply *p)
 {
     p->reply.block_bytes = UINT64_MAX;
 }
 
 /* Reading behind its end would be SIGBUS. */
-static void sends_less(struct leaser_parcel *p)
+static void sends_less(struct lease_server_reply *p)
 {
     p->file = p->reply.block_bytes - 1;
 }
 
-static void could_shrink(struct leaser_parcel *p)
+static void could_shrink(struct lease_server_reply *p)
 {
     p->unsealed = true;
 }
@@ -122,7 +121,7 @@ static void wrong_offers(void **state)
 {
     (void)state;
     static const struct {
-        void (*spoil)(struct leaser_parcel *parcel);
+        void (*corrupt)(struct lease_server_reply *reply);
         const char *words;
     } rows[] = {
         {announces_none, "reply with 1 descriptors: expected 0"},
@@ -147,57 +146,57 @@ static void wrong_offers(void **state)
         {could_shrink, "block 7 by a descriptor without F_SEAL_SHRINK"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+        shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
         shuf_lease *lease = NULL;
-        leaser.spoil = rows[i].spoil;
-        shuf *handle = leaser_begin(leaser_script);
+        lease_server.corrupt = rows[i].corrupt;
+        shuf *handle = lease_server_start(lease_server_script);
         shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
         if (status != SHUF_PROTOCOL || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         assert_null(lease);
-        leaser.spoil = NULL; /* the next connection is a good one */
-        leaser_take(handle, 7, LEASER_SMALL, &lease);
-        leaser_check(lease, 1, 7);
-        char *said = strdup(leaser.said);
-        leaser_finish(handle, said);
+        lease_server.corrupt = NULL; /* the next connection is a good one */
+        lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
+        lease_server_check(lease, 1, 7);
+        char *said = strdup(lease_server.log);
+        lease_server_finish(handle, said);
         free(said);
     }
 }
 
-static void changes_its_size(struct leaser_parcel *p)
+static void changes_its_size(struct lease_server_reply *p)
 {
-    if (leaser.takes == 2)
-        p->reply.block_bytes = 2 * LEASER_UNIT;
+    if (lease_server.takes == 2)
+        p->reply.block_bytes = 2 * LEASE_SERVER_UNIT;
 }
 
 static void changed_block(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
-    leaser.spoil = changes_its_size;
-    shuf *handle = leaser_begin(leaser_script);
-    leaser_take(handle, 7, LEASER_SMALL, &lease);
+    lease_server.corrupt = changes_its_size;
+    shuf *handle = lease_server_start(lease_server_script);
+    lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "block 7 of 4194304 bytes by memfd: expected"));
-    leaser_finish(handle, "hello take+ take-1");
+    lease_server_finish(handle, "hello take+ take-1");
 }
 
 /* A lease that another call did not ask for would never be given back. */
 static void unasked_lease(void **state)
 {
     (void)state;
-    uint32_t values[LEASER_SMALL];
-    shuf *handle = leaser_begin(leaser_script);
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+    uint32_t values[LEASE_SERVER_SMALL];
+    shuf *handle = lease_server_start(lease_server_script);
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_result result;
     assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with lease 1: expected none"));
-    leaser.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     assert_int_equal(shuf_permute(handle, &what, values, sizeof values, NULL), SHUF_OK);
-    leaser_finish(handle, "hello take+ hello take");
+    lease_server_finish(handle, "hello take+ hello take");
 }
 
 /* Behind the reply, with the values: where nobody would look for it. */
@@ -207,19 +206,20 @@ static void sends_one_with_the_values(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct leaser_parcel p = {.reply = SHUF__RESULT_REPLY__INIT, .bulk = 4 * LEASER_LARGE};
+    struct lease_server_reply p = {.reply = SHUF__RESULT_REPLY__INIT,
+                                   .payload = 4 * LEASE_SERVER_LARGE};
     Shuf__Reply reply = SHUF__REPLY__INIT;
     p.reply.rows = 1;
-    p.reply.count = LEASER_LARGE;
-    p.reply.bytes = p.bulk;
+    p.reply.count = LEASE_SERVER_LARGE;
+    p.reply.bytes = p.payload;
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
     p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
-    reply.bulk_bytes = p.bulk;
+    reply.bulk_bytes = p.payload;
     peer_put_reply(fd, &reply, NULL, 0);
-    memory = leaser_memory(&p, 0);
+    memory = lease_server_memory(&p, 0);
     static uint8_t values[16384];
     peer_put(fd, values, sizeof values);
     reply.result = NULL; /* any bytes will do */
@@ -232,12 +232,12 @@ static void sends_one_with_the_values(int fd, int connection)
 static void descriptor_among_the_values(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(sends_one_with_the_values);
-    shuf_permutation what = {.n = LEASER_LARGE};
+    shuf *handle = lease_server_start(sends_one_with_the_values);
+    shuf_permutation what = {.n = LEASE_SERVER_LARGE};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with 1 descriptors: expected 0"));
-    leaser_finish(handle, "");
+    lease_server_finish(handle, "");
 }
 
 static int use_up_descriptors(int *taken, int room)
@@ -254,9 +254,9 @@ static void uses_up_descriptors(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct leaser_parcel p = leaser_parcel(request->permute);
+    struct lease_server_reply p = lease_server_reply_to(request->permute);
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    int memory = leaser_memory(&p, 0), count = use_up_descriptors(taken, 256);
+    int memory = lease_server_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
@@ -272,17 +272,17 @@ static void no_room_for_a_descriptor(void **state)
 {
     (void)state;
     struct rlimit before, low;
-    shuf_permutation what = {.n = LEASER_SMALL, .seed = 7};
+    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    shuf *handle = leaser_begin(uses_up_descriptors);
+    shuf *handle = lease_server_start(uses_up_descriptors);
     low = (struct rlimit){.rlim_cur = 128, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(status, SHUF_IO);
     assert_non_null(strstr(shuf_message(handle), "a descriptor could not be received"));
-    leaser_finish(handle, "");
+    lease_server_finish(handle, "");
 }
 
 static void sends_bytes_one_by_one(int fd, int connection)
@@ -292,8 +292,8 @@ static void sends_bytes_one_by_one(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_get(fd);
-    struct leaser_parcel p = leaser_parcel(request->permute);
-    int memory = leaser_memory(&p, 0);
+    struct lease_server_reply p = lease_server_reply_to(request->permute);
+    int memory = lease_server_memory(&p, 0);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
@@ -309,11 +309,11 @@ static void sends_bytes_one_by_one(int fd, int connection)
 static void slow_reply(void **state)
 {
     (void)state;
-    shuf *handle = leaser_begin(sends_bytes_one_by_one);
+    shuf *handle = lease_server_start(sends_bytes_one_by_one);
     shuf_lease *lease = NULL;
-    leaser_take(handle, 7, LEASER_SMALL, &lease);
-    leaser_check(lease, 0, 7);
-    leaser_finish(handle, "");
+    lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
+    lease_server_check(lease, 0, 7);
+    lease_server_finish(handle, "");
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The verbs of shufctl: one file each, one row each in main.c.
+ * The verbs of shufctl. Each has one file, verb_NAME.c, and one row in main.c.
  */
-#ifndef SHUF__VERB_H
-#define SHUF__VERB_H
+#ifndef SHUF__VERBS_H
+#define SHUF__VERBS_H
 
-/* argv[0] is "shufctl VERB"; the exit code. Wrong options end the process with
- * 64 (argp's way), --help with 0. */
+/* argv[0] is "shufctl VERB". Each returns the exit code. Wrong options end the process with 64, as
+ * argp does, and --help with 0. */
 int shuf__verb_gauss(int argc, char **argv);
 int shuf__verb_index(int argc, char **argv);
 int shuf__verb_leases(int argc, char **argv);

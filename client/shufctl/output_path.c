@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See target.h.
+ * See output_path.h.
  */
-#include "target.h"
+#include "output_path.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Digits to the end, or -1. */
+/* Parses a whole number; -1 where `text` is none. */
 static int read_descriptor(const char *text)
 {
     char *end;
@@ -26,7 +26,7 @@ static int read_descriptor(const char *text)
     return *end == '\0' && errno == 0 && number <= INT_MAX ? (int)number : -1;
 }
 
-int shuf__target_descriptor(const char *path)
+int shuf__output_path_descriptor(const char *path)
 {
     static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
@@ -39,8 +39,8 @@ int shuf__target_descriptor(const char *path)
     return -1;
 }
 
-/* What came through exec() is without FD_CLOEXEC; the connection to the daemon has it. */
-int shuf__target_duplicate(int descriptor)
+/* An inherited descriptor has no FD_CLOEXEC; the connection to the daemon has it. */
+int shuf__output_path_duplicate(int descriptor)
 {
     int flags = fcntl(descriptor, F_GETFD);
     if (flags < 0 || flags & FD_CLOEXEC) {
@@ -50,10 +50,10 @@ int shuf__target_duplicate(int descriptor)
     return fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-bool shuf__target_is_terminal(const char *path)
+bool shuf__output_path_is_terminal(const char *path)
 {
     struct stat status;
-    int descriptor = shuf__target_descriptor(path);
+    int descriptor = shuf__output_path_descriptor(path);
     if (descriptor >= 0)
         return isatty(descriptor);
     if (stat(path, &status) != 0 || !S_ISCHR(status.st_mode))
@@ -66,8 +66,8 @@ bool shuf__target_is_terminal(const char *path)
     return terminal;
 }
 
-/* Where the link at `path` points, seen from where `path` is seen from; NULL and errno. */
-static char *follow(const char *path)
+/* The target of the link at `path`, relative to the same directory as `path`. NULL with errno. */
+static char *follow_link(const char *path)
 {
     char text[PATH_MAX], *target = NULL;
     ssize_t length = readlink(path, text, sizeof text);
@@ -86,16 +86,17 @@ static char *follow(const char *path)
     return target;
 }
 
-char *shuf__target_resolve(const char *path)
+char *shuf__output_path_resolve(const char *path)
 {
     struct stat status;
     char *name = realpath(path, NULL);
     if (name || errno != ENOENT)
         return name;
-    /* The last name is missing, perhaps behind links; realpath() has refused a circle. */
+    /* The last file does not exist, perhaps behind links. realpath() has rejected a loop of links.
+     */
     name = strdup(path);
     while (name && lstat(name, &status) == 0 && S_ISLNK(status.st_mode)) {
-        char *next = follow(name);
+        char *next = follow_link(name);
         free(name);
         name = next;
     }

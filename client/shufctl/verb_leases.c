@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl leases`: who holds which results.
+ * `shufctl leases`: lists the leases of results.
  */
 #include "daemon_options.h"
+#include "describe_request.h"
 #include "exit.h"
 #include "json.h"
-#include "order.h"
-#include "subject.h"
+#include "output_options.h"
 #include "units.h"
 #include "user.h"
-#include "verb.h"
+#include "verbs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct block {
     uint64_t id, bytes;
 };
 
-/* The blocks of the leases seen, one for each of them: leases share blocks. */
+/* One block for each listed lease; leases can share a block. */
 struct totals {
     uint64_t leases;
     struct block *blocks;
@@ -37,7 +37,7 @@ static void count_block(struct totals *t, const shuf_lease_entry *e)
         t->room = t->room ? 2 * t->room : 64;
         t->blocks = reallocarray(t->blocks, t->room, sizeof *t->blocks);
         if (!t->blocks)
-            exit(shuf__fail_with(EX_OSERR, "leases: no memory to count their blocks"));
+            exit(shuf__fail_with(EX_OSERR, "leases: out of memory"));
     }
     t->blocks[t->count++] = (struct block){e->block, e->block_bytes};
 }
@@ -71,7 +71,7 @@ static const char *state_of(const shuf_lease_entry *e)
     return !e->ready ? "computing" : e->prefetch ? "prefetched" : "leased";
 }
 
-static void print_numbers(const shuf_lease_entry *e)
+static void print_stream_entry(const shuf_lease_entry *e)
 {
     printf("%s %s, seed %" PRIu64 ", stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
            shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype), e->seed, e->stream,
@@ -83,7 +83,7 @@ static void print_numbers(const shuf_lease_entry *e)
     fputc('\n', stdout);
 }
 
-static void print_permutation(const shuf_lease_entry *e)
+static void print_permutation_entry(const shuf_lease_entry *e)
 {
     printf("%s, n %" PRIu64 ", seed %" PRIu64, e->algorithm, e->n, e->seed);
     if (e->rows == 1)
@@ -95,23 +95,23 @@ static void print_permutation(const shuf_lease_entry *e)
     fputc('\n', stdout);
 }
 
-static void print_shuffle(const shuf_lease_entry *e)
+static void print_shuffle_entry(const shuf_lease_entry *e)
 {
     printf("%s, %s%" PRIu64 " records of %" PRIu64 " bytes, seed %" PRIu64 ", epoch %" PRIu64 "\n",
            e->algorithm, e->inverse ? "back, " : "", e->n, e->record, e->seed, e->epoch);
 }
 
-static void print_what(const shuf_lease_entry *e)
+static void print_request(const shuf_lease_entry *e)
 {
     if (e->buffer)
         printf("buffer of %" PRIu64 " bytes\n", e->count);
     else if (e->record)
-        print_shuffle(e);
+        print_shuffle_entry(e);
     else
-        (e->distribution ? print_numbers : print_permutation)(e);
+        (e->distribution ? print_stream_entry : print_permutation_entry)(e);
 }
 
-static bool print(void *context, const shuf_lease_entry *e)
+static bool print_entry(void *context, const shuf_lease_entry *e)
 {
     char user[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], age[SHUF__UNITS_TEXT];
     count_block(context, e);
@@ -119,18 +119,18 @@ static bool print(void *context, const shuf_lease_entry *e)
            shuf__user_text(user, e->uid), shuf_transport_name(e->transport), e->block,
            shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
            state_of(e));
-    print_what(e);
+    print_request(e);
     return true;
 }
 
-static void add_permutation(json_t *object, const shuf_lease_entry *e)
+static void add_permutation_fields(json_t *object, const shuf_lease_entry *e)
 {
     shuf__json_text(object, "algorithm", e->algorithm);
     shuf__json_integer(object, "n", e->n);
     shuf__json_decimal(object, "epoch", e->epoch);
 }
 
-static void add_numbers(json_t *object, const shuf_lease_entry *e)
+static void add_stream_fields(json_t *object, const shuf_lease_entry *e)
 {
     shuf__json_text(object, "distribution", shuf__distribution_text(e->distribution));
     if (e->distribution == SHUF_GAUSS)
@@ -142,20 +142,20 @@ static void add_numbers(json_t *object, const shuf_lease_entry *e)
     json_object_set_new(object, "std", json_real(e->std));
 }
 
-static void add_what(json_t *object, const shuf_lease_entry *e)
+static void add_request_fields(json_t *object, const shuf_lease_entry *e)
 {
     json_object_set_new(object, "buffer", json_boolean(e->buffer));
     if (e->buffer)
         return;
     shuf__json_decimal(object, "seed", e->seed);
-    (e->distribution ? add_numbers : add_permutation)(object, e);
+    (e->distribution ? add_stream_fields : add_permutation_fields)(object, e);
     if (e->record == 0)
         return;
     shuf__json_integer(object, "record", e->record);
     json_object_set_new(object, "inverse", json_boolean(e->inverse));
 }
 
-static bool add(void *context, const shuf_lease_entry *e)
+static bool add_entry(void *context, const shuf_lease_entry *e)
 {
     json_t *object = json_object();
     shuf__json_integer(object, "id", e->id);
@@ -167,7 +167,7 @@ static bool add(void *context, const shuf_lease_entry *e)
     shuf__json_seconds(object, "age_seconds", e->age_ms * 1000000);
     shuf__json_integer(object, "block", e->block);
     shuf__json_integer(object, "block_bytes", e->block_bytes);
-    add_what(object, e);
+    add_request_fields(object, e);
     shuf__json_integer(object, "rows", e->rows);
     shuf__json_integer(object, "count", e->count);
     json_array_append_new(context, object);
@@ -177,7 +177,7 @@ static bool add(void *context, const shuf_lease_entry *e)
 static shuf_status list_json(shuf *handle)
 {
     json_t *object = json_object(), *list = json_array();
-    shuf_status status = shuf_leases(handle, add, list);
+    shuf_status status = shuf_leases(handle, add_entry, list);
     json_object_set_new(object, "leases", list);
     if (status == SHUF_OK)
         shuf__json_print_exact(object, stdout);
@@ -191,7 +191,7 @@ static shuf_status list_lines(shuf *handle)
     struct totals totals = {0};
     printf("%-6s %-8s %-10s %-9s %-6s %-8s %-9s %-10s %s\n", "ID", "PID", "USER", "TRANSPORT",
            "BLOCK", "BYTES", "AGE", "STATE", "WHAT");
-    shuf_status status = shuf_leases(handle, print, &totals);
+    shuf_status status = shuf_leases(handle, print_entry, &totals);
     if (status == SHUF_OK)
         print_totals(&totals);
     free(totals.blocks);
@@ -203,8 +203,8 @@ int shuf__verb_leases(int argc, char **argv)
     struct shuf__daemon_options options;
     shuf *handle;
     shuf__daemon_options(argc, argv,
-                         "Shows who holds which results: this user's own leases, and "
-                         "everybody's to root and to the daemon's user.",
+                         "Lists the leases of this user. Root and the daemon's user see "
+                         "the leases of all users.",
                          &options);
     int code = shuf__connect_or_fail(&handle, &options);
     if (code == EX_OK) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl version`: its own, and the daemon's when one answers.
+ * `shufctl version`: prints the version of shufctl, and of the daemon where one answers.
  */
 #include "daemon_options.h"
 #include "exit.h"
 #include "json.h"
 #include "shuf.h"
-#include "verb.h"
+#include "verbs.h"
 
 #include <sysexits.h>
 
-/* `daemon` is NULL when none answers; then the handle knows why. */
-static void print(const shuf *handle, const char *daemon, bool json)
+/* daemon: NULL when none answers; then the handle has the message. */
+static void print_versions(const shuf *handle, const char *daemon, bool json)
 {
     if (!json) {
         printf("shufctl %s\n%s%s\n", shuf_version(),
@@ -34,10 +34,10 @@ int shuf__verb_version(int argc, char **argv)
     struct shuf__daemon_options options;
     shuf_daemon daemon;
     shuf *handle;
-    shuf__daemon_options(argc, argv, "Shows the version of shufctl, and of the daemon.", &options);
+    shuf__daemon_options(argc, argv, "Prints the versions of shufctl and of the daemon.", &options);
     bool answers = shuf__connect(&handle, &options) == SHUF_OK &&
                    shuf_daemon_status(handle, &daemon) == SHUF_OK;
-    print(handle, answers ? daemon.version : NULL, options.json);
+    print_versions(handle, answers ? daemon.version : NULL, options.json);
     shuf_close(handle);
     return EX_OK;
 }

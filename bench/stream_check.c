@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See drawn.h.
+ * See stream_check.h.
  */
-#include "drawn.h"
+#include "stream_check.h"
 
 #include "draws.h"
 #include "shuf/fingerprint.h"
@@ -34,8 +34,8 @@ static shuf_status check_samples(struct shuf__backend *backend, const struct shu
     return SHUF_OK;
 }
 
-shuf_status drawn_check(struct shuf__backend *backend, const struct shuf__block *block,
-                        const struct shuf__request *request, struct shuf__error *error)
+shuf_status stream_check(struct shuf__backend *backend, const struct shuf__block *block,
+                         const struct shuf__request *request, struct shuf__error *error)
 {
     uint64_t found, wanted = 0;
     const struct shuf__shape shape = shuf__request_shape(request);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl status`: what the daemon runs on and how busy it is.
+ * `shufctl status`: prints the daemon's device, load and memory.
  */
 #include "daemon_options.h"
 #include "exit.h"
 #include "json.h"
 #include "units.h"
 #include "user.h"
-#include "verb.h"
+#include "verbs.h"
 
 #include <inttypes.h>
 #include <sysexits.h>
@@ -47,7 +47,7 @@ static void print_users(const shuf_daemon *d)
     }
 }
 
-static void print(const shuf *handle, const shuf_daemon *d)
+static void print_status(const shuf *handle, const shuf_daemon *d)
 {
     char up[SHUF__UNITS_TEXT];
     printf("daemon      %s, pid %" PRIu64 ", on %s\n", d->version, d->pid, shuf_socket(handle));
@@ -80,7 +80,7 @@ static void add_users(json_t *object, const shuf_daemon *d)
     json_object_set_new(object, "users", users);
 }
 
-/* What is shared, and what it takes. */
+/* Results, their memory and the leases on them. */
 static void add_results(json_t *object, const shuf_daemon *d)
 {
     const struct {
@@ -100,7 +100,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
     add_users(object, d);
 }
 
-static void print_json(const shuf *handle, const shuf_daemon *d)
+static void print_status_json(const shuf *handle, const shuf_daemon *d)
 {
     json_t *object = json_object();
     shuf__json_text(object, "daemon", d->version);
@@ -118,16 +118,16 @@ static void print_json(const shuf *handle, const shuf_daemon *d)
     shuf__json_print(object, stdout);
 }
 
-static int ask(shuf *handle, const struct shuf__daemon_options *options)
+static int show_status(shuf *handle, const struct shuf__daemon_options *options)
 {
     shuf_daemon daemon;
     shuf_status status = shuf_daemon_status(handle, &daemon);
     if (status != SHUF_OK)
         return shuf__fail_call(handle, status, options);
     if (options->json)
-        print_json(handle, &daemon);
+        print_status_json(handle, &daemon);
     else
-        print(handle, &daemon);
+        print_status(handle, &daemon);
     return EX_OK;
 }
 
@@ -135,10 +135,10 @@ int shuf__verb_status(int argc, char **argv)
 {
     struct shuf__daemon_options options;
     shuf *handle;
-    shuf__daemon_options(argc, argv, "Shows what the daemon runs on and how busy it is.", &options);
+    shuf__daemon_options(argc, argv, "Prints the daemon's device, load and memory.", &options);
     int code = shuf__connect_or_fail(&handle, &options);
     if (code == EX_OK)
-        code = ask(handle, &options);
+        code = show_status(handle, &options);
     shuf_close(handle);
     return code;
 }

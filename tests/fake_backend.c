@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See made_up.h.
+ * See fake_backend.h.
  */
-#include "made_up.h"
+#include "fake_backend.h"
 
 #include "backend.h"
 #include "server.h"
@@ -90,7 +90,7 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
                                     faults->best, faults->least};
 }
 
-/* All of it is the job's to write to. */
+/* Overwrites the workspace: a job may write all of it. */
 static void note_job(const struct shuf__block *workspace)
 {
     seen->jobs++;
@@ -156,7 +156,7 @@ static shuf_status device_event(struct shuf__backend *backend, struct shuf__bloc
 }
 
 static const struct shuf__backend_ops device_ops = {
-    .name = "made-up",
+    .name = "fake",
     .makes = {true, true, true, true, true}, /* every kind */
     .own = SHUF__MEMORY_MEMFD,
     .close = device_close,
@@ -171,19 +171,19 @@ static const struct shuf__backend_ops device_ops = {
     .read = device_read,
 };
 
-/* Takes the place of kernels/backend.c, which is not linked then. */
+/* Replaces kernels/backend.c, which this test does not link. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error)
 {
     if (strcmp(spec, "none") == 0)
         return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
     device.ops = &device_ops;
-    snprintf(device.device, sizeof device.device, "a device made up");
+    snprintf(device.device, sizeof device.device, "a fake device");
     *backend = &device;
     return shuf__cpu_ops.open(NULL, threads, &cpu, error);
 }
 
-/* ---- a server in a child ---- */
+/* ---- The server process ---- */
 
 static void set(struct shuf__config *config, const char *name, const char *value)
 {
@@ -199,7 +199,7 @@ static _Noreturn void serve(const struct harness *h, const char *backend,
 {
     struct shuf__config config;
     struct shuf__log log;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nothing behind */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no server behind */
     shuf__config_init(&config);
     shuf__log_init(&log, SHUF__LOG_WARNING);
     if (!freopen(h->log, "ae", stderr))
@@ -222,10 +222,10 @@ static void fork_server(struct harness *h, const char *backend, const char *cons
         serve(h, backend, settings);
 }
 
-void made_up_start(struct harness *h, const char *const *settings)
+void fake_backend_start(struct harness *h, const char *const *settings)
 {
     int fd;
-    fork_server(h, "made-up", settings);
+    fork_server(h, "fake", settings);
     for (int waited = 0; (fd = harness_connect(h->socket)) < 0; waited += 5) {
         assert_true(waited < HARNESS_WAIT_MS);
         usleep(5000);
@@ -233,14 +233,14 @@ void made_up_start(struct harness *h, const char *const *settings)
     close(fd);
 }
 
-int made_up_start_without(struct harness *h)
+int fake_backend_start_without(struct harness *h)
 {
     static const char *const none[] = {NULL};
     fork_server(h, "none", none);
     return harness_kill(h, 0);
 }
 
-int made_up_reset(void **state)
+int fake_backend_reset(void **state)
 {
     static struct {
         struct faults faults;

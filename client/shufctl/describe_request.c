@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See describe_request.h.
+ */
+#include "describe_request.h"
+
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+void shuf__print_line(FILE *to, const char *key, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(to, "%-12s", key);
+    vfprintf(to, format, args);
+    fputc('\n', to);
+    va_end(args);
+}
+
+const char *shuf__distribution_text(shuf_distribution distribution)
+{
+    return distribution == SHUF_GAUSS ? "gauss" : distribution == SHUF_UNIFORM ? "uniform" : "-";
+}
+
+const char *const shuf__method_names[] = {"table", "box-muller", NULL};
+
+const char *shuf__method_text(shuf_method method)
+{
+    return (unsigned)method <= SHUF_BOX_MULLER ? shuf__method_names[method] : "-";
+}
+
+/* ---- Permutations ------------------------------------------------------------- */
+
+static void print_epochs(const struct shuf__output_options *options, FILE *to)
+{
+    const shuf_permutation *permutation = options->permutation;
+    if (options->batch)
+        shuf__print_line(to, "epochs", "%" PRIu64 ":%" PRIu64, permutation->epoch,
+                         permutation->epoch + permutation->epochs);
+    else
+        shuf__print_line(to, "epoch", "%" PRIu64, permutation->epoch);
+}
+
+static void print_view(const shuf_permutation *permutation, FILE *to)
+{
+    if (permutation->view == SHUF_VIEW_SLICE)
+        shuf__print_line(to, "slice", "offset %" PRIu64 ", count %" PRIu64 ", stride %" PRIu64,
+                         permutation->offset, permutation->count, permutation->stride);
+    else if (permutation->view == SHUF_VIEW_SHARD)
+        shuf__print_line(to, "slice", "rank %" PRIu64 " of %" PRIu64 ", %s", permutation->rank,
+                         permutation->world, permutation->drop_last ? "last dropped" : "padded");
+    else
+        shuf__print_line(to, "slice", "all");
+}
+
+static void print_permutation_request(const struct shuf__output_options *options,
+                                      const shuf_result *result, FILE *to)
+{
+    const shuf_permutation *permutation = options->permutation;
+    shuf__print_line(to, "algorithm", "%s", result->algorithm);
+    shuf__print_line(to, "n", "%" PRIu64, permutation->n);
+    shuf__print_line(to, "seed", "%" PRIu64, permutation->seed);
+    print_epochs(options, to);
+    print_view(permutation, to);
+}
+
+static void print_permutation_short(const struct shuf__output_options *options,
+                                    const shuf_result *result, FILE *to)
+{
+    const shuf_permutation *permutation = options->permutation;
+    fprintf(to, "%s, n %" PRIu64 ", seed %" PRIu64 ", epoch", result->algorithm, permutation->n,
+            permutation->seed);
+    if (options->batch)
+        fprintf(to, "s %" PRIu64 ":%" PRIu64, permutation->epoch,
+                permutation->epoch + permutation->epochs);
+    else
+        fprintf(to, " %" PRIu64, permutation->epoch);
+}
+
+static void add_view(json_t *object, const shuf_permutation *permutation)
+{
+    json_t *view = json_object();
+    bool all = permutation->view == SHUF_VIEW_ALL;
+    json_object_set_new(view, "all", json_boolean(all));
+    if (permutation->view == SHUF_VIEW_SHARD) {
+        shuf__json_integer(view, "rank", permutation->rank);
+        shuf__json_integer(view, "world", permutation->world);
+        json_object_set_new(view, "drop_last", json_boolean(permutation->drop_last));
+    } else {
+        shuf__json_integer(view, "offset", permutation->offset);
+        shuf__json_integer(view, "count", all ? permutation->n : permutation->count);
+        shuf__json_integer(view, "stride", all ? 1 : permutation->stride);
+    }
+    json_object_set_new(object, "slice", view);
+}
+
+/* A batch has both of its bounds, as --epochs takes them. */
+static void add_epochs(json_t *object, const struct shuf__output_options *options)
+{
+    const shuf_permutation *permutation = options->permutation;
+    if (!options->batch) {
+        shuf__json_decimal(object, "epoch", permutation->epoch);
+        return;
+    }
+    json_t *epochs = json_array();
+    json_array_append_new(epochs, shuf__json_decimal_string(permutation->epoch));
+    json_array_append_new(epochs,
+                          shuf__json_decimal_string(permutation->epoch + permutation->epochs));
+    json_object_set_new(object, "epochs", epochs);
+}
+
+static void permutation_to_json(json_t *object, const struct shuf__output_options *options,
+                                const shuf_result *result)
+{
+    shuf__json_text(object, "algorithm", result->algorithm);
+    shuf__json_integer(object, "n", options->permutation->n);
+    shuf__json_decimal(object, "seed", options->permutation->seed);
+    add_epochs(object, options);
+    add_view(object, options->permutation);
+}
+
+/* ---- Numbers ------------------------------------------------------------------ */
+
+static void print_distribution(const shuf_numbers *numbers, FILE *to)
+{
+    fputs(shuf__distribution_text(numbers->distribution), to);
+    if (numbers->method)
+        fprintf(to, ", method %s", shuf__method_text(numbers->method));
+    if (numbers->distribution == SHUF_GAUSS)
+        fprintf(to, ", mean %.15g, std %.15g", numbers->mean, numbers->std);
+}
+
+static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
+{
+    fprintf(to, "%-12s", "numbers");
+    print_distribution(numbers, to);
+    fputc('\n', to);
+    shuf__print_line(to, "seed", "%" PRIu64, numbers->seed);
+    shuf__print_line(to, "stream", "%" PRIu64, numbers->stream);
+    shuf__print_line(to, "slice", "offset %" PRIu64 ", count %" PRIu64, numbers->offset,
+                     numbers->count);
+}
+
+static void print_numbers_short(const shuf_numbers *numbers, FILE *to)
+{
+    print_distribution(numbers, to);
+    fprintf(to, ", seed %" PRIu64 ", stream %" PRIu64 ", offset %" PRIu64, numbers->seed,
+            numbers->stream, numbers->offset);
+}
+
+static void numbers_to_json(json_t *object, const shuf_numbers *numbers)
+{
+    json_t *slice = json_object();
+    shuf__json_text(object, "distribution", shuf__distribution_text(numbers->distribution));
+    if (numbers->distribution == SHUF_GAUSS) {
+        shuf__json_text(object, "method", shuf__method_text(numbers->method));
+        json_object_set_new(object, "mean", json_real(numbers->mean));
+        json_object_set_new(object, "std", json_real(numbers->std));
+    }
+    shuf__json_decimal(object, "seed", numbers->seed);
+    shuf__json_decimal(object, "stream", numbers->stream);
+    shuf__json_integer(slice, "offset", numbers->offset);
+    shuf__json_integer(slice, "count", numbers->count);
+    json_object_set_new(object, "slice", slice);
+}
+
+/* ---- Requests ------------------------------------------------------------------- */
+
+void shuf__describe_request(const struct shuf__output_options *options, const shuf_result *result,
+                            FILE *to)
+{
+    if (options->numbers)
+        print_numbers_request(options->numbers, to);
+    else
+        print_permutation_request(options, result, to);
+}
+
+void shuf__describe_request_short(const struct shuf__output_options *options,
+                                  const shuf_result *result, FILE *to)
+{
+    if (options->numbers)
+        print_numbers_short(options->numbers, to);
+    else
+        print_permutation_short(options, result, to);
+}
+
+void shuf__describe_request_json(const struct shuf__output_options *options,
+                                 const shuf_result *result, json_t *object)
+{
+    if (options->numbers)
+        numbers_to_json(object, options->numbers);
+    else
+        permutation_to_json(object, options, result);
+}

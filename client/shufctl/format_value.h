@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Formats a value of any type, given by its bits.
+ */
+#ifndef SHUF__FORMAT_VALUE_H
+#define SHUF__FORMAT_VALUE_H
+
+#include "shuf.h"
+
+enum { SHUF__VALUE_TEXT = 32 };
+
+/* True for the floating-point types. */
+bool shuf__value_is_fraction(shuf_dtype dtype);
+
+/* The exact value of a floating-point type's bits. */
+double shuf__value_of(shuf_dtype dtype, uint64_t bits);
+
+/* Decimal text: a whole number, or the fewest digits that read back as the same double (F64) or
+ * float (F32, F16, BF16); subnormal values may have more. Returns the length. */
+size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_TEXT]);
+
+/* The same for a value that was converted to a double; "about ..." where the conversion may have
+ * rounded it. */
+size_t shuf__value_text_of(shuf_dtype dtype, double value, char text[SHUF__VALUE_TEXT]);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See option_values.h.
+ */
+#include "option_values.h"
+
+#include "number.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+const char *shuf__option_name(const struct argp_option *table, int key)
+{
+    static char name[32];
+    for (const struct argp_option *o = table; o->name; o++)
+        if (o->key == key)
+            snprintf(name, sizeof name, "--%s", o->name);
+    return name;
+}
+
+void shuf__option_number(struct argp_state *state, const char *field, const char *text,
+                         uint64_t *value)
+{
+    struct shuf__error error;
+    if (shuf__number_parse(field, text, value, &error))
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+}
+
+int shuf__option_choice(struct argp_state *state, const char *field, const char *text,
+                        const char *const names[], const char *expected)
+{
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], text) == 0)
+            return i;
+    argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s", field, *text ? text : "''", expected);
+    return 0;
+}
+
+void shuf__option_refuse_both(struct argp_state *state, const char *one, const char *other)
+{
+    argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected one of them", one, other);
+}

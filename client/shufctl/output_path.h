@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The path given to --out: it can name an inherited descriptor, a terminal, a symbolic link or a
+ * regular file.
+ */
+#ifndef SHUF__OUTPUT_PATH_H
+#define SHUF__OUTPUT_PATH_H
+
+#include <stdbool.h>
+
+/* The number that "-", /dev/stdout, /dev/fd/N and their like name; -1 for any other name. */
+int shuf__output_path_descriptor(const char *path);
+
+/* Duplicates an inherited descriptor to one above 2. Returns -1 with errno; EBADF for a descriptor
+ * that this process opened itself. */
+int shuf__output_path_duplicate(int descriptor);
+
+bool shuf__output_path_is_terminal(const char *path);
+
+/* Resolves all symbolic links, also to a file that does not exist yet. The caller frees the result.
+ * Returns NULL with errno on failure. */
+char *shuf__output_path_resolve(const char *path);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See run_request.h.
+ */
+#include "run_request.h"
+
+#include "exit.h"
+#include "lease_reader.h"
+#include "npy.h"
+#include "output.h"
+#include "progress.h"
+#include "summary.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* The way of the values to the file. */
+struct value_writer {
+    struct shuf__output output;
+    struct shuf__progress progress;
+    enum shuf__format format;
+    struct shuf__text text;
+};
+
+static bool write_chunk(void *context, const void *bytes, size_t size)
+{
+    struct value_writer *w = context;
+    bool written = w->format == SHUF__FORMAT_TEXT ? shuf__text_write(&w->text, bytes, size)
+                                                  : shuf__output_write(&w->output, bytes, size);
+    shuf__progress_add(&w->progress, size);
+    return written;
+}
+
+static int begin_output(struct value_writer *w, const struct shuf__output_options *o)
+{
+    char header[SHUF__NPY_HEADER_MAX];
+    size_t head = 0;
+    w->format = o->format;
+    shuf__progress_start(&w->progress, o->shape.bytes, !isatty(w->output.fd));
+    if (o->format == SHUF__FORMAT_TEXT) {
+        shuf__text_start(&w->text, &w->output, &o->shape, o->batch);
+        return EX_OK; /* the size of the text is not known yet */
+    }
+    if (o->format == SHUF__FORMAT_NPY)
+        head = shuf__npy_header(&o->shape, o->batch, header);
+    int code = shuf__output_reserve(&w->output, head + o->shape.bytes);
+    if (code == EX_OK && !shuf__output_write(&w->output, header, head))
+        code = shuf__output_failed(&w->output);
+    return code;
+}
+
+static int end_output(struct value_writer *w)
+{
+    if (w->format == SHUF__FORMAT_TEXT && !shuf__text_flush(&w->text))
+        return shuf__output_failed(&w->output);
+    return shuf__output_commit(&w->output);
+}
+
+/* The result, or its lease. */
+struct outcome {
+    shuf_result result; /* without a lease */
+    struct shuf__lease_reading reading;
+};
+
+static shuf_status call_each(shuf *daemon, const struct shuf__output_options *o, shuf_sink sink,
+                             void *context, shuf_result *result)
+{
+    return o->numbers ? shuf_draw_each(daemon, o->numbers, sink, context, result)
+                      : shuf_permute_each(daemon, o->permutation, sink, context, result);
+}
+
+static shuf_status receive_values(struct value_writer *w, shuf *daemon,
+                                  const struct shuf__output_options *o, struct outcome *outcome)
+{
+    if (o->transport)
+        return shuf__read_by_lease(daemon, o, write_chunk, w, &outcome->reading);
+    return call_each(daemon, o, write_chunk, w, &outcome->result);
+}
+
+/* A result that is too large may fit in parts; the message says how. */
+static int fail_request(shuf *daemon, shuf_status status, const struct shuf__output_options *o)
+{
+    const bool parts = o->numbers || (!o->batch && o->permutation->view != SHUF_VIEW_SHARD);
+    if (status == SHUF_NO_MEMORY && parts)
+        return shuf__fail_with(shuf__exit_code(status),
+                               "%s; for %" PRIu64 " values in parts: --count and --offset",
+                               shuf_message(daemon), o->shape.count);
+    return shuf__fail_call(daemon, status, &o->daemon);
+}
+
+static int fill_output(struct value_writer *w, shuf *daemon, const struct shuf__output_options *o,
+                       struct outcome *outcome)
+{
+    int code = begin_output(w, o);
+    if (code != EX_OK)
+        return code;
+    shuf_status status = receive_values(w, daemon, o, outcome);
+    shuf__progress_end(&w->progress);
+    if (w->output.cause != 0)
+        return shuf__output_failed(&w->output);
+    return status == SHUF_OK ? end_output(w) : fail_request(daemon, status, o);
+}
+
+static int write_values(shuf *daemon, const struct shuf__output_options *o, struct outcome *outcome)
+{
+    static struct value_writer writer;
+    int code = shuf__output_open(&writer.output, o->out, o->format != SHUF__FORMAT_TEXT);
+    if (code != EX_OK)
+        return code;
+    code = fill_output(&writer, daemon, o, outcome);
+    shuf__output_close(&writer.output);
+    return code;
+}
+
+static int to_exit_code(shuf *daemon, shuf_status status, const struct shuf__output_options *o)
+{
+    return status == SHUF_OK ? EX_OK : fail_request(daemon, status, o);
+}
+
+static int request_summary(shuf *daemon, const struct shuf__output_options *o,
+                           struct outcome *outcome)
+{
+    shuf_status status = o->transport
+                             ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
+                         : o->numbers ? shuf_draw_summary(daemon, o->numbers, &outcome->result)
+                                      : shuf_summarize(daemon, o->permutation, &outcome->result);
+    return to_exit_code(daemon, status, o);
+}
+
+/* A summary on standard error that cannot be written is a failure. main() checks standard output.
+ */
+static int check_error_stream(void)
+{
+    return ferror(stderr) ? shuf__fail_with(EX_IOERR, "standard error: %s", strerror(errno))
+                          : EX_OK;
+}
+
+static int print_summary(const struct shuf__summary *summary)
+{
+    const struct shuf__output_options *o = summary->options;
+    const bool to_stdout = shuf__writes_to_stdout(o);
+    if (o->prefetch) {
+        (o->daemon.json ? shuf__ready_json : shuf__ready_print)(summary, stdout);
+        return EX_OK;
+    }
+    if (o->daemon.json)
+        shuf__summary_json(summary, to_stdout ? stderr : stdout);
+    else if (!to_stdout)
+        shuf__summary_print(summary, stdout);
+    else if (o->numbers && o->numbers->moments) /* the user gave --summary */
+        shuf__summary_print(summary, stderr);
+    return to_stdout ? check_error_stream() : EX_OK;
+}
+
+/* The daemon computes the result and keeps it in memory that fits the transport. */
+static int prefetch_result(shuf *daemon, const struct shuf__output_options *o,
+                           struct outcome *outcome)
+{
+    shuf_status status = o->transport > SHUF_INLINE
+                             ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
+                             : call_each(daemon, o, NULL, NULL, &outcome->result);
+    return to_exit_code(daemon, status, o);
+}
+
+static int run_connected(shuf *daemon, const struct shuf__output_options *o)
+{
+    static struct outcome outcome;
+    const shuf_lease *lease = &outcome.reading.lease;
+    uint64_t begin = shuf__clock_ns();
+    int code = (o->prefetch ? prefetch_result
+                : o->out    ? write_values
+                            : request_summary)(daemon, o, &outcome);
+    uint64_t seen_ns = shuf__clock_ns() - begin;
+    if (code != EX_OK)
+        return code;
+    if (!lease->transport)
+        code = print_summary(&(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
+    else if (outcome.reading.ends_match)
+        code = print_summary(&(struct shuf__summary){o, &lease->result, lease, seen_ns});
+    else
+        code = shuf__fail_with(EX_PROTOCOL,
+                               "--transport %s: the first or last values read are not "
+                               "those of the reply",
+                               shuf_transport_name(lease->transport));
+    return code;
+}
+
+int shuf__run_request(const struct shuf__output_options *options)
+{
+    shuf *daemon;
+    int code = shuf__connect_or_fail(&daemon, &options->daemon);
+    if (code == EX_OK)
+        code = run_connected(daemon, options);
+    shuf_close(daemon);
+    return code;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server in a child process with a fake backend: it computes on the CPU, but its memory is not
+ * readable by the host, as a GPU's, and it has configurable faults and workspaces. So tests of GPU
+ * behaviour and of device failures run on every machine.
+ */
+#ifndef TESTS_FAKE_BACKEND_H
+#define TESTS_FAKE_BACKEND_H
+
+#include "harness.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WAITING_N = 12345 }; /* a job with this n runs until it is cancelled */
+
+/* Faults of the device, and the workspaces of its jobs. */
+struct faults {
+    unsigned read_us;         /* duration of each read */
+    uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
+    bool permute_fails, hangs;
+    uint64_t best, least;       /* bytes of a permutation's workspace: wanted, required */
+    bool elsewhere;             /* the workspace is in device memory, results in host memory */
+    uint64_t available, total;  /* bytes of host memory; 0: the real values */
+    uint64_t device;            /* bytes of device memory; 0: as host memory */
+    unsigned wait_us;           /* duration of each job */
+    unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on, */
+    bool fails_when_full;       /* with SHUF_DEVICE instead of SHUF_NO_MEMORY */
+};
+
+/* Counters of the device. */
+struct seen {
+    unsigned allocations, jobs;
+    _Atomic uint64_t taken;   /* bytes of device memory in use */
+    uint64_t workspace_bytes; /* of the last job; 0: none */
+    const void *workspace_at;
+};
+
+/* In memory shared with the server process. */
+extern struct faults *faults;
+extern struct seen *seen;
+
+/* cmocka's setup: no faults, all counters 0. */
+int fake_backend_reset(void **state);
+
+/* settings: names and values of the configuration in turn; ends with NULL. */
+void fake_backend_start(struct harness *h, const char *const *settings);
+
+/* Starts the server with a missing device; returns its exit status. */
+int fake_backend_start_without(struct harness *h);
+
+#endif
