@@ -349,7 +349,8 @@ SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permu
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
- * device memory, to `out`. Fails with SHUF_INVALID (outside the values) or SHUF_DEVICE. */
+ * device memory, to `out`. Fails with SHUF_INVALID (outside the values, or a buffer that is not
+ * mapped) or SHUF_DEVICE. */
 SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                      size_t bytes, void *out);
 
@@ -372,8 +373,9 @@ SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *number
  * shuf_lease_write(). With SHUF_INLINE alone, lease->buffer and lease->data are NULL, and only
  * shuf_lease_write() writes to it. With options NULL the buffer is in host memory.
  *
- * A child after fork() shares the mapped memory. After the loss of its daemon the buffer remains
- * readable and writable, but requests with it fail with SHUF_NO_DAEMON. Fails as shuf_lease_take().
+ * A child after fork() shares the mapped memory. After the loss of its daemon a mapped buffer
+ * remains readable and writable, but requests with it fail with SHUF_NO_DAEMON. Fails as
+ * shuf_lease_take().
  */
 SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
                                       const shuf_lease_options *options, shuf_lease **lease);
