@@ -134,7 +134,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
                                      size_t *received, struct shuf__error *error)
 {
     assert(size > 0);
-    *received = shuf__inbox_take(&connection->inbox, out, size);
+    *received = shuf__inbox_read(&connection->inbox, out, size);
     if (*received > 0)
         return SHUF_OK;
     if (receive_some(connection, out, size, received, error))
@@ -146,7 +146,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
 static shuf_status receive_long_frame(struct shuf__connection *connection, size_t size,
                                       struct shuf__error *error)
 {
-    size_t got, done = shuf__inbox_take(&connection->inbox, connection->buffer, size);
+    size_t got, done = shuf__inbox_read(&connection->inbox, connection->buffer, size);
     for (; done < size; done += got)
         if (receive_some(connection, connection->buffer + done, size - done, &got, error))
             return error->status;

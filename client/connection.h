@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * One connection to a daemon: connect and Hello under a deadline, send a request, receive its reply
- * and the payload behind it. Every failure closes the connection. SHUF_NO_DAEMON means that the
- * peer has closed it; this is the only failure after which a retry makes sense.
+ * and the payload behind it. A failure closes the connection, except SHUF_INVALID for a request
+ * that is too long. SHUF_NO_DAEMON means that nobody answers, or the peer has closed the
+ * connection. It is the only failure after which a retry makes sense.
  */
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H

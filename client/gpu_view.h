@@ -40,7 +40,7 @@ void shuf__gpus_forget(struct shuf__gpu *gpus);
 /* CUDA_FD: maps the whole allocation, read-only unless `writable`. The caller closes `fd`. */
 shuf_status shuf__gpu_map(struct shuf__gpu *gpu, int fd, uint64_t bytes, bool writable,
                           struct shuf__gpu_view *view, struct shuf__error *error);
-/* CUDA_IPC. */
+/* CUDA_IPC: opens the handle in the context above. */
 shuf_status shuf__gpu_open(struct shuf__gpu *gpu, const uint8_t handle[SHUF__IPC_BYTES],
                            uint64_t bytes, struct shuf__gpu_view *view, struct shuf__error *error);
 void shuf__gpu_unmap(struct shuf__gpu_view *view);

@@ -29,7 +29,7 @@ static bool end_held_lease(struct shuf__held_lease *lease, struct shuf__release_
     if (lease->public_lease.event)
         shuf__gpu_event_close(&lease->mapping->view, lease->public_lease.event);
     if (lease->mapping &&
-        shuf__mapping_drop(&h->mappings, lease->mapping, must_send, &release->block))
+        shuf__mapping_release(&h->mappings, lease->mapping, must_send, &release->block))
         release->message.n_unmapped = 1;
     lease->mapping = NULL;
     LIST_REMOVE(lease, link);
@@ -146,7 +146,7 @@ static shuf_status reject_lease(shuf *h, struct lease_take *t)
     }
     shuf__release_message_init(&t->release, t->info.lease);
     t->release.block = t->info.block;
-    t->release.message.n_unmapped = !shuf__mapping_known(&h->mappings, t->info.block);
+    t->release.message.n_unmapped = !shuf__mapping_exists(&h->mappings, t->info.block);
     shuf__release_send(h, &t->release.message, &ignored);
     return h->error.status;
 }
@@ -156,14 +156,15 @@ static shuf_status map_lease(shuf *h, struct lease_take *t)
     int fd = shuf__connection_descriptor(&h->connection);
     struct shuf__held_lease *lease = t->lease;
     shuf__mappings_set_generation(&h->mappings, h->connection.generation);
-    shuf_status status = shuf__mapping_take(&h->mappings, &t->info, fd, &lease->mapping, &h->error);
+    shuf_status status =
+        shuf__mapping_acquire(&h->mappings, &t->info, fd, &lease->mapping, &h->error);
     if (fd >= 0)
         close(fd);
     if (status != SHUF_OK)
         return reject_lease(h, t);
     if (open_event(t, &h->error)) {
         uint64_t block;
-        shuf__mapping_drop(&h->mappings, lease->mapping, false, &block);
+        shuf__mapping_release(&h->mappings, lease->mapping, false, &block);
         return reject_lease(h, t);
     }
     return SHUF_OK;

@@ -76,7 +76,7 @@ ssize_t shuf__inbox_fill(struct shuf__inbox *inbox, int fd)
     return got;
 }
 
-size_t shuf__inbox_take(struct shuf__inbox *inbox, void *out, size_t size)
+size_t shuf__inbox_read(struct shuf__inbox *inbox, void *out, size_t size)
 {
     size_t held = inbox->end - inbox->start;
     if (size > held)

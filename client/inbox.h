@@ -29,7 +29,7 @@ ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd, void *out, size_t
 ssize_t shuf__inbox_fill(struct shuf__inbox *inbox, int fd);
 
 /* Moves at most `size` unread bytes to `out`, and returns their number. */
-size_t shuf__inbox_take(struct shuf__inbox *inbox, void *out, size_t size);
+size_t shuf__inbox_read(struct shuf__inbox *inbox, void *out, size_t size);
 
 /* True when exactly `expected` descriptors, 0 or 1, came since the last check. Resets the count. */
 bool shuf__inbox_check_descriptors(struct shuf__inbox *inbox, unsigned expected);

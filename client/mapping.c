@@ -205,7 +205,7 @@ static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__m
         return error->status;
     if (fits)
         return SHUF_OK;
-    if (m->leases > 0)
+    if (m->lease_count > 0)
         return shuf__fail(error, SHUF_DEVICE,
                           "block %" PRIu64 " is leased in another context of %s: expected the same "
                           "one to be current",
@@ -215,14 +215,14 @@ static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__m
     return SHUF_OK;
 }
 
-bool shuf__mapping_known(const struct shuf__mappings *mappings, uint64_t block)
+bool shuf__mapping_exists(const struct shuf__mappings *mappings, uint64_t block)
 {
     return find_mapping(mappings, block);
 }
 
-shuf_status shuf__mapping_take(struct shuf__mappings *mappings,
-                               const struct shuf__mapping_info *info, int fd,
-                               struct shuf__mapping **mapping, struct shuf__error *error)
+shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
+                                  const struct shuf__mapping_info *info, int fd,
+                                  struct shuf__mapping **mapping, struct shuf__error *error)
 {
     struct shuf__mapping *m = find_mapping(mappings, info->block);
     if (m && check_same_block(m, info, error))
@@ -231,17 +231,17 @@ shuf_status shuf__mapping_take(struct shuf__mappings *mappings,
         return error->status;
     if (!m && make_mapping(mappings, info, fd, &m, error))
         return error->status;
-    if (m->leases++ == 0)
+    if (m->lease_count++ == 0)
         set_busy(mappings, m);
     *mapping = m;
     return SHUF_OK;
 }
 
-bool shuf__mapping_drop(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,
-                        uint64_t *block)
+bool shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,
+                           uint64_t *block)
 {
-    assert(m->leases > 0);
-    if (--m->leases > 0)
+    assert(m->lease_count > 0);
+    if (--m->lease_count > 0)
         return false;
     if (m->detached) {
         unmap_block(m);

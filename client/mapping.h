@@ -28,7 +28,7 @@ struct shuf__mapping {
     uint64_t block, bytes;
     shuf_transport transport;
     bool writable; /* a buffer, whose block id never returns, so the mapping is not kept */
-    unsigned leases;
+    unsigned lease_count;
     bool detached; /* its connection was lost: in no bucket, unmapped with its last lease */
     void *host;    /* host memory; NULL: device memory */
     struct shuf__gpu_view view; /* device memory */
@@ -53,20 +53,20 @@ void shuf__mappings_set_generation(struct shuf__mappings *mappings, uint64_t gen
 
 /* Finds the block's mapping, or maps it by `fd` (-1: the reply carried none), and adds a lease to
  * it. The caller closes `fd`. Fails with SHUF_PROTOCOL, SHUF_DEVICE, SHUF_NO_MEMORY or SHUF_IO. */
-shuf_status shuf__mapping_take(struct shuf__mappings *mappings,
-                               const struct shuf__mapping_info *info, int fd,
-                               struct shuf__mapping **mapping, struct shuf__error *error);
+shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
+                                  const struct shuf__mapping_info *info, int fd,
+                                  struct shuf__mapping **mapping, struct shuf__error *error);
 
 /* Removes a lease from the mapping. Returns true when this unmapped *block, which the caller must
  * report to the daemon. `keep` false: unmaps even a small mapping. */
-bool shuf__mapping_drop(struct shuf__mappings *mappings, struct shuf__mapping *mapping, bool keep,
-                        uint64_t *block);
+bool shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *mapping,
+                           bool keep, uint64_t *block);
 
 /* Unmaps all idle mappings, writes their ids to `blocks` and returns their number. */
 size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__MAPPINGS_IDLE]);
 
 /* True when the block is mapped. */
-bool shuf__mapping_known(const struct shuf__mappings *mappings, uint64_t block);
+bool shuf__mapping_exists(const struct shuf__mappings *mappings, uint64_t block);
 
 /* The address of byte `offset` of the block, in host or in device memory. */
 const void *shuf__mapping_at(const struct shuf__mapping *mapping, uint64_t offset);

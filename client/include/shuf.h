@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf: permutations, shuffles and random numbers from a running shufd
- * =======================================================================
+ * libshuf: permutations, shuffles and random numbers from a running shufd.
  *
  * A result is a pure function of its request: the same algorithm, n, seed and epoch give the same
- * bits on every machine, backend and release, and so do the same distribution, method, seed,
- * stream, mean, std, dtype and index of a value. A call that loses its daemon sends the same
- * request to the next one and continues where the bytes stopped.
+ * bits on every machine, backend and release, and so do equal requests for random numbers. A call
+ * that loses its daemon sends the same request to the next one and continues where the bytes
+ * stopped.
  *
  * The simplest use copies an epoch's permutation to the caller's memory:
  *
@@ -23,8 +22,7 @@
  *
  * Processes: only the process that connected a handle may use it. After fork() the child connects
  * again. A call with the parent's handle fails there with SHUF_INVALID, except shuf_close() and
- * shuf_lease_release(): they free the child's memory and leave the parent's connection and leases
- * as they are.
+ * shuf_lease_release(): they free the child's memory and leave the parent's connection and leases.
  *
  * Errors: a function returns a status (shuf_status.h); SHUF_OK is 0. shuf_message() returns one
  * line that names the field, its value and the expected value.
@@ -53,11 +51,10 @@ typedef struct shuf shuf;
  * /run/shufd/shufd.sock.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
- * the error. The caller always frees it with shuf_close(). A handle that found no daemon can be
- * used: each call tries to connect again, as long as shuf_set_reconnect() allows. Fails with
- * SHUF_INVALID (the path is too long for a socket), SHUF_NO_DAEMON, SHUF_DENIED, SHUF_VERSION,
- * SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL, SHUF_TIMEOUT (no reply to the handshake in 10 s) or
- * SHUF_IO. */
+ * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon
+ * try to connect again (shuf_set_reconnect()). Fails with SHUF_INVALID (the path is too long for a
+ * socket), SHUF_NO_DAEMON, SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
+ * SHUF_TIMEOUT (no reply to the handshake in 10 s) or SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
 /* Disconnects and frees the handle. All its leases end. NULL is allowed. */
@@ -71,9 +68,8 @@ SHUF_API const char *shuf_message(const shuf *handle);
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets how long a call that loses its daemon tries to reach the next one before it fails with
- * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: the call does not retry. When a daemon
- * answers, the call sends its request again and continues where the bytes stopped. A call that
- * loses 16 daemons in a row without a new byte fails too. */
+ * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. A call that loses 16 daemons in
+ * a row without a new byte fails too. */
 SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
@@ -111,8 +107,7 @@ typedef struct shuf_shape {
     uint64_t bytes;   /* rows * count * width */
 } shuf_shape;
 
-/* The distribution of random numbers; 0 for a permutation. The enum has no tag: shuf/distribution.h
- * uses it. */
+/* The distribution of random numbers; 0 for a permutation. */
 typedef enum {
     SHUF_GAUSS = 1,   /* normal, with mean and standard deviation: f64, f32, f16 or bf16 */
     SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32, u64: all values */
@@ -126,9 +121,7 @@ typedef enum {
 
 /* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness =
  * m3 / m2^(3/2), kurtosis = m4 / m2^2 (3 for a normal distribution), where mk = sum((x - mean)^k) /
- * N. Skewness and kurtosis are NaN where m2 is 0. The backend sums powers of (x - c) / d, where c
- * and d are the mean and deviation of the distribution. The order of the sums depends on the
- * backend, and so do the last digits. */
+ * N. Skewness and kurtosis are NaN where m2 is 0. The last digits depend on the backend. */
 typedef struct shuf_moments {
     double mean, variance, skewness, kurtosis;
     double least, largest; /* of x */
@@ -136,7 +129,6 @@ typedef struct shuf_moments {
 
 enum { SHUF_EDGE = 4 };
 
-/* The description of a result. */
 typedef struct shuf_result {
     shuf_shape shape;
     char algorithm[32];             /* of a permutation or shuffle; else "" */
@@ -164,8 +156,8 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
-/* Receives the next `size` bytes of a result, in order. Each byte comes once, also after the loss
- * of a daemon. `bytes` is valid during the call. Return false to stop the transfer. */
+/* Receives the next `size` bytes of a result, in order, each byte once. `bytes` is valid during the
+ * call. Return false to stop the transfer. */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
 /* As shuf_permute(), but passes the values to `sink` in chunks of at most 256 KiB. The sink must
@@ -190,8 +182,7 @@ typedef struct shuf_numbers {
     uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
     double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
     /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
-     * 0. Values are rounded to the dtype: with an std far below the dtype's spacing at the mean,
-     * all values are equal. */
+     * 0. With an std far below the dtype's spacing at the mean, all values are equal. */
     double std;
     shuf_dtype dtype;
     bool fingerprint; /* also compute fingerprint, head and tail; shuf_draw_summary() always does */
@@ -206,12 +197,9 @@ typedef struct shuf_numbers {
  *     shuf_numbers request = {.distribution = SHUF_GAUSS, .seed = 7, .count = 1000, .std = 1};
  *     shuf_draw(daemon, &request, noise, sizeof noise, NULL);
  *
- * The inline C functions of shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h compute the same
- * values without a daemon; they are thread-safe:
- *
- *     shuf_gauss g = shuf_gauss_make(seed, stream, mean, std);
- *     double x = shuf_gauss_f64(&g, i);
- */
+ * See also shuf_draw_lease() and shuf_draw_prefetch() below. The inline C functions of
+ * shuf/gauss.h, shuf/box_muller.h and shuf/uniform.h compute the same values without a daemon;
+ * thread-safe. */
 SHUF_API shuf_status shuf_numbers_shape(const shuf_numbers *numbers, shuf_shape *shape,
                                         char *message, size_t size);
 SHUF_API shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size_t bytes,
@@ -220,7 +208,6 @@ SHUF_API shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, s
                                     void *context, shuf_result *result);
 SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers,
                                        shuf_result *result);
-/* See shuf_draw_lease() and shuf_draw_prefetch() below. */
 
 /* ---- Records ------------------------------------------------------------ */
 
@@ -244,13 +231,12 @@ typedef struct shuf_records {
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
  *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * The daemon needs twice the bytes of host memory meanwhile. The kernel clears this memory, which
- * takes time: a program that shuffles repeatedly fills a buffer once (shuf_buffer_take()) and calls
- * shuf_shuffle_lease(). After the loss of a daemon the call sends `in` to the next one. Fails as
- * shuf_permute(), and with SHUF_NO_MEMORY where the daemon has no room for input and output. */
+ * The daemon needs twice the bytes of host memory meanwhile. To shuffle the same records
+ * repeatedly, fill a buffer once and call shuf_shuffle_lease(), which is faster. After the loss of
+ * a daemon the call sends `in` to the next one. Fails as shuf_permute(), and with SHUF_NO_MEMORY
+ * where the daemon has no room for input and output. */
 SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
                                   void *out, size_t bytes, shuf_result *result);
-/* See shuf_shuffle_lease() below. */
 
 /* ---- Single places ------------------------------------------------------ */
 
@@ -260,27 +246,17 @@ typedef enum shuf_direction {
     SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
 } shuf_direction;
 
-/* Looks up `count` positions or values of a whole permutation. FORWARD at position i returns value
- * i of shuf_permute() with the same request. With primefold the cost of a look-up is independent of
- * n. With philox24 and lcg the daemon must count the values before a position, the first time; it
- * caches the counts.
- *
- * `at` and `out` have `count` numbers. Each at[i] must be below n; any order and repetition are
- * allowed. `out` may be `at`, but may not overlap it otherwise. On failure the contents of `out`
- * are undefined. A `count` of 0 sends no request; a `count` above SHUF_LOOKUPS is split into
- * several requests with the same algorithm.
- *
+/* Looks up `count` positions or values of a whole permutation, that of shuf_permute(). With
+ * primefold the cost of a look-up is independent of n. With philox24 and lcg the daemon must count
+ * the values before a position, the first time; it caches the counts. `at` and `out` have `count`
+ * numbers. Each at[i] must be below n; in any order, also repeated. `out` may be `at`, but may not
+ * overlap it otherwise. On failure the contents of `out` are undefined. A `count` of 0 sends no
+ * request; a `count` above SHUF_LOOKUPS is split into several requests with the same algorithm.
  * Only algorithm, n, seed and epoch of the permutation may be set. Fails with SHUF_INVALID for a
  * view, a dtype, epochs > 1 or a fingerprint, for an at[i] out of range (no request is sent), and
  * for an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(),
  * and with SHUF_BUSY or SHUF_NO_MEMORY.
- *
- * The inline C functions of shuf/primefold.h compute the same without a daemon and are thread-safe.
- * For the inverse, use shuf_primefold_make_inverse() and shuf_primefold_inverse():
- *
- *     shuf_primefold f = shuf_primefold_make(n, seed, epoch);
- *     uint64_t value = shuf_primefold_forward(&f, position);
- */
+ * The inline C functions of shuf/primefold.h compute the same without a daemon; thread-safe. */
 enum { SHUF_LOOKUPS = 8000 };
 SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation,
                                 shuf_direction direction, const uint64_t *at, size_t count,
@@ -301,17 +277,14 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
 /* A lease of a result in the daemon's memory, and the mapping of it in this process. Equal requests
  * of one user share a result, so no process may write to it. Only buffers (shuf_buffer_take()) may
- * be written; every transport maps them writable. The library sets all fields; the caller only
- * reads them.
+ * be written; every transport maps them writable. The fields are read-only.
  *
  * `data` has result.shape.bytes bytes, row-major; NULL where this is 0. With device_id "" it is
  * host memory. Otherwise it is a CUdeviceptr in the memory of this GPU. It is valid in the context
- * that was current when the lease was taken or, where no context of this GPU was current, in its
- * primary context.
+ * of this GPU that was current when the lease was taken, else in its primary context.
  *
  * The values do not change until shuf_lease_release(), also when the daemon dies. A child after
- * fork() may read host memory by `data` while its parent holds the lease, but not device memory. A
- * release in the child unmaps the child's memory only. */
+ * fork() may read host memory by `data` while its parent holds the lease, but not device memory. */
 typedef struct shuf_lease {
     const void *data;
     shuf_result result; /* head and tail only with a fingerprint or moments */
@@ -349,7 +322,8 @@ SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permu
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
- * device memory, to `out`. Fails with SHUF_INVALID (outside the values) or SHUF_DEVICE. */
+ * device memory, to `out`. Fails with SHUF_INVALID (outside the values, or a buffer that is not
+ * mapped) or SHUF_DEVICE. */
 SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                      size_t bytes, void *out);
 
@@ -372,8 +346,9 @@ SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *number
  * shuf_lease_write(). With SHUF_INLINE alone, lease->buffer and lease->data are NULL, and only
  * shuf_lease_write() writes to it. With options NULL the buffer is in host memory.
  *
- * A child after fork() shares the mapped memory. After the loss of its daemon the buffer remains
- * readable and writable, but requests with it fail with SHUF_NO_DAEMON. Fails as shuf_lease_take().
+ * A child after fork() shares the mapped memory. After the loss of its daemon a mapped buffer
+ * remains readable and writable, but requests with it fail with SHUF_NO_DAEMON. Fails as
+ * shuf_lease_take().
  */
 SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
                                       const shuf_lease_options *options, shuf_lease **lease);
@@ -419,10 +394,9 @@ typedef struct shuf_lease_entry {
     bool buffer; /* a buffer of `count` bytes */
 } shuf_lease_entry;
 
-/* Calls `visit` for each lease of this user, ordered by id; for root and the daemon's user, for the
- * leases of all users. `entry` is valid during the call. `visit` must not use the handle; it
- * returns false to stop the listing, which then fails with SHUF_CANCELLED. Fails also as
- * shuf_connect(). */
+/* Calls `visit` for each lease of this user, or of all users for root and the daemon's user,
+ * ordered by id. `entry` is valid during the call. `visit` must not use the handle; false stops the
+ * listing, which fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
