@@ -124,10 +124,10 @@ static shuf_status receive_bulk(struct shuf__connection *connection, struct shuf
 static shuf_status check_bulk(const struct shuf__call *call, const Shuf__Reply *reply,
                               struct shuf__error *error)
 {
-    if (reply->bulk_bytes == call->bulk)
+    if (reply->payload_bytes == call->bulk)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_PROTOCOL, "reply bulk_bytes %" PRIu64 ": expected %" PRIu64,
-                      reply->bulk_bytes, call->bulk);
+    return shuf__fail(error, SHUF_PROTOCOL, "reply payload_bytes %" PRIu64 ": expected %" PRIu64,
+                      reply->payload_bytes, call->bulk);
 }
 
 /* Asks once on the open connection. */

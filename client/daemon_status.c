@@ -48,7 +48,7 @@ static shuf_status accept_status(struct shuf__call *call, const Shuf__Reply *rep
         .blocks = from->blocks,
         .buffers = from->buffers,
         .idle = from->idle,
-        .lingering = from->lingering,
+        .pending_free = from->pending_free,
         .leases = from->leases,
         .hits = from->hits,
         .joined = from->joined,

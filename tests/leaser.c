@@ -106,7 +106,7 @@ static void send_parcel(int fd, uint64_t id, struct leaser_parcel *p, int connec
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p->reply;
-    reply.bulk_bytes = p->bulk;
+    reply.payload_bytes = p->bulk;
     peer_put_reply(fd, &reply, descriptors, p->descriptors);
     peer_put(fd, values, p->bulk);
     for (unsigned i = 0; i < p->descriptors; i++)

@@ -450,8 +450,8 @@ typedef struct shuf_daemon {
     uint64_t host_used, host_limit;     /* of host memory; on the CPU backend the same */
     uint64_t blocks;                    /* allocations */
     uint64_t buffers;                   /* of these: those that clients fill */
-    uint64_t idle;      /* bytes of blocks with results that nobody refers to any more */
-    uint64_t lingering; /* of the blocks: not in use, kept until nobody has them mapped */
+    uint64_t idle;         /* bytes of blocks with results that nobody refers to any more */
+    uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
     uint64_t hits;     /* requests answered from a result that was there */
     uint64_t joined;   /* requests that waited for a result that was being computed */

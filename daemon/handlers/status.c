@@ -72,7 +72,7 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->host_limit = host->limit;
     status->blocks = allocations->count;
     status->buffers = allocations->buffers;
-    status->lingering = allocations->pending_free_count;
+    status->pending_free = allocations->pending_free_count;
     status->idle = service->pool.idle_bytes;
     status->leases = service->leases.count;
     status->hits = service->cache.hits;

@@ -211,7 +211,7 @@ void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
     }
     session->outbox.descriptor = descriptor;
     reply->id = session->id;
-    reply->bulk_bytes = entry ? entry->bytes : 0;
+    reply->payload_bytes = entry ? entry->bytes : 0;
     start_reply(session, reply);
 }
 
