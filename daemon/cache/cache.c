@@ -44,7 +44,8 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
     entry->key = *key;
     entry->bytes = bytes;
     entry->refs = 1;
-    entry->findable = shuf__key_is_shared(key) && tsearch(entry, &cache->tree, compare_keys) != NULL;
+    entry->findable =
+        shuf__key_is_shared(key) && tsearch(entry, &cache->tree, compare_keys) != NULL;
     return entry;
 }
 

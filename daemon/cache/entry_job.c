@@ -4,7 +4,7 @@
  */
 #include "entry_job.h"
 
-#include "rank_index.h"
+#include "rank_entry.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -176,7 +176,7 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
     if (shuf__workspace_open(&job->workspace, &needs, backend, &computation.workspace, &job->error))
         return job->error.status;
     if (job->rank_index)
-        computation.counts = shuf__rank_index_open(job->rank_index, backend, &ignored);
+        computation.counts = shuf__rank_entry_open(job->rank_index, backend, &ignored);
     return backend->ops->launch(backend, &computation, &entry->allocation->block, &job->error);
 }
 
@@ -269,7 +269,7 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
     const struct shuf__permutation *permutation = shuf__request_permutation(&entry->key.request);
     if (permutation && shuf__counts_help(backend, &computation))
         job->rank_index =
-            shuf__rank_index_acquire(entry->cache, entry->key.uid, permutation, &ignored);
+            shuf__rank_entry_acquire(entry->cache, entry->key.uid, permutation, &ignored);
 }
 
 /* A job for the summary of a ready entry needs no memory. */
@@ -295,7 +295,7 @@ static bool begin_job(struct shuf__engine_job *engine_job)
 
 void shuf__entry_job_release(struct shuf__entry_job *job)
 {
-    shuf__rank_index_release(job->rank_index);
+    shuf__rank_entry_release(job->rank_index);
     job->rank_index = NULL;
     shuf__workspace_release(job->entry->cache->pool, &job->workspace,
                             job->state != SHUF__JOB_FAILED);

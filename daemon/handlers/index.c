@@ -5,7 +5,7 @@
  * wait. The other algorithms always need a job, and a rank index.
  */
 #include "algorithm.h"
-#include "cache/rank_index.h"
+#include "cache/rank_entry.h"
 #include "handlers.h"
 #include "parse.h"
 #include "service.h"
@@ -91,7 +91,7 @@ static void run_with_rank_index(struct shuf__engine_job *engine_job, struct shuf
     struct shuf__error *error = &l->job.error;
     struct shuf__job computation = look_up_computation(l);
     if (l->rank_index &&
-        !(computation.counts = shuf__rank_index_open(l->rank_index, backend, error)))
+        !(computation.counts = shuf__rank_entry_open(l->rank_index, backend, error)))
         return;
     error->status =
         shuf__backend_look_up(backend, &computation, l->request.inverse, l->place, l->count, error);
@@ -105,13 +105,13 @@ static bool begin_look_up(struct shuf__engine_job *engine_job)
     const struct shuf__permutation *p = &l->request.permutation;
     if (shuf__counts_bytes(p->algorithm, p->n) == 0)
         return true;
-    l->rank_index = shuf__rank_index_acquire(l->cache, l->uid, p, &l->job.error);
+    l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, p, &l->job.error);
     return l->rank_index != NULL;
 }
 
 static void release_look_up(struct shuf__session_job *job)
 {
-    shuf__rank_index_release(((struct look_up_job *)job)->rank_index);
+    shuf__rank_entry_release(((struct look_up_job *)job)->rank_index);
 }
 
 static void reply_places(struct shuf__session *session, enum shuf_algorithm algorithm,
