@@ -48,7 +48,7 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
         .blocks = from->blocks,
         .buffers = from->buffers,
         .idle = from->idle,
-        .lingering = from->lingering,
+        .pending_free = from->pending_free,
         .leases = from->leases,
         .hits = from->hits,
         .joined = from->joined,

@@ -213,10 +213,10 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
                    connection->last_id);
         return close_with_error(connection, error);
     }
-    if ((*reply)->status != SHUF_OK && (*reply)->bulk_bytes != 0) {
+    if ((*reply)->status != SHUF_OK && (*reply)->payload_bytes != 0) {
         shuf__fail(error, SHUF_PROTOCOL,
-                   "reply bulk_bytes %" PRIu64 ": expected 0 with status %" PRIu32,
-                   (*reply)->bulk_bytes, (*reply)->status);
+                   "reply payload_bytes %" PRIu64 ": expected 0 with status %" PRIu32,
+                   (*reply)->payload_bytes, (*reply)->status);
         return close_with_error(connection, error);
     }
     return check_descriptors(connection, announced_descriptors(*reply), error);
@@ -321,7 +321,7 @@ static shuf_status check_hello(struct shuf__connection *connection, const Shuf__
 {
     if (reply->status != SHUF_OK)
         shuf__reply_fail(reply, error);
-    else if (reply->body_case != SHUF__REPLY__BODY_HELLO || reply->bulk_bytes != 0)
+    else if (reply->body_case != SHUF__REPLY__BODY_HELLO || reply->payload_bytes != 0)
         shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a HelloReply",
                    (int)reply->body_case);
     else if (reply->hello->version != SHUF__PROTOCOL_VERSION)

@@ -64,10 +64,10 @@ static shuf_status receive_payload(struct shuf__connection *connection,
 static shuf_status check_payload_bytes(const struct shuf__exchange *exchange,
                                        const Shuf__Reply *reply, struct shuf__error *error)
 {
-    if (reply->bulk_bytes == exchange->payload_bytes)
+    if (reply->payload_bytes == exchange->payload_bytes)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_PROTOCOL, "reply bulk_bytes %" PRIu64 ": expected %" PRIu64,
-                      reply->bulk_bytes, exchange->payload_bytes);
+    return shuf__fail(error, SHUF_PROTOCOL, "reply payload_bytes %" PRIu64 ": expected %" PRIu64,
+                      reply->payload_bytes, exchange->payload_bytes);
 }
 
 shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf__exchange *exchange,

@@ -66,7 +66,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     }
 }
 
-/* The exit code, EX_OK when *config holds what is in force. */
+/* Fills *config. Returns the exit code, EX_OK on success. */
 static int configure(struct shuf__config *config, const struct arguments *arguments,
                      struct shuf__error *error)
 {
@@ -77,11 +77,11 @@ static int configure(struct shuf__config *config, const struct arguments *argume
         return EX_USAGE;
     if (arguments->backend && shuf__config_set(config, "backend", arguments->backend, error))
         return EX_USAGE;
-    config->backend_asked = arguments->backend != NULL;
+    config->backend_is_option = arguments->backend != NULL;
     return EX_OK;
 }
 
-/* The exit code: what could not be written was not told. */
+/* The exit code; EX_IOERR if the output is incomplete. */
 static int finish_output(const struct shuf__log *log)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -90,10 +90,10 @@ static int finish_output(const struct shuf__log *log)
     return EX_IOERR;
 }
 
-/* OpenMP's threads spin while they wait, unless its environment forbids it before the
- * program starts. On a node whose processors are busy that makes the CPU backend (and all the
- * others) many times slower, so shufd starts again, as the same process, with the right
- * environment. Where that fails it serves all the same. */
+/* OpenMP's threads spin while they wait, unless the environment forbids it before the program
+ * starts. On a node with busy processors that makes the CPU backend, and other programs, many times
+ * slower. So shufd executes itself again with the right environment. If that fails, it serves
+ * without. */
 static void forbid_spinning(char **argv)
 {
     char path[PATH_MAX];

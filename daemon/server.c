@@ -30,7 +30,7 @@ enum { SIGNALS = 3 }; /* that end the daemon */
 enum {
     RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
     DESCRIPTORS_PER_CLIENT = 3,
-    DEVICE_FAILED_MS = 1000, /* for the last answers of a daemon whose device is gone */
+    DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
     FORCED_END_MS = 5000,    /* for the running job to notice that it is cancelled */
 };
 
@@ -85,14 +85,15 @@ static void settle(struct shuf__server *server)
         return;
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
-    if (!shuf__engine_is_idle(server->engine)) /* on_idle() continues when the blocks are freed */
+    if (!shuf__engine_is_idle(
+            server->engine)) /* on_engine_idle() continues when the blocks are freed */
         return;
     server->ended = true;
     close_handles(server);
     shuf__engine_stop(server->engine);
 }
 
-static void on_idle(void *context)
+static void on_engine_idle(void *context)
 {
     settle(context);
 }
@@ -165,7 +166,7 @@ static void drain(struct shuf__server *server, uint64_t timeout_ms)
     settle(server);
 }
 
-static const char *name_of(int number)
+static const char *signal_name(int number)
 {
     for (int i = 0; i < SIGNALS; i++)
         if (signals[i].number == number)
@@ -176,7 +177,7 @@ static const char *name_of(int number)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
-    const char *name = name_of(number);
+    const char *name = signal_name(number);
     if (server->draining) {
         force(server, name);
         return;
@@ -225,7 +226,7 @@ static uint64_t open_files(void)
     if (getrlimit(RLIMIT_NOFILE, &files) != 0)
         return RESERVED_DESCRIPTORS + DESCRIPTORS_PER_CLIENT;
     files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files); /* where it fails, the old limit counts */
+    setrlimit(RLIMIT_NOFILE, &files); /* if it fails, the old limit stays */
     getrlimit(RLIMIT_NOFILE, &files);
     return (uint64_t)files.rlim_cur;
 }
@@ -304,7 +305,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
         .backend = config->backend,
         .threads = (unsigned)config->threads,
         .queue = config->queue,
-        .idle = on_idle,
+        .idle = on_engine_idle,
         .device_failed = on_device_failed,
         .context = server,
     };
@@ -320,7 +321,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     return SHUF_OK;
 }
 
-static int fail(struct shuf__server *server, int exit_code, const char *text)
+static int fail_start(struct shuf__server *server, int exit_code, const char *text)
 {
     shuf__log(server->log, SHUF__LOG_ERROR, "%s", text);
     return exit_code;
@@ -333,16 +334,16 @@ static int start(struct shuf__server *server)
     const struct shuf__config *config = server->config;
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
-        return fail(server, shuf__exit_of_socket(error.status), error.text);
+        return fail_start(server, shuf__exit_of_socket(error.status), error.text);
     init_handles(server);
     int result = start_handles(server);
     if (result)
-        return fail(server, EX_OSERR, uv_strerror(result));
+        return fail_start(server, EX_OSERR, uv_strerror(result));
     if (start_engine(server, &error))
-        return fail(server, shuf__exit_of_backend(config, error.status), error.text);
+        return fail_start(server, shuf__exit_of_backend(config, error.status), error.text);
     if ((result = start_signals(server)) != 0) {
         shuf__engine_stop(server->engine);
-        return fail(server, EX_OSERR, uv_strerror(result));
+        return fail_start(server, EX_OSERR, uv_strerror(result));
     }
     share_descriptors(server);
     uv_update_time(&server->loop);
@@ -364,7 +365,7 @@ static void log_end(const struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_INFO, "ended, %" PRIu64 " result%s served",
                   server->service.served, shuf__plural(server->service.served));
     else
-        shuf__log(server->log, SHUF__LOG_ERROR, "ended before its time: %s", server->cause);
+        shuf__log(server->log, SHUF__LOG_ERROR, "terminated abnormally: %s", server->cause);
 }
 
 int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log)

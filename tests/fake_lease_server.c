@@ -108,7 +108,7 @@ static void send_reply(int fd, uint64_t id, struct lease_server_reply *p, int co
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p->reply;
-    reply.bulk_bytes = p->payload;
+    reply.payload_bytes = p->payload;
     peer_put_reply(fd, &reply, descriptors, p->descriptors);
     peer_put(fd, values, p->payload);
     for (unsigned i = 0; i < p->descriptors; i++)

@@ -153,6 +153,6 @@ void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t bulk)
     reply.id = id;
     reply.status = status;
     reply.message = why;
-    reply.bulk_bytes = bulk;
+    reply.payload_bytes = bulk;
     peer_put_reply(fd, &reply, NULL, 0);
 }

@@ -57,7 +57,7 @@ static void expect_charged(const struct harness *h)
 {
     usleep(100000); /* in which the daemon looks at it several times */
     Shuf__StatusReply s = wire_status(h);
-    assert_true(s.leases == 0 && s.lingering == 1 && s.blocks == 1);
+    assert_true(s.leases == 0 && s.pending_free == 1 && s.blocks == 1);
     assert_int_equal(s.host_used, UNIT);
 }
 
@@ -65,7 +65,8 @@ static void expect_charged(const struct harness *h)
 static void expect_back(const struct harness *h, unsigned *late)
 {
     uint64_t began = now_ms();
-    WIRE_AWAIT(h, s, s.host_used == 0 && s.memory_used == 0 && s.blocks == 0 && s.lingering == 0);
+    WIRE_AWAIT(h, s,
+               s.host_used == 0 && s.memory_used == 0 && s.blocks == 0 && s.pending_free == 0);
     *late += now_ms() - began > (WIRE_SANITIZED ? 2000 : 100);
 }
 
@@ -157,7 +158,7 @@ static void had_by_one_who_dies(void **state)
         struct child child = child_start(lease_own, *state);
         child_hear(child.channel);
         WIRE_AWAIT((struct harness *)*state, s, s.blocks == 2 && s.leases == 1);
-        assert_int_equal(wire_status(*state).lingering, 1);
+        assert_int_equal(wire_status(*state).pending_free, 1);
         child_kill(&child);
         expect_back(*state, &late);
     }
@@ -175,7 +176,7 @@ static void had_by_one_who_hangs_up(void **state)
     WIRE_AWAIT((struct harness *)*state, s, s.blocks == 0);
     wire_lease(w, N, 8, own);
     wire_close(w);
-    WIRE_AWAIT((struct harness *)*state, s, s.leases == 0 && s.blocks == s.lingering);
+    WIRE_AWAIT((struct harness *)*state, s, s.leases == 0 && s.blocks == s.pending_free);
     usleep(100000);
     assert_int_equal(wire_status(*state).blocks, host ? 0 : 1);
 }
@@ -251,7 +252,7 @@ static void reconnecting(void **state)
         wire_lease(w, 1000, seed, HOST);
         wire_close(w);
     }
-    WIRE_AWAIT(h, s, s.leases == 0 && s.lingering == 0);
+    WIRE_AWAIT(h, s, s.leases == 0 && s.pending_free == 0);
     uint64_t blocks = wire_status(h).blocks;
     if (blocks > 70)
         fail_msg("%d blocks, expected about the 64 that are kept of a size", (int)blocks);

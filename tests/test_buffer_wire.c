@@ -137,12 +137,12 @@ static void whose_lease(void **state)
 
 /* ---- when memory is free again -------------------------------------------------------- */
 
-static void expect_used(const struct harness *h, uint64_t host_used, uint64_t lingering)
+static void expect_used(const struct harness *h, uint64_t host_used, uint64_t pending_free)
 {
     usleep(100000); /* in which the daemon looks at what lingers several times */
     Shuf__StatusReply s = wire_status(h);
     assert_int_equal(s.host_used, host_used);
-    assert_int_equal(s.lingering, lingering);
+    assert_int_equal(s.pending_free, pending_free);
 }
 
 /* Given back and still mapped: it may be written to, so it is nobody else's. */

@@ -46,7 +46,7 @@ static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t bulk, 
         return;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &permute;
-    reply.bulk_bytes = bulk;
+    reply.payload_bytes = bulk;
     peer_put_reply(fd, &reply, NULL, 0);
     peer_put(fd, answer, bytes);
 }
@@ -247,10 +247,10 @@ static void wrong_answers(void **state)
         int status;
         const char *words;
     } rows[] = {
-        {answers_too_few_bytes, SHUF_PROTOCOL, "bulk_bytes 1200027: expected 1200028"},
+        {answers_too_few_bytes, SHUF_PROTOCOL, "payload_bytes 1200027: expected 1200028"},
         {answers_too_many_rows, SHUF_PROTOCOL, "reply of 2 x "},
         {answers_another_type, SHUF_PROTOCOL, "reply of 1 x "},
-        {refuses_with_bulk, SHUF_PROTOCOL, "bulk_bytes 10: expected 0"},
+        {refuses_with_bulk, SHUF_PROTOCOL, "payload_bytes 10: expected 0"},
         {greets_again, SHUF_PROTOCOL, "ResultReply"},
         {ends_in_words, 200, "because?[2J?"},
     };

@@ -170,7 +170,7 @@ static void test_memory_limit(void **state)
     struct wire *other = wire_greet(&h);
     permute.n = 10 * MI / 4;
     wire_send_permute(w, &permute);
-    uint64_t bytes = wire_expect(w, SHUF_OK, "")->bulk_bytes;
+    uint64_t bytes = wire_expect(w, SHUF_OK, "")->payload_bytes;
     permute.seed++;
     wire_send_permute(other, &permute);
     wire_expect(other, SHUF_BUSY, "block of 10485760 bytes: 12582912 of 16777216 are in use by ");
@@ -210,7 +210,7 @@ static void test_debug_log(void **state)
     wire_start(&h, harness_backend, "log_level = debug\n");
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
-    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->bulk_bytes, permute.n);
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
     shufd_read(h.log, log, sizeof log);
     assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
                                 "values, 40 bytes, inline\n"));

@@ -52,7 +52,7 @@ static void check_values(struct wire *w, uint64_t n)
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     uint64_t fingerprint = reply->result->fingerprint;
-    assert_int_equal(reply->bulk_bytes, n * sizeof *values);
+    assert_int_equal(reply->payload_bytes, n * sizeof *values);
     wire_read_bulk(w, values, n * sizeof *values);
     for (uint64_t i = 0; i < n; i++)
         sum += shuf_fingerprint_term(i, values[i]);

@@ -49,7 +49,7 @@ static void answer(int fd, uint64_t id)
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &body;
-    reply.bulk_bytes = BYTES;
+    reply.payload_bytes = BYTES;
     peer_put_reply(fd, &reply, NULL, 0);
     peer_put(fd, values, BYTES);
 }

@@ -40,7 +40,7 @@ static void answer(int fd, const Shuf__Request *request)
     index.value = values;
     index.algorithm = part.algorithm;
     reply.id = request->id;
-    reply.bulk_bytes = part.bulk;
+    reply.payload_bytes = part.bulk;
     reply.body_case = part.body;
     if (part.body == SHUF__REPLY__BODY_INDEX)
         reply.index = &index;
@@ -111,7 +111,7 @@ static void wrong_answers(void **state)
     expect_protocol(handle, "reply value 20000: expected less than n = 20000");
     part.large = false;
     part.bulk = 8;
-    expect_protocol(handle, "bulk_bytes 8: expected 0");
+    expect_protocol(handle, "payload_bytes 8: expected 0");
     finish(handle, 5);
 }
 

@@ -43,7 +43,7 @@ static void check_places(const Shuf__Reply *reply, const Shuf__Index *index)
     assert_int_equal(reply->status, SHUF_OK);
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_INDEX);
     assert_string_equal(reply->index->algorithm, "primefold");
-    assert_int_equal(reply->bulk_bytes, 0);
+    assert_int_equal(reply->payload_bytes, 0);
     assert_int_equal(reply->index->n_value, index->n_at);
     for (size_t i = 0; i < index->n_at; i++)
         assert_int_equal(reply->index->value[i], shuf_primefold_forward(&f, index->at[i]));

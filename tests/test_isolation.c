@@ -278,7 +278,7 @@ static void ask_for_ipc(int channel, void *context)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
-    wire_read_bulk(w, values, reply->bulk_bytes);
+    wire_read_bulk(w, values, reply->payload_bytes);
     wire_check_alive(w);
     child_say(channel, 0);
     wire_close(w);
@@ -336,7 +336,7 @@ static void another_namespace(void **state)
     uint64_t second = child_hear(child.channel); /* in either order */
     WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
     kill((pid_t)(first + second), SIGKILL);
-    WIRE_AWAIT(&h, s, s.leases == 0 && s.lingering == 0);
+    WIRE_AWAIT(&h, s, s.leases == 0 && s.pending_free == 0);
     child_join(&child);
     assert_true(harness_stop(&h));
 }

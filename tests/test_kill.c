@@ -226,7 +226,8 @@ static void warm_up(int channel, void *context)
 static void expect_baseline(const struct harness *h, unsigned descriptors)
 {
     WIRE_AWAIT(h, s, s.leases == 0 && s.queued == 0 && s.clients == 1);
-    WIRE_AWAIT(h, s, s.memory_used == 0 && s.host_used == 0 && s.blocks == 0 && s.lingering == 0);
+    WIRE_AWAIT(h, s,
+               s.memory_used == 0 && s.host_used == 0 && s.blocks == 0 && s.pending_free == 0);
     for (unsigned waited = 0; descriptors && wire_descriptors(h->pid) > descriptors;) {
         if (waited == HARNESS_WAIT_MS)
             wire_show_descriptors(h->pid);

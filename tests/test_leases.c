@@ -175,7 +175,7 @@ static void empty_shard(void **state)
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    assert_int_equal(reply->result->lease + reply->result->block + reply->bulk_bytes, 0);
+    assert_int_equal(reply->result->lease + reply->result->block + reply->payload_bytes, 0);
     assert_int_equal(reply->result->count, 0);
     wire_close(w);
 }

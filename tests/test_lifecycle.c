@@ -114,7 +114,7 @@ static void test_drain_timeout(void **state)
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     shufd_read(h.log, log, sizeof log);
     assert_non_null(strstr(log,
-                           "\nerror: ended before its time: drain_timeout_ms is over, 1 client "
+                           "\nerror: terminated abnormally: drain_timeout_ms is over, 1 client "
                            "cut off\n"));
     wire_close(w);
     assert_true(harness_stop(&h));

@@ -74,7 +74,7 @@ static void answer_status(int fd, uint64_t id)
     status.host_used = 1;
     status.host_limit = 2;
     status.blocks = 3;
-    status.lingering = 4;
+    status.pending_free = 4;
     status.leases = 5;
     status.hits = 6;
     status.joined = 7;
@@ -210,7 +210,7 @@ static void check_users(unsigned users)
             assert_int_equal(u->bytes, 100 - i);
     }
     assert_true(daemon.host_used == 1 && daemon.host_limit == 2 && daemon.blocks == 3 &&
-                daemon.lingering == 4 && daemon.leases == 5 && daemon.hits == 6 &&
+                daemon.pending_free == 4 && daemon.leases == 5 && daemon.hits == 6 &&
                 daemon.joined == 7 && daemon.computed == 8 && daemon.evicted == 9);
 }
 

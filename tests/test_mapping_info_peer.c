@@ -135,7 +135,7 @@ static void wrong_offers(void **state)
         {takes_another_transport, "reply transport 3: expected one that was accepted"},
         {takes_no_transport, "reply transport 0"},
         {takes_an_unknown_transport, "reply transport 77"},
-        {sends_bytes_too, "reply bulk_bytes 40: expected 0"},
+        {sends_bytes_too, "reply payload_bytes 40: expected 0"},
         {ends_early, "offset 64: expected 40 bytes behind it in a block of 103"},
         {begins_behind, "offset 2097156"},
         {wraps, "offset 18446744073709551612"},
@@ -217,7 +217,7 @@ static void sends_one_with_the_values(int fd, int connection)
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
-    reply.bulk_bytes = p.payload;
+    reply.payload_bytes = p.payload;
     peer_put_reply(fd, &reply, NULL, 0);
     memory = lease_server_memory(&p, 0);
     static uint8_t values[16384];

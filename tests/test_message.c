@@ -72,7 +72,7 @@ static void reply_there_and_back(void **state)
     reply.message = message;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &permute;
-    reply.bulk_bytes = UINT64_C(1) << 40;
+    reply.payload_bytes = UINT64_C(1) << 40;
     size_t size = shuf__message_pack(&reply.base, out, sizeof out);
     const Shuf__Reply *r =
         shuf__reply_unpack(&arena, out + SHUF__FRAME_HEADER, size - SHUF__FRAME_HEADER);
@@ -84,7 +84,7 @@ static void reply_there_and_back(void **state)
     assert_memory_equal(r->result->head, head, sizeof head);
     assert_int_equal(r->result->n_tail, 0);
     assert_string_equal(r->result->device, "a device");
-    assert_int_equal(r->bulk_bytes, UINT64_C(1) << 40);
+    assert_int_equal(r->payload_bytes, UINT64_C(1) << 40);
 }
 
 /* Packing writes all or nothing: the byte past a buffer of each size stays. */

@@ -172,8 +172,8 @@ static void test_pipeline(void **state)
         uint32_t values[REQUESTS];
         w->id = i + 1; /* hello had the first */
         const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-        assert_int_equal(reply->bulk_bytes, i % 3 ? 4 * i : 0);
-        wire_read_bulk(w, values, reply->bulk_bytes);
+        assert_int_equal(reply->payload_bytes, i % 3 ? 4 * i : 0);
+        wire_read_bulk(w, values, reply->payload_bytes);
     }
     wire_check_alive(w);
     wire_close(w);
@@ -208,7 +208,7 @@ static void test_summary(void **state)
     permute.algorithm = (char *)"philox24";
     wire_send_permute(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->bulk_bytes, 0);
+    assert_int_equal(reply->payload_bytes, 0);
     assert_string_equal(reply->result->algorithm, "philox24");
     assert_int_equal(reply->result->dtype, SHUF__DTYPE__DTYPE_U32);
     assert_int_equal(reply->result->bytes, 40);
@@ -245,7 +245,7 @@ static void test_empty_shard(void **state)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->count, 0);
     assert_int_equal(reply->result->n_head + reply->result->n_tail, 0);
-    assert_int_equal(reply->bulk_bytes, 0);
+    assert_int_equal(reply->payload_bytes, 0);
     wire_check_alive(w);
     wire_close(w);
 }
@@ -284,7 +284,7 @@ static void test_bad_permutes(void **state)
         wire_send_permute(w, &permute);
         const Shuf__Reply *reply = wire_expect(w, rows[i].status, rows[i].text);
         assert_int_equal(reply->id, w->id);
-        assert_int_equal(reply->bulk_bytes, 0);
+        assert_int_equal(reply->payload_bytes, 0);
         wire_check_alive(other);
         wire_check_alive(w); /* a bad request ends no connection */
     }

@@ -272,9 +272,9 @@ static void listed_together(void **state)
 static void status_of_sharing(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"blocks",      "idle_bytes",   "lingering", "leases",
-                                       "hits",        "joined",       "computed",  "evicted",
-                                       "memory_used", "memory_limit", "host_used", "host_limit"};
+    static const char *const keys[] = {"blocks",      "idle_bytes",   "pending_free", "leases",
+                                       "hits",        "joined",       "computed",     "evicted",
+                                       "memory_used", "memory_limit", "host_used",    "host_limit"};
     static const char *const lines[] = {"\nresults     ", "\nleases      0\n", "\nblocks      ",
                                         "\nuser        "};
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7"));

@@ -51,7 +51,7 @@ static void check(const uint8_t *in, const uint8_t *out, bool inverse)
 
 static uint8_t *receive_bulk(struct wire *w, const Shuf__Reply *reply)
 {
-    const uint64_t size = reply->bulk_bytes;
+    const uint64_t size = reply->payload_bytes;
     uint8_t *bytes = malloc(size);
     wire_read_bulk(w, bytes, size);
     return bytes;
@@ -94,7 +94,7 @@ static void by_bytes(void **state)
         Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, SENT);
         s.inverse = inverse;
         const Shuf__Reply *reply = wire_shuffle(w, &s);
-        assert_true(reply->bulk_bytes == BYTES && reply->result->lease == 0);
+        assert_true(reply->payload_bytes == BYTES && reply->result->lease == 0);
         uint8_t *out = receive_bulk(w, reply);
         check(in, out, inverse);
         free(out);
@@ -109,7 +109,7 @@ static void nothing_accepted(void **state)
     const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
     Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, NONE);
     const Shuf__Reply *reply = wire_shuffle(w, &s);
-    assert_int_equal(reply->bulk_bytes + reply->result->lease + reply->result->block, 0);
+    assert_int_equal(reply->payload_bytes + reply->result->lease + reply->result->block, 0);
     assert_int_equal(reply->result->transport, NONE);
     wire_close(w);
 }
@@ -124,7 +124,7 @@ static void as_it_is(void **state)
         memset(buffer, round, 100);
         Shuf__Shuffle s = wire_shuffle_of(b.lease, 9, 10, SENT);
         const Shuf__Reply *reply = wire_shuffle(w, &s);
-        assert_int_equal(reply->bulk_bytes, 90);
+        assert_int_equal(reply->payload_bytes, 90);
         uint8_t *out = receive_bulk(w, reply);
         assert_true(out[0] == round && out[89] == round);
         free(out);

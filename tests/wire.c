@@ -404,7 +404,7 @@ void wire_check_alive(struct wire *w)
     shuf_primefold f = shuf_primefold_make(N, 7, 0);
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->bulk_bytes, sizeof values);
+    assert_int_equal(reply->payload_bytes, sizeof values);
     wire_read_bulk(w, values, sizeof values);
     for (uint64_t i = 0; i < N; i++)
         assert_int_equal(values[i], shuf_primefold_forward(&f, i));

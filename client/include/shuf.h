@@ -427,7 +427,7 @@ typedef struct shuf_daemon {
     uint64_t blocks;    /* allocations */
     uint64_t buffers;   /* of these: buffers that clients fill */
     uint64_t idle;      /* bytes of blocks with cached results that nobody uses */
-    uint64_t lingering; /* of the blocks: unused, but still mapped by a process */
+    uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
     uint64_t hits;     /* requests answered from the cache */
     uint64_t joined;   /* requests that joined a running computation */

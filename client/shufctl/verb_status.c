@@ -30,9 +30,9 @@ static void print_results(const shuf_daemon *d)
            " evicted\n",
            d->computed, d->hits, d->joined, d->evicted);
     printf("leases      %" PRIu64 "\n", d->leases);
-    printf("blocks      %" PRIu64 ", %s of them idle, %" PRIu64 " lingering, %" PRIu64
+    printf("blocks      %" PRIu64 ", %s of them idle, %" PRIu64 " pending free, %" PRIu64
            " filled by clients\n",
-           d->blocks, shuf__units_bytes(idle, d->idle), d->lingering, d->buffers);
+           d->blocks, shuf__units_bytes(idle, d->idle), d->pending_free, d->buffers);
 }
 
 static void print_users(const shuf_daemon *d)
@@ -87,12 +87,18 @@ static void add_results(json_t *object, const shuf_daemon *d)
         const char *key;
         uint64_t value;
     } rows[] = {
-        {"memory_used", d->memory_used}, {"memory_limit", d->memory_limit},
-        {"host_used", d->host_used},     {"host_limit", d->host_limit},
-        {"blocks", d->blocks},           {"idle_bytes", d->idle},
-        {"lingering", d->lingering},     {"buffers", d->buffers},
-        {"leases", d->leases},           {"hits", d->hits},
-        {"joined", d->joined},           {"computed", d->computed},
+        {"memory_used", d->memory_used},
+        {"memory_limit", d->memory_limit},
+        {"host_used", d->host_used},
+        {"host_limit", d->host_limit},
+        {"blocks", d->blocks},
+        {"idle_bytes", d->idle},
+        {"pending_free", d->pending_free},
+        {"buffers", d->buffers},
+        {"leases", d->leases},
+        {"hits", d->hits},
+        {"joined", d->joined},
+        {"computed", d->computed},
         {"evicted", d->evicted},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -10,7 +10,7 @@
 
 /* ---- the search tree ---- */
 
-static int compare(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     const struct shuf__key *k = a, *l = b;
     if (k->uid != l->uid)
@@ -22,14 +22,14 @@ static int compare(const void *a, const void *b)
 
 struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache, const struct shuf__key *key)
 {
-    struct shuf__cache_entry *const *found = tfind(key, &cache->tree, compare);
+    struct shuf__cache_entry *const *found = tfind(key, &cache->tree, compare_keys);
     return found ? *found : NULL;
 }
 
 void shuf__cache_entry_hide(struct shuf__cache_entry *entry)
 {
     if (entry->findable)
-        tdelete(entry, &entry->cache->tree, compare);
+        tdelete(entry, &entry->cache->tree, compare_keys);
     entry->findable = false;
 }
 
@@ -44,7 +44,8 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
     entry->key = *key;
     entry->bytes = bytes;
     entry->refs = 1;
-    entry->findable = shuf__key_is_shared(key) && tsearch(entry, &cache->tree, compare) != NULL;
+    entry->findable =
+        shuf__key_is_shared(key) && tsearch(entry, &cache->tree, compare_keys) != NULL;
     return entry;
 }
 

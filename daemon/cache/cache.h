@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Everything that decides the bytes of a result, and its user. A LOOK_UP is the key of a rank index
- * (rank_index.h). */
+ * (rank_entry.h). */
 struct shuf__key {
     struct shuf__request request;
     uint32_t uid;

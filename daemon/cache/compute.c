@@ -57,7 +57,7 @@ static void keep_result(struct shuf__entry_job *job)
     entry->summary = job->summary;
 }
 
-static void done(struct shuf__engine_job *engine_job)
+static void finish_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__engine *engine = job->entry->cache->engine;
@@ -83,24 +83,25 @@ static void done(struct shuf__engine_job *engine_job)
 
 /* ---- the start of a job ---- */
 
-static struct shuf__entry_job *make_job(struct shuf__cache_entry *entry, struct shuf__error *error)
+static struct shuf__entry_job *make_entry_job(struct shuf__cache_entry *entry,
+                                              struct shuf__error *error)
 {
     struct shuf__entry_job *job = shuf__entry_job_make(entry);
     if (job)
-        job->engine_job.done = done;
+        job->engine_job.done = finish_job;
     else
         shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     return job;
 }
 
 /* For an entry that has no job. */
-static struct shuf__entry_job *submit(struct shuf__cache_entry *entry,
-                                      const struct shuf__compute_options *options,
-                                      struct shuf__error *error)
+static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
+                                          const struct shuf__compute_options *options,
+                                          struct shuf__error *error)
 {
     if (!entry->allocation && shuf__entry_job_could_fit(entry, error))
         return NULL;
-    struct shuf__entry_job *job = make_job(entry, error);
+    struct shuf__entry_job *job = make_entry_job(entry, error);
     if (!job)
         return NULL;
     job->options = *options;
@@ -115,7 +116,7 @@ static struct shuf__entry_job *submit(struct shuf__cache_entry *entry,
 shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *error)
 {
     struct shuf__entry_job *job = waiter->entry->job;
-    if (!job && !(job = submit(waiter->entry, &waiter->options, error)))
+    if (!job && !(job = submit_job(waiter->entry, &waiter->options, error)))
         return error->status;
     TAILQ_INSERT_TAIL(&job->waiters, waiter, link);
     return SHUF_OK;
@@ -124,7 +125,7 @@ shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *e
 shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__error *error)
 {
     static const struct shuf__compute_options nothing;
-    if (entry->ready || entry->job || submit(entry, &nothing, error))
+    if (entry->ready || entry->job || submit_job(entry, &nothing, error))
         return SHUF_OK;
     return error->status;
 }
@@ -160,7 +161,7 @@ static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_e
                              struct shuf__error *error)
 {
     struct shuf__error failed;
-    struct shuf__entry_job *job = make_job(entry, error);
+    struct shuf__entry_job *job = make_entry_job(entry, error);
     if (job) {
         shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);

@@ -4,7 +4,7 @@
  */
 #include "entry_job.h"
 
-#include "rank_index.h"
+#include "rank_entry.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -156,8 +156,8 @@ static bool run_on_loop(struct shuf__engine_job *engine_job, struct shuf__backen
 
 /* ---- on the engine's thread ---- */
 
-static shuf_status allocate(struct shuf__backend *backend, struct shuf__allocation *allocation,
-                            struct shuf__error *error)
+static shuf_status allocate_block(struct shuf__backend *backend,
+                                  struct shuf__allocation *allocation, struct shuf__error *error)
 {
     if (allocation->block.memory)
         return SHUF_OK;
@@ -175,7 +175,7 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
     if (shuf__workspace_open(&job->workspace, &needs, backend, &computation.workspace, &job->error))
         return job->error.status;
     if (job->rank_index)
-        computation.counts = shuf__rank_index_open(job->rank_index, backend, &ignored);
+        computation.counts = shuf__rank_entry_open(job->rank_index, backend, &ignored);
     return backend->ops->launch(backend, &computation, &entry->allocation->block, &job->error);
 }
 
@@ -197,7 +197,7 @@ static shuf_status begin_values(struct shuf__entry_job *job, struct shuf__backen
     struct shuf__allocation *allocation = job->entry->allocation;
     if (shuf__engine_job_is_cancelled(&job->engine_job))
         return shuf__fail(&job->error, SHUF_CANCELLED, "result: cancelled");
-    if (allocate(backend, allocation, &job->error))
+    if (allocate_block(backend, allocation, &job->error))
         return job->error.status;
     if (allocation->buffer)
         return SHUF_OK;
@@ -217,7 +217,7 @@ static shuf_status finish_values(struct shuf__entry_job *job, struct shuf__backe
 }
 
 /* The engine calls it twice for a job that is announced: the waiters get the event in between. */
-static void run(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+static void run_job(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     shuf_status status = SHUF_OK;
@@ -267,11 +267,11 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
     const struct shuf__permutation *permutation = shuf__request_permutation(&entry->key.request);
     if (permutation && shuf__counts_help(backend, &entry->key.request))
         job->rank_index =
-            shuf__rank_index_acquire(entry->cache, entry->key.uid, permutation, &ignored);
+            shuf__rank_entry_acquire(entry->cache, entry->key.uid, permutation, &ignored);
 }
 
 /* A job for the summary of a ready entry needs no memory. */
-static bool begin(struct shuf__engine_job *engine_job)
+static bool begin_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__cache_entry *entry = job->entry;
@@ -293,7 +293,7 @@ static bool begin(struct shuf__engine_job *engine_job)
 
 void shuf__entry_job_release(struct shuf__entry_job *job)
 {
-    shuf__rank_index_release(job->rank_index);
+    shuf__rank_entry_release(job->rank_index);
     job->rank_index = NULL;
     shuf__workspace_release(job->entry->cache->pool, &job->workspace,
                             job->state != SHUF__JOB_FAILED);
@@ -362,9 +362,9 @@ struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
     struct shuf__entry_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
-    job->engine_job.begin = begin;
+    job->engine_job.begin = begin_job;
     job->engine_job.run_on_loop = run_on_loop;
-    job->engine_job.run = run;
+    job->engine_job.run = run_job;
     job->state = SHUF__JOB_QUEUED;
     job->entry = shuf__cache_entry_ref(entry);
     job->summary = entry->summary;

@@ -23,7 +23,7 @@ static void end_lease(struct shuf__lease *lease)
     free(lease);
 }
 
-static struct shuf__lease *find(const struct shuf__lease_list *owner, uint64_t id)
+static struct shuf__lease *find_lease(const struct shuf__lease_list *owner, uint64_t id)
 {
     struct shuf__lease *lease;
     LIST_FOREACH (lease, &owner->list, of_owner)
@@ -35,7 +35,7 @@ static struct shuf__lease *find(const struct shuf__lease_list *owner, uint64_t i
 struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint64_t id,
                                      struct shuf__error *error)
 {
-    struct shuf__lease *lease = find(owner, id);
+    struct shuf__lease *lease = find_lease(owner, id);
     if (lease && !lease->prefetch)
         return lease;
     shuf__fail(error, SHUF_INVALID, "lease %" PRIu64 ": expected one that this connection holds",
@@ -120,7 +120,7 @@ static shuf_status check(const struct shuf__lease_list *owner, const Shuf__Relea
         bool twice = false;
         for (size_t j = 0; j < i && !twice; j++)
             twice = release->lease[j] == release->lease[i];
-        if (twice || !find(owner, release->lease[i]))
+        if (twice || !find_lease(owner, release->lease[i]))
             return shuf__fail(error, SHUF_INVALID,
                               "lease %" PRIu64 ": expected one that this connection holds%s",
                               release->lease[i], twice ? ", once" : "");
@@ -134,7 +134,7 @@ shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Rel
     if (check(owner, release, error))
         return error->status;
     for (size_t i = 0; i < release->n_lease; i++)
-        end_lease(find(owner, release->lease[i]));
+        end_lease(find_lease(owner, release->lease[i]));
     for (size_t i = 0; i < release->n_unmapped; i++)
         shuf__client_unmapped(owner->client, release->unmapped[i]);
     if (release->everything) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See config.h. libinih splits the lines; what they mean comes from params.def.
+ * See config.h. libinih splits the lines; params.def has the keys.
  */
 #include "config.h"
 
@@ -119,7 +119,7 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 void shuf__config_init(struct shuf__config *config)
 {
     struct shuf__error error;
-    config->backend_asked = false;
+    config->backend_is_option = false;
     for (size_t i = 0; i < PARAMS; i++) {
         shuf_status status = set_param(config, &params[i], params[i].standard, &error);
         assert(status == SHUF_OK);
@@ -137,7 +137,7 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
     return set_param(config, param, value, error);
 }
 
-/* What the callbacks of libinih share. */
+/* The state that the callbacks of libinih share. */
 struct reading {
     struct shuf__config *config;
     FILE *file;
@@ -155,7 +155,7 @@ static void note_fault(struct reading *reading, const struct shuf__error *error)
     reading->fault_line = reading->line;
 }
 
-/* Counts lines, which libinih keeps to itself, and notices those that it would
+/* Counts lines, because libinih does not report their numbers, and finds lines that libinih would
  * silently cut in two. */
 static char *read_line(char *out, int size, void *context)
 {

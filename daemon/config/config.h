@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon's configuration: defaults, then a file, then the command line.
- * Which keys there are stands in params.def.
+ * The daemon's configuration: defaults, then a file, then the command line. params.def has the
+ * keys.
  */
 #ifndef SHUFD_CONFIG_H
 #define SHUFD_CONFIG_H
@@ -22,15 +22,15 @@ struct shuf__config {
 #define SHUF__PARAM(key, kind, standard, least, most, help) shuf__config_##kind key;
 #include "params.def"
 #undef SHUF__PARAM
-    bool backend_asked; /* on the command line, whose fault its value then is */
+    bool backend_is_option; /* `backend` comes from the command line */
 };
 
 /* Sets every key to its default. */
 void shuf__config_init(struct shuf__config *config);
 
-/* Reads `key = value` lines over what stands in *config. Fails with SHUF_IO, or
- * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...".
- * A path that names no regular file is SHUF_IO too: a pipe might never end. */
+/* Reads `key = value` lines into *config; other keys keep their values. Fails with SHUF_IO, or with
+ * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...". A path that names no
+ * regular file is SHUF_IO too: a pipe might never end. */
 shuf_status shuf__config_read(struct shuf__config *config, const char *path,
                               struct shuf__error *error);
 

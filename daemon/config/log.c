@@ -49,5 +49,5 @@ void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const ch
     size_t length = strlen(line);
     line[length] = '\n';
     if (write(STDERR_FILENO, line, length + 1) < 0)
-        return; /* there is nowhere to tell it */
+        return; /* nothing else can report it */
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Weightiest first. */
+/* Most severe first. */
 enum shuf__log_level {
     SHUF__LOG_ERROR,
     SHUF__LOG_WARNING,
@@ -18,8 +18,8 @@ enum shuf__log_level {
 };
 
 struct shuf__log {
-    enum shuf__log_level level; /* lighter lines are left out */
-    bool journal;               /* stderr is the journal's: prefix <6> and so on */
+    enum shuf__log_level level; /* minimum severity to log */
+    bool journal;               /* stderr is the journal: prefix lines with <6> and the like */
 };
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);

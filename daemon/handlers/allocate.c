@@ -6,8 +6,8 @@
 #include "parse.h"
 #include "result.h"
 
-static shuf_status parse(struct shuf__result_request *r, const Shuf__Request *message,
-                         struct shuf__error *error)
+static shuf_status parse_allocate(struct shuf__result_request *r, const Shuf__Request *message,
+                                  struct shuf__error *error)
 {
     const Shuf__Allocate *allocate = message->allocate;
     r->give_back = allocate->give_back;
@@ -19,5 +19,5 @@ static shuf_status parse(struct shuf__result_request *r, const Shuf__Request *me
 
 void shuf__handle_allocate(struct shuf__session *session, const Shuf__Request *message)
 {
-    shuf__serve_result(session, message, parse);
+    shuf__serve_result(session, message, parse_allocate);
 }

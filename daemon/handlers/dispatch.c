@@ -23,7 +23,7 @@
 
 typedef void handler(struct shuf__session *session, const Shuf__Request *request);
 
-static handler *find(const Shuf__Request *request)
+static handler *find_handler(const Shuf__Request *request)
 {
     static handler *const handlers[] = {
 #define HANDLER(NAME, name) [SHUF__REQUEST__BODY_##NAME] = shuf__handle_##name,
@@ -34,7 +34,7 @@ static handler *find(const Shuf__Request *request)
     return body < sizeof handlers / sizeof handlers[0] ? handlers[body] : NULL;
 }
 
-static void refuse(struct shuf__session *session, const char *text)
+static void refuse_request(struct shuf__session *session, const char *text)
 {
     Shuf__Reply reply = SHUF__REPLY__INIT;
     struct shuf__error error;
@@ -44,14 +44,14 @@ static void refuse(struct shuf__session *session, const char *text)
 
 void shuf__dispatch(struct shuf__session *session, const Shuf__Request *request)
 {
-    handler *handle = find(request);
+    handler *handle = find_handler(request);
     const bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
     if (!handle)
-        refuse(session, "request: no body that is known, expected one of" REQUESTS(WORD));
+        refuse_request(session, "request: no body that is known, expected one of" REQUESTS(WORD));
     else if (!session->greeted && !hello)
-        refuse(session, "first request: expected hello");
+        refuse_request(session, "first request: expected hello");
     else if (session->greeted && hello)
-        refuse(session, "hello: expected once");
+        refuse_request(session, "hello: expected once");
     else
         handle(session, request);
 }

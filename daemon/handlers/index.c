@@ -5,7 +5,7 @@
  * wait. The other algorithms always need a job, and a rank index.
  */
 #include "algorithm.h"
-#include "cache/rank_index.h"
+#include "cache/rank_entry.h"
 #include "handlers.h"
 #include "parse.h"
 #include "service.h"
@@ -71,7 +71,7 @@ static void run_primefold(struct shuf__engine_job *engine_job, struct shuf__back
     }
 }
 
-static struct shuf__job computation_of(struct look_up_job *l)
+static struct shuf__job look_up_computation(struct look_up_job *l)
 {
     return (struct shuf__job){
         .request = {.kind = SHUF__LOOK_UP, .look_up = l->request},
@@ -84,28 +84,28 @@ static void run_with_rank_index(struct shuf__engine_job *engine_job, struct shuf
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     struct shuf__error *error = &l->job.error;
-    struct shuf__job computation = computation_of(l);
+    struct shuf__job computation = look_up_computation(l);
     if (l->rank_index &&
-        !(computation.counts = shuf__rank_index_open(l->rank_index, backend, error)))
+        !(computation.counts = shuf__rank_entry_open(l->rank_index, backend, error)))
         return;
     error->status = shuf__backend_look_up(backend, &computation, l->place, l->count, error);
 }
 
 /* ---- on the loop's thread ---- */
 
-static bool begin(struct shuf__engine_job *engine_job)
+static bool begin_look_up(struct shuf__engine_job *engine_job)
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     const struct shuf__permutation *p = &l->request.permutation;
     if (shuf__counts_bytes(p->algorithm, p->n) == 0)
         return true;
-    l->rank_index = shuf__rank_index_acquire(l->cache, l->uid, p, &l->job.error);
+    l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, p, &l->job.error);
     return l->rank_index != NULL;
 }
 
-static void release(struct shuf__session_job *job)
+static void release_look_up(struct shuf__session_job *job)
 {
-    shuf__rank_index_release(((struct look_up_job *)job)->rank_index);
+    shuf__rank_entry_release(((struct look_up_job *)job)->rank_index);
 }
 
 static void reply_places(struct shuf__session *session, enum shuf_algorithm algorithm,
@@ -121,7 +121,7 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
     shuf__session_reply(session, &reply, NULL, -1);
 }
 
-static void reply_job(const struct shuf__session_job *job)
+static void reply_look_up(const struct shuf__session_job *job)
 {
     const struct look_up_job *l = (const struct look_up_job *)job;
     reply_places(job->session, l->request.permutation.algorithm, (uint64_t *)(uintptr_t)l->place,
@@ -133,32 +133,36 @@ static bool has_random_access(const struct shuf__look_up *request)
     return shuf_algorithm_has_random_access(request->permutation.algorithm);
 }
 
-static struct look_up_job *make_job(const struct shuf__session *session,
-                                    const struct shuf__look_up *request, const Shuf__Index *message)
+static struct look_up_job *make_look_up_job(const struct shuf__session *session,
+                                            const struct shuf__look_up *request,
+                                            const Shuf__Index *message)
 {
     const size_t bytes = message->n_at * sizeof *message->at;
     struct look_up_job *l = malloc(sizeof *l + bytes);
     if (!l)
         return NULL;
     *l = (struct look_up_job){
-        .job = {.engine_job = {.run = run_primefold}, .release = release, .reply = reply_job},
+        .job = {.engine_job = {.run = run_primefold},
+                .release = release_look_up,
+                .reply = reply_look_up},
         .cache = &shuf__service_of(session)->cache,
         .request = *request,
         .uid = session->client.uid,
         .count = message->n_at,
     };
     if (!has_random_access(request)) {
-        l->job.engine_job.begin = begin;
+        l->job.engine_job.begin = begin_look_up;
         l->job.engine_job.run = run_with_rank_index;
     }
     memcpy(l->place, message->at, bytes);
     return l;
 }
 
-static shuf_status submit(struct shuf__session *session, const struct shuf__look_up *request,
-                          const Shuf__Index *message, struct shuf__error *error)
+static shuf_status submit_look_up(struct shuf__session *session,
+                                  const struct shuf__look_up *request, const Shuf__Index *message,
+                                  struct shuf__error *error)
 {
-    struct look_up_job *l = make_job(session, request, message);
+    struct look_up_job *l = make_look_up_job(session, request, message);
     if (!l)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     shuf_status status = shuf__session_job_submit(&l->job, session, error);
@@ -177,8 +181,8 @@ static bool is_small(const struct shuf__session *session, const struct shuf__loo
            uv_hrtime() / 1000000 <= uv_now(session->all->loop) + TURN_MS;
 }
 
-static shuf_status parse(const Shuf__Index *message, struct shuf__request *request,
-                         struct shuf__error *error)
+static shuf_status parse_index(const Shuf__Index *message, struct shuf__request *request,
+                               struct shuf__error *error)
 {
     const struct shuf__permutation *p = &request->look_up.permutation;
     if (shuf__parse_index(message, request, error))
@@ -217,13 +221,13 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     struct shuf__error error;
     struct shuf__request request;
     const Shuf__Index *index = message->index;
-    if (parse(index, &request, &error)) {
+    if (parse_index(index, &request, &error)) {
         shuf__session_fail(session, &error);
         return;
     }
     log_request(session, &request, index->n_at);
     if (is_small(session, &request.look_up, index->n_at))
         reply_at_once(session, &request.look_up, index);
-    else if (submit(session, &request.look_up, index, &error))
+    else if (submit_look_up(session, &request.look_up, index, &error))
         shuf__session_fail(session, &error);
 }

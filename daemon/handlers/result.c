@@ -114,7 +114,7 @@ static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *e
     shuf__session_continue(session);
 }
 
-static void cancel(struct shuf__pending *pending)
+static void cancel_request(struct shuf__pending *pending)
 {
     struct shuf__result_request *r = (struct shuf__result_request *)pending;
     shuf__compute_leave(&r->waiter);
@@ -128,7 +128,7 @@ static shuf_status submit_and_wait(const struct shuf__result_request *r, struct 
     if (!kept)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     *kept = *r;
-    kept->pending.cancel = cancel;
+    kept->pending.cancel = cancel_request;
     kept->waiter.finished = on_finished;
     if (shuf__compute_for(&kept->waiter, error)) {
         free(kept);

@@ -13,7 +13,7 @@ struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_j
                                         offsetof(struct shuf__session_job, engine_job));
 }
 
-static void reply(struct shuf__session_job *job)
+static void reply_or_fail(struct shuf__session_job *job)
 {
     struct shuf__session *session = job->session;
     shuf__session_resume(session);
@@ -24,17 +24,17 @@ static void reply(struct shuf__session_job *job)
     shuf__session_continue(session);
 }
 
-static void done(struct shuf__engine_job *engine_job)
+static void finish_session_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__session_job *job = shuf__session_job_of(engine_job);
     job->release(job);
     if (job->session)
-        reply(job);
+        reply_or_fail(job);
     shuf__engine_report(job->engine, &job->error);
     free(job);
 }
 
-static void cancel(struct shuf__pending *pending)
+static void cancel_job(struct shuf__pending *pending)
 {
     struct shuf__session_job *job = (struct shuf__session_job *)pending;
     job->session = NULL;
@@ -44,8 +44,8 @@ static void cancel(struct shuf__pending *pending)
 shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
                                      struct shuf__error *error)
 {
-    job->pending.cancel = cancel;
-    job->engine_job.done = done;
+    job->pending.cancel = cancel_job;
+    job->engine_job.done = finish_session_job;
     job->session = session;
     job->engine = session->all->engine;
     if (shuf__engine_submit(job->engine, &job->engine_job, error))

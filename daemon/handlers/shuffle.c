@@ -17,8 +17,8 @@ static shuf_status find_input(struct shuf__result_request *r, uint64_t id,
     return SHUF_OK;
 }
 
-static shuf_status parse(struct shuf__result_request *r, const Shuf__Request *message,
-                         struct shuf__error *error)
+static shuf_status parse_shuffle(struct shuf__result_request *r, const Shuf__Request *message,
+                                 struct shuf__error *error)
 {
     const Shuf__Shuffle *shuffle = message->shuffle;
     r->give_back = shuffle->give_back;
@@ -33,5 +33,5 @@ static shuf_status parse(struct shuf__result_request *r, const Shuf__Request *me
 
 void shuf__handle_shuffle(struct shuf__session *session, const Shuf__Request *message)
 {
-    shuf__serve_result(session, message, parse);
+    shuf__serve_result(session, message, parse_shuffle);
 }

@@ -33,7 +33,7 @@ static Shuf__User *user_of(struct usage *usage, uint32_t uid)
     return user;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_users(const void *a, const void *b)
 {
     const Shuf__User *const *x = a, *const *y = b;
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
@@ -53,7 +53,7 @@ static void count(const struct shuf__service *service, struct usage *usage)
         user->clients++;
         user->leases += session->leases.leased + session->leases.prefetches;
     }
-    qsort(usage->pointers, usage->count, sizeof usage->pointers[0], compare);
+    qsort(usage->pointers, usage->count, sizeof usage->pointers[0], compare_users);
 }
 
 /* The limit of host memory is measured now. The limit of device memory is that of the last job: a
@@ -72,7 +72,7 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->host_limit = host->limit;
     status->blocks = allocations->count;
     status->buffers = allocations->buffers;
-    status->lingering = allocations->pending_free_count;
+    status->pending_free = allocations->pending_free_count;
     status->idle = service->pool.idle_bytes;
     status->leases = service->leases.count;
     status->hits = service->cache.hits;

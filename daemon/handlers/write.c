@@ -20,7 +20,7 @@ struct write_job {
     uint8_t data[];
 };
 
-static void reply(struct shuf__session *session)
+static void reply_write(struct shuf__session *session)
 {
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__WriteReply body = SHUF__WRITE_REPLY__INIT;
@@ -31,30 +31,33 @@ static void reply(struct shuf__session *session)
 
 /* ---- device memory ---- */
 
-static void run(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+static void run_write(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct write_job *w = (struct write_job *)shuf__session_job_of(engine_job);
     w->job.error.status = backend->ops->write(backend, &w->buffer->allocation->block, w->offset,
                                               w->count, w->data, &w->job.error);
 }
 
-static void release(struct shuf__session_job *job)
+static void release_write(struct shuf__session_job *job)
 {
     shuf__compute_unref(((struct write_job *)job)->buffer);
 }
 
-static void reply_job(const struct shuf__session_job *job)
+static void reply_write_job(const struct shuf__session_job *job)
 {
-    reply(job->session);
+    reply_write(job->session);
 }
 
-static struct write_job *make_job(struct shuf__cache_entry *buffer, const Shuf__Write *message)
+static struct write_job *make_write_job(struct shuf__cache_entry *buffer,
+                                        const Shuf__Write *message)
 {
     struct write_job *w = malloc(sizeof *w + message->data.len);
     if (!w)
         return NULL;
     *w = (struct write_job){
-        .job = {.engine_job = {.run = run}, .release = release, .reply = reply_job},
+        .job = {.engine_job = {.run = run_write},
+                .release = release_write,
+                .reply = reply_write_job},
         .buffer = buffer,
         .offset = message->offset,
         .count = message->data.len,
@@ -63,11 +66,11 @@ static struct write_job *make_job(struct shuf__cache_entry *buffer, const Shuf__
     return w;
 }
 
-static void submit(struct shuf__session *session, struct shuf__cache_entry *buffer,
-                   const Shuf__Write *message)
+static void submit_write(struct shuf__session *session, struct shuf__cache_entry *buffer,
+                         const Shuf__Write *message)
 {
     struct shuf__error error;
-    struct write_job *w = make_job(buffer, message);
+    struct write_job *w = make_write_job(buffer, message);
     if (!w)
         shuf__fail(&error, SHUF_NO_MEMORY, "request: out of memory");
     else if (shuf__session_job_submit(&w->job, session, &error) == SHUF_OK) {
@@ -89,11 +92,11 @@ static void write_at_once(struct shuf__session *session, struct shuf__cache_entr
                             message->data.data, &error))
         shuf__session_fail(session, &error);
     else
-        reply(session);
+        reply_write(session);
 }
 
-static shuf_status parse(const struct shuf__session *session, const Shuf__Write *message,
-                         struct shuf__cache_entry **buffer, struct shuf__error *error)
+static shuf_status parse_write(const struct shuf__session *session, const Shuf__Write *message,
+                               struct shuf__cache_entry **buffer, struct shuf__error *error)
 {
     const struct shuf__lease *lease = shuf__lease_find(&session->leases, message->lease, error);
     if (!lease)
@@ -115,10 +118,10 @@ void shuf__handle_write(struct shuf__session *session, const Shuf__Request *mess
     struct shuf__error error;
     struct shuf__cache_entry *buffer = NULL;
     const Shuf__Write *write = message->write;
-    if (parse(session, write, &buffer, &error))
+    if (parse_write(session, write, &buffer, &error))
         shuf__session_fail(session, &error);
     else if (buffer->allocation->kind == SHUF__MEMORY_MEMFD)
         write_at_once(session, buffer, write);
     else
-        submit(session, buffer, write);
+        submit_write(session, buffer, write);
 }

@@ -88,7 +88,7 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
            budget->used <= budget->limit - size;
 }
 
-static const char *name_of(enum shuf__memory kind)
+static const char *budget_name(enum shuf__memory kind)
 {
     return shuf__side_of(kind) == SHUF__SIDE_HOST ? "host_memory" : "device_memory";
 }
@@ -99,7 +99,7 @@ static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kin
     return shuf__fail(error, SHUF_NO_MEMORY,
                       "block of %" PRIu64 " bytes: expected at most %" PRIu64
                       ", all that results may hold (%s)",
-                      size, most, name_of(kind));
+                      size, most, budget_name(kind));
 }
 
 shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
@@ -116,7 +116,7 @@ shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocati
                       "block of %" PRIu64 " bytes beside %" PRIu64
                       " that its input and the work on it take: expected at most %" PRIu64
                       " together, all that results may hold (%s)",
-                      size, taken, most, name_of(kind));
+                      size, taken, most, budget_name(kind));
 }
 
 /* SHUF_BUSY tells the client to try again: the allocation fits when other results are gone. */
@@ -135,7 +135,7 @@ shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations
     return shuf__fail(error, SHUF_BUSY,
                       "block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
                       " are in use by other results (%s); try again",
-                      size, budget->used, budget->limit, name_of(kind));
+                      size, budget->used, budget->limit, budget_name(kind));
 }
 
 /* ---- one allocation ---- */
@@ -202,21 +202,21 @@ bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation)
     return !allocation->untracked && allocation->detached == 0;
 }
 
-static struct shuf__allocation *allocation_of(struct shuf__engine_job *task)
+static struct shuf__allocation *allocation_of(struct shuf__engine_job *job)
 {
-    return (struct shuf__allocation *)((char *)task - offsetof(struct shuf__allocation, release));
+    return (struct shuf__allocation *)((char *)job - offsetof(struct shuf__allocation, release));
 }
 
-static void run_release(struct shuf__engine_job *task, struct shuf__backend *backend)
+static void run_release(struct shuf__engine_job *job, struct shuf__backend *backend)
 {
-    struct shuf__allocation *allocation = allocation_of(task);
+    struct shuf__allocation *allocation = allocation_of(job);
     if (allocation->block.memory)
         backend->ops->free(backend, &allocation->block);
 }
 
-static void end_release(struct shuf__engine_job *task)
+static void end_release(struct shuf__engine_job *job)
 {
-    struct shuf__allocation *allocation = allocation_of(task);
+    struct shuf__allocation *allocation = allocation_of(job);
     allocation->all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
     free(allocation);
 }

@@ -49,8 +49,8 @@ static struct shuf__mapping **recent(struct shuf__client_process *process, uint6
     return &process->recent[block % RECENT];
 }
 
-static struct shuf__mapping *find(struct shuf__client_process *process,
-                                  const struct shuf__allocation *allocation)
+static struct shuf__mapping *find_mapping(struct shuf__client_process *process,
+                                          const struct shuf__allocation *allocation)
 {
     struct shuf__mapping *mapping = *recent(process, allocation->id);
     if (mapping && mapping->allocation == allocation)
@@ -115,7 +115,7 @@ static void forget_mappings(struct shuf__allocation *allocation)
 
 /* ---- processes ---- */
 
-static void on_death(uv_poll_t *poll, int status, int events)
+static void on_process_death(uv_poll_t *poll, int status, int events)
 {
     struct shuf__client_process *process = poll->data;
     (void)status;
@@ -138,7 +138,7 @@ static int watch_process(struct shuf__client_process *process)
         errno = ENOMEM;
         return -1;
     }
-    uv_poll_start(&process->poll, UV_READABLE, on_death);
+    uv_poll_start(&process->poll, UV_READABLE, on_process_death);
     uv_unref((uv_handle_t *)&process->poll); /* the daemon does not wait for its clients to end */
     return 0;
 }
@@ -174,7 +174,7 @@ shuf_status shuf__client_map(struct shuf__client *client, struct shuf__allocatio
     *fresh = false;
     if (!process)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
-    if (find(process, allocation))
+    if (find_mapping(process, allocation))
         return SHUF_OK;
     if (process->pidfd < 0 && watch_process(process) != 0 && !kernel_knows)
         return unwatchable(client, error);
@@ -227,7 +227,7 @@ static void detach(struct shuf__client_process *process)
 static void merge_mapping(struct shuf__mapping *mapping, struct shuf__client_process *detached)
 {
     LIST_REMOVE(mapping, of_process);
-    if (find(detached, mapping->allocation)) {
+    if (find_mapping(detached, mapping->allocation)) {
         LIST_REMOVE(mapping, of_allocation);
         free(mapping);
         return;

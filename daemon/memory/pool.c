@@ -263,9 +263,9 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
     return make_fit(pool, kind, *size, all);
 }
 
-static struct shuf__allocation *allocate(struct shuf__pool *pool,
-                                         const struct shuf__memory_request *request, bool all,
-                                         struct shuf__error *error)
+static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
+                                            const struct shuf__memory_request *request, bool all,
+                                            struct shuf__error *error)
 {
     uint64_t size;
     struct shuf__allocation *allocation = NULL;
@@ -295,8 +295,8 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
     if (allocation || policy == SHUF__ACQUIRE_SPARE || policy == SHUF__ACQUIRE_IDLE)
         return allocation;
     if (policy == SHUF__ACQUIRE_OPTIONAL)
-        return allocate(pool, request, false, &ignored);
-    return allocate(pool, request, true, error);
+        return acquire_new(pool, request, false, &ignored);
+    return acquire_new(pool, request, true, error);
 }
 
 /* ---- all of them ---- */

@@ -123,22 +123,22 @@ static shuf_status none_of_them(const struct shuf__backend *backend,
                                 const struct shuf__accepted *accepted,
                                 const struct shuf__allocation *input, struct shuf__error *error)
 {
-    char asked[64] = "", has[64] = "";
+    char accepted_names[64] = "", has[64] = "";
     for (int i = 0; i < TRANSPORTS; i++) {
-        char *list = accepts(accepted, table[i].transport) ? asked : NULL;
+        char *list = accepts(accepted, table[i].transport) ? accepted_names : NULL;
         if (table[i].kind == SHUF__MEMORY_KINDS || is_made(backend, input, table[i].kind))
             list = has;
         if (list)
-            snprintf(list + strlen(list), sizeof asked - strlen(list), "%s%s", *list ? ", " : "",
+            snprintf(list + strlen(list), sizeof has - strlen(list), "%s%s", *list ? ", " : "",
                      table[i].name);
     }
     if (input)
         return shuf__fail(error, SHUF_INVALID,
                           "transport %s: the input is in %s memory, expected %s",
-                          *asked ? asked : "(unknown)",
+                          *accepted_names ? accepted_names : "(unknown)",
                           shuf__side_of(input->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
     return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
-                      *asked ? asked : "(unknown)", backend->ops->name, has);
+                      *accepted_names ? accepted_names : "(unknown)", backend->ops->name, has);
 }
 
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,

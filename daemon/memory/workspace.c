@@ -4,7 +4,7 @@
  */
 #include "workspace.h"
 
-static shuf_status refuse(const struct shuf__error *why, struct shuf__error *error)
+static shuf_status refuse_workspace(const struct shuf__error *why, struct shuf__error *error)
 {
     return shuf__fail(error, why->status, "to compute in: %s", why->text);
 }
@@ -24,7 +24,7 @@ shuf_status shuf__workspace_could_fit(const struct shuf__pool *pool,
     if (on_one_side(memory))
         beside += needs->least;
     else if (shuf__allocations_could_fit(pool->allocations, needs->kind, needs->least, 0, &why))
-        return refuse(&why, error);
+        return refuse_workspace(&why, error);
     return shuf__allocations_could_fit(pool->allocations, memory->result.kind, memory->result.bytes,
                                        beside, error);
 }
@@ -50,7 +50,7 @@ shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
         check_sum(pool, memory, together && !*result, &why) == SHUF_OK)
         return SHUF_OK;
     if (!together)
-        return refuse(&why, error);
+        return refuse_workspace(&why, error);
     if (!*result &&
         (*result = shuf__pool_acquire(pool, &memory->result, SHUF__ACQUIRE_IDLE, NULL)) &&
         check_sum(pool, memory, false, &why) == SHUF_OK)
@@ -73,7 +73,7 @@ shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__
         return SHUF_OK;
     request.bytes = workspace->bytes = needs->least;
     workspace->allocation = shuf__pool_acquire(pool, &request, SHUF__ACQUIRE_REQUIRED, &why);
-    return workspace->allocation ? SHUF_OK : refuse(&why, error);
+    return workspace->allocation ? SHUF_OK : refuse_workspace(&why, error);
 }
 
 shuf_status shuf__workspace_open(const struct shuf__held_workspace *workspace,

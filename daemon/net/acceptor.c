@@ -18,7 +18,7 @@ enum {
 
 /* A fresh socket has room for one reply, so this never waits. Unread bytes of the client would make
  * the socket send a reset instead of the end of the stream, so they are read. */
-static void refuse(struct shuf__acceptor *acceptor, int fd)
+static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
 {
     uint8_t bytes[512];
     char text[SHUF__ERROR_TEXT];
@@ -73,7 +73,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
             return;
         }
         if (fd >= 0 && acceptor->sessions->count >= acceptor->limit)
-            refuse(acceptor, fd);
+            refuse_connection(acceptor, fd);
         else if (fd >= 0)
             shuf__session_open(acceptor->sessions, fd);
     }

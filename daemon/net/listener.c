@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See listener.h. The lock decides between two daemons that start at once; the
- * connect that follows it notices a listener that knows nothing of the lock.
+ * See listener.h. The lock decides between two daemons that start at the same time. The probe after
+ * it finds a listener that does not use the lock.
  */
 #include "listener.h"
 
@@ -53,7 +53,7 @@ static shuf_status refuse_live(const struct shuf__listener *listener, struct ucr
 
 enum found { LIVE, STALE, NO_ANSWER };
 
-/* Whether anybody listens at the path; *owner only where somebody does. */
+/* Whether a process listens at the path; *owner is set only then. */
 static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
 {
     *owner = (struct ucred){0};
@@ -71,8 +71,8 @@ static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
     return cause == ECONNREFUSED || cause == ENOENT ? STALE : NO_ANSWER;
 }
 
-/* The lock's holder, or a listener beside another user's lock, may be found by the
- * socket too, which tells more. */
+/* A process that answers on the socket is named instead of the lock's owner: the message says more.
+ */
 static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error *error)
 {
     struct ucred owner;
@@ -101,8 +101,8 @@ static shuf_status refuse_directory(const char *path, const char *directory,
                       strerror(errno));
 }
 
-/* Only a service's manager makes the default's directory, and it is gone with each boot;
- * anywhere else a directory that is missing is a slip of the pen. */
+/* Makes the directory of the default path only, which is in /run and gone after each boot. Any
+ * other missing directory is a typing error. */
 static shuf_status make_directory(const char *path, struct shuf__error *error)
 {
     char directory[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -196,7 +196,7 @@ static bool bind_socket(struct shuf__listener *listener)
     return true;
 }
 
-/* Until listen() every connect is refused, so owner and mode come in time. */
+/* Connections are refused until listen(), so owner and mode are set in time. */
 static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
                                struct shuf__error *error)
 {
@@ -237,7 +237,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
         shuf__listener_unlock(listener);
         return error->status;
     }
-    shuf__lock_tell(&listener->lock, SHUF__LOCK_SERVING);
+    shuf__lock_set_state(&listener->lock, SHUF__LOCK_SERVING);
     return SHUF_OK;
 }
 
@@ -247,8 +247,8 @@ void shuf__listener_close(struct shuf__listener *listener)
     const char *path = listener->address.sun_path;
     if (listener->fd < 0)
         return;
-    shuf__lock_tell(&listener->lock,
-                    SHUF__LOCK_ENDING); /* first: who finds no socket looks there */
+    shuf__lock_set_state(&listener->lock,
+                         SHUF__LOCK_ENDING); /* first: without the socket, others read the lock */
     if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
         status.st_ino == listener->inode)
         unlink(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The listening socket in the file system: made without ever taking a living
- * daemon's place or deleting what is no socket, and removed at the end.
+ * The listening socket in the file system. It never replaces the socket of a running daemon or a
+ * file that is no socket, and it is removed at the end.
  */
 #ifndef SHUFD_LISTENER_H
 #define SHUFD_LISTENER_H
@@ -21,24 +21,23 @@ struct shuf__listener {
     ino_t inode;
 };
 
-/* `mode` and `group` ("" for none) are in force before anybody can connect; of
- * directories only the default path's is made. Fails with SHUF_BUSY, naming the owner,
- * where a daemon lives, SHUF_INVALID for a path or group that cannot be, SHUF_DENIED, or
- * SHUF_IO. */
+/* Sets `mode` and `group` ("" for none) before clients can connect. Makes the directory of the
+ * default path only. Fails with SHUF_BUSY, naming the owner, if a daemon uses the path; with
+ * SHUF_INVALID for an invalid path or group, SHUF_DENIED, or SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 
-/* Whether shuf__listener_open would find path, directory and group in order; whether a
- * daemon lives there is not asked. Changes nothing. Fails as it does. */
+/* Checks path, directory and group as shuf__listener_open does, but not whether a daemon uses the
+ * path. Changes nothing. */
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
 
-/* Takes no more: closes and unlinks; what had not been accepted is refused. */
+/* Closes and unlinks the socket; connections that are not accepted yet are refused. */
 void shuf__listener_close(struct shuf__listener *listener);
 
 /* Lets another daemon start. */
 void shuf__listener_unlock(struct shuf__listener *listener);
 
-/* Who is at the other end, by SO_PEERCRED; pid 0 when nobody knows. */
+/* The process at the other end, by SO_PEERCRED; pid 0 if it is not known. */
 struct ucred shuf__peer_of(int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See lock.h. Who unlinks a locked file must reckon with somebody who opened it just
- * before, so whoever locks looks afterwards whether the path still names that file.
+ * See lock.h. A process may open the file just before its owner unlinks it. So after locking, a
+ * process checks that the path still names the file that it has locked.
  */
 #include "lock.h"
 
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 5000, /* for one that was killed, */
-    LOOK_MS = 20,   /* with so much between two looks */
+    WAIT_MS = 5000, /* for a killed owner, */
+    POLL_MS = 20,   /* between two attempts */
 };
 
 /* Flags of a task in /proc/PID/stat: PF_EXITING and PF_SIGNALED, which no header has. */
@@ -55,7 +55,7 @@ static shuf_status refuse_open(const struct shuf__lock *lock, const char *socket
     return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(cause));
 }
 
-static const char *plight_of(const char *state)
+static const char *describe_state(const char *state)
 {
     if (strcmp(state, states[SHUF__LOCK_STARTING]) == 0)
         return "is starting; try again when it has";
@@ -85,8 +85,8 @@ bool shuf__lock_is_dying(pid_t pid)
            (pending >> (SIGKILL - 1) & 1) != 0;
 }
 
-/* The holder wrote "PID STATE" there. */
-static bool read_holder(int fd, pid_t *pid, char state[16])
+/* The owner has written "PID STATE" to the file. */
+static bool read_owner(int fd, pid_t *pid, char state[16])
 {
     char text[64] = "";
     long number = 0;
@@ -101,28 +101,28 @@ static shuf_status refuse_held(int fd, const char *socket, struct shuf__error *e
     char state[16];
     pid_t pid;
     struct stat status = {.st_uid = (uid_t)-1};
-    if (!read_holder(fd, &pid, state))
+    if (!read_owner(fd, &pid, state))
         return shuf__fail(error, SHUF_BUSY, "socket %s: locked, by whom is not known", socket);
     fstat(fd, &status);
     return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld, uid %ld, %s", socket, (long)pid,
                       (long)status.st_uid,
-                      shuf__lock_is_dying(pid) ? SHUF__LOCK_DYING : plight_of(state));
+                      shuf__lock_is_dying(pid) ? SHUF__LOCK_DYING : describe_state(state));
 }
 
 static bool is_held_by_dying(int fd)
 {
     char state[16];
     pid_t pid;
-    return read_holder(fd, &pid, state) && shuf__lock_is_dying(pid);
+    return read_owner(fd, &pid, state) && shuf__lock_is_dying(pid);
 }
 
 /* 0 when it is locked; else errno. */
 static int lock_file(int fd)
 {
-    static const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     int cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     for (int waited = 0; cause == EWOULDBLOCK && waited < WAIT_MS && is_held_by_dying(fd);
-         waited += LOOK_MS) {
+         waited += POLL_MS) {
         nanosleep(&pause, NULL);
         cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     }
@@ -154,23 +154,23 @@ shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct 
         }
         if (is_at(fd, lock->path)) {
             lock->fd = fd;
-            shuf__lock_tell(lock, SHUF__LOCK_STARTING);
+            shuf__lock_set_state(lock, SHUF__LOCK_STARTING);
             return SHUF_OK;
         }
         close(fd);
     }
 }
 
-void shuf__lock_tell(const struct shuf__lock *lock, enum shuf__lock_state state)
+void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state state)
 {
     char text[64];
     if (lock->fd < 0)
         return;
-    /* Padded, so that one write replaces all of the old text. A crashed daemon's may be
-     * longer; what follows the state is not read. */
+    /* Padded, so that one write replaces the old text. The text of a crashed daemon may be longer,
+     * but nobody reads behind the state. */
     int length = snprintf(text, sizeof text, "%ld %-8s\n", (long)getpid(), states[state]);
     if (pwrite(lock->fd, text, (size_t)length, 0) != length)
-        return; /* it only tells; the lock holds without it */
+        return; /* the lock works without the text */
 }
 
 void shuf__lock_release(struct shuf__lock *lock)

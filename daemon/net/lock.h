@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * PATH.lock beside a socket: one daemon at a time, from before it binds until its
- * last answer is sent, also while nobody can connect. The file is there only
- * as long as its daemon is, so that it never stands in another user's way.
+ * PATH.lock beside a socket: it admits one daemon at a time, from before the daemon binds until it
+ * has sent its last reply. The file exists only as long as its daemon, so that it never blocks
+ * another user.
  */
 #ifndef SHUFD_LOCK_H
 #define SHUFD_LOCK_H
@@ -24,22 +24,22 @@ struct shuf__lock {
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 8];
 };
 
-/* Fails with SHUF_BUSY where a living process holds it, SHUF_DENIED where its file is
- * another user's, or SHUF_IO. The text of the first two is for
- * a socket on which nobody answers. Of a process that was killed the kernel frees the memory
- * first and closes the files last, which takes seconds for many GB: for that it waits. */
+/* Fails with SHUF_BUSY if a living process holds the lock, with SHUF_DENIED if the file belongs to
+ * another user, or with SHUF_IO. The texts of the first two suppose that nobody answers on the
+ * socket. Waits for a killed owner: the kernel frees its memory, which takes seconds for many GB,
+ * before it closes the file. */
 shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct shuf__error *error);
 
-/* What is said of a holder of which this holds. */
+/* The message about an owner for which shuf__lock_is_dying() is true. */
 #define SHUF__LOCK_DYING "was killed and is not all gone yet; try again"
 
-/* Whether the process was killed, or is gone, though files of its may still be open. */
+/* Whether the process is killed or gone; the kernel may not have closed its files yet. */
 bool shuf__lock_is_dying(pid_t pid);
 
-/* Tells those who find it held. */
-void shuf__lock_tell(const struct shuf__lock *lock, enum shuf__lock_state state);
+/* Writes the state for processes that find the lock held. */
+void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state state);
 
-/* Removes the file and lets another daemon start; nothing where it is not held. */
+/* Removes the file and lets another daemon start. Does nothing if the lock is not held. */
 void shuf__lock_release(struct shuf__lock *lock);
 
 #endif

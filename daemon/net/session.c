@@ -26,7 +26,7 @@ static void on_deadline(uv_timer_t *timer);
 
 /* ---- life ---- */
 
-static void release(struct shuf__session *session)
+static void drop_hold(struct shuf__session *session)
 {
     assert(session->holds > 0);
     if (--session->holds == 0)
@@ -35,7 +35,7 @@ static void release(struct shuf__session *session)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    release(handle->data);
+    drop_hold(handle->data);
 }
 
 /* uv_poll_start() makes two system calls, so it is called only for changes. */
@@ -78,7 +78,7 @@ void shuf__session_close(struct shuf__session *session)
     LIST_REMOVE(session, link);
     session->all->count--;
     session->all->closed(session->all);
-    release(session);
+    drop_hold(session);
 }
 
 static void set_deadline(struct shuf__session *session, uint64_t ms)
@@ -211,7 +211,7 @@ void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
     }
     session->outbox.descriptor = descriptor;
     reply->id = session->id;
-    reply->bulk_bytes = entry ? entry->bytes : 0;
+    reply->payload_bytes = entry ? entry->bytes : 0;
     start_reply(session, reply);
 }
 
@@ -292,7 +292,7 @@ void shuf__sessions_send(struct shuf__sessions *sessions)
             watch(session, UV_WRITABLE | UV_DISCONNECT);
         }
         advance(session);
-        release(session);
+        drop_hold(session);
     }
 }
 
@@ -328,7 +328,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if ((events & UV_WRITABLE) && session->state == SHUF__SESSION_SENDING)
         flush(session);
     advance(session);
-    release(session);
+    drop_hold(session);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -346,10 +346,10 @@ static void on_deadline(uv_timer_t *timer)
     session->holds++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
     advance(session);
-    release(session);
+    drop_hold(session);
 }
 
-/* ---- work ---- */
+/* ---- pending work ---- */
 
 /* A socket nearly always has room: if it were watched for room, the loop would spin until the work
  * is over. on_readable() sees its bytes once. */
@@ -376,14 +376,14 @@ static void on_payload_ready(void *context)
     struct shuf__session *session = context;
     if (session->state == SHUF__SESSION_CLOSED) {
         shuf__payload_end(&session->outbox.payload);
-        release(session);
+        drop_hold(session);
         return;
     }
     session->holds++;
     if (session->state == SHUF__SESSION_SENDING)
         flush(session);
     advance(session);
-    release(session);
+    drop_hold(session);
 }
 
 void shuf__session_drain(struct shuf__session *session)
@@ -395,7 +395,7 @@ void shuf__session_drain(struct shuf__session *session)
 
 /* ---- the start ---- */
 
-static void on_death(struct shuf__client *client)
+static void on_client_death(struct shuf__client *client)
 {
     shuf__session_close(
         (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
@@ -411,7 +411,7 @@ static struct shuf__session *make_session(struct shuf__sessions *sessions, int f
     session->all = sessions;
     session->fd = fd;
     session->client = (struct shuf__client){
-        .all = sessions->processes, .pid = peer.pid, .uid = peer.uid, .died = on_death};
+        .all = sessions->processes, .pid = peer.pid, .uid = peer.uid, .died = on_client_death};
     session->leases.all = sessions->leases;
     session->leases.client = &session->client;
     session->inbox.begin = session->inbox.end = 0;

@@ -20,7 +20,7 @@ void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop, uint64_t us)
     spin->ns = processors() > 1 ? us * 1000 : 0;
 }
 
-/* Whoever else wants the processor has it first. */
+/* Other processes that need the processor run first. */
 static void on_idle(uv_idle_t *idle)
 {
     const struct shuf__spin *spin = idle->data;

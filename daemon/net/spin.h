@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stays awake for a moment after each reply: a client that works in a loop asks
- * again at once, and waking a sleeping processor takes longer than a small request.
+ * Keeps the loop awake for a moment after each reply: a client in a loop sends its next request at
+ * once, and waking a sleeping processor takes longer than a small request.
  */
 #ifndef SHUFD_SPIN_H
 #define SHUFD_SPIN_H
@@ -14,8 +14,8 @@ struct shuf__spin {
     uint64_t ns, until_ns;
 };
 
-/* 0: not at all, which is also what a single processor gets: there it would be in the way of those
- * that it waits for. */
+/* `us`: how long; 0: not at all. On a single processor it never spins, since it would delay the
+ * clients that it waits for. */
 void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop, uint64_t us);
 
 /* A reply was sent. */

@@ -5,8 +5,8 @@
  * is charged to its user in host memory, shared by jobs for the same permutation, and evicted when
  * it is the least recently used entry.
  */
-#ifndef SHUFD_RANK_INDEX_H
-#define SHUFD_RANK_INDEX_H
+#ifndef SHUFD_RANK_ENTRY_H
+#define SHUFD_RANK_ENTRY_H
 
 #include "cache.h"
 #include "counts.h"
@@ -14,16 +14,16 @@
 /* On the loop's thread, when a job starts: the user's rank index of the job's permutation, with
  * memory; it may be empty. One job at a time has it, since the engine runs one job at a time. NULL
  * if the budget has no room, as shuf__allocations_refuse() says, or the job's n is too large. */
-struct shuf__cache_entry *shuf__rank_index_acquire(struct shuf__cache *cache, uint32_t uid,
+struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
                                                    const struct shuf__permutation *permutation,
                                                    struct shuf__error *error);
 
 /* On the engine's thread: the job's counts; NULL when out of memory. */
-struct shuf__counts *shuf__rank_index_open(struct shuf__cache_entry *index,
+struct shuf__counts *shuf__rank_entry_open(struct shuf__cache_entry *index,
                                            struct shuf__backend *backend,
                                            struct shuf__error *error);
 
 /* On the loop's thread, when the job is over, successful or not. NULL is allowed. */
-void shuf__rank_index_release(struct shuf__cache_entry *index);
+void shuf__rank_entry_release(struct shuf__cache_entry *index);
 
 #endif

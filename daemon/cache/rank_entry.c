@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See rank_index.h.
+ * See rank_entry.h.
  */
-#include "rank_index.h"
+#include "rank_entry.h"
 
 #include <inttypes.h>
 
@@ -39,7 +39,7 @@ static shuf_status check_size(struct shuf__cache *cache, uint64_t n, uint64_t by
                       n, size, limit);
 }
 
-struct shuf__cache_entry *shuf__rank_index_acquire(struct shuf__cache *cache, uint32_t uid,
+struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
                                                    const struct shuf__permutation *permutation,
                                                    struct shuf__error *error)
 {
@@ -61,7 +61,7 @@ struct shuf__cache_entry *shuf__rank_index_acquire(struct shuf__cache *cache, ui
 }
 
 /* Reused memory holds the values of another result. */
-struct shuf__counts *shuf__rank_index_open(struct shuf__cache_entry *index,
+struct shuf__counts *shuf__rank_entry_open(struct shuf__cache_entry *index,
                                            struct shuf__backend *backend, struct shuf__error *error)
 {
     struct shuf__block *block = &index->allocation->block;
@@ -75,7 +75,7 @@ struct shuf__counts *shuf__rank_index_open(struct shuf__cache_entry *index,
 }
 
 /* The counts of a cancelled job are valid too. */
-void shuf__rank_index_release(struct shuf__cache_entry *index)
+void shuf__rank_entry_release(struct shuf__cache_entry *index)
 {
     if (!index)
         return;
