@@ -8,8 +8,8 @@
 #include "compute.h"
 #include "handlers.h"
 #include "holder.h"
+#include "host/memfd.h"
 #include "lease.h"
-#include "memfd.h"
 #include "server.h"
 
 #include <errno.h>

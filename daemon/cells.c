@@ -5,7 +5,7 @@
 #include "cells.h"
 
 #include "holder.h"
-#include "memfd.h"
+#include "host/memfd.h"
 
 #include <inttypes.h>
 #include <stddef.h>

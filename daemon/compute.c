@@ -24,7 +24,7 @@ struct shuf__work {
     struct shuf__server *server;
     struct shuf__result *result; /* holds a reference */
     /* From `begin` to `done`; NULL: it does without. */
-    struct shuf__result *table; /* of counts */
+    struct shuf__result *table; /* rank index */
     struct shuf__result *workspace;
     bool sparing;           /* with what it cannot do without: there was no memory for more */
     struct shuf__want want; /* of whoever was the first to wait */
@@ -138,7 +138,7 @@ static shuf_status launch_work(struct shuf__work *work, struct shuf__backend *ba
     if (shuf__workspace_open(work->workspace, work->result, backend, &job.workspace, &work->error))
         return work->error.status;
     if (work->table)
-        job.counts = shuf__table_open(work->table, backend, &ignored);
+        job.rank_index = shuf__table_open(work->table, backend, &ignored);
     return backend->ops->launch(backend, &job, &work->result->cell->block, &work->error);
 }
 
@@ -194,7 +194,8 @@ static void take_table(struct shuf__work *work)
     const struct shuf__result *result = work->result;
     const struct shuf__request *request = &result->key.request;
     if (!result->ready && !work->launched && !shuf__key_is_buffer(&result->key) &&
-        shuf__counts_help(shuf__engine_backend(work->server->engine), request))
+        shuf__rank_index_helps(shuf__engine_backend(work->server->engine)->ops->rank_index_limits,
+                               request))
         work->table = shuf__table_take(result->all, result->key.uid,
                                        shuf__request_permutation(request), &ignored);
 }

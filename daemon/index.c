@@ -28,7 +28,7 @@ struct shuf__lookup {
     struct shuf__task task;
     struct shuf__session *session; /* NULL: it has left */
     struct shuf__server *server;
-    struct shuf__result *table; /* of counts, while it runs; NULL: it needs none */
+    struct shuf__result *table; /* rank index, while it runs; NULL: it needs none */
     struct shuf__look_up request;
     uint32_t uid;
     struct shuf__error error;
@@ -92,7 +92,7 @@ static void run_counted(struct shuf__task *task, struct shuf__backend *backend)
 {
     struct shuf__lookup *l = lookup_of(task);
     struct shuf__job job = job_of(l);
-    if (l->table && !(job.counts = shuf__table_open(l->table, backend, &l->error)))
+    if (l->table && !(job.rank_index = shuf__table_open(l->table, backend, &l->error)))
         return;
     l->error.status = shuf__backend_look_up(backend, &job, l->place, l->count, &l->error);
 }
@@ -103,7 +103,7 @@ static bool begin(struct shuf__task *task)
 {
     struct shuf__lookup *l = lookup_of(task);
     const struct shuf__permutation *p = &l->request.permutation;
-    if (shuf__counts_bytes(p->algorithm, p->n) == 0)
+    if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return true;
     l->table = shuf__table_take(&l->server->results, l->uid, p, &l->error);
     return l->table != NULL;
@@ -215,7 +215,7 @@ static shuf_status understand(const Shuf__Index *message, struct shuf__request *
     const struct shuf__permutation *p = &request->look_up.permutation;
     if (shuf__parse_index(message, request, error))
         return error->status;
-    if (p->n <= SHUF__COUNTS_N_MAX || shuf__counts_bytes(p->algorithm, p->n) == 0)
+    if (p->n <= SHUF__RANK_INDEX_N_MAX || shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
                       "n %" PRIu64 ": index expected at most 2^36 or a power of two with %s, which "

@@ -44,7 +44,7 @@ struct shuf__result *shuf__table_take(struct shuf__results *results, uint32_t ui
                                       const struct shuf__permutation *p, struct shuf__error *error)
 {
     const struct shuf__key key = key_of(uid, p);
-    const uint64_t bytes = shuf__counts_bytes(p->algorithm, p->n);
+    const uint64_t bytes = shuf__rank_index_bytes(p->algorithm, p->n);
     struct shuf__result *table = shuf__results_find(results, &key);
     if (table)
         return shuf__result_ref(table);
@@ -61,17 +61,17 @@ struct shuf__result *shuf__table_take(struct shuf__results *results, uint32_t ui
 }
 
 /* A cell may have served another result before. */
-struct shuf__counts *shuf__table_open(struct shuf__result *table, struct shuf__backend *backend,
-                                      struct shuf__error *error)
+struct shuf__rank_index *shuf__table_open(struct shuf__result *table, struct shuf__backend *backend,
+                                          struct shuf__error *error)
 {
     struct shuf__block *block = &table->cell->block;
     if (!block->memory &&
         backend->ops->alloc(backend, SHUF__MEMORY_MEMFD, table->cell->bytes, block, error))
         return NULL;
-    struct shuf__counts *counts = block->memory;
+    struct shuf__rank_index *ranks = block->memory;
     if (!table->ready)
-        counts->known = counts->before[0] = 0;
-    return counts;
+        ranks->known = ranks->before[0] = 0;
+    return ranks;
 }
 
 /* What a cancelled job had counted is as right as the rest. */
@@ -79,10 +79,10 @@ void shuf__table_give_back(struct shuf__result *table)
 {
     if (!table)
         return;
-    const struct shuf__counts *counts = table->cell->block.memory;
-    if (counts && (table->ready || counts->known > 0)) {
+    const struct shuf__rank_index *ranks = table->cell->block.memory;
+    if (ranks && (table->ready || ranks->known > 0)) {
         table->ready = true;
-        shuf__cell_back(table->cell, shuf__counts_written(counts));
+        shuf__cell_back(table->cell, shuf__rank_index_written(ranks));
     }
     shuf__result_unref(table);
 }

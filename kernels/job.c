@@ -3,7 +3,7 @@
  * What is the same for a job on every backend.
  */
 #include "backend.h"
-#include "memfd.h"
+#include "host/memfd.h"
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 

@@ -68,7 +68,8 @@ static void defaults(void **state)
     assert_true(meaning.stream.seed == UINT64_MAX && meaning.stream.stream == UINT64_MAX - 1);
     assert_true(meaning.stream.offset == 3 && meaning.stream.count == 10);
     assert_true(meaning.stream.mean == -0.5 && meaning.stream.std == 1);
-    assert_true(shuf__request_shape(&meaning).width == 8 && shuf__request_shape(&meaning).bytes == 80);
+    assert_true(shuf__request_shape(&meaning).width == 8 &&
+                shuf__request_shape(&meaning).bytes == 80);
     request = uniform(10);
     meaning = good(&request);
     assert_int_equal(meaning.stream.distribution, SHUF_DISTRIBUTION_UNIFORM);
@@ -150,7 +151,8 @@ static void types(void **state)
         if (rows[i].uniform == 0)
             bad(&u, SHUF_INVALID, text);
         else
-            assert_true(shape(&u).width == rows[i].uniform && (int)good(&u).dtype == (int)rows[i].dtype);
+            assert_true(shape(&u).width == rows[i].uniform &&
+                        (int)good(&u).dtype == (int)rows[i].dtype);
     }
 }
 

@@ -7,8 +7,8 @@
 #define SHUF__CUDA_CUDA_CUH
 
 #include "copy.cuh"
-#include "cpu/host.h"
 #include "driver.cuh"
+#include "host/host.h"
 #include "permute.cuh"
 #include "quick.cuh"
 #include "stream.cuh"
@@ -38,7 +38,7 @@ struct Cuda {
     int device;
     int sm_count;
     int threads; /* of the host, for results in its memory, and which loops they run */
-    const shuf__lanes *lanes;
+    const shuf__simd_ops *simd;
     Driver driver;
     cudaStream_t stream;
     cudaEvent_t start, stop;
