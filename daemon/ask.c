@@ -8,7 +8,6 @@
 #include "compute.h"
 #include "handlers.h"
 #include "holder.h"
-#include "host/memfd.h"
 #include "lease.h"
 #include "server.h"
 
@@ -151,13 +150,6 @@ static void reply_empty(struct shuf__ask *ask)
     shuf__session_reply(ask->session, &r.reply, NULL, -1);
 }
 
-/* The descriptor for a client that does not have the block yet; -1 with errno. */
-static int share(const struct shuf__block *block)
-{
-    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_share(block)
-                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
-}
-
 /* Descriptors on their way count against the daemon's user, and a client that does not read leaves
  * them there: it gets one at a time. */
 static bool has_read_all(const struct shuf__session *session)
@@ -179,7 +171,8 @@ static shuf_status hand_out(const struct shuf__session *session, const struct sh
     if (!has_read_all(session))
         return shuf__fail(error, SHUF_BUSY,
                           "descriptor of a block: expected the replies before it to be read first");
-    if ((*fd = share(&cell->block)) < 0)
+    const struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
+    if ((*fd = backend->ops->export_block(&cell->block)) < 0)
         return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
     body->descriptor = true;
     return SHUF_OK;

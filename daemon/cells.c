@@ -5,7 +5,6 @@
 #include "cells.h"
 
 #include "holder.h"
-#include "host/memfd.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -168,12 +167,16 @@ void shuf__cell_back(struct shuf__cell *cell, uint64_t bytes)
         set_backed(cell, bytes);
 }
 
+static const struct shuf__backend_ops *ops_of(const struct shuf__cell *cell)
+{
+    return shuf__engine_backend(cell->all->engine)->ops;
+}
+
 /* It may be less than before: whoever writes to it can give pages back, too. */
 void shuf__cell_open(struct shuf__cell *cell)
 {
     cell->open = true;
-    uint64_t backed =
-        cell->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_backed(&cell->block) : cell->bytes;
+    const uint64_t backed = ops_of(cell)->committed(&cell->block);
     set_backed(cell, backed < cell->bytes ? backed : cell->bytes);
 }
 
@@ -182,9 +185,9 @@ bool shuf__cell_is_unmapped(const struct shuf__cell *cell)
 {
     if (!cell->block.memory)
         return true;
-    if (cell->kind == SHUF__MEMORY_MEMFD)
-        return shuf__memfd_is_unmapped(&cell->block);
-    return LIST_EMPTY(&cell->exposures);
+    const enum shuf__mapped mapped = ops_of(cell)->mapped(&cell->block);
+    return mapped == SHUF__UNMAPPED ||
+           (mapped == SHUF__MAPPED_UNKNOWN && LIST_EMPTY(&cell->exposures));
 }
 
 bool shuf__cell_is_rewritable(struct shuf__cell *cell)

@@ -10,7 +10,6 @@
 #include "handlers.h"
 #include "parse.h"
 #include "server.h"
-#include "shuf/primefold.h"
 #include "table.h"
 
 #include <inttypes.h>
@@ -18,9 +17,8 @@
 #include <string.h>
 
 enum {
-    HERE = 1024,  /* places: 30 us as a rule, 100 at most, with the prime that comes first */
-    TURN_MS = 1,  /* of the loop, for all of them; then they are the engine's too */
-    STRIDE = 512, /* places between two looks at whether anybody still waits */
+    HERE = 1024, /* places: 30 us as a rule, 100 at most, with the prime that comes first */
+    TURN_MS = 1, /* of the loop, for all of them; then they are the engine's too */
 };
 
 /* One request that the engine is at. */
@@ -36,41 +34,11 @@ struct shuf__lookup {
     uint64_t place[]; /* what was asked for; in the end what was found */
 };
 
-/* ---- on either thread ---- */
-
-static shuf_primefold make(const struct shuf__look_up *request)
-{
-    const struct shuf__permutation *p = &request->permutation;
-    shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
-    if (request->inverse)
-        shuf_primefold_make_inverse(&f);
-    return f;
-}
-
-static void find(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        place[i] =
-            inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
-}
-
 /* ---- the engine's thread ---- */
 
 static struct shuf__lookup *lookup_of(struct shuf__task *task)
 {
     return (struct shuf__lookup *)((char *)task - offsetof(struct shuf__lookup, task));
-}
-
-static void run_primefold(struct shuf__task *task, struct shuf__backend *backend)
-{
-    struct shuf__lookup *l = lookup_of(task);
-    const shuf_primefold f = make(&l->request);
-    (void)backend; /* a copy to a device and back would take longer */
-    for (size_t i = 0; i < l->count; i += STRIDE) {
-        if (atomic_load_explicit(&task->cancelled, memory_order_relaxed))
-            return;
-        find(&f, l->request.inverse, l->place + i, l->count - i < STRIDE ? l->count - i : STRIDE);
-    }
 }
 
 static bool is_cancelled(void *context)
@@ -88,13 +56,13 @@ static struct shuf__job job_of(struct shuf__lookup *l)
     };
 }
 
-static void run_counted(struct shuf__task *task, struct shuf__backend *backend)
+static void run(struct shuf__task *task, struct shuf__backend *backend)
 {
     struct shuf__lookup *l = lookup_of(task);
     struct shuf__job job = job_of(l);
     if (l->table && !(job.rank_index = shuf__table_open(l->table, backend, &l->error)))
         return;
-    l->error.status = shuf__backend_look_up(backend, &job, l->place, l->count, &l->error);
+    l->error.status = backend->ops->look_up(backend, &job, l->place, l->count, &l->error);
 }
 
 /* ---- the loop's thread ---- */
@@ -164,21 +132,18 @@ static struct shuf__lookup *make_lookup(struct shuf__session *session,
                                         const struct shuf__look_up *request,
                                         const Shuf__Index *message)
 {
-    const bool counted = !has_random_access(request);
     const size_t bytes = message->n_at * sizeof *message->at;
     struct shuf__lookup *l = malloc(sizeof *l + bytes);
     if (!l)
         return NULL;
     *l = (struct shuf__lookup){
-        .task = {.run = counted ? run_counted : run_primefold, .done = done},
+        .task = {.begin = begin, .run = run, .done = done},
         .session = session,
         .server = session->server,
         .request = *request,
         .uid = session->peer.uid,
         .count = message->n_at,
     };
-    if (counted)
-        l->task.begin = begin;
     memcpy(l->place, message->at, bytes);
     return l;
 }
@@ -247,9 +212,12 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     }
     log_request(session, &request, index->n_at);
     if (is_small(session, look_up, index->n_at)) {
-        const shuf_primefold f = make(look_up);
-        find(&f, look_up->inverse, index->at, index->n_at); /* in the arena, which is ours */
-        reply_places(session, look_up->permutation.algorithm, index->at, index->n_at);
+        struct shuf__backend *backend = shuf__engine_backend(session->server->engine);
+        const struct shuf__job job = {.request = request};
+        if (backend->ops->look_up(backend, &job, index->at, index->n_at, &error)) /* in the arena */
+            shuf__session_fail(session, &error);
+        else
+            reply_places(session, look_up->permutation.algorithm, index->at, index->n_at);
     } else if (hand_over(session, look_up, index, &error)) {
         shuf__session_fail(session, &error);
     }

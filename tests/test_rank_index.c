@@ -377,7 +377,7 @@ static void look_up(struct subject *s, bool inverse, uint64_t *place, size_t cou
 {
     struct shuf__error error = {0};
     const struct shuf__job job = look_up_job(s, inverse);
-    if (shuf__backend_look_up(backend, &job, place, count, &error))
+    if (backend->ops->look_up(backend, &job, place, count, &error))
         fail_msg("%s", error.text);
 }
 
@@ -490,7 +490,7 @@ static void places_cancelled(void **state)
         atomic_store(&asked, 0);
         s.job.cancel_context = &after;
         const struct shuf__job job = look_up_job(&s, false);
-        assert_int_equal(shuf__backend_look_up(backend, &job, place, 8000, &error), SHUF_CANCELLED);
+        assert_int_equal(backend->ops->look_up(backend, &job, place, 8000, &error), SHUF_CANCELLED);
         assert_string_equal(error.text, "index: cancelled");
         check_table(&s);
     }

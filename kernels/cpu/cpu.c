@@ -189,6 +189,13 @@ static shuf_status cpu_write(struct shuf__backend *backend, struct shuf__block *
     return SHUF_OK;
 }
 
+static shuf_status cpu_look_up(struct shuf__backend *backend, const struct shuf__job *job,
+                               uint64_t *place, size_t count, struct shuf__error *error)
+{
+    const struct cpu *cpu = cpu_of(backend);
+    return shuf__host_look_up(cpu->simd, cpu->threads, job, place, count, error);
+}
+
 /* 16 tiles take a millisecond. Values a tile apart may have a tile without any between them. */
 static const struct shuf__rank_index_limits rank_index_limits = {
     .min_skip = 16 * SHUF__RANK_INDEX_TILE,
@@ -206,6 +213,9 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .memory = cpu_memory,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .export_block = shuf__host_export,
+    .mapped = shuf__host_mapped,
+    .committed = shuf__host_committed,
     .workspace = cpu_workspace,
     .launch = cpu_launch,
     .wait = cpu_wait,
@@ -213,15 +223,5 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .sums = cpu_sums,
     .read = cpu_read,
     .write = cpu_write,
+    .look_up = cpu_look_up,
 };
-
-shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                                  uint64_t *place, size_t count, struct shuf__error *error)
-{
-    const bool ours = backend->ops == &shuf__cpu_ops;
-    const struct shuf__simd_ops *simd = ours ? cpu_of(backend)->simd : NULL;
-    int threads = ours ? cpu_of(backend)->threads : shuf__host_threads(0);
-    if (!ours && shuf__simd_choose(NULL, &simd, error))
-        return error->status;
-    return shuf__host_look_up(simd, threads, job, place, count, error);
-}

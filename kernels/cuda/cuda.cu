@@ -5,6 +5,7 @@
  */
 #include "cuda.cuh"
 
+#include "host/look_up.h"
 #include "host/sums.h"
 #include "rank_index.h"
 #include "tuning.cuh"
@@ -239,6 +240,13 @@ shuf_status cuda_write(shuf__backend *backend, shuf__block *block, uint64_t offs
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
+shuf_status cuda_look_up(shuf__backend *backend, const shuf__job *job, uint64_t *place,
+                         size_t count, shuf__error *error)
+{
+    const Cuda *cuda = cuda_of(backend);
+    return shuf__host_look_up(cuda->simd, cuda->threads, job, place, count, error);
+}
+
 } // namespace
 
 cudaError_t use_device(const Cuda *cuda)
@@ -277,6 +285,9 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .memory = shuf::cuda_memory,
     .alloc = shuf::cuda_alloc,
     .free = shuf::cuda_free,
+    .export_block = shuf::cuda_export,
+    .mapped = shuf__host_mapped,
+    .committed = shuf__host_committed,
     .workspace = shuf::cuda_workspace,
     .launch = shuf::cuda_launch,
     .wait = shuf::cuda_wait,
@@ -285,4 +296,5 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .sums = shuf::cuda_sums,
     .read = shuf::cuda_read,
     .write = shuf::cuda_write,
+    .look_up = shuf::cuda_look_up,
 };

@@ -79,6 +79,7 @@ shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *ava
 shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes,
                        shuf__block *block, shuf__error *error);
 void cuda_free(shuf__backend *backend, shuf__block *block);
+int cuda_export(const shuf__block *block);
 
 /* launch.cu: the same. */
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,

@@ -227,4 +227,10 @@ void cuda_free(shuf__backend *backend, shuf__block *block)
     block->fd = -1;
 }
 
+int cuda_export(const shuf__block *block)
+{
+    return shuf__memory_is_host(block->kind) ? shuf__host_export(block)
+                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
+}
+
 } // namespace shuf

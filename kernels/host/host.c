@@ -50,6 +50,41 @@ shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf
                                         : shuf__memfd_alloc(bytes, block, error);
 }
 
+/* The memfd itself would succeed, and the kernel kill the process that fills it: so the free memory
+ * is checked first. */
+shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
+                                     uint64_t bytes, struct shuf__block *block,
+                                     struct shuf__error *error)
+{
+    uint64_t available, total;
+    if (kind != SHUF__MEMORY_MEMFD)
+        return backend->ops->alloc(backend, kind, bytes, block, error);
+    if (backend->ops->memory(backend, kind, &available, &total, error))
+        return error->status;
+    if (bytes > available)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "buffer of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
+                          bytes, available);
+    return shuf__memfd_alloc_open(bytes, block, error);
+}
+
+int shuf__host_export(const struct shuf__block *block)
+{
+    return shuf__memfd_share(block);
+}
+
+enum shuf__mapped shuf__host_mapped(const struct shuf__block *block)
+{
+    if (block->kind != SHUF__MEMORY_MEMFD)
+        return SHUF__MAPPED_UNKNOWN;
+    return shuf__memfd_is_unmapped(block) ? SHUF__UNMAPPED : SHUF__MAPPED;
+}
+
+uint64_t shuf__host_committed(const struct shuf__block *block)
+{
+    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_backed(block) : block->bytes;
+}
+
 void shuf__host_free(struct shuf__block *block)
 {
     if (block->kind == SHUF__MEMORY_MEMFD) {

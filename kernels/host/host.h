@@ -21,6 +21,11 @@ shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf
                              struct shuf__error *error);
 void shuf__host_free(struct shuf__block *block);
 
+/* The vtable's export_block (of MEMFD), mapped and committed. */
+int shuf__host_export(const struct shuf__block *block);
+enum shuf__mapped shuf__host_mapped(const struct shuf__block *block);
+uint64_t shuf__host_committed(const struct shuf__block *block);
+
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
                                 unsigned width, uint64_t count);
 

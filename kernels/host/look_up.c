@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+enum { CHUNK = 512 }; /* places between two checks for cancellation */
+
 /* One place, by where its tile is found. */
 struct wanted {
     uint64_t key; /* its position; of a value the x of the domain that it is made from */
@@ -156,16 +158,14 @@ static void answer(struct lookup *l, int threads)
         atomic_store(&l->cancelled, true);
 }
 
-shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
-                               const struct shuf__job *job, uint64_t *place, size_t count,
-                               struct shuf__error *error)
+static shuf_status look_up_counted(const struct shuf__simd_ops *simd, int threads,
+                                   const struct shuf__job *job, uint64_t *place, size_t count,
+                                   struct shuf__error *error)
 {
     const struct shuf__look_up *request = &job->request.look_up;
     const struct shuf__permutation *p = &request->permutation;
     struct lookup l = {
         .simd = simd, .job = job, .p = p, .inverse = request->inverse, .count = count};
-    assert(job->request.kind == SHUF__LOOK_UP && p->rows == 1 &&
-           !shuf_algorithm_has_random_access(p->algorithm));
     assert(job->rank_index || shuf__rank_index_bytes(p->algorithm, p->n) == 0);
     if (count == 0)
         return SHUF_OK;
@@ -178,4 +178,40 @@ shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
     free(l.wanted);
     return atomic_load(&l.cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
                                      : SHUF_OK;
+}
+
+/* ---- Random access ---- */
+
+static void evaluate(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        place[i] =
+            inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
+}
+
+static shuf_status look_up_direct(const struct shuf__job *job, uint64_t *place, size_t count,
+                                  struct shuf__error *error)
+{
+    const struct shuf__look_up *request = &job->request.look_up;
+    const struct shuf__permutation *p = &request->permutation;
+    shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
+    if (request->inverse)
+        shuf_primefold_make_inverse(&f);
+    for (size_t i = 0; i < count; i += CHUNK) {
+        if (job->cancelled && job->cancelled(job->cancel_context))
+            return shuf__fail(error, SHUF_CANCELLED, "index: cancelled");
+        evaluate(&f, request->inverse, place + i, count - i < CHUNK ? count - i : CHUNK);
+    }
+    return SHUF_OK;
+}
+
+shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
+                               const struct shuf__job *job, uint64_t *place, size_t count,
+                               struct shuf__error *error)
+{
+    const struct shuf__permutation *p = &job->request.look_up.permutation;
+    assert(job->request.kind == SHUF__LOOK_UP && p->rows == 1);
+    return shuf_algorithm_has_random_access(p->algorithm)
+               ? look_up_direct(job, place, count, error)
+               : look_up_counted(simd, threads, job, place, count, error);
 }
