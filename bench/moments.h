@@ -6,7 +6,7 @@
 #ifndef SHUF__BENCH_MOMENTS_H
 #define SHUF__BENCH_MOMENTS_H
 
-#include "shuf/distribution.h"
+#include "shuf_dtype.h"
 
 #ifdef __cplusplus
 extern "C" {

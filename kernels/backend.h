@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-struct shuf__counts;
+struct shuf__rank_index;
+struct shuf__rank_index_limits;
 
 /* One computation on its way. */
 struct shuf__job {
@@ -33,9 +34,9 @@ struct shuf__job {
     /* Called now and then during long work; true ends the job with SHUF_CANCELLED. May be NULL. */
     bool (*cancelled)(void *context);
     void *cancel_context;
-    /* What is known of the only row's tiles (counts.h). `launch` uses it and adds to it, and is
-     * done with it when it returns. NULL for none. */
-    struct shuf__counts *counts;
+    /* Of the permutation, which has one row. `launch` uses it and adds to it, and is done with it
+     * when it returns. NULL for none. */
+    struct shuf__rank_index *rank_index;
 };
 
 /* What a block is made of, which decides how another process can map it. */
@@ -81,14 +82,13 @@ struct shuf__sums {
     double least, largest; /* x */
 };
 
+/* Whether another process has a block open or mapped. */
+enum shuf__mapped { SHUF__UNMAPPED, SHUF__MAPPED, SHUF__MAPPED_UNKNOWN };
+
 struct shuf__backend {
     const struct shuf__backend_ops *ops;
     char device[128];   /* its name for people: "NVIDIA H200", "AMD EPYC, 2 threads" */
     char device_id[64]; /* the GPU's UUID, or the CPU's instruction set */
-    /* launch makes use of a job's counts, and adds to them. They help where it can pass over
-     * `little` values or more, which it does between values that are farther apart than that. */
-    bool counts;
-    uint64_t little, apart;
 };
 
 struct shuf__backend_ops {
@@ -100,6 +100,8 @@ struct shuf__backend_ops {
      * SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others;
      * a shuffle moves 8 bytes for each at most. */
     uint64_t quick;
+    /* From where on a rank index pays; NULL: `launch` makes no use of one. */
+    const struct shuf__rank_index_limits *rank_index_limits;
 
     /* `device`: what stands behind the colon of `--backend cuda:1`, NULL for the
      * default. `threads`: CPU threads, 0 for all. */
@@ -118,6 +120,16 @@ struct shuf__backend_ops {
                          struct shuf__block *block, struct shuf__error *error);
     /* Also while a launch still uses it, for which it waits. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
+
+    /* A new descriptor of a block of MEMFD or CUDA_FD for another process, read-only unless the
+     * block is open; the caller's to close. -1 with errno. On any thread, at any time. */
+    int (*export_block)(const struct shuf__block *block);
+    /* Whether another process has the block; unknown of device memory. On any thread, at any time.
+     */
+    enum shuf__mapped (*mapped)(const struct shuf__block *block);
+    /* Bytes of the block that the system has given memory for, whoever wrote to them. On any
+     * thread, at any time. */
+    uint64_t (*committed)(const struct shuf__block *block);
 
     /* What a job of the request would like to work in when it fills a block of that kind. On any
      * thread, at any time. */
@@ -155,6 +167,12 @@ struct shuf__backend_ops {
     /* The other way. Of a block of host memory on any thread, at any time. */
     shuf_status (*write)(struct shuf__backend *backend, struct shuf__block *block, uint64_t offset,
                          uint64_t bytes, const void *in, struct shuf__error *error);
+    /* Answers a LOOK_UP: replaces each place, all below n, by the value at that position or, with
+     * `inverse`, by the position of that value. Computed on the host. With random access on any
+     * thread, at any time. With compaction it counts first what job->rank_index lacks, which may be
+     * NULL where shuf__rank_index_bytes() is 0. */
+    shuf_status (*look_up)(struct shuf__backend *backend, const struct shuf__job *job,
+                           uint64_t *place, size_t count, struct shuf__error *error);
 };
 
 extern const struct shuf__backend_ops shuf__cpu_ops;
@@ -202,14 +220,6 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct sh
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
                                           const struct shuf__workspace *wanted,
                                           struct shuf__block *block, struct shuf__error *error);
-
-/* Answers a LOOK_UP by an algorithm with compaction: replaces each place, all below n, by the value
- * at that position or, with `inverse`, by the position of that value. Computed on the host,
- * whatever the backend. Counts first what job->counts lacks; it may be NULL where
- * shuf__counts_bytes() is 0.
- */
-shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                                  uint64_t *place, size_t count, struct shuf__error *error);
 
 #ifdef __cplusplus
 }

@@ -3,11 +3,8 @@
  * What is the same for a job on every backend.
  */
 #include "backend.h"
-#include "memfd.h"
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
-
-#include <inttypes.h>
 
 /* With random access only the requested values are evaluated, except that primefold follows all
  * exchanges where there are few values. With compaction the whole domain is evaluated. */
@@ -29,24 +26,6 @@ bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
     if (request->kind == SHUF__SHUFFLE && s->permutation.n > 8 * ops->quick / s->record)
         return false;
     return shuf__request_shape(request).rows <= ops->quick / evaluations_a_row(request);
-}
-
-/* What is there is asked first, since the memfd itself would succeed, and the kernel kill whoever
- * fills it. */
-shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
-                                     uint64_t bytes, struct shuf__block *block,
-                                     struct shuf__error *error)
-{
-    uint64_t available, total;
-    if (kind != SHUF__MEMORY_MEMFD)
-        return backend->ops->alloc(backend, kind, bytes, block, error);
-    if (backend->ops->memory(backend, kind, &available, &total, error))
-        return error->status;
-    if (bytes > available)
-        return shuf__fail(error, SHUF_NO_MEMORY,
-                          "buffer of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
-                          bytes, available);
-    return shuf__memfd_alloc_open(bytes, block, error);
 }
 
 static uint64_t whole_units(uint64_t bytes)

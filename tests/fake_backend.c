@@ -8,6 +8,7 @@
 #include "server.h"
 #include "support/cmocka_all.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +77,29 @@ static void device_free(struct shuf__backend *backend, struct shuf__block *block
     if (block->kind != SHUF__MEMORY_MEMFD)
         block->kind = SHUF__MEMORY_PRIVATE;
     cpu->ops->free(cpu, block);
+}
+
+static int device_export(const struct shuf__block *block)
+{
+    return block->kind == SHUF__MEMORY_MEMFD ? cpu->ops->export_block(block)
+                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static enum shuf__mapped device_mapped(const struct shuf__block *block)
+{
+    return cpu->ops->mapped(block);
+}
+
+static uint64_t device_committed(const struct shuf__block *block)
+{
+    return cpu->ops->committed(block);
+}
+
+static shuf_status device_look_up(struct shuf__backend *backend, const struct shuf__job *job,
+                                  uint64_t *place, size_t count, struct shuf__error *error)
+{
+    (void)backend;
+    return cpu->ops->look_up(cpu, job, place, count, error);
 }
 
 static struct shuf__workspace device_workspace(const struct shuf__backend *backend,
@@ -163,12 +187,16 @@ static const struct shuf__backend_ops device_ops = {
     .memory = device_memory,
     .alloc = device_alloc,
     .free = device_free,
+    .export_block = device_export,
+    .mapped = device_mapped,
+    .committed = device_committed,
     .workspace = device_workspace,
     .launch = device_launch,
     .wait = device_wait,
     .event = device_event,
     .fingerprint = device_fingerprint,
     .read = device_read,
+    .look_up = device_look_up,
 };
 
 /* Replaces kernels/backend.c, which this test does not link. */

@@ -9,7 +9,7 @@
 #include "support/cmocka_all.h"
 #include "support/jobs.h"
 
-#include "counts.h"
+#include "rank_index.h"
 #include "shuf/fingerprint.h"
 
 #include <stdbool.h>
@@ -270,7 +270,7 @@ static void batch_of_wrapping_shards(void **state)
 /* The CPU's table is whole, and the GPU's what its launches have made of it. */
 struct tables {
     struct shuf__job job;
-    struct shuf__counts *cpus, *gpus;
+    struct shuf__rank_index *cpus, *gpus;
 };
 
 static void check_table(const struct tables *t)
@@ -289,9 +289,9 @@ static void check_slice(struct tables *t, uint64_t known, uint64_t offset, uint6
     p->offset = offset;
     p->count = count;
     p->stride = stride;
-    t->job.counts = t->cpus;
+    t->job.rank_index = t->cpus;
     const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->job);
-    t->job.counts = t->gpus;
+    t->job.rank_index = t->gpus;
     assert_int_equal(run(backend, jobs_kind, &t->job), expected);
     check_table(t);
 }
@@ -373,16 +373,16 @@ static void late_slices(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-        const uint64_t n = (uint64_t)2 * LAUNCH * SHUF__COUNTS_TILE + 1;
+        const uint64_t n = (uint64_t)2 * LAUNCH * SHUF__RANK_INDEX_TILE + 1;
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
         struct tables t = {.job = jobs_whole(algorithm, n, 7, 3)};
         t.job.request.permutation.offset = n - 1;
         t.job.request.permutation.count = 1;
-        t.job.counts = t.cpus = calloc(1, shuf__counts_bytes(algorithm, n));
+        t.job.rank_index = t.cpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
         run(cpu, SHUF__MEMORY_MEMFD, &t.job);
         assert_int_equal(t.cpus->known, 4 * LAUNCH);
         while (jobs_next_kind()) {
-            t.gpus = calloc(1, shuf__counts_bytes(algorithm, n));
+            t.gpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
             check_late_slices(&t);
             free(t.gpus);
         }

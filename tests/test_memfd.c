@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels/memfd.h promises of blocks that are memfds: nobody who is given one
+ * What kernels/host/memfd.h promises of blocks that are memfds: nobody who is given one
  * can change it, and that somebody still has it open or mapped is noticed, whatever
  * processes do. The backend that the command line names makes them.
  */
-#include "memfd.h"
+#include "host/memfd.h"
 #include "support/cmocka_all.h"
 #include "support/jobs.h"
 

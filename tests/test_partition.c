@@ -6,9 +6,9 @@
 #include "support/cmocka_all.h"
 #include "support/random.h"
 
-#include "cpu/host.h"
-#include "cpu/partition.h"
-#include "cpu/shuffle.h"
+#include "host/host.h"
+#include "host/partition.h"
+#include "host/shuffle.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 
 enum { GUARD = 64, LARGE = 1 << 20, LEAST_BITS = 9 };
 
-static const struct shuf__lanes *lanes;
+static const struct shuf__simd_ops *simd;
 
 static uint8_t *room(uint64_t bytes, int byte)
 {
@@ -49,14 +49,14 @@ static void compare(const struct shuf__job *job, unsigned bits, int threads)
     const uint64_t beside = shuf__partition_bytes(s, threads, bits);
     uint8_t *expected = room(bytes, 0xa5), *out = room(bytes, 0xa5);
     uint8_t *workspace = room(beside, 0x5a);
-    assert_true(shuf__cpu_shuffle_directly(lanes, threads, job, expected));
-    assert_true(shuf__partition(lanes, threads, job, bits, workspace, out));
+    assert_true(shuf__host_shuffle_directly(simd, threads, job, expected));
+    assert_true(shuf__partition(simd, threads, job, bits, workspace, out));
     for (unsigned i = 0; i < GUARD; i++)
         assert_int_equal(workspace[beside + i], 0x5a);
     if (memcmp(out, expected, bytes + GUARD) != 0)
         fail_msg("%s n %" PRIu64 " seed %" PRIu64 " record %" PRIu64
                  " inverse %d in parts of 2^%u by %d threads: not what it is at once",
-                 lanes->name, s->permutation.n, s->permutation.seed, s->record, s->inverse, bits,
+                 simd->name, s->permutation.n, s->permutation.seed, s->record, s->inverse, bits,
                  threads);
     free(expected);
     free(out);
@@ -175,11 +175,11 @@ static void cancelled(void **state)
     struct asked asked = {.most = UINT_MAX};
     job.cancelled = at_last;
     job.cancel_context = &asked;
-    assert_true(shuf__partition(lanes, 2, &job, LEAST_BITS, workspace, out));
+    assert_true(shuf__partition(simd, 2, &job, LEAST_BITS, workspace, out));
     assert_int_equal(asked.times, FIRST_PASS + SECOND_PASS);
     for (int pass = 0; pass < 2; pass++) {
         asked = (struct asked){.most = 3 + (pass ? FIRST_PASS : 0)};
-        assert_false(shuf__partition(lanes, 2, &job, LEAST_BITS, workspace, out));
+        assert_false(shuf__partition(simd, 2, &job, LEAST_BITS, workspace, out));
         assert_in_range(asked.times, asked.most, asked.most + 5);
     }
     free(in);
@@ -197,12 +197,12 @@ static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
     job.request.shuffle.permutation.algorithm = algorithm;
     job.cancelled = at_last;
     job.cancel_context = &asked;
-    assert_true(shuf__cpu_shuffle_directly(lanes, 1, &job, out));
+    assert_true(shuf__host_shuffle_directly(simd, 1, &job, out));
     const unsigned all = asked.times;
     assert_in_range(all, 2, n);
     for (int last = 0; last < 2; last++) {
         asked = (struct asked){.most = last ? all : 1};
-        assert_false(shuf__cpu_shuffle_directly(lanes, 1, &job, out));
+        assert_false(shuf__host_shuffle_directly(simd, 1, &job, out));
         assert_int_equal(asked.times, asked.most);
     }
     free(in);
@@ -233,7 +233,7 @@ static void with_and_without_workspace(void **state)
     for (uint64_t i = 0; i < n; i++)
         in[i] = (uint32_t)i * 2654435761u;
     input.memory = in;
-    const struct shuf__workspace wanted = shuf__cpu_workspace(2, &job.request);
+    const struct shuf__workspace wanted = shuf__host_workspace(2, &job.request);
     assert_int_equal(wanted.kind, SHUF__MEMORY_PRIVATE);
     assert_int_equal(wanted.least, 0);
     assert_true(wanted.best >= 2 * n);
@@ -242,7 +242,7 @@ static void with_and_without_workspace(void **state)
         out[i] = room(4 * n, 0xa5);
         workspace.bytes = i == 2 ? wanted.best : wanted.best - 1;
         job.workspace = i == 0 ? NULL : &workspace;
-        assert_true(shuf__cpu_shuffle(lanes, 2, &job, out[i]));
+        assert_true(shuf__host_shuffle(simd, 2, &job, out[i]));
         bool used = false;
         for (uint64_t at = 0; at < wanted.best; at++)
             used |= ((const uint8_t *)workspace.memory)[at] != 0x5a;
@@ -268,7 +268,7 @@ int main(void)
         cmocka_unit_test(with_and_without_workspace),
     };
     struct shuf__error error;
-    if (shuf__lanes_choose(NULL, &lanes, &error)) {
+    if (shuf__simd_choose(NULL, &simd, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }

@@ -7,12 +7,13 @@
 #include "support/cmocka_all.h"
 #include "support/random.h"
 
-#include "counts.h"
+#include "backend.h"
+#include "rank_index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE ((uint64_t)SHUF__COUNTS_TILE)
+#define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
 /* A permutation of which nothing but its counts is looked at, and what a table knows of them. */
 struct subject {
@@ -40,21 +41,21 @@ static struct subject subject_of(uint64_t tiles)
     for (uint64_t t = 0; t < tiles; t++)
         s.truth[t + 1] += s.truth[t];
     assert_int_equal(s.truth[tiles], n);
-    s.job.counts = calloc(1, shuf__counts_bytes(SHUF_ALGORITHM_LCG, n));
+    s.job.rank_index = calloc(1, shuf__rank_index_bytes(SHUF_ALGORITHM_LCG, n));
     return s;
 }
 
 static void subject_free(struct subject *s)
 {
     free(s->truth);
-    free(s->job.counts);
+    free(s->job.rank_index);
 }
 
 static void check_table(const struct subject *s)
 {
-    assert_in_range(s->job.counts->known, 0, s->tiles);
-    assert_memory_equal(s->job.counts->before, s->truth,
-                        (s->job.counts->known + 1) * sizeof *s->truth);
+    assert_in_range(s->job.rank_index->known, 0, s->tiles);
+    assert_memory_equal(s->job.rank_index->before, s->truth,
+                        (s->job.rank_index->known + 1) * sizeof *s->truth);
 }
 
 static uint64_t position_of(const struct shuf__job *job, uint64_t index)
@@ -103,7 +104,7 @@ static void check_span(const struct subject *s, const struct run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
     const struct shuf__permutation *p = &s->job.request.permutation;
-    const uint64_t known = s->job.counts->known, *truth = s->truth;
+    const uint64_t known = s->job.rank_index->known, *truth = s->truth;
     assert_in_range(span->begin, previous_end, known);
     assert_in_range(span->end, span->begin + 1, s->tiles);
     assert_true(span->end - span->begin <= run->most);
@@ -124,15 +125,17 @@ static void check_span(const struct subject *s, const struct run *run,
 static void launch_all(struct subject *s, struct run *run, uint64_t fails_at)
 {
     struct shuf__span span = {0};
-    for (uint64_t previous_end = 0; shuf__counts_next(&s->job, run->most, run->apart, &span);
+    for (uint64_t previous_end = 0; shuf__rank_index_next(
+             s->job.rank_index, &s->job.request.permutation, run->most, run->apart, &span);
          previous_end = span.end) {
         check_span(s, run, &span, previous_end);
         if (++run->launches == fails_at)
             return;
         evaluate(s, &span, run);
-        if (span.end > s->job.counts->known || random_below(2)) /* else there is nothing to add */
-            shuf__counts_add(s->job.counts, &span, s->truth + span.begin);
-        assert_true(s->job.counts->known >= span.end);
+        if (span.end > s->job.rank_index->known ||
+            random_below(2)) /* else there is nothing to add */
+            shuf__rank_index_add(s->job.rank_index, &span, s->truth + span.begin);
+        assert_true(s->job.rank_index->known >= span.end);
     }
 }
 
@@ -143,10 +146,10 @@ static void check_job(struct subject *s, uint64_t most, uint64_t apart, uint64_t
                       .apart = apart,
                       .there = calloc(p->count, sizeof(bool)),
                       .evaluated = calloc(s->tiles, sizeof(bool))};
-    const uint64_t known = s->job.counts->known;
+    const uint64_t known = s->job.rank_index->known;
     launch_all(s, &run, fails_at);
     check_table(s);
-    assert_true(s->job.counts->known >= known);
+    assert_true(s->job.rank_index->known >= known);
     for (uint64_t i = 0; i < p->count && run.launches != fails_at; i++)
         assert_true(run.there[i]);
     free(run.there);
@@ -190,7 +193,7 @@ static void any_job(void **state)
             else
                 draw_slice(&s.job);
             if (random_below(4) == 0)
-                s.job.counts->known = random_below(s.job.counts->known + 1);
+                s.job.rank_index->known = random_below(s.job.rank_index->known + 1);
             check_job(&s, random_size(2 * s.tiles), random_size(p->n),
                       random_below(3) ? UINT64_MAX : 1 + random_below(5));
         }
@@ -200,8 +203,8 @@ static void any_job(void **state)
 
 static void know(struct subject *s, uint64_t tiles)
 {
-    memcpy(s->job.counts->before, s->truth, (tiles + 1) * sizeof *s->truth);
-    s->job.counts->known = tiles;
+    memcpy(s->job.rank_index->before, s->truth, (tiles + 1) * sizeof *s->truth);
+    s->job.rank_index->known = tiles;
 }
 
 /* That position, alone, with the next, and as one that a value wraps to from anywhere behind. */
@@ -245,13 +248,15 @@ static void borders(void **state)
 
 static struct shuf__span next(const struct shuf__job *job, struct shuf__span span)
 {
-    assert_true(shuf__counts_next(job, 100, 8 * TILE, &span));
+    assert_true(
+        shuf__rank_index_next(job->rank_index, &job->request.permutation, 100, 8 * TILE, &span));
     return span;
 }
 
 static void expect_end(const struct shuf__job *job, struct shuf__span span)
 {
-    assert_false(shuf__counts_next(job, 100, 8 * TILE, &span));
+    assert_false(
+        shuf__rank_index_next(job->rank_index, &job->request.permutation, 100, 8 * TILE, &span));
 }
 
 #define EXPECT_SPAN(span, first, last)         \
@@ -276,13 +281,13 @@ static void worked_out(void **state)
     uint64_t starts[TILES + 1];
     for (uint64_t t = 0; t <= TILES; t++)
         starts[t] = t * EACH;
-    job.counts = calloc(1, shuf__counts_bytes(p->algorithm, p->n));
+    job.rank_index = calloc(1, shuf__rank_index_bytes(p->algorithm, p->n));
     struct shuf__span span = next(&job, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 0, 100);
-    shuf__counts_add(job.counts, &span, starts);
+    shuf__rank_index_add(job.rank_index, &span, starts);
     span = next(&job, span);
     EXPECT_SPAN(span, 100, 200);
-    shuf__counts_add(job.counts, &span, starts + 100);
+    shuf__rank_index_add(job.rank_index, &span, starts + 100);
     expect_end(&job, span); /* the wanted last is passed */
 
     span = next(&job, (struct shuf__span){0, 0});
@@ -292,9 +297,9 @@ static void worked_out(void **state)
     p->count = 20 * EACH;
     span = next(&job, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 189, 256);
-    shuf__counts_add(job.counts, &span, starts + 189);
-    assert_int_equal(job.counts->known, TILES);
-    assert_memory_equal(job.counts->before, starts, sizeof starts);
+    shuf__rank_index_add(job.rank_index, &span, starts + 189);
+    assert_int_equal(job.rank_index->known, TILES);
+    assert_memory_equal(job.rank_index->before, starts, sizeof starts);
     expect_end(&job, span);
 
     p->offset = 20 * EACH + 5; /* far apart, and the last one wraps to the front */
@@ -307,7 +312,7 @@ static void worked_out(void **state)
     span = next(&job, span);
     EXPECT_SPAN(span, 140, 141);
     expect_end(&job, span);
-    free(job.counts);
+    free(job.rank_index);
 }
 
 int main(void)

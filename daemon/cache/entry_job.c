@@ -175,7 +175,7 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
     if (shuf__workspace_open(&job->workspace, &needs, backend, &computation.workspace, &job->error))
         return job->error.status;
     if (job->rank_index)
-        computation.counts = shuf__rank_entry_open(job->rank_index, backend, &ignored);
+        computation.rank_index = shuf__rank_entry_open(job->rank_index, backend, &ignored);
     return backend->ops->launch(backend, &computation, &entry->allocation->block, &job->error);
 }
 
@@ -264,10 +264,11 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
 {
     struct shuf__error ignored;
     const struct shuf__cache_entry *entry = job->entry;
-    const struct shuf__permutation *permutation = shuf__request_permutation(&entry->key.request);
-    if (permutation && shuf__counts_help(backend, &entry->key.request))
-        job->rank_index =
-            shuf__rank_entry_acquire(entry->cache, entry->key.uid, permutation, &ignored);
+    const struct shuf__request *request = &entry->key.request;
+    if (!shuf__key_is_buffer(&entry->key) &&
+        shuf__rank_index_helps(backend->ops->rank_index_limits, request))
+        job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid,
+                                                   shuf__request_permutation(request), &ignored);
 }
 
 /* A job for the summary of a ready entry needs no memory. */

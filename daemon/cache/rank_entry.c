@@ -34,7 +34,7 @@ static shuf_status check_size(struct shuf__cache *cache, uint64_t n, uint64_t by
     if (size <= limit)
         return SHUF_OK;
     return shuf__fail(error, SHUF_NO_MEMORY,
-                      "n %" PRIu64 ": its counts take a block of %" PRIu64
+                      "n %" PRIu64 ": its rank index takes a block of %" PRIu64
                       " bytes, expected at most %" PRIu64 " (host_memory)",
                       n, size, limit);
 }
@@ -44,7 +44,7 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, ui
                                                    struct shuf__error *error)
 {
     const struct shuf__key key = key_of(uid, permutation);
-    const uint64_t bytes = shuf__counts_bytes(permutation->algorithm, permutation->n);
+    const uint64_t bytes = shuf__rank_index_bytes(permutation->algorithm, permutation->n);
     struct shuf__cache_entry *index = shuf__cache_find(cache, &key);
     if (index)
         return shuf__cache_entry_ref(index);
@@ -61,28 +61,29 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, ui
 }
 
 /* Reused memory holds the values of another result. */
-struct shuf__counts *shuf__rank_entry_open(struct shuf__cache_entry *index,
-                                           struct shuf__backend *backend, struct shuf__error *error)
+struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
+                                               struct shuf__backend *backend,
+                                               struct shuf__error *error)
 {
     struct shuf__block *block = &index->allocation->block;
     if (!block->memory &&
         backend->ops->alloc(backend, SHUF__MEMORY_MEMFD, index->allocation->bytes, block, error))
         return NULL;
-    struct shuf__counts *counts = block->memory;
+    struct shuf__rank_index *ranks = block->memory;
     if (!index->ready)
-        counts->known = counts->before[0] = 0;
-    return counts;
+        ranks->known = ranks->before[0] = 0;
+    return ranks;
 }
 
-/* The counts of a cancelled job are valid too. */
+/* The rank index of a cancelled job is valid too. */
 void shuf__rank_entry_release(struct shuf__cache_entry *index)
 {
     if (!index)
         return;
-    const struct shuf__counts *counts = index->allocation->block.memory;
-    if (counts && (index->ready || counts->known > 0)) {
+    const struct shuf__rank_index *ranks = index->allocation->block.memory;
+    if (ranks && (index->ready || ranks->known > 0)) {
         index->ready = true;
-        shuf__allocation_commit(index->allocation, shuf__counts_written(counts));
+        shuf__allocation_commit(index->allocation, shuf__rank_index_written(ranks));
     }
     shuf__cache_entry_unref(index);
 }

@@ -10,7 +10,6 @@
 #include "parse.h"
 #include "service.h"
 #include "session_job.h"
-#include "shuf/primefold.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@
 enum {
     AT_ONCE = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
     TURN_MS = 1,    /* of the loop, for all look-ups at once; later ones in the turn are jobs */
-    STRIDE = 512,   /* places between two checks for cancellation */
 };
 
 struct look_up_job {
@@ -32,43 +30,11 @@ struct look_up_job {
     uint64_t place[]; /* first those of the request, in the end the answers */
 };
 
-/* ---- on either thread ---- */
-
-static shuf_primefold make_primefold(const struct shuf__look_up *request)
-{
-    const struct shuf__permutation *p = &request->permutation;
-    shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
-    if (request->inverse)
-        shuf_primefold_make_inverse(&f);
-    return f;
-}
-
-static void look_up(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        place[i] =
-            inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
-}
-
 /* ---- on the engine's thread ---- */
 
 static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
 {
     return (struct look_up_job *)shuf__session_job_of(engine_job);
-}
-
-/* On the host: copies to a device and back would take longer. */
-static void run_primefold(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
-{
-    struct look_up_job *l = look_up_job_of(engine_job);
-    const shuf_primefold f = make_primefold(&l->request);
-    (void)backend;
-    for (size_t i = 0; i < l->count; i += STRIDE) {
-        if (shuf__engine_job_is_cancelled(engine_job))
-            return;
-        look_up(&f, l->request.inverse, l->place + i,
-                l->count - i < STRIDE ? l->count - i : STRIDE);
-    }
 }
 
 static struct shuf__job look_up_computation(struct look_up_job *l)
@@ -80,15 +46,15 @@ static struct shuf__job look_up_computation(struct look_up_job *l)
     };
 }
 
-static void run_with_rank_index(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     struct shuf__error *error = &l->job.error;
     struct shuf__job computation = look_up_computation(l);
     if (l->rank_index &&
-        !(computation.counts = shuf__rank_entry_open(l->rank_index, backend, error)))
+        !(computation.rank_index = shuf__rank_entry_open(l->rank_index, backend, error)))
         return;
-    error->status = shuf__backend_look_up(backend, &computation, l->place, l->count, error);
+    error->status = backend->ops->look_up(backend, &computation, l->place, l->count, error);
 }
 
 /* ---- on the loop's thread ---- */
@@ -97,7 +63,7 @@ static bool begin_look_up(struct shuf__engine_job *engine_job)
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     const struct shuf__permutation *p = &l->request.permutation;
-    if (shuf__counts_bytes(p->algorithm, p->n) == 0)
+    if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return true;
     l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, p, &l->job.error);
     return l->rank_index != NULL;
@@ -142,7 +108,7 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
     if (!l)
         return NULL;
     *l = (struct look_up_job){
-        .job = {.engine_job = {.run = run_primefold},
+        .job = {.engine_job = {.begin = begin_look_up, .run = run_look_up},
                 .release = release_look_up,
                 .reply = reply_look_up},
         .cache = &shuf__service_of(session)->cache,
@@ -150,10 +116,6 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
         .uid = session->client.uid,
         .count = message->n_at,
     };
-    if (!has_random_access(request)) {
-        l->job.engine_job.begin = begin_look_up;
-        l->job.engine_job.run = run_with_rank_index;
-    }
     memcpy(l->place, message->at, bytes);
     return l;
 }
@@ -187,7 +149,7 @@ static shuf_status parse_index(const Shuf__Index *message, struct shuf__request 
     const struct shuf__permutation *p = &request->look_up.permutation;
     if (shuf__parse_index(message, request, error))
         return error->status;
-    if (p->n <= SHUF__COUNTS_N_MAX || shuf__counts_bytes(p->algorithm, p->n) == 0)
+    if (p->n <= SHUF__RANK_INDEX_N_MAX || shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
                       "n %" PRIu64 ": index expected at most 2^36 or a power of two with %s, which "
@@ -208,12 +170,16 @@ static void log_request(const struct shuf__session *session, const struct shuf__
 }
 
 /* The places of the message are in the session's arena, and are overwritten with the answers. */
-static void reply_at_once(struct shuf__session *session, const struct shuf__look_up *request,
-                          const Shuf__Index *message)
+static shuf_status look_up_at_once(struct shuf__session *session,
+                                   const struct shuf__request *request, const Shuf__Index *message,
+                                   struct shuf__error *error)
 {
-    const shuf_primefold f = make_primefold(request);
-    look_up(&f, request->inverse, message->at, message->n_at);
-    reply_places(session, request->permutation.algorithm, message->at, message->n_at);
+    struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
+    const struct shuf__job computation = {.request = *request};
+    if (backend->ops->look_up(backend, &computation, message->at, message->n_at, error))
+        return error->status;
+    reply_places(session, request->look_up.permutation.algorithm, message->at, message->n_at);
+    return SHUF_OK;
 }
 
 void shuf__handle_index(struct shuf__session *session, const Shuf__Request *message)
@@ -226,8 +192,8 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
         return;
     }
     log_request(session, &request, index->n_at);
-    if (is_small(session, &request.look_up, index->n_at))
-        reply_at_once(session, &request.look_up, index);
-    else if (submit_look_up(session, &request.look_up, index, &error))
+    if (is_small(session, &request.look_up, index->n_at)
+            ? look_up_at_once(session, &request, index, &error)
+            : submit_look_up(session, &request.look_up, index, &error))
         shuf__session_fail(session, &error);
 }

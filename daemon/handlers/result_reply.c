@@ -5,11 +5,9 @@
 #include "result_reply.h"
 
 #include "algorithm.h"
-#include "memfd.h"
 #include "service.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/sockios.h>
 #include <string.h>
@@ -113,13 +111,6 @@ static void describe_summary(const struct shuf__result_request *r, struct shuf__
 
 /* ---- leases ---- */
 
-/* The descriptor for a client that does not have the block yet; -1 with errno. */
-static int share(const struct shuf__block *block)
-{
-    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_share(block)
-                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
-}
-
 /* Descriptors in flight count against the limit of the daemon's user until the client reads them,
  * so each client has one in flight at most. */
 static bool has_read_all(const struct shuf__session *session)
@@ -142,7 +133,8 @@ static shuf_status hand_out(const struct shuf__session *session,
     if (!has_read_all(session))
         return shuf__fail(error, SHUF_BUSY,
                           "descriptor of a block: expected the replies before it to be read first");
-    if ((*fd = share(&allocation->block)) < 0)
+    const struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
+    if ((*fd = backend->ops->export_block(&allocation->block)) < 0)
         return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
     body->descriptor = true;
     return SHUF_OK;

@@ -4,8 +4,6 @@
  */
 #include "allocations.h"
 
-#include "memfd.h"
-
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -175,13 +173,16 @@ void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes
         set_committed(allocation, bytes);
 }
 
+static const struct shuf__backend_ops *ops_of(const struct shuf__allocation *allocation)
+{
+    return shuf__engine_backend(allocation->all->engine)->ops;
+}
+
 /* The committed bytes may shrink: a client can punch holes into its buffer. */
 void shuf__allocation_open(struct shuf__allocation *allocation)
 {
     allocation->open = true;
-    uint64_t committed = allocation->kind == SHUF__MEMORY_MEMFD
-                             ? shuf__memfd_backed(&allocation->block)
-                             : allocation->bytes;
+    const uint64_t committed = ops_of(allocation)->committed(&allocation->block);
     set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
 }
 
@@ -190,9 +191,9 @@ bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
         return true;
-    if (allocation->kind == SHUF__MEMORY_MEMFD)
-        return shuf__memfd_is_unmapped(&allocation->block);
-    return LIST_EMPTY(&allocation->mappings);
+    const enum shuf__mapped mapped = ops_of(allocation)->mapped(&allocation->block);
+    return mapped == SHUF__UNMAPPED ||
+           (mapped == SHUF__MAPPED_UNKNOWN && LIST_EMPTY(&allocation->mappings));
 }
 
 bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation)

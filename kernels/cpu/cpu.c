@@ -4,14 +4,14 @@
  * results in the host's memory, in sealed memfds.
  */
 #include "backend.h"
-#include "counts.h"
 #include "draw.h"
-#include "host.h"
-#include "look_up.h"
-#include "memory.h"
-#include "permute.h"
-#include "shuffle.h"
-#include "sums.h"
+#include "host/host.h"
+#include "host/look_up.h"
+#include "host/memory.h"
+#include "host/permute.h"
+#include "host/shuffle.h"
+#include "host/sums.h"
+#include "rank_index.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 struct cpu {
     struct shuf__backend base;
-    const struct shuf__lanes *lanes;
+    const struct shuf__simd_ops *simd;
     int threads;
     uint64_t device_ns; /* of the last launch */
 };
@@ -53,8 +53,8 @@ static void read_model(char *name, size_t size)
 static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__backend **backend,
                             struct shuf__error *error)
 {
-    const struct shuf__lanes *lanes = NULL;
-    if (shuf__lanes_choose(device, &lanes, error))
+    const struct shuf__simd_ops *simd = NULL;
+    if (shuf__simd_choose(device, &simd, error))
         return error->status;
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
@@ -62,14 +62,11 @@ static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__b
     char model[96];
     read_model(model, sizeof model);
     cpu->base.ops = &shuf__cpu_ops;
-    cpu->base.counts = true;
-    cpu->base.little = 16 * SHUF__COUNTS_TILE; /* a millisecond */
-    cpu->base.apart = SHUF__COUNTS_TILE;       /* in between there may be a tile without any */
-    cpu->lanes = lanes;
+    cpu->simd = simd;
     cpu->threads = shuf__host_threads(threads);
     snprintf(cpu->base.device, sizeof cpu->base.device, "%s, %d thread%s", model, cpu->threads,
              cpu->threads == 1 ? "" : "s");
-    snprintf(cpu->base.device_id, sizeof cpu->base.device_id, "%s", lanes->name);
+    snprintf(cpu->base.device_id, sizeof cpu->base.device_id, "%s", simd->name);
     *backend = &cpu->base;
     return SHUF_OK;
 }
@@ -84,7 +81,7 @@ static shuf_status cpu_memory(struct shuf__backend *backend, enum shuf__memory k
 {
     (void)backend;
     (void)kind;
-    return shuf__cpu_memory(available, total, error);
+    return shuf__host_memory(available, total, error);
 }
 
 static shuf_status cpu_alloc(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
@@ -113,18 +110,18 @@ static struct shuf__workspace cpu_workspace(const struct shuf__backend *backend,
                                             enum shuf__memory kind)
 {
     (void)kind;
-    return shuf__cpu_workspace(((const struct cpu *)backend)->threads, request);
+    return shuf__host_workspace(((const struct cpu *)backend)->threads, request);
 }
 
 static bool compute(const struct cpu *cpu, int threads, const struct shuf__job *job, void *out)
 {
     switch (job->request.kind) {
     case SHUF__SHUFFLE:
-        return shuf__cpu_shuffle(cpu->lanes, threads, job, out);
+        return shuf__host_shuffle(cpu->simd, threads, job, out);
     case SHUF__STREAM:
-        return shuf__cpu_draw(cpu->lanes, threads, job, out);
+        return shuf__cpu_draw(cpu->simd, threads, job, out);
     default:
-        return shuf__cpu_permute(cpu->lanes, threads, job, out);
+        return shuf__host_permute(cpu->simd, threads, job, out);
     }
 }
 
@@ -158,7 +155,7 @@ static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct s
 {
     const struct cpu *cpu = cpu_of(backend);
     (void)error;
-    *fingerprint = shuf__host_fingerprint(cpu->lanes, cpu->threads, block->host, width, values);
+    *fingerprint = shuf__host_fingerprint(cpu->simd, cpu->threads, block->host, width, values);
     return SHUF_OK;
 }
 
@@ -192,16 +189,33 @@ static shuf_status cpu_write(struct shuf__backend *backend, struct shuf__block *
     return SHUF_OK;
 }
 
+static shuf_status cpu_look_up(struct shuf__backend *backend, const struct shuf__job *job,
+                               uint64_t *place, size_t count, struct shuf__error *error)
+{
+    const struct cpu *cpu = cpu_of(backend);
+    return shuf__host_look_up(cpu->simd, cpu->threads, job, place, count, error);
+}
+
+/* 16 tiles take a millisecond. Values a tile apart may have a tile without any between them. */
+static const struct shuf__rank_index_limits rank_index_limits = {
+    .min_skip = 16 * SHUF__RANK_INDEX_TILE,
+    .min_gap = SHUF__RANK_INDEX_TILE,
+};
+
 const struct shuf__backend_ops shuf__cpu_ops = {
     .name = "cpu",
     .makes = {[SHUF__MEMORY_MEMFD] = true, [SHUF__MEMORY_PRIVATE] = true},
     .own = SHUF__MEMORY_MEMFD,
     .quick = 4096,
+    .rank_index_limits = &rank_index_limits,
     .open = cpu_open,
     .close = cpu_close,
     .memory = cpu_memory,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .export_block = shuf__host_export,
+    .mapped = shuf__host_mapped,
+    .committed = shuf__host_committed,
     .workspace = cpu_workspace,
     .launch = cpu_launch,
     .wait = cpu_wait,
@@ -209,15 +223,5 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .sums = cpu_sums,
     .read = cpu_read,
     .write = cpu_write,
+    .look_up = cpu_look_up,
 };
-
-shuf_status shuf__backend_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                                  uint64_t *place, size_t count, struct shuf__error *error)
-{
-    const bool ours = backend->ops == &shuf__cpu_ops;
-    const struct shuf__lanes *lanes = ours ? cpu_of(backend)->lanes : NULL;
-    int threads = ours ? cpu_of(backend)->threads : shuf__host_threads(0);
-    if (!ours && shuf__lanes_choose(NULL, &lanes, error))
-        return error->status;
-    return shuf__cpu_look_up(lanes, threads, job, place, count, error);
-}

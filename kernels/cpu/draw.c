@@ -67,7 +67,7 @@ static void make_source(const struct shuf__stream *s, union shuf__source *source
         source->uniform = shuf_uniform_make(s->seed, s->stream);
 }
 
-bool shuf__cpu_draw(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
                     void *out)
 {
     const shuf_dtype dtype = job->request.dtype;
@@ -76,7 +76,7 @@ bool shuf__cpu_draw(const struct shuf__lanes *lanes, int threads, const struct s
         .job = job, .stream = s, .width = shuf__dtype_bytes((int)dtype), .out = out};
     if (s->count == 0)
         return true;
-    work.draw = lanes->stream(s->distribution, dtype);
+    work.draw = simd->stream(s->distribution, dtype);
     assert(work.draw);
     make_source(s, &work.source);
     work.super = s->offset / SHUF__SUPER;

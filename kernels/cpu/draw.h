@@ -6,11 +6,11 @@
 #define SHUF__CPU_DRAW_H
 
 #include "backend.h"
-#include "lanes.h"
+#include "simd/simd_ops.h"
 
 /* Writes the job's values to `out`; false when it was cancelled. With one thread, that is the
  * caller's. */
-bool shuf__cpu_draw(const struct shuf__lanes *lanes, int threads, const struct shuf__job *job,
+bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
                     void *out);
 
 #endif

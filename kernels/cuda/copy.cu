@@ -4,7 +4,7 @@
  */
 #include "copy.cuh"
 
-#include "cpu/host.h"
+#include "host/host.h"
 
 #include <ctime>
 

@@ -5,7 +5,9 @@
  */
 #include "cuda.cuh"
 
-#include "cpu/sums.h"
+#include "host/look_up.h"
+#include "host/sums.h"
+#include "rank_index.h"
 #include "tuning.cuh"
 
 #include <cstdio>
@@ -119,7 +121,7 @@ cudaError_t acquire(Cuda *cuda, shuf__error *error)
 
 shuf_status set_up(Cuda *cuda, shuf__error *error)
 {
-    if (shuf__lanes_choose(nullptr, &cuda->lanes, error) || acquire(cuda, error) != cudaSuccess)
+    if (shuf__simd_choose(nullptr, &cuda->simd, error) || acquire(cuda, error) != cudaSuccess)
         return error->status;
     return driver_find(&cuda->driver, error);
 }
@@ -135,9 +137,6 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
     if (!cuda)
         return shuf__fail(error, SHUF_NO_MEMORY, "backend cuda: out of memory");
     cuda->base.ops = &shuf__cuda_ops;
-    cuda->base.counts = true;
-    cuda->base.little = tuning::little;
-    cuda->base.apart = tuning::apart;
     cuda->device = index;
     cuda->sm_count = properties.multiProcessorCount;
     cuda->threads = shuf__host_threads(threads);
@@ -159,7 +158,7 @@ shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, u
     cudaError_t e = cudaSuccess;
     if (shuf__memory_is_host(block->kind)) {
         *fingerprint =
-            shuf__host_fingerprint(cuda->lanes, cuda->threads, block->host, width, values);
+            shuf__host_fingerprint(cuda->simd, cuda->threads, block->host, width, values);
         return SHUF_OK;
     }
     SHUF__STEP(e, "choosing the device", use_device(cuda));
@@ -241,6 +240,13 @@ shuf_status cuda_write(shuf__backend *backend, shuf__block *block, uint64_t offs
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
+shuf_status cuda_look_up(shuf__backend *backend, const shuf__job *job, uint64_t *place,
+                         size_t count, shuf__error *error)
+{
+    const Cuda *cuda = cuda_of(backend);
+    return shuf__host_look_up(cuda->simd, cuda->threads, job, place, count, error);
+}
+
 } // namespace
 
 cudaError_t use_device(const Cuda *cuda)
@@ -263,22 +269,32 @@ shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
 
 } // namespace shuf
 
+static const shuf__rank_index_limits rank_index_limits = {
+    .min_skip = shuf::tuning::min_skip,
+    .min_gap = shuf::tuning::min_gap,
+};
+
 extern const shuf__backend_ops shuf__cuda_ops = {
-    "cuda",
-    {true, true, true, true, true}, /* every kind */
-    SHUF__MEMORY_CUDA_FD,
-    shuf::tuning::tile,
-    shuf::cuda_open,
-    shuf::cuda_close,
-    shuf::cuda_memory,
-    shuf::cuda_alloc,
-    shuf::cuda_free,
-    shuf::cuda_workspace,
-    shuf::cuda_launch,
-    shuf::cuda_wait,
-    shuf::cuda_event,
-    shuf::cuda_fingerprint,
-    shuf::cuda_sums,
-    shuf::cuda_read,
-    shuf::cuda_write,
+    .name = "cuda",
+    .makes = {true, true, true, true, true}, /* every kind */
+    .own = SHUF__MEMORY_CUDA_FD,
+    .quick = shuf::tuning::tile,
+    .rank_index_limits = &rank_index_limits,
+    .open = shuf::cuda_open,
+    .close = shuf::cuda_close,
+    .memory = shuf::cuda_memory,
+    .alloc = shuf::cuda_alloc,
+    .free = shuf::cuda_free,
+    .export_block = shuf::cuda_export,
+    .mapped = shuf__host_mapped,
+    .committed = shuf__host_committed,
+    .workspace = shuf::cuda_workspace,
+    .launch = shuf::cuda_launch,
+    .wait = shuf::cuda_wait,
+    .event = shuf::cuda_event,
+    .fingerprint = shuf::cuda_fingerprint,
+    .sums = shuf::cuda_sums,
+    .read = shuf::cuda_read,
+    .write = shuf::cuda_write,
+    .look_up = shuf::cuda_look_up,
 };

@@ -7,8 +7,8 @@
 #define SHUF__CUDA_CUDA_CUH
 
 #include "copy.cuh"
-#include "cpu/host.h"
 #include "driver.cuh"
+#include "host/host.h"
 #include "permute.cuh"
 #include "quick.cuh"
 #include "stream.cuh"
@@ -38,7 +38,7 @@ struct Cuda {
     int device;
     int sm_count;
     int threads; /* of the host, for results in its memory, and which loops they run */
-    const shuf__lanes *lanes;
+    const shuf__simd_ops *simd;
     Driver driver;
     cudaStream_t stream;
     cudaEvent_t start, stop;
@@ -79,6 +79,7 @@ shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *ava
 shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes,
                        shuf__block *block, shuf__error *error);
 void cuda_free(shuf__backend *backend, shuf__block *block);
+int cuda_export(const shuf__block *block);
 
 /* launch.cu: the same. */
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,

@@ -10,7 +10,7 @@
 #include "fold32.cuh"
 #include "fold64.cuh"
 #include "fold_rows.cuh"
-#include "turn.h"
+#include "inverse.h"
 
 namespace shuf
 {

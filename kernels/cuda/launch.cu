@@ -8,7 +8,7 @@
  */
 #include "cuda.cuh"
 
-#include "cpu/shuffle.h"
+#include "host/shuffle.h"
 #include "shuffle.cuh"
 
 #include <cassert>
@@ -136,7 +136,7 @@ shuf_status shuffle_here(Cuda *cuda, const shuf__job *job, const shuf__block *bl
                          shuf__error *error)
 {
     const uint64_t began = now_ns();
-    if (!shuf__cpu_shuffle(cuda->lanes, cuda->threads, job, block->memory))
+    if (!shuf__host_shuffle(cuda->simd, cuda->threads, job, block->memory))
         return shuf__fail(error, SHUF_CANCELLED, "shuffle: cancelled");
     cuda->launched.computed = true;
     cuda->launched.device_ns = now_ns() - began;
@@ -203,7 +203,7 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
     const bool host = shuf__memory_is_host(kind), moves = request->kind == SHUF__SHUFFLE;
     const auto *cuda = reinterpret_cast<const Cuda *>(backend);
     if (moves && host)
-        return shuf__cpu_workspace(cuda->threads, request);
+        return shuf__host_workspace(cuda->threads, request);
     if (!moves && !host)
         return {kind, 0, 0};
     if (moves)

@@ -3,8 +3,8 @@
  * Blocks: one kind of memory each, all of them wiped before anyone can see them,
  * and each an allocation of its own.
  */
-#include "cpu/memory.h"
 #include "cuda.cuh"
+#include "host/memory.h"
 
 #include <cinttypes>
 #include <cstring>
@@ -176,7 +176,7 @@ shuf_status cuda_memory(shuf__backend *backend, shuf__memory kind, uint64_t *ava
     size_t free_bytes = 0, all_bytes = 0;
     cudaError_t e = cudaSuccess;
     if (shuf__memory_is_host(kind))
-        return shuf__cpu_memory(available, total, error);
+        return shuf__host_memory(available, total, error);
     SHUF__STEP(e, "choosing the device", use_device(cuda_of(backend)));
     SHUF__STEP(e, "asking for free memory", cudaMemGetInfo(&free_bytes, &all_bytes));
     *available = free_bytes;
@@ -225,6 +225,12 @@ void cuda_free(shuf__backend *backend, shuf__block *block)
     cudaGetLastError();
     *block = shuf__block{};
     block->fd = -1;
+}
+
+int cuda_export(const shuf__block *block)
+{
+    return shuf__memory_is_host(block->kind) ? shuf__host_export(block)
+                                             : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 } // namespace shuf

@@ -131,7 +131,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *ou
 {
     const shuf__permutation &p = job.request.permutation;
     const uint64_t domain = uint64_t{1} << shuf_domain_bits(p.n);
-    assert(!job.counts || (p.rows == 1 && shuf__counts_bytes(p.algorithm, p.n) > 0));
+    assert(!job.rank_index || (p.rows == 1 && shuf__rank_index_bytes(p.algorithm, p.n) > 0));
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
@@ -170,7 +170,7 @@ cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values,
 
 cudaError_t scratch_make(Scratch *scratch)
 {
-    const size_t starts_bytes = (scan::launch_counts + 1) * sizeof *scratch->starts;
+    const size_t starts_bytes = (scan::launch_index_tiles + 1) * sizeof *scratch->starts;
     size_t state_bytes = 0;
     *scratch = Scratch{};
     scan::TileState::AllocationSize(static_cast<int>(tuning::launch_tiles), state_bytes);

@@ -18,7 +18,7 @@ namespace shuf
 struct Scratch {
     void *tile_state;      /* cub::ScanTileState of a launch's tiles */
     uint32_t *keys;        /* key words of a launch's rows */
-    uint64_t *starts;      /* kept values before each counts tile of a launch, and after the last */
+    uint64_t *starts;      /* kept values before each tile of the rank index, and after the last */
     uint64_t *starts_here; /* pinned host memory: the same */
     cudaEvent_t turn;      /* between two launches; who waits for it sleeps */
 };
@@ -33,7 +33,8 @@ inline unsigned width_of(const shuf__job &job)
 }
 
 /* Queues the work of a permutation's job. Waits only between the launches of a job that takes
- * several, and for what is added to its counts; *cancelled tells whether it was stopped there. */
+ * several, and for what is added to its rank index; *cancelled tells whether it was stopped there.
+ */
 cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
                           cudaStream_t stream, bool *cancelled);
 

@@ -6,8 +6,8 @@
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
+#include "host/shape.h"
 #include "quick.cuh"
-#include "shape.h"
 #include "tuning.cuh"
 
 namespace shuf

@@ -21,8 +21,8 @@
 #ifndef SHUF__CUDA_SCAN_CUH
 #define SHUF__CUDA_SCAN_CUH
 
-#include "counts.h"
 #include "permute.cuh"
+#include "rank_index.h"
 #include "tile.cuh"
 
 #include <cub/agent/single_pass_scan_operators.cuh>
@@ -35,10 +35,11 @@ using tuning::items;
 using tuning::tile;
 
 constexpr int warps = tuning::threads / 32;
-constexpr int counts_tiles = SHUF__COUNTS_TILE / tile; /* tiles of a counts tile */
-constexpr uint64_t launch_counts = tuning::launch_tiles / counts_tiles;
-static_assert(SHUF__COUNTS_TILE % tile == 0 && tuning::launch_tiles % counts_tiles == 0,
-              "a launch of a job with counts begins and ends where counts tiles do");
+/* The rank index has larger tiles: so many tiles each, and so many of them to a launch. */
+constexpr int index_tile = SHUF__RANK_INDEX_TILE / tile;
+constexpr uint64_t launch_index_tiles = tuning::launch_tiles / index_tile;
+static_assert(SHUF__RANK_INDEX_TILE % tile == 0 && tuning::launch_tiles % index_tile == 0,
+              "a launch of a job with a rank index begins and ends where its tiles do");
 
 using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
@@ -104,8 +105,8 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
         state.SetInclusive(0, kept);
     if (threadIdx.x == 0) {
         *prefix = exclusive;
-        if (launch.starts && blockIdx.x % counts_tiles == 0)
-            launch.starts[blockIdx.x / counts_tiles] = launch.base + exclusive;
+        if (launch.starts && blockIdx.x % index_tile == 0)
+            launch.starts[blockIdx.x / index_tile] = launch.base + exclusive;
         if (blockIdx.x == gridDim.x - 1 && launch.base_out)
             *launch.base_out = launch.base + exclusive + kept;
     }
@@ -187,7 +188,7 @@ template <typename Bijection, typename Sink> struct Run {
     cudaStream_t stream;
     Launch launch;
     bool whole;
-    uint64_t queued = 0; /* counts tiles, since it was last waited */
+    uint64_t queued = 0; /* tiles of the rank index, since the last wait */
 
     Run(const Scratch &scratch_, const shuf__job &job_, Bijection f_, Sink sink_,
         cudaStream_t stream_)
@@ -292,32 +293,33 @@ template <typename Bijection, typename Sink> struct Run {
         }
     }
 
-    /* The counts are added to when all of the span has been counted, or not at all. */
+    /* Adds to the rank index when the whole span has been counted, or not at all. */
     cudaError_t one_span(const shuf__span &span)
     {
         const uint64_t tiles = span.end - span.begin;
-        const bool adds = span.end > job.counts->known;
-        launch.first_tile = span.begin * counts_tiles;
-        launch.base = job.counts->before[span.begin];
+        const bool adds = span.end > job.rank_index->known;
+        launch.first_tile = span.begin * index_tile;
+        launch.base = job.rank_index->before[span.begin];
         launch.starts = adds ? scratch.starts : nullptr;
         launch.base_out = adds ? scratch.starts + tiles : nullptr;
         queued += tiles;
-        cudaError_t e = one_launch(tiles * counts_tiles, 1);
+        cudaError_t e = one_launch(tiles * index_tile, 1);
         if (e == cudaSuccess && adds)
             e = fetch(tiles + 1);
         if (e == cudaSuccess && adds)
-            shuf__counts_add(job.counts, &span, scratch.starts_here);
+            shuf__rank_index_add(job.rank_index, &span, scratch.starts_here);
         return e;
     }
 
     /* Of what is known each launch knows where it begins, and need not wait for the last; but no
-     * more is queued at once than without counts. */
-    cudaError_t by_counts(bool *cancelled)
+     * more is queued at once than without an index. */
+    cudaError_t by_rank_index(bool *cancelled)
     {
         shuf__span span{};
         cudaError_t e = cudaSuccess;
-        while (e == cudaSuccess && shuf__counts_next(&job, launch_counts, tuning::apart, &span)) {
-            if (queued + span.end - span.begin > launch_counts)
+        while (e == cudaSuccess && shuf__rank_index_next(job.rank_index, &p, launch_index_tiles,
+                                                         tuning::min_gap, &span)) {
+            if (queued + span.end - span.begin > launch_index_tiles)
                 e = fetch(0);
             *cancelled = is_cancelled();
             if (e != cudaSuccess || *cancelled)
@@ -329,7 +331,7 @@ template <typename Bijection, typename Sink> struct Run {
 
     cudaError_t go(bool *cancelled)
     {
-        return job.counts ? by_counts(cancelled) : all(cancelled);
+        return job.rank_index ? by_rank_index(cancelled) : all(cancelled);
     }
 };
 

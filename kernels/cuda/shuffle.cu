@@ -9,8 +9,8 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
+#include "host/shape.h"
 #include "move.cuh"
-#include "shape.h"
 
 #include <cassert>
 

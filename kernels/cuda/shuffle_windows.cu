@@ -16,7 +16,7 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "shape.h"
+#include "host/shape.h"
 #include "tuning.cuh"
 
 #include <cub/block/block_scan.cuh>

@@ -23,7 +23,7 @@ struct Launch : shuf__slice {
     const uint32_t *keys;           /* NULL: use key */
     uint64_t base;                  /* kept values before this launch; not of `direct` */
     uint64_t *base_out;             /* and after it; NULL: nobody asks */
-    uint64_t *starts;               /* kept values before each of its counts tiles; NULL */
+    uint64_t *starts;               /* kept values before each tile of the rank index; NULL */
 };
 
 /* Of all the rows; the caller adds where the launch starts. */

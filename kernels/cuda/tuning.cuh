@@ -22,10 +22,10 @@ constexpr int blocks_per_sm = 3;    /* bounds the registers a thread may have */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
-/* Counts (counts.h), reckoned by what 2^30 inputs take, 6.6 ms. Passing over
- * fewer values than `little` takes a millisecond. Known values at least `apart` from each
- * other have launches of their own, which take less than all that lies between. */
-constexpr uint64_t little = uint64_t{1} << 27, apart = uint64_t{1} << 21;
+/* The rank index (rank_index.h), by what 2^30 inputs take, 6.6 ms. Passing over min_skip values
+ * takes a millisecond. Known values at least min_gap from each other have launches of their own,
+ * which take less than all that lies between. */
+constexpr uint64_t min_skip = uint64_t{1} << 27, min_gap = uint64_t{1} << 21;
 
 /* A job of one tile: more threads with fewer values each, since only latency counts. */
 constexpr int quick_threads = 1024;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the CPU does with blocks in host memory, whichever backend filled them.
+ */
+#ifndef SHUF__CPU_HOST_H
+#define SHUF__CPU_HOST_H
+
+#include "backend.h"
+#include "simd/simd_ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0: all that there are. */
+int shuf__host_threads(unsigned asked);
+
+/* A block of that kind of the host's memory, after asking what is there: the kernel itself would
+ * give more, and kill the daemon when it is filled. */
+shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
+                             struct shuf__error *error);
+void shuf__host_free(struct shuf__block *block);
+
+/* The vtable's export_block (of MEMFD), mapped and committed. */
+int shuf__host_export(const struct shuf__block *block);
+enum shuf__mapped shuf__host_mapped(const struct shuf__block *block);
+uint64_t shuf__host_committed(const struct shuf__block *block);
+
+uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
+                                unsigned width, uint64_t count);
+
+/* Threads share the copying, and the page faults of a target that is new. */
+void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See look_up.h.
+ */
+#include "host/look_up.h"
+
+#include "host/permute.h"
+#include "host/tile.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { CHUNK = 512 }; /* places between two checks for cancellation */
+
+/* One place, by where its tile is found. */
+struct wanted {
+    uint64_t key; /* its position; of a value the x of the domain that it is made from */
+    uint64_t *place;
+};
+
+struct lookup {
+    const struct shuf__simd_ops *simd;
+    const struct shuf__job *job;
+    const struct shuf__permutation *p; /* of the job */
+    bool inverse;
+    union shuf__bijection f;
+    struct wanted *wanted; /* by key */
+    size_t count;
+    atomic_bool cancelled;
+};
+
+static uint64_t forward(const struct lookup *l, uint64_t x)
+{
+    return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&l->f.lcg, x)
+                                                 : shuf_philox24_forward(&l->f.philox24, x);
+}
+
+static uint64_t backward(const struct lookup *l, uint64_t y)
+{
+    return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_inverse(&l->f.lcg, y)
+                                                 : shuf_philox24_inverse(&l->f.philox24, y);
+}
+
+static bool is_cancelled(struct lookup *l)
+{
+    if (l->job->cancelled && l->job->cancelled(l->job->cancel_context))
+        atomic_store(&l->cancelled, true);
+    return atomic_load(&l->cancelled);
+}
+
+/* Of a domain of one tile nothing is counted. */
+static uint64_t tile_of(const struct lookup *l, uint64_t key)
+{
+    if (!l->job->rank_index)
+        return 0;
+    return l->inverse ? key / SHUF__TILE : shuf__rank_index_find(l->job->rank_index, key);
+}
+
+static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, uint64_t index)
+{
+    return shuf__tile_is_narrow(l->p) ? tile->narrow[index] : tile->wide[index];
+}
+
+/* All that the tile of the first one has; values stand in the order of their x, so one walk finds
+ * them. */
+static void find_in_tile(const struct lookup *l, size_t first, size_t end)
+{
+    struct shuf__tile tile;
+    const uint64_t index = tile_of(l, l->wanted[first].key);
+    const uint64_t base = index ? l->job->rank_index->before[index] : 0;
+    shuf__tile_fill(l->simd, l->p, &l->f, index, &tile);
+    for (size_t i = first, at = 0; i < end; i++) {
+        uint64_t *place = l->wanted[i].place;
+        if (!l->inverse) {
+            *place = value_at(l, &tile, l->wanted[i].key - base);
+            continue;
+        }
+        while (value_at(l, &tile, at) != *place)
+            at++;
+        *place = base + at;
+    }
+}
+
+/* The first of those that its tile has stands for all of them. */
+static void find_from(struct lookup *l, size_t first)
+{
+    size_t end = first + 1;
+    const uint64_t tile = tile_of(l, l->wanted[first].key);
+    if ((first > 0 && tile_of(l, l->wanted[first - 1].key) == tile) || is_cancelled(l))
+        return;
+    while (end < l->count && tile_of(l, l->wanted[end].key) == tile)
+        end++;
+    find_in_tile(l, first, end);
+}
+
+static void find_all(struct lookup *l, int threads)
+{
+    if (l->count < (size_t)threads)
+        threads = (int)l->count;
+    if (threads == 1) {
+        for (size_t i = 0; i < l->count; i++)
+            find_from(l, i);
+        return;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t i = 0; i < l->count; i++)
+        find_from(l, i);
+}
+
+/* n = 2^B: a value's x is its position. */
+static void find_directly(struct lookup *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        uint64_t *place = l->wanted[i].place;
+        *place = l->inverse ? backward(l, *place) : forward(l, *place);
+    }
+}
+
+/* What lies before the last of them; of values, which are anywhere, all. */
+static bool count_tiles(const struct lookup *l, int threads)
+{
+    uint64_t unused;
+    struct shuf__job slice = *l->job;
+    struct shuf__permutation *p = &slice.request.permutation;
+    const struct shuf__rank_index *ranks = slice.rank_index;
+    const uint64_t last = l->wanted[l->count - 1].key;
+    if (!ranks || (l->inverse ? last / SHUF__TILE <= ranks->known
+                              : ranks->known > 0 && last < ranks->before[ranks->known]))
+        return true;
+    slice.request =
+        (struct shuf__request){.kind = SHUF__PERMUTATION, .dtype = SHUF_U64, .permutation = *l->p};
+    p->offset = l->inverse ? p->n - 1 : last;
+    p->count = p->stride = 1;
+    return shuf__host_permute(l->simd, threads, &slice, &unused);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static void sort_by_key(struct lookup *l, uint64_t *place)
+{
+    for (size_t i = 0; i < l->count; i++)
+        l->wanted[i] = (struct wanted){l->inverse ? backward(l, place[i]) : place[i], &place[i]};
+    qsort(l->wanted, l->count, sizeof *l->wanted, compare);
+}
+
+static void answer(struct lookup *l, int threads)
+{
+    if (l->p->n == UINT64_C(1) << shuf_domain_bits(l->p->n))
+        find_directly(l);
+    else if (count_tiles(l, threads))
+        find_all(l, threads);
+    else
+        atomic_store(&l->cancelled, true);
+}
+
+static shuf_status look_up_counted(const struct shuf__simd_ops *simd, int threads,
+                                   const struct shuf__job *job, uint64_t *place, size_t count,
+                                   struct shuf__error *error)
+{
+    const struct shuf__look_up *request = &job->request.look_up;
+    const struct shuf__permutation *p = &request->permutation;
+    struct lookup l = {
+        .simd = simd, .job = job, .p = p, .inverse = request->inverse, .count = count};
+    assert(job->rank_index || shuf__rank_index_bytes(p->algorithm, p->n) == 0);
+    if (count == 0)
+        return SHUF_OK;
+    if (!(l.wanted = calloc(count, sizeof *l.wanted)))
+        return shuf__fail(error, SHUF_NO_MEMORY, "index: no memory for %zu places", count);
+    atomic_init(&l.cancelled, false);
+    shuf__bijection_make(p, 0, NULL, &l.f);
+    sort_by_key(&l, place);
+    answer(&l, threads);
+    free(l.wanted);
+    return atomic_load(&l.cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
+                                     : SHUF_OK;
+}
+
+/* ---- Random access ---- */
+
+static void evaluate(const shuf_primefold *f, bool inverse, uint64_t *place, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        place[i] =
+            inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
+}
+
+static shuf_status look_up_direct(const struct shuf__job *job, uint64_t *place, size_t count,
+                                  struct shuf__error *error)
+{
+    const struct shuf__look_up *request = &job->request.look_up;
+    const struct shuf__permutation *p = &request->permutation;
+    shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
+    if (request->inverse)
+        shuf_primefold_make_inverse(&f);
+    for (size_t i = 0; i < count; i += CHUNK) {
+        if (job->cancelled && job->cancelled(job->cancel_context))
+            return shuf__fail(error, SHUF_CANCELLED, "index: cancelled");
+        evaluate(&f, request->inverse, place + i, count - i < CHUNK ? count - i : CHUNK);
+    }
+    return SHUF_OK;
+}
+
+shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
+                               const struct shuf__job *job, uint64_t *place, size_t count,
+                               struct shuf__error *error)
+{
+    const struct shuf__permutation *p = &job->request.look_up.permutation;
+    assert(job->request.kind == SHUF__LOOK_UP && p->rows == 1);
+    return shuf_algorithm_has_random_access(p->algorithm)
+               ? look_up_direct(job, place, count, error)
+               : look_up_counted(simd, threads, job, place, count, error);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Look-ups of single places. With random access each place is computed. With compaction only the
+ * tiles that have the places are evaluated, each once.
+ */
+#ifndef SHUF__CPU_LOOK_UP_H
+#define SHUF__CPU_LOOK_UP_H
+
+#include "backend.h"
+#include "simd/simd_ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The vtable's look_up. */
+shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
+                               const struct shuf__job *job, uint64_t *place, size_t count,
+                               struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

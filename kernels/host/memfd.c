@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See memfd.h. The writable mapping outlives the only descriptor that could make
+ * another one. What it holds on to is not counted as an opening of the file, so
+ * that our own mapping is not in the way of the lease.
+ */
+#include "host/memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static shuf_status fail(struct shuf__error *error, uint64_t bytes, const char *call)
+{
+    bool memory = errno == ENOMEM || errno == EFBIG || errno == ENOSPC;
+    return shuf__fail(error, memory ? SHUF_NO_MEMORY : SHUF_IO,
+                      "result of %" PRIu64 " bytes: %s: %s", bytes, call, strerror(errno));
+}
+
+/* Linux 6.3 and later can be told to refuse a memfd that might be executed. */
+static int create(void)
+{
+    int fd = memfd_create("shufd", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("shufd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return fd;
+}
+
+static int reopen(int fd, int access)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, access | O_CLOEXEC);
+}
+
+/* An open one keeps a mode that lets us give it to its writer. */
+static shuf_status seal(int fd, uint64_t bytes, bool open, struct shuf__error *error)
+{
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (open ? 0 : F_SEAL_FUTURE_WRITE);
+    if (fcntl(fd, F_ADD_SEALS, seals))
+        return fail(error, bytes, "F_ADD_SEALS");
+    if (fchmod(fd, open ? 0600 : 0400))
+        return fail(error, bytes, "fchmod");
+    return SHUF_OK;
+}
+
+static shuf_status fill(int fd, uint64_t bytes, bool open, struct shuf__block *block,
+                        struct shuf__error *error)
+{
+    if (bytes > INT64_MAX || ftruncate(fd, (off_t)bytes))
+        return fail(error, bytes, "ftruncate");
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        return fail(error, bytes, "mmap");
+    madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
+    if (seal(fd, bytes, open, error))
+        goto unmap;
+    block->fd = reopen(fd, O_RDONLY);
+    if (block->fd < 0) {
+        fail(error, bytes, "/proc/self/fd");
+        goto unmap;
+    }
+    block->memory = memory;
+    block->host = memory;
+    block->bytes = bytes;
+    block->open = open;
+    return SHUF_OK;
+unmap:
+    munmap(memory, bytes);
+    return error->status;
+}
+
+static shuf_status alloc(uint64_t bytes, bool open, struct shuf__block *block,
+                         struct shuf__error *error)
+{
+    *block = (struct shuf__block){.kind = SHUF__MEMORY_MEMFD, .fd = -1};
+    if (bytes == 0)
+        return SHUF_OK;
+    int fd = create();
+    if (fd < 0)
+        return fail(error, bytes, "memfd_create");
+    shuf_status status = fill(fd, bytes, open, block, error);
+    close(fd);
+    return status;
+}
+
+shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error)
+{
+    return alloc(bytes, false, block, error);
+}
+
+shuf_status shuf__memfd_alloc_open(uint64_t bytes, struct shuf__block *block,
+                                   struct shuf__error *error)
+{
+    return alloc(bytes, true, block, error);
+}
+
+void shuf__memfd_free(struct shuf__block *block)
+{
+    if (block->memory) {
+        munmap(block->memory, block->bytes);
+        close(block->fd);
+    }
+    *block = (struct shuf__block){.fd = -1};
+}
+
+int shuf__memfd_share(const struct shuf__block *block)
+{
+    return reopen(block->fd, block->open ? O_RDWR : O_RDONLY);
+}
+
+uint64_t shuf__memfd_backed(const struct shuf__block *block)
+{
+    struct stat status;
+    return fstat(block->fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
+}
+
+/* Held for a moment only. Whoever opens the file in it waits for its end, and has the kernel signal
+ * the holder: by SIGIO, which kills, unless another is chosen each time. SIGURG is ignored. */
+bool shuf__memfd_is_unmapped(const struct shuf__block *block)
+{
+    if (fcntl(block->fd, F_SETSIG, SIGURG) || fcntl(block->fd, F_SETLEASE, F_WRLCK))
+        return false;
+    fcntl(block->fd, F_SETLEASE, F_UNLCK);
+    return true;
+}

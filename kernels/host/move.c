@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See move.h. A loop of its own for each usual size, so that a record is moved by an
+ * instruction or two, and not by a call.
+ */
+#include "host/move.h"
+
+#include <string.h>
+
+enum {
+    LINE = 64,
+    LARGE = 16, /* larger records are looked ahead for: by so many, at so many bytes */
+    AHEAD = 8,
+    EXPECTED = 512,
+};
+
+struct move {
+    char *restrict out;
+    const char *restrict in;
+    const struct shuf__places *places;
+};
+
+static inline __attribute__((always_inline)) uint64_t place(const struct shuf__places *places,
+                                                            bool narrow, size_t i)
+{
+    return narrow ? ((const uint32_t *)places->p)[i] : ((const uint64_t *)places->p)[i];
+}
+
+/* A processor looks ahead by a few small records, but not by large ones; of those that are larger
+ * still it expects the rest by itself. */
+static inline __attribute__((always_inline)) void expect(const char *from, size_t record)
+{
+    for (size_t k = 0; k < record && k < EXPECTED; k += LINE)
+        __builtin_prefetch(from + k);
+}
+
+/* `narrow` and `record` as constants. */
+static inline __attribute__((always_inline)) void gather(const struct move *m, bool narrow,
+                                                         size_t record)
+{
+    char *to = m->out + m->places->first * record;
+    for (size_t i = 0; i < m->places->count; i++) {
+        if (record > LARGE && i + AHEAD < m->places->count)
+            expect(m->in + place(m->places, narrow, i + AHEAD) * record, record);
+        memcpy(to + i * record, m->in + place(m->places, narrow, i) * record, record);
+    }
+}
+
+static inline __attribute__((always_inline)) void scatter(const struct move *m, bool narrow,
+                                                          size_t record)
+{
+    const char *from = m->in + m->places->first * record;
+    for (size_t i = 0; i < m->places->count; i++)
+        memcpy(m->out + place(m->places, narrow, i) * record, from + i * record, record);
+}
+
+static inline __attribute__((always_inline)) void move(const struct move *m, bool inverse,
+                                                       size_t record)
+{
+    if (inverse && m->places->narrow)
+        scatter(m, true, record);
+    else if (inverse)
+        scatter(m, false, record);
+    else if (m->places->narrow)
+        gather(m, true, record);
+    else
+        gather(m, false, record);
+}
+
+void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
+                const struct shuf__places *places, void *out)
+{
+    const struct move m = {out, in, places};
+    switch (shuffle->record) {
+    case 1:
+        move(&m, shuffle->inverse, 1);
+        return;
+    case 2:
+        move(&m, shuffle->inverse, 2);
+        return;
+    case 4:
+        move(&m, shuffle->inverse, 4);
+        return;
+    case 8:
+        move(&m, shuffle->inverse, 8);
+        return;
+    case 12:
+        move(&m, shuffle->inverse, 12);
+        return;
+    case 16:
+        move(&m, shuffle->inverse, 16);
+        return;
+    default:
+        move(&m, shuffle->inverse, shuffle->record);
+    }
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See partition.h.
+ *
+ * Part b of the block has the records of places [b << bits, (b + 1) << bits), and exactly so
+ * many come to it. So the block itself is where they are gathered, in the order of their coming;
+ * the place that each has within its part is written to a list beside.
+ *
+ * A thread collects a few records of every part, with their places, in its cache, and writes them
+ * out by whole lines, past the caches. It claims room for a chunk of records at a time; what it
+ * has left at the end it fills up with copies of the last one, which do no harm: so all chunks
+ * are full. Those that a part has no room for are kept beside the lists.
+ *
+ * In the second pass a thread sorts a part in its own cache and writes it back.
+ */
+#include "host/partition.h"
+
+#include "host/shape.h"
+#include "host/tile.h"
+
+#include <assert.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum {
+    LINE = 64,
+    RECORD_MOST = 127,
+    PLACE_BITS = 32,   /* at most */
+    TURN = 2048,       /* records whose places are evaluated at once */
+    GROUP_BYTES = 512, /* written at once: the memory takes single lines much more slowly */
+};
+
+/* What is the same for all parts. */
+struct layout {
+    unsigned bits;          /* of a place in its part */
+    unsigned place_bytes;   /* 2 or 4 */
+    unsigned chunk, group;  /* records: of a chunk; that fill whole lines and are written at once */
+    size_t record, collect; /* bytes of a record; of what a thread collects of a part */
+    uint64_t parts;
+    uint64_t spare; /* chunks for each part that stand beside: as many as there are threads */
+};
+
+struct work {
+    const struct shuf__simd_ops *simd;
+    const struct shuf__job *job;
+    uint64_t n;              /* records */
+    union shuf__bijection f; /* the place of a record */
+    bool narrow;
+    struct layout l;
+    char *out, *places; /* the block; and a list of places to match */
+    char *spare;        /* chunks beside: their records, then their places */
+    char *own;          /* of each thread own_bytes */
+    size_t own_bytes;
+    atomic_uint *claimed; /* chunks of each part */
+    atomic_uint_fast64_t next, next_part;
+    atomic_bool cancelled;
+};
+
+/* A thread's. */
+struct collector {
+    struct work *work;
+    char *lines;     /* of each part: places of a chunk, then records of a group */
+    uint32_t *chunk; /* of each part, where its records go */
+    uint16_t *fill;  /* of each part, records of the chunk so far */
+};
+
+static bool is_cancelled(struct work *work)
+{
+    const struct shuf__job *job = work->job;
+    if (job->cancelled && job->cancelled(job->cancel_context))
+        atomic_store(&work->cancelled, true);
+    return atomic_load(&work->cancelled);
+}
+
+/* Whole lines, past the caches: they are not read again soon, nor is what they overwrite. */
+static inline __attribute__((always_inline)) void write_lines(char *to, const char *from,
+                                                              size_t bytes)
+{
+#ifdef __SSE2__
+    for (size_t i = 0; i < bytes; i += 16)
+        _mm_stream_si128((__m128i *)(void *)(to + i),
+                         _mm_load_si128((const __m128i *)(const void *)(from + i)));
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+/* Before other threads read what was written past the caches. */
+static void written(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
+/* ---- Where chunks stand ---- */
+
+struct chunk {
+    char *records, *places;
+};
+
+static uint64_t records_of(const struct work *work, uint64_t part)
+{
+    const uint64_t rest = work->n - (part << work->l.bits), most = UINT64_C(1) << work->l.bits;
+    return rest < most ? rest : most;
+}
+
+static struct chunk chunk_at(const struct work *work, uint64_t part, uint64_t index)
+{
+    const struct layout *l = &work->l;
+    const uint64_t inside = records_of(work, part) / l->chunk;
+    const size_t records = l->chunk * l->record;
+    if (index < inside) {
+        const uint64_t first = (part << l->bits) + index * l->chunk;
+        return (struct chunk){work->out + first * l->record, work->places + first * l->place_bytes};
+    }
+    assert(index - inside < l->spare);
+    char *spare = work->spare + (part * l->spare + index - inside) *
+                                    (records + (size_t)l->chunk * l->place_bytes);
+    return (struct chunk){spare, spare + records};
+}
+
+/* ---- The first pass. `record` and `place_bytes` as constants ---- */
+
+/* A group is full, and with the last one of a chunk all its places are known. */
+static __attribute__((noinline)) void write_group(struct collector *c, uint64_t part, unsigned fill,
+                                                  size_t record, size_t place_bytes)
+{
+    struct work *work = c->work;
+    const struct layout *l = &work->l;
+    const char *places = c->lines + part * l->collect, *records = places + l->chunk * place_bytes;
+    if (fill == l->group)
+        c->chunk[part] = atomic_fetch_add(&work->claimed[part], 1);
+    const struct chunk to = chunk_at(work, part, c->chunk[part]);
+    write_lines(to.records + (fill - l->group) * record, records, l->group * record);
+    if (fill == l->chunk)
+        write_lines(to.places, places, l->chunk * place_bytes);
+}
+
+/* What the loop over records needs of all that, in registers. */
+struct lines {
+    char *lines;
+    uint16_t *fill;
+    size_t collect;
+    unsigned in_group, in_chunk; /* masks */
+};
+
+/* A full group is written when the next record comes: by then its bytes are in the cache, and not
+ * on their way there. */
+static inline __attribute__((always_inline)) void collect(struct collector *c, struct lines l,
+                                                          uint64_t part, uint32_t place,
+                                                          const char *from, size_t record,
+                                                          size_t place_bytes)
+{
+    unsigned fill = l.fill[part];
+    char *places = l.lines + part * l.collect, *records = places + (l.in_chunk + 1) * place_bytes;
+    if (__builtin_expect((fill & l.in_group) == 0 && fill > 0, 0)) {
+        write_group(c, part, fill, record, place_bytes);
+        fill &= l.in_chunk;
+    }
+    if (place_bytes == 2)
+        ((uint16_t *)(void *)places)[fill] = (uint16_t)place;
+    else
+        ((uint32_t *)(void *)places)[fill] = place;
+    memcpy(records + (fill & l.in_group) * record, from, record);
+    l.fill[part] = (uint16_t)(fill + 1);
+}
+
+static struct lines lines_of_collector(const struct collector *c)
+{
+    const struct layout *l = &c->work->l;
+    return (struct lines){c->lines, c->fill, l->collect, l->group - 1, l->chunk - 1};
+}
+
+static inline __attribute__((always_inline)) void
+collect_turn(struct collector *c, uint64_t first, size_t count, size_t record, size_t place_bytes)
+{
+    struct work *work = c->work;
+    const struct lines l = lines_of_collector(c);
+    const unsigned bits = work->l.bits;
+    const uint64_t mask = (UINT64_C(1) << bits) - 1;
+    const char *from = (const char *)work->job->input->memory + first * record;
+    uint32_t narrow[TURN];
+    uint64_t wide[TURN];
+    if (work->narrow)
+        work->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&work->f, (uint32_t)first, 1, narrow, count);
+    else
+        work->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](&work->f, first, 1, wide, count);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t place = work->narrow ? narrow[i] : wide[i];
+        collect(c, l, place >> bits, (uint32_t)(place & mask), from + i * record, record,
+                place_bytes);
+    }
+}
+
+/* Copies of the last record, until the chunk is full. */
+static inline __attribute__((always_inline)) void fill_up(struct collector *c, uint64_t part,
+                                                          size_t record, size_t place_bytes)
+{
+    const struct layout *l = &c->work->l;
+    const char *places = c->lines + part * l->collect, *records = places + l->chunk * place_bytes;
+    const unsigned last = c->fill[part] - 1u;
+    char copy[RECORD_MOST];
+    if (c->fill[part] == 0)
+        return;
+    const uint32_t place = place_bytes == 2 ? ((const uint16_t *)(const void *)places)[last]
+                                            : ((const uint32_t *)(const void *)places)[last];
+    memcpy(copy, records + (last & (l->group - 1)) * record, record);
+    while (c->fill[part] < l->chunk)
+        collect(c, lines_of_collector(c), part, place, copy, record, place_bytes);
+    write_group(c, part, l->chunk, record, place_bytes);
+}
+
+static inline __attribute__((always_inline)) void collect_all(struct collector *c, size_t record,
+                                                              size_t place_bytes)
+{
+    struct work *work = c->work;
+    const uint64_t n = work->n;
+    for (;;) {
+        const uint64_t first = atomic_fetch_add(&work->next, 16 * TURN);
+        if (first >= n || is_cancelled(work))
+            break;
+        const uint64_t end = n - first < 16 * TURN ? n : first + 16 * TURN;
+        for (uint64_t i = first; i < end; i += TURN)
+            collect_turn(c, i, end - i < TURN ? end - i : TURN, record, place_bytes);
+    }
+    for (uint64_t part = 0; part < work->l.parts; part++)
+        fill_up(c, part, record, place_bytes);
+    written();
+}
+
+/* ---- The second pass ---- */
+
+static inline __attribute__((always_inline)) void order_chunks(const struct chunk *from,
+                                                               size_t count, char *window,
+                                                               size_t record, size_t place_bytes)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t place = place_bytes == 2 ? ((const uint16_t *)(const void *)from->places)[i]
+                                              : ((const uint32_t *)(const void *)from->places)[i];
+        memcpy(window + place * record, from->records + i * record, record);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+order_part(struct work *work, uint64_t part, char *window, size_t record, size_t place_bytes)
+{
+    const struct layout *l = &work->l;
+    const uint64_t count = records_of(work, part), inside = count / l->chunk;
+    const size_t bytes = count * record, lines = bytes / LINE * LINE;
+    const struct chunk first = {work->out + (part << l->bits) * record,
+                                work->places + (part << l->bits) * place_bytes};
+    order_chunks(&first, inside * l->chunk, window, record, place_bytes);
+    for (uint64_t i = inside; i < atomic_load(&work->claimed[part]); i++) {
+        const struct chunk beside = chunk_at(work, part, i);
+        order_chunks(&beside, l->chunk, window, record, place_bytes);
+    }
+    write_lines(first.records, window, lines);
+    memcpy(first.records + lines, window + lines, bytes - lines);
+}
+
+static inline __attribute__((always_inline)) void order_all(struct work *work, char *window,
+                                                            size_t record, size_t place_bytes)
+{
+    for (;;) {
+        const uint64_t part = atomic_fetch_add(&work->next_part, 1);
+        if (part >= work->l.parts || is_cancelled(work))
+            break;
+        order_part(work, part, window, record, place_bytes);
+    }
+    written();
+}
+
+/* ---- Both, by every thread ---- */
+
+static inline __attribute__((always_inline)) void join(struct work *work, size_t record,
+                                                       size_t place_bytes)
+{
+    const uint64_t parts = work->l.parts;
+    char *own = work->own + (size_t)omp_get_thread_num() * work->own_bytes;
+    struct collector c = {.work = work, .lines = own};
+    c.chunk = (uint32_t *)(void *)(own + parts * work->l.collect);
+    c.fill = (uint16_t *)(void *)(c.chunk + parts);
+    memset(c.fill, 0, parts * sizeof *c.fill);
+    collect_all(&c, record, place_bytes);
+#pragma omp barrier
+    order_all(work, own, record, place_bytes);
+}
+
+static inline __attribute__((always_inline)) void join_with(struct work *work, size_t record)
+{
+    if (work->l.place_bytes == 2)
+        join(work, record, 2);
+    else
+        join(work, record, 4);
+}
+
+static void join_any(struct work *work)
+{
+    switch (work->l.record) {
+    case 1:
+        join_with(work, 1);
+        return;
+    case 2:
+        join_with(work, 2);
+        return;
+    case 4:
+        join_with(work, 4);
+        return;
+    case 8:
+        join_with(work, 8);
+        return;
+    case 12:
+        join_with(work, 12);
+        return;
+    case 16:
+        join_with(work, 16);
+        return;
+    default:
+        join_with(work, work->l.record);
+    }
+}
+
+/* ---- Memory ---- */
+
+static size_t lines_of(size_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Records of so many bytes fill whole lines only together: the least power of two of them that
+ * does, and GROUP_BYTES or more. */
+static unsigned group_of(uint64_t record)
+{
+    unsigned group = 1;
+    while (group * record % LINE != 0 || group * record < GROUP_BYTES)
+        group *= 2;
+    return group;
+}
+
+static struct layout lay_out(const struct shuf__shuffle *s, unsigned bits, int threads)
+{
+    struct layout l = {.bits = bits, .record = s->record, .group = group_of(s->record)};
+    l.place_bytes = bits <= 16 ? 2 : 4;
+    l.chunk = l.group < LINE / l.place_bytes ? LINE / l.place_bytes : l.group;
+    l.collect = (size_t)l.chunk * l.place_bytes + l.group * l.record;
+    l.parts = ((s->permutation.n - 1) >> bits) + 1;
+    l.spare = (uint64_t)threads;
+    return l;
+}
+
+/* The window of a part, in the second pass, stands where the lines stood in the first. */
+static size_t own_bytes(const struct layout *l)
+{
+    const size_t first = lines_of(l->parts * (l->collect + sizeof(uint32_t) + sizeof(uint16_t)));
+    const size_t second = lines_of(l->record << l->bits);
+    return first > second ? first : second;
+}
+
+/* What stands behind what in the memory to work in. */
+struct room {
+    size_t own_bytes; /* of each thread */
+    size_t places, own, spare, claimed, end;
+};
+
+static struct room make_room(const struct layout *l, int threads)
+{
+    struct room r = {.own_bytes = own_bytes(l)};
+    r.own = r.places + lines_of((l->parts << l->bits) * l->place_bytes);
+    r.spare = r.own + (size_t)threads * r.own_bytes;
+    r.claimed = r.spare + lines_of(l->parts * l->spare * l->chunk * (l->record + l->place_bytes));
+    r.end = r.claimed + lines_of(l->parts * sizeof(atomic_uint));
+    return r;
+}
+
+uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads, unsigned bits)
+{
+    const struct layout l = lay_out(shuffle, bits, threads);
+    return make_room(&l, threads).end;
+}
+
+bool shuf__partition(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
+                     unsigned bits, void *memory, void *out)
+{
+    const struct shuf__shuffle *shuffle = &job->request.shuffle;
+    const uint64_t n = shuffle->permutation.n;
+    struct work work = {simd, job, .n = n, .l = lay_out(shuffle, bits, threads), .out = out};
+    assert(shuffle->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
+           ((uintptr_t)out | (uintptr_t)memory) % LINE == 0);
+    const shuf_primefold_shape shape = shuf__primefold_shape(n);
+    const struct room room = make_room(&work.l, threads);
+    work.own_bytes = room.own_bytes;
+    work.places = (char *)memory + room.places;
+    work.own = (char *)memory + room.own;
+    work.spare = (char *)memory + room.spare;
+    work.claimed = (atomic_uint *)((char *)memory + room.claimed);
+    for (uint64_t part = 0; part < work.l.parts; part++)
+        atomic_init(&work.claimed[part], 0);
+    work.narrow = shuf__primefold_word_bits(&shape) <= 32;
+    shuf__bijection_make(&shuffle->permutation, 0, &shape, &work.f);
+    if (!shuffle->inverse)
+        shuf__primefold_turn(&work.f.primefold);
+    atomic_init(&work.next, 0);
+    atomic_init(&work.next_part, 0);
+    atomic_init(&work.cancelled, false);
+#pragma omp parallel num_threads(threads)
+    join_any(&work);
+    return !atomic_load(&work.cancelled);
+}
+
+/* ---- When, and how ---- */
+
+static uint64_t cache_bytes(void)
+{
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : 1 << 20;
+}
+
+/* A larger record uses most of the lines that it lies in, wherever it stands; and what is not much
+ * larger than the cache of one processor is in that of all. */
+bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
+{
+    return shuffle->permutation.algorithm == SHUF_ALGORITHM_PRIMEFOLD &&
+           shuffle->record <= RECORD_MOST &&
+           shuffle->permutation.n > 12 * cache_bytes() / shuffle->record;
+}
+
+/* A part is a quarter of the cache or more, and what a thread collects of all of them three
+ * quarters at most. */
+unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle)
+{
+    const uint64_t cache = cache_bytes();
+    unsigned bits = 12;
+    while (shuffle->record << bits < cache / 4)
+        bits++;
+    while (bits < PLACE_BITS &&
+           ((shuffle->permutation.n - 1) >> bits) * lay_out(shuffle, bits, 1).collect >
+               cache / 4 * 3)
+        bits++;
+    return bits;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See shuffle.h. Threads take parts of the positions, evaluate the permutation there in
+ * their own cache, and move the records.
+ *
+ * Only primefold knows the values at any positions, and the others where n = 2^B. Else all
+ * values are wanted in a list first or, where that would be long, records are moved as
+ * permute.c finds where its tiles belong.
+ */
+#include "host/shuffle.h"
+
+#include "host/move.h"
+#include "host/partition.h"
+#include "host/permute.h"
+#include "host/shape.h"
+#include "host/tile.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    PART_BYTES = 1 << 20,  /* of records that a thread takes at once, where a tile has more */
+    LISTED_MOST = 1 << 20, /* values in a list: fewer tiles would not keep all threads at work */
+};
+
+struct work {
+    const struct shuf__simd_ops *simd;
+    const struct shuf__job *job;
+    const struct shuf__shuffle *shuffle; /* of the job */
+    union shuf__bijection f;
+    bool narrow;      /* whether values have 32 bits */
+    const void *list; /* all values; NULL where they are evaluated by the way */
+    uint64_t part;    /* positions that are taken at once */
+    char *out;
+    atomic_uint_fast64_t next;
+    atomic_bool cancelled;
+};
+
+static bool is_cancelled(struct work *work)
+{
+    const struct shuf__job *job = work->job;
+    if (job->cancelled && job->cancelled(job->cancel_context))
+        atomic_store(&work->cancelled, true);
+    return atomic_load(&work->cancelled);
+}
+
+static const void *values_at(const struct work *work, uint64_t first, size_t count,
+                             struct shuf__tile *tile)
+{
+    const enum shuf_algorithm algorithm = work->shuffle->permutation.algorithm;
+    if (work->list)
+        return (const char *)work->list + first * (work->narrow ? 4 : 8);
+    if (work->narrow)
+        work->simd->narrow[algorithm](&work->f, (uint32_t)first, 1, tile->narrow, count);
+    else
+        work->simd->wide[algorithm](&work->f, first, 1, tile->wide, count);
+    return tile;
+}
+
+static void join(struct work *work)
+{
+    struct shuf__tile tile;
+    const uint64_t n = work->shuffle->permutation.n;
+    for (;;) {
+        const uint64_t first = atomic_fetch_add(&work->next, work->part);
+        if (first >= n || is_cancelled(work))
+            return;
+        const size_t count = n - first < work->part ? n - first : work->part;
+        const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
+                                            first, count};
+        shuf__move(work->shuffle, work->job->input->memory, &places, work->out);
+    }
+}
+
+static bool move_all(struct work *work, int threads)
+{
+    const uint64_t n = work->shuffle->permutation.n, most = PART_BYTES / work->shuffle->record;
+    work->part = most < SHUF__TILE ? most : SHUF__TILE; /* 16 of the largest records */
+    if (threads == 1 || n <= work->part) {
+        join(work);
+    } else {
+#pragma omp parallel num_threads(threads)
+        join(work);
+    }
+    return !atomic_load(&work->cancelled);
+}
+
+/* By a list of the values; false where there is no memory for one. */
+static bool move_listed(struct work *work, int threads, bool *done)
+{
+    struct shuf__job values = *work->job;
+    values.request = (struct shuf__request){.kind = SHUF__PERMUTATION,
+                                            .dtype = work->narrow ? SHUF_U32 : SHUF_U64,
+                                            .permutation = work->shuffle->permutation};
+    void *list = malloc(shuf__request_shape(&values.request).bytes);
+    if (!list)
+        return false;
+    work->list = list;
+    *done = shuf__host_permute(work->simd, threads, &values, list) && move_all(work, threads);
+    free(list);
+    return true;
+}
+
+static bool has_compaction(const struct shuf__permutation *p)
+{
+    const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
+    return !shuf_algorithm_has_random_access(p->algorithm) && p->n != domain;
+}
+
+bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
+                                 const struct shuf__job *job, void *out)
+{
+    const struct shuf__permutation *p = &job->request.shuffle.permutation;
+    struct work work = {.simd = simd, .job = job, .shuffle = &job->request.shuffle, .out = out};
+    shuf_primefold_shape shape = {0};
+    bool done;
+    assert(p->rows == 1 && p->offset == 0 && p->count == p->n && p->stride == 1);
+    atomic_init(&work.next, 0);
+    atomic_init(&work.cancelled, false);
+    work.narrow = shuf__tile_is_narrow(p);
+    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        shape = shuf__primefold_shape(p->n);
+        work.narrow = shuf__primefold_word_bits(&shape) <= 32;
+    }
+    shuf__bijection_make(p, 0, &shape, &work.f);
+    if (!has_compaction(p))
+        return move_all(&work, threads);
+    if (p->n <= LISTED_MOST && move_listed(&work, threads, &done))
+        return done;
+    return shuf__host_permute(simd, threads, job, out);
+}
+
+struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request)
+{
+    struct shuf__workspace wanted = {.kind = SHUF__MEMORY_PRIVATE};
+    const struct shuf__shuffle *s = &request->shuffle;
+    if (request->kind == SHUF__SHUFFLE && shuf__partition_pays(s))
+        wanted.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
+    return wanted;
+}
+
+bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
+                        void *out)
+{
+    const struct shuf__block *workspace = job->workspace;
+    const uint64_t best = shuf__host_workspace(threads, &job->request).best;
+    if (best && workspace && workspace->bytes >= best)
+        return shuf__partition(simd, threads, job, shuf__partition_bits(&job->request.shuffle),
+                               workspace->memory, out);
+    return shuf__host_shuffle_directly(simd, threads, job, out);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records moved by a permutation on the CPU, from one block of memory to another.
+ */
+#ifndef SHUF__CPU_SHUFFLE_H
+#define SHUF__CPU_SHUFFLE_H
+
+#include "backend.h"
+#include "simd/simd_ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The workspace that a job of the request likes with so many threads; it can do without. */
+struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request);
+
+/* Fills `out` from the job's input; false when it was cancelled. With one thread, that is the
+ * caller's. */
+bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
+                        void *out);
+
+/* The same without parts (partition.h): each record is moved at once. */
+bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
+                                 const struct shuf__job *job, void *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One tile of a domain: its values, evaluated and compacted in the cache of who
+ * works on it.
+ */
+#ifndef SHUF__CPU_TILE_H
+#define SHUF__CPU_TILE_H
+
+#include "backend.h"
+#include "rank_index.h"
+#include "simd/simd_ops.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SHUF__TILE = SHUF__RANK_INDEX_TILE
+}; /* 128 KiB of wide values, which fit the L2 with room */
+
+struct shuf__tile {
+    _Alignas(64) union {
+        uint32_t narrow[SHUF__TILE];
+        uint64_t wide[SHUF__TILE];
+    };
+};
+
+/* Makes the bijection of row number `row`; `shape` is primefold's for n. */
+void shuf__bijection_make(const struct shuf__permutation *p, uint64_t row,
+                          const shuf_primefold_shape *shape, union shuf__bijection *f);
+
+/* Whether values are evaluated in 32 bits: B <= 32. Not of primefold. */
+bool shuf__tile_is_narrow(const struct shuf__permutation *p);
+
+/* The values below n of tile number `index`, in order, at its front; how many they are. */
+size_t shuf__tile_fill(const struct shuf__simd_ops *simd, const struct shuf__permutation *p,
+                       const union shuf__bijection *f, uint64_t index, struct shuf__tile *tile);
+
+#endif

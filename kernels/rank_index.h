@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random access to the algorithms with compaction. The position of a value depends on how many
+ * values before it were kept. A rank index has this number for each tile of the domain, so a job
+ * that has one starts at the tile that it wants. Jobs fill the index as they evaluate tiles.
+ */
+#ifndef SHUF__RANK_INDEX_H
+#define SHUF__RANK_INDEX_H
+
+#include "request.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SHUF__RANK_INDEX_TILE = 16384 }; /* inputs of the domain */
+
+/* Above that an index would have more than 32 MiB, and filling it take minutes. */
+#define SHUF__RANK_INDEX_N_MAX (UINT64_C(1) << 36)
+
+/* Of one permutation: values number before[t], before[t] + 1, ... come from tile t, for t < known;
+ * before[known] is known too. All zeros: nothing is known. */
+struct shuf__rank_index {
+    uint64_t known;
+    uint64_t before[];
+};
+
+/* From where on an index pays on a backend. */
+struct shuf__rank_index_limits {
+    uint64_t min_skip; /* a job must pass over that many values */
+    uint64_t min_gap;  /* it passes over values only between wanted ones that are farther apart */
+};
+
+/* Bytes of the whole index. 0: values have random access without one, or there is one tile. */
+uint64_t shuf__rank_index_bytes(enum shuf_algorithm algorithm, uint64_t n);
+
+/* Whether a job of the request passes over enough values, before its first or between them. False
+ * where limits is NULL. */
+bool shuf__rank_index_helps(const struct shuf__rank_index_limits *limits,
+                            const struct shuf__request *request);
+
+/* The tile that has the value at that position, which is below before[known]. */
+uint64_t shuf__rank_index_find(const struct shuf__rank_index *ranks, uint64_t position);
+
+/* How many bytes of it have been written. */
+uint64_t shuf__rank_index_written(const struct shuf__rank_index *ranks);
+
+/* Tiles [begin, end). */
+struct shuf__span {
+    uint64_t begin, end;
+};
+
+/* For a device that evaluates many tiles at once: goes on from *span, all zeros at first, to the
+ * next tiles that the slice of p (one row) needs, at most `most` of them; false when it needs no
+ * more. Unknown tiles are handed out without gaps and must be added before the next call. Known
+ * values at least min_gap from each other get spans of their own. */
+bool shuf__rank_index_next(const struct shuf__rank_index *ranks, const struct shuf__permutation *p,
+                           uint64_t most, uint64_t min_gap, struct shuf__span *span);
+
+/* starts[i] = before[span->begin + i], up to and including span->end. */
+void shuf__rank_index_add(struct shuf__rank_index *ranks, const struct shuf__span *span,
+                          const uint64_t *starts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loops of Gaussian streams by Box and Muller's method: 1024 values at a time, as
+ * shuf/box_muller.h defines them, a lane for each draw. Compiled as simd_ops.c is.
+ */
+#include "simd/simd_ops.h"
+
+#include <string.h>
+
+#ifdef __AVX2__
+
+#include "stream_vector.h"
+
+/* ---- Words ---- */
+
+/* What is known of LANES neighbouring draws. */
+struct draws {
+    vector word[4], early[4];
+};
+
+static inline void philox_round(vector c[4], uint32_t key0, uint32_t key1)
+{
+    vector left_hi, right_hi;
+    const vector left = product(c[0], all(SHUF_PHILOX4X32_M0), &left_hi);
+    const vector right = product(c[2], all(SHUF_PHILOX4X32_M1), &right_hi);
+    c[0] = VI(xor)(VI(xor)(right_hi, c[1]), all(key0));
+    c[1] = right;
+    c[2] = VI(xor)(VI(xor)(left_hi, c[3]), all(key1));
+    c[3] = left;
+}
+
+/* Of draws number `index` and following, which differ in their lower half alone. */
+static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws *d)
+{
+    uint32_t key0 = s->key[0], key1 = s->key[1];
+    vector c[4] = {V(add_epi32)(lane_numbers(), all((uint32_t)index)), all(s->high[0]),
+                   all((uint32_t)(index >> 32)), all(s->high[1])};
+    for (int round = 0; round < SHUF_GAUSS_ROUNDS; round++) {
+        if (round == SHUF_GAUSS_EARLY_ROUNDS)
+            memcpy(d->early, c, sizeof c);
+        philox_round(c, key0, key1);
+        key0 += SHUF_PHILOX4X32_WEYL0;
+        key1 += SHUF_PHILOX4X32_WEYL1;
+    }
+    memcpy(d->word, c, sizeof c);
+}
+
+/* ---- Bits ---- */
+
+static inline vector bits_of_doubles(doubles x)
+{
+    vector bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline doubles doubles_of_bits(vector bits)
+{
+    doubles x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline vector all_64(uint64_t x)
+{
+#ifdef __AVX512BW__
+    return _mm512_set1_epi64((long long)x);
+#else
+    return _mm256_set1_epi64x((long long)x);
+#endif
+}
+
+/* `yes` where the top bit of `by` is set. */
+static inline floats chosen_32(vector by, floats yes, floats no)
+{
+#ifdef __AVX512BW__
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask(by), no, yes);
+#else
+    return _mm256_blendv_ps(no, yes, floats_of_bits(by));
+#endif
+}
+
+static inline doubles chosen_64(vector by, doubles yes, doubles no)
+{
+#ifdef __AVX512BW__
+    return _mm512_mask_blend_pd(_mm512_movepi64_mask(by), no, yes);
+#else
+    return _mm256_blendv_pd(no, yes, doubles_of_bits(by));
+#endif
+}
+
+/* Whole numbers below 2^63, rounded. */
+static inline doubles doubles_of_wide(vector x)
+{
+#ifdef __AVX512BW__
+    return _mm512_cvtepi64_pd(x);
+#else
+    const vector two_84 = all_64(0x4530000000000000), two_52 = all_64(0x4330000000000000);
+    const vector high = VI(or)(V(srli_epi64)(x, 32), two_84);
+    const vector low = _mm256_blend_epi32(two_52, x, 0x55);
+    return V(add_pd)(V(sub_pd)(doubles_of_bits(high), V(set1_pd)(0x1p84 + 0x1p52)),
+                     doubles_of_bits(low));
+#endif
+}
+
+/* Words of 64 bits, of half of the lanes. */
+static inline vector joined(vector high, vector low, int half)
+{
+#ifdef __AVX512BW__
+    const __m256i h = half ? _mm512_extracti64x4_epi64(high, 1) : _mm512_castsi512_si256(high);
+    const __m256i l = half ? _mm512_extracti64x4_epi64(low, 1) : _mm512_castsi512_si256(low);
+#else
+    const __m128i h = half ? _mm256_extracti128_si256(high, 1) : _mm256_castsi256_si128(high);
+    const __m128i l = half ? _mm256_extracti128_si256(low, 1) : _mm256_castsi256_si128(low);
+#endif
+    return VI(or)(V(slli_epi64)(V(cvtepu32_epi64)(h), 32), V(cvtepu32_epi64)(l));
+}
+
+/* ---- Floats ---- */
+
+static const uint32_t sign_32 = 0x80000000;
+
+static inline floats radius_32(vector high, vector low)
+{
+    static const float c[] = {SHUF_BOX_MULLER_LOG_F32};
+    const vector rest = all(~sign_32);
+    const floats h = V(cvtepi32_ps)(VI(and)(high, rest));
+    const floats l = V(cvtepi32_ps)(VI(or)(VI(and)(low, rest), all(1)));
+    const floats x = V(fmadd_ps)(l, V(set1_ps)(0x1p-31f), h);
+    const vector exponent = VI(and)(bits_of_floats(x), all(0x7f800000));
+    const vector k =
+        VI(andnot)(V(srai_epi32)(high, 31), V(sub_epi32)(all(UINT32_C(158) << 23), exponent));
+    const vector scale =
+        VI(xor)(V(add_epi32)(k, all(UINT32_C(95) << 23)), VI(andnot)(high, all(sign_32)));
+    const floats one = chosen_32(high, V(set1_ps)(0.0f), V(set1_ps)(1.0f));
+    const floats a = V(fmadd_ps)(x, floats_of_bits(scale), one);
+    floats w = V(set1_ps)(c[9]);
+    for (int i = 8; i >= 0; i--)
+        w = V(fmadd_ps)(a, w, V(set1_ps)(c[i]));
+    const floats octaves =
+        V(mul_ps)(V(cvtepi32_ps)(k), V(set1_ps)(SHUF_BOX_MULLER_OCTAVE_F32 * 0x1p-23f));
+    return V(sqrt_ps)(V(fmadd_ps)(a, w, octaves));
+}
+
+static inline void angle_32(vector high, vector low, vector swap, floats to[2])
+{
+    static const float s[] = {SHUF_BOX_MULLER_SIN_F32}, c[] = {SHUF_BOX_MULLER_COS_F32};
+    const vector rest = all(~sign_32);
+    const floats h = V(cvtepi32_ps)(VI(and)(high, rest));
+    const floats l = V(cvtepi32_ps)(VI(and)(low, rest));
+    const floats y = V(fmadd_ps)(l, V(set1_ps)(0x1p-62f), V(mul_ps)(h, V(set1_ps)(0x1p-31f)));
+    const floats z = V(mul_ps)(y, y);
+    floats sine = V(set1_ps)(s[3]), cosine = V(set1_ps)(c[3]);
+    for (int i = 2; i >= 0; i--) {
+        sine = V(fmadd_ps)(z, sine, V(set1_ps)(s[i]));
+        cosine = V(fmadd_ps)(z, cosine, V(set1_ps)(c[i]));
+    }
+    cosine = floats_of_bits(VI(xor)(bits_of_floats(cosine), VI(and)(high, all(sign_32))));
+    sine = floats_of_bits(VI(xor)(bits_of_floats(V(mul_ps)(sine, y)), VI(and)(low, all(sign_32))));
+    to[0] = chosen_32(swap, sine, cosine);
+    to[1] = chosen_32(swap, cosine, sine);
+}
+
+/* The four values of each draw. */
+static inline void make_z(const shuf_stream *s, uint64_t index, floats z[4])
+{
+    struct draws d;
+    make_draws(s, index, &d);
+    for (int i = 0; i < 4; i += 2) {
+        const floats radius = radius_32(d.word[i], d.early[i]);
+        angle_32(d.word[i + 1], d.early[i + 1], d.early[i], z + i);
+        z[i] = V(mul_ps)(z[i], radius);
+        z[i + 1] = V(mul_ps)(z[i + 1], radius);
+    }
+}
+
+static inline floats scaled(const shuf_box_muller *b, floats z)
+{
+    return V(fmadd_ps)(z, V(set1_ps)(b->std_f32), V(set1_ps)(b->mean_f32));
+}
+
+static inline floats scaled_odd(const shuf_box_muller *b, floats z)
+{
+    return scaled(b, floats_of_bits(VI(or)(bits_of_floats(z), all(1))));
+}
+
+static void draw_f32(const union shuf__source *source, uint64_t super, void *out)
+{
+    const shuf_box_muller b = source->box_muller;
+    for (uint64_t i = 0; i < SHUF__SUPER; i += 4 * LANES) {
+        floats z[4];
+        vector bits[4];
+        make_z(&b.words, (super * SHUF__SUPER + i) / 4, z);
+        for (int k = 0; k < 4; k++)
+            bits[k] = bits_of_floats(scaled(&b, z[k]));
+        store_fours((uint32_t *)out + i, bits);
+    }
+}
+
+static inline vector both_f16(floats x, floats y)
+{
+    return VI(or)(halves_of(x), V(slli_epi32)(halves_of(y), 16));
+}
+
+/* shuf_bf16(), still in the upper half of each lane, with something below it. */
+static inline vector rounded_bf16(floats x)
+{
+    const vector bits = bits_of_floats(x), odd = VI(and)(V(srli_epi32)(bits, 16), all(1));
+    return V(add_epi32)(V(add_epi32)(bits, all(0x7fff)), odd);
+}
+
+static inline vector both_bf16(floats x, floats y)
+{
+    return VI(or)(V(srli_epi32)(rounded_bf16(x), 16), VI(and)(rounded_bf16(y), all(0xffff0000)));
+}
+
+#define DRAW_HALVES(name)                                                                \
+    static void draw_##name(const union shuf__source *source, uint64_t super, void *out) \
+    {                                                                                    \
+        const shuf_box_muller b = source->box_muller;                                    \
+        for (uint64_t i = 0; i < SHUF__SUPER; i += 4 * LANES) {                          \
+            floats z[4];                                                                 \
+            make_z(&b.words, (super * SHUF__SUPER + i) / 4, z);                          \
+            const vector low = both_##name(scaled_odd(&b, z[0]), scaled_odd(&b, z[1]));  \
+            const vector high = both_##name(scaled_odd(&b, z[2]), scaled_odd(&b, z[3])); \
+            store_pairs_32((float *)((uint16_t *)out + i), floats_of_bits(low),          \
+                           floats_of_bits(high));                                        \
+        }                                                                                \
+    }
+
+DRAW_HALVES(f16)
+DRAW_HALVES(bf16)
+
+/* ---- Doubles ---- */
+
+static const uint64_t sign_64 = UINT64_C(1) << 63;
+
+static inline doubles log_64(doubles a)
+{
+    static const double c[] = {SHUF_BOX_MULLER_LOG_F64};
+    const doubles b = V(mul_pd)(a, a);
+    doubles odd = V(set1_pd)(c[21]), even = V(set1_pd)(c[20]);
+    for (int i = 19; i > 1; i -= 2) {
+        odd = V(fmadd_pd)(b, odd, V(set1_pd)(c[i]));
+        even = V(fmadd_pd)(b, even, V(set1_pd)(c[i - 1]));
+    }
+    odd = V(fmadd_pd)(b, odd, V(set1_pd)(c[1]));
+    return V(fmadd_pd)(a, V(fmadd_pd)(a, even, odd), V(set1_pd)(c[0]));
+}
+
+static inline doubles radius_64(vector high, vector low)
+{
+    const vector rest = all_64(~sign_64), two_52 = all_64(0x4330000000000000);
+    const doubles h = doubles_of_wide(VI(and)(high, rest));
+    const doubles l = doubles_of_wide(VI(or)(VI(and)(low, rest), all_64(1)));
+    const doubles x = V(fmadd_pd)(l, V(set1_pd)(0x1p-63), h);
+    const vector octaves = V(sub_epi64)(all_64(1086), V(srli_epi64)(bits_of_doubles(x), 52));
+    const vector scale = V(slli_epi64)(V(add_epi64)(octaves, all_64(959)), 52);
+    const doubles k =
+        chosen_64(high, V(set1_pd)(0.0),
+                  V(sub_pd)(doubles_of_bits(VI(or)(octaves, two_52)), V(set1_pd)(0x1p52)));
+    const doubles near_1 = V(mul_pd)(x, V(set1_pd)(0x1p-64));
+    const doubles a =
+        chosen_64(high, near_1, V(fnmadd_pd)(x, doubles_of_bits(scale), V(set1_pd)(1.0)));
+    return V(sqrt_pd)(
+        V(fmadd_pd)(a, log_64(a), V(mul_pd)(k, V(set1_pd)(SHUF_BOX_MULLER_OCTAVE_F64))));
+}
+
+static inline void angle_64(vector high, vector low, vector swap, doubles to[2])
+{
+    static const double s[] = {SHUF_BOX_MULLER_SIN_F64}, c[] = {SHUF_BOX_MULLER_COS_F64};
+    const vector rest = all_64(~sign_64), sign = all_64(sign_64);
+    const doubles h = doubles_of_wide(VI(and)(high, rest));
+    const doubles l = doubles_of_wide(VI(and)(low, rest));
+    const doubles y = V(fmadd_pd)(l, V(set1_pd)(0x1p-126), V(mul_pd)(h, V(set1_pd)(0x1p-63)));
+    const doubles z = V(mul_pd)(y, y);
+    doubles sine = V(set1_pd)(s[6]), cosine = V(set1_pd)(c[7]);
+    for (int i = 5; i >= 0; i--)
+        sine = V(fmadd_pd)(z, sine, V(set1_pd)(s[i]));
+    for (int i = 6; i >= 0; i--)
+        cosine = V(fmadd_pd)(z, cosine, V(set1_pd)(c[i]));
+    cosine = doubles_of_bits(VI(xor)(bits_of_doubles(cosine), VI(and)(high, sign)));
+    sine = doubles_of_bits(VI(xor)(bits_of_doubles(V(mul_pd)(sine, y)), VI(and)(low, sign)));
+    to[0] = chosen_64(swap, sine, cosine);
+    to[1] = chosen_64(swap, cosine, sine);
+}
+
+/* Both values of half of the draws. */
+static inline void put_f64(const shuf_box_muller *b, const struct draws *d, int half, double *out)
+{
+    const vector swap = joined(d->early[0], d->early[1], half);
+    const doubles radius = radius_64(joined(d->word[0], d->word[1], half), swap);
+    const doubles std = V(set1_pd)(b->std), mean = V(set1_pd)(b->mean);
+    doubles z[2];
+    angle_64(joined(d->word[2], d->word[3], half), joined(d->early[2], d->early[3], half), swap, z);
+    for (int k = 0; k < 2; k++)
+        z[k] = V(fmadd_pd)(V(mul_pd)(z[k], radius), std, mean);
+    store_pairs_64(out, z[0], z[1]);
+}
+
+static void draw_f64(const union shuf__source *source, uint64_t super, void *out)
+{
+    const shuf_box_muller b = source->box_muller;
+    for (uint64_t i = 0; i < SHUF__SUPER; i += 2 * LANES) {
+        struct draws d;
+        make_draws(&b.words, (super * SHUF__SUPER + i) / 2, &d);
+        put_f64(&b, &d, 0, (double *)out + i);
+        put_f64(&b, &d, 1, (double *)out + i + LANES);
+    }
+}
+
+#else
+
+static void draw_f64(const union shuf__source *source, uint64_t super, void *out)
+{
+    const shuf_box_muller *b = &source->box_muller;
+    const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
+    double *to = out;
+    for (uint64_t i = 0; i < SHUF__SUPER; i += 2) {
+        const shuf_stream_draw draw =
+            shuf_stream_draw_make(&b->words, (super * SHUF__SUPER + i) / 2);
+        const shuf_box_muller_wide words = shuf_box_muller_wide_of(&draw);
+        double z[2];
+        shuf_box_muller_pair_f64(&terms, &words, z);
+        for (int k = 0; k < 2; k++)
+            to[i + k] = shuf_box_muller_scaled_f64(b, z[k]);
+    }
+}
+
+static inline void make_z(const shuf_box_muller *b, uint64_t index, float z[4])
+{
+    const shuf_stream_draw draw = shuf_stream_draw_make(&b->words, index);
+    for (int pair = 0; pair < 2; pair++) {
+        const shuf_box_muller_words words = shuf_box_muller_words_of(&draw, pair);
+        shuf_box_muller_pair_f32(&words, z + 2 * pair);
+    }
+}
+
+#define DRAW_NARROW(name, type, value)                                                   \
+    static void draw_##name(const union shuf__source *source, uint64_t super, void *out) \
+    {                                                                                    \
+        const shuf_box_muller *b = &source->box_muller;                                  \
+        for (uint64_t i = 0; i < SHUF__SUPER; i += 4) {                                  \
+            float z[4];                                                                  \
+            make_z(b, (super * SHUF__SUPER + i) / 4, z);                                 \
+            for (int k = 0; k < 4; k++)                                                  \
+                ((type *)out)[i + k] = value;                                            \
+        }                                                                                \
+    }
+
+DRAW_NARROW(f32, float, shuf_box_muller_scaled_f32(b, z[k]))
+DRAW_NARROW(f16, uint16_t, shuf_f16(shuf_box_muller_scaled_odd(b, z[k])))
+DRAW_NARROW(bf16, uint16_t, shuf_bf16(shuf_box_muller_scaled_odd(b, z[k])))
+
+#endif
+
+shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype)
+{
+    static shuf__draw *const table[SHUF__DTYPES] = {
+        [SHUF_F64] = draw_f64,
+        [SHUF_F32] = draw_f32,
+        [SHUF_F16] = draw_f16,
+        [SHUF_BF16] = draw_bf16,
+    };
+    return table[dtype];
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The maps and folds of `primefold` by Shoup's multiplication (primefold.h), in vectors
+ * of words. No guard: included by primefold_form.inc.
+ */
+
+/* A row's keys, each in all lanes; p < 2^(BITS - 1). */
+struct FORM(keys) {
+    FORM(vector) p, whole; /* large values below `whole` stand in whole blocks, which are folded */
+    FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
+    FORM(vector) fold[SHUF_PRIMEFOLD_MAPS], addend;
+};
+
+static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *row)
+{
+    const shuf_primefold_shape *s = &row->plain.shape;
+    struct FORM(keys) k;
+    k.p = FORM(all)((WORD)s->p);
+    k.whole = FORM(all)((WORD)s->whole);
+    k.addend = FORM(all)((WORD)row->plain.addend);
+    for (unsigned r = 0; r < s->maps; r++) {
+        k.multiplier[r] = FORM(all)((WORD)row->plain.map[r].multiplier);
+        k.quotient[r] = FORM(all)((WORD)row->quotient[r]);
+        k.fold[r] = FORM(all)((WORD)row->plain.map[r].fold);
+    }
+    return k;
+}
+
+/* x < 2 p, reduced: below p the difference wraps around and is the larger one. */
+static inline FORM(vector) FORM(reduced)(const struct FORM(keys) * k, FORM(vector) x)
+{
+    return FORM(smaller)(x, FORM(subtract)(x, k->p));
+}
+
+/* x + y mod p */
+static inline FORM(vector) FORM(sum)(const struct FORM(keys) * k, FORM(vector) x, FORM(vector) y)
+{
+    return FORM(reduced)(k, FORM(add)(x, y));
+}
+
+static inline FORM(vector) FORM(mapped)(const struct FORM(keys) * k, unsigned r, FORM(vector) x)
+{
+    FORM(vector) times = FORM(high_product)(x, k->quotient[r]);
+    FORM(vector)
+    rest = FORM(subtract)(FORM(low_product)(x, k->multiplier[r]), FORM(low_product)(times, k->p));
+    return FORM(reduced)(k, rest);
+}
+
+/* x ^ x >> shift ^ x >> 2 shift ...: undoes x ^ x >> shift. */
+static inline __attribute__((always_inline)) FORM(vector) FORM(summed)(FORM(vector) x, int shift)
+{
+#pragma GCC unroll 6
+    for (; shift < BITS; shift *= 2)
+        x = FORM(xor)(x, FORM(right)(x, shift));
+    return x;
+}
+
+#if BITS <= 32
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(folded_small)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) free = FORM(below_top)(FORM(xor)(x, k->p));
+    return FORM(xor_where)(x, FORM(right)(x, shift), k->fold[r], free);
+}
+
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(unfolded_small)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) free = FORM(below_top)(FORM(xor)(x, k->p)), kept = FORM(and_not)(x, free);
+    const FORM(vector) above = FORM(right)(kept, shift);
+    const FORM(vector) y = FORM(and)(FORM(xor)(FORM(xor)(x, above), k->fold[r]), free);
+    return FORM(xor)(kept, FORM(summed)(y, shift));
+}
+#endif
+
+#if BITS > 16
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(folded_large)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) shifted = FORM(right)(x, shift);
+    return FORM(xor_below)(x, shifted, k->fold[r], k->whole);
+}
+
+static inline __attribute__((always_inline)) FORM(vector)
+    FORM(unfolded_large)(const struct FORM(keys) * k, int shift, unsigned r, FORM(vector) x)
+{
+    const FORM(vector) y = FORM(summed)(FORM(xor)(x, k->fold[r]), shift);
+    return FORM(xor_below)(x, x, y, k->whole);
+}
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU's inner loops. simd_ops.c and ops_*.c are compiled once for each instruction set, with
+ * SHUF_SIMD set to its name, and simd_ops.c exports one of these tables each time; variants.c picks
+ * the best that runs here.
+ *
+ * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
+ * in 64 ("wide").
+ */
+#ifndef SHUF__SIMD_OPS_H
+#define SHUF__SIMD_OPS_H
+
+#include "dtype.h"
+#include "error.h"
+#include "shuf/algorithm.h"
+#include "shuf/box_muller.h"
+#include "shuf/distribution.h"
+#include "shuf/gauss.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+#include "shuf/uniform.h"
+#include "simd/primefold.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* name_avx2, say: for what is compiled once for each instruction set. */
+#define SHUF__SIMD_PASTE_(a, b) a##_##b
+#define SHUF__SIMD_PASTE(a, b) SHUF__SIMD_PASTE_(a, b)
+#define SHUF__SIMD_NAME(name) SHUF__SIMD_PASTE(name, SHUF_SIMD)
+
+union shuf__bijection {
+    struct shuf__primefold primefold;
+    shuf_philox24 philox24;
+    shuf_lcg lcg;
+};
+
+/* What a stream is drawn from. */
+union shuf__source {
+    shuf_gauss gauss;
+    shuf_stream uniform;
+    shuf_box_muller box_muller;
+};
+
+/* Values number SHUF__SUPER * super and following, SHUF__SUPER of them. */
+typedef void shuf__draw(const union shuf__source *source, uint64_t super, void *out);
+enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
+
+struct shuf__simd_ops {
+    const char *name;
+
+    /* NULL for a number that the distribution does not have. */
+    shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
+
+    /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. That of primefold takes
+     * positions instead, which are all below n: narrow where it counts in words of at most 32
+     * bits. */
+    void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
+                                         uint32_t *out, size_t count);
+    void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,
+                                       uint64_t *out, size_t count);
+
+    /* Moves the values below n to the front, in order; how many they are. The
+     * rest of the array is undefined afterwards. */
+    size_t (*compact_narrow)(uint32_t *values, size_t count, uint32_t n);
+    size_t (*compact_wide)(uint64_t *values, size_t count, uint64_t n);
+
+    /* The sum of shuf_fingerprint_term(first + i, values[i]). */
+    uint64_t (*fingerprint_half)(const uint16_t *values, size_t count, uint64_t first);
+    uint64_t (*fingerprint_narrow)(const uint32_t *values, size_t count, uint64_t first);
+    uint64_t (*fingerprint_wide)(const uint64_t *values, size_t count, uint64_t first);
+};
+
+/* "scalar", "avx2" or "avx512"; NULL for the best. Fails with SHUF_INVALID for an unknown name,
+ * with SHUF_DEVICE where this processor does not have the instructions. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    shuf_status
+    shuf__simd_choose(const char *name, const struct shuf__simd_ops **simd,
+                      struct shuf__error *error);
+
+#ifdef SHUF_SIMD
+/* Of ops_stream.c, ops_box_muller.c and ops_primefold.c, for the table. */
+shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
+shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
+void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,
+                                             uint32_t stride, uint32_t *out, size_t count);
+void SHUF__SIMD_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
+                                           uint64_t stride, uint64_t *out, size_t count);
+#endif
+
+#endif

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Slices and single places of the algorithms that leave values out, with a table of
+ * counts that is empty, partly filled or whole: always what the whole permutation has
+ * there, and never more work than the table leaves to do.
+ */
+#include "support/cmocka_all.h"
+#include "support/jobs.h"
+#include "support/random.h"
+
+#include "rank_index.h"
+#include "shuf/lcg.h"
+#include "shuf/philox24.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(k) (UINT64_C(1) << (k))
+#define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
+
+/* A permutation with a table that knows nothing yet, and all its values. */
+struct subject {
+    struct shuf__job job;
+    struct shuf__rank_index *counts;
+    uint64_t *values;
+};
+
+static struct subject subject_of(enum shuf_algorithm algorithm, uint64_t n)
+{
+    struct subject s = {.job = jobs_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
+    s.values = jobs_run(&s.job, NULL);
+    s.counts = calloc(1, shuf__rank_index_bytes(algorithm, n));
+    assert_non_null(s.counts);
+    s.job.rank_index = s.counts;
+    return s;
+}
+
+static void subject_free(struct subject *s)
+{
+    free(s->values);
+    free(s->counts);
+}
+
+static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
+{
+    return (n - 1 - offset) / stride + 1;
+}
+
+static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
+{
+    struct shuf__permutation *p = &s->job.request.permutation;
+    p->offset = offset;
+    p->count = count;
+    p->stride = stride;
+    const uint64_t known = s->counts->known;
+    uint64_t *values = jobs_run(&s->job, NULL);
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(values[i], s->values[(offset + i * stride) % p->n]);
+    assert_true(s->counts->known >= known);
+    free(values);
+}
+
+/* Every entry, against a plain count. */
+static void check_table(const struct subject *s)
+{
+    const struct shuf__permutation *p = &s->job.request.permutation;
+    const shuf_philox24 philox24 = shuf_philox24_make(p->n, p->seed, p->epoch);
+    const shuf_lcg lcg = shuf_lcg_make(p->n, p->seed, p->epoch);
+    uint64_t kept = 0;
+    for (uint64_t tile = 0; tile < s->counts->known; tile++) {
+        assert_int_equal(s->counts->before[tile], kept);
+        for (uint64_t x = tile * TILE; x < (tile + 1) * TILE; x++)
+            kept +=
+                (p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&lcg, x)
+                                                    : shuf_philox24_forward(&philox24, x)) < p->n;
+    }
+    assert_int_equal(s->counts->before[s->counts->known], kept);
+}
+
+/* A backend that makes use of a table also fills it. */
+static void check_known(const struct subject *s, bool all)
+{
+    const struct shuf__permutation *p = &s->job.request.permutation;
+    const uint64_t tiles = BIT(shuf_domain_bits(p->n)) / TILE;
+    assert_true(s->counts->known <= tiles);
+    if (backend->ops->rank_index_limits)
+        assert_true(all ? s->counts->known == tiles : s->counts->known > 0);
+}
+
+/* ---- slices ---- */
+
+static const uint64_t sizes[] = {16385,  20000,       32767,       32769,       65535,      65537,
+                                 100003, BIT(17) - 1, BIT(17) + 1, BIT(18) - 1, BIT(18) + 1};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+/* `visit` with each algorithm that needs a table, each size, and both widths in turn. */
+static void each_subject(void (*visit)(struct subject *s))
+{
+    for (int i = 0; i < SIZES; i++)
+        for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
+            if (shuf__rank_index_bytes((enum shuf_algorithm)a, sizes[i]) == 0)
+                continue;
+            struct subject s = subject_of((enum shuf_algorithm)a, sizes[i]);
+            jobs_set_width(&s.job, i % 2 ? 4 : 8);
+            visit(&s);
+            check_table(&s);
+            subject_free(&s);
+        }
+}
+
+static void visit_in_any_order(struct subject *s)
+{
+    struct shuf__permutation *p = &s->job.request.permutation;
+    const uint64_t n = p->n;
+    check_slice(s, n / 2, n / 4, 1); /* half known */
+    check_known(s, false);
+    for (int i = 0; i < 12; i++) {
+        const uint64_t offset = random_below(n), stride = random_size(n);
+        check_slice(s, offset, random_size(most(n, offset, stride)), stride);
+    }
+    check_slice(s, n - 1, 1, 1);
+    check_known(s, true);
+    for (int i = 0; i < 12; i++) {
+        const uint64_t offset = random_below(n), stride = random_size(n);
+        check_slice(s, offset, random_size(most(n, offset, stride)), stride);
+    }
+    check_slice(s, 0, n, 1);
+}
+
+static void slices_in_any_order(void **state)
+{
+    (void)state;
+    random_start("slices_in_any_order");
+    each_subject(visit_in_any_order);
+}
+
+static void visit_borders(struct subject *s)
+{
+    struct shuf__permutation *p = &s->job.request.permutation;
+    const uint64_t n = p->n, tiles = BIT(shuf_domain_bits(n)) / TILE;
+    check_slice(s, n - 1, 1, 1);
+    for (uint64_t tile = 1; tile < tiles && backend->ops->rank_index_limits; tile++) {
+        const uint64_t border = s->counts->before[tile];
+        check_slice(s, border - 1, 1, 1);
+        check_slice(s, border, 1, 1);
+        check_slice(s, border - 1, 2, 1);
+        check_slice(s, border / 2, most(border + 1, border / 2, border - border / 2), 1);
+        check_slice(s, 0, border, 1);
+        check_slice(s, border, n - border, 1);
+        s->counts->known = tile; /* from the border on unknown again */
+        check_slice(s, border - 1, n - border + 1, 1);
+        s->counts->known = tile;
+        check_slice(s, border, n - border, 1);
+        check_known(s, true);
+    }
+}
+
+static void slices_at_borders(void **state)
+{
+    (void)state;
+    each_subject(visit_borders);
+}
+
+/* The last value of a padded shard stands at the front, before all others. */
+static void visit_shards(struct subject *s)
+{
+    struct shuf__permutation *p = &s->job.request.permutation;
+    static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
+    for (int turn = 0; turn < 2; turn++) /* what the first learns, the second knows */
+        for (size_t w = 0; w < sizeof worlds / sizeof worlds[0]; w++)
+            for (uint64_t rank = worlds[w] - 2; rank < worlds[w]; rank++)
+                if (worlds[w] < p->n)
+                    check_slice(s, rank, (p->n + worlds[w] - 1) / worlds[w], worlds[w]);
+}
+
+static void shards_wrap(void **state)
+{
+    (void)state;
+    each_subject(visit_shards);
+}
+
+/* What a table says is not counted again: with one that has everything one place further back, so
+ * have the slices. */
+static void what_is_known_is_believed(void **state)
+{
+    (void)state;
+    for (int a = SHUF_ALGORITHM_PHILOX24;
+         a < SHUF_ALGORITHM_COUNT && backend->ops->rank_index_limits; a++) {
+        struct subject s = subject_of((enum shuf_algorithm)a, BIT(18) + 1);
+        struct shuf__permutation *p = &s.job.request.permutation;
+        check_slice(&s, p->n - 1, 1, 1);
+        check_known(&s, true);
+        for (uint64_t tile = 1; tile <= s.counts->known; tile++)
+            s.counts->before[tile]++;
+        p->offset = s.counts->before[5] + 10;
+        p->count = 3 * TILE / 2; /* of more than two tiles */
+        uint64_t *values = jobs_run(&s.job, NULL);
+        assert_memory_equal(values, s.values + p->offset - 1, p->count * sizeof *values);
+        free(values);
+        subject_free(&s);
+    }
+}
+
+/* Values with so much between them that a GPU passes over it as well, some of it unknown. */
+static void far_apart(void **state)
+{
+    (void)state;
+    static const uint64_t known[] = {255, 256, 100, 1, 0}, strides[] = {BIT(21) - 1, BIT(21) + 7};
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
+    struct shuf__permutation *p = &s.job.request.permutation;
+    const uint64_t n = p->n;
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+        for (size_t i = 0; i < 2; i++) {
+            const uint64_t stride = strides[i];
+            check_slice(&s, stride - 2, 2, stride); /* wraps */
+            check_slice(&s, 7, 2, stride);
+            check_slice(&s, n / 2, 2, stride); /* wraps, to just before where it begins */
+            if (known[k] < s.counts->known)
+                s.counts->known = known[k];
+        }
+    check_slice(&s, n - 1, 1, 1);
+    check_known(&s, true);
+    check_table(&s);
+    subject_free(&s);
+}
+
+/* Where values are wide the whole is out of reach: the same slices without a table. */
+static void beyond_32_bits(void **state)
+{
+    (void)state;
+    for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+        const uint64_t n = BIT(33) + 12345;
+        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 9);
+        struct shuf__permutation *p = &job.request.permutation;
+        struct shuf__rank_index *counts = calloc(1, shuf__rank_index_bytes(p->algorithm, n));
+        for (p->offset = 1000000; p->offset > 300000; p->offset -= 99999) {
+            p->count = 20000;
+            job.rank_index = NULL;
+            uint64_t *plain = jobs_run(&job, NULL);
+            job.rank_index = counts;
+            uint64_t *values = jobs_run(&job, NULL);
+            assert_memory_equal(values, plain, p->count * sizeof *values);
+            free(values);
+            free(plain);
+        }
+        assert_true(!backend->ops->rank_index_limits || counts->known > 100);
+        free(counts);
+    }
+}
+
+/* ---- what it costs ---- */
+
+static atomic_uint asked;
+
+/* Once for each tile that is taken; a multiple of `context` ends the job. */
+static bool count_and_cancel(void *context)
+{
+    const unsigned *after = context;
+    return atomic_fetch_add(&asked, 1) + 1 >= *after;
+}
+
+static unsigned cost_of(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
+{
+    static unsigned never = UINT32_MAX;
+    atomic_store(&asked, 0);
+    s->job.cancelled = count_and_cancel;
+    s->job.cancel_context = &never;
+    check_slice(s, offset, count, stride);
+    s->job.cancelled = NULL;
+    return atomic_load(&asked);
+}
+
+/* One question for the row, and one for each tile; a few threads may ask once more. A GPU is given
+ * more at once. */
+static void only_what_is_wanted(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
+    struct shuf__permutation *p = &s.job.request.permutation;
+    if (backend->ops == &shuf__cpu_ops) {
+        assert_true(cost_of(&s, p->n - 1000, 1000, 1) > 100);
+        assert_true(cost_of(&s, p->n - 1500, 1000, 1) <= 4);
+        assert_true(cost_of(&s, p->n / 2, 1000, 1) <= 4);
+        assert_true(cost_of(&s, p->n / 3, 5 * TILE / 2, 1) <= 9);
+        assert_true(cost_of(&s, 0, 10, 1) <= 3);
+        assert_true(cost_of(&s, 0, p->n, 1) >= 128);
+    }
+    subject_free(&s);
+}
+
+/* What it had counted by then is right, and the next goes on from there. */
+static void cancelled_in_the_middle(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__permutation *p = &s.job.request.permutation;
+    struct shuf__block block;
+    jobs_alloc(8, &block);
+    for (unsigned after = 1; after < 150 && backend->ops->rank_index_limits;
+         after += 1 + after / 3) {
+        uint64_t ns;
+        struct shuf__error error;
+        atomic_store(&asked, 0);
+        s.job.cancelled = count_and_cancel;
+        s.job.cancel_context = &after;
+        p->offset = p->n - 1;
+        p->count = 1;
+        shuf_status status = shuf__backend_compute(backend, &s.job, &block, &ns, &error);
+        assert_true(status == SHUF_CANCELLED || status == SHUF_OK);
+        check_table(&s);
+        s.job.cancelled = NULL;
+        check_slice(&s, s.counts->before[s.counts->known / 2], 5, 1);
+    }
+    check_slice(&s, p->n - 1, 1, 1);
+    check_known(&s, true);
+    backend->ops->free(backend, &block);
+    subject_free(&s);
+}
+
+/* For what is no slice far behind, a table is not worth having. */
+static void whom_it_helps(void **state)
+{
+    (void)state;
+    const struct shuf__rank_index_limits any = {.min_skip = BIT(20), .min_gap = 5000};
+    const struct shuf__job stream =
+        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 0, BIT(20), 1000);
+    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
+    struct shuf__permutation *p = &job.request.permutation;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->count = 1000;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->offset = BIT(20) - 1;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->offset = BIT(20);
+    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(NULL, &job.request));
+    assert_false(
+        shuf__rank_index_helps(&any, &stream.request)); /* whose values know their places */
+    p->rows = 2;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->rows = 1;
+    p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->algorithm = SHUF_ALGORITHM_LCG;
+    assert_true(shuf__rank_index_helps(&any, &job.request));
+    p->n = BIT(30); /* nothing is left out */
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->n = SHUF__RANK_INDEX_N_MAX - 1;
+    assert_true(shuf__rank_index_helps(&any, &job.request));
+    p->n = SHUF__RANK_INDEX_N_MAX + 1;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->n = 1000000000;
+    p->offset = 3;
+    p->stride = 5000; /* wants something everywhere */
+    p->count = p->n / 5000;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->stride = 5000 + 1024; /* may pass over 1024 values at a time */
+    p->count = 1024;
+    assert_false(shuf__rank_index_helps(&any, &job.request));
+    p->count = 1025;
+    assert_true(shuf__rank_index_helps(&any, &job.request));
+}
+
+/* ---- single places ---- */
+
+static struct shuf__job look_up_job(const struct subject *s, bool inverse)
+{
+    struct shuf__job job = s->job;
+    job.request = (struct shuf__request){
+        .kind = SHUF__LOOK_UP,
+        .look_up = {.permutation = s->job.request.permutation, .inverse = inverse}};
+    return job;
+}
+
+static void look_up(struct subject *s, bool inverse, uint64_t *place, size_t count)
+{
+    struct shuf__error error = {0};
+    const struct shuf__job job = look_up_job(s, inverse);
+    if (backend->ops->look_up(backend, &job, place, count, &error))
+        fail_msg("%s", error.text);
+}
+
+static void visit_places(struct subject *s)
+{
+    struct shuf__permutation *p = &s->job.request.permutation;
+    enum { SOME = 300 };
+    const uint64_t n = p->n;
+    uint64_t *place = calloc(n, sizeof *place);
+    for (uint64_t i = 0; i < SOME; i++)
+        place[i] = i % 3 == 2 ? place[i / 2] : random_below(n); /* some come twice */
+    look_up(s, false, place, SOME);
+    for (uint64_t i = 0; i < SOME; i++)
+        place[SOME + i] = place[i];
+    look_up(s, true, place + SOME, SOME);
+    for (uint64_t i = 0; i < SOME; i++)
+        assert_int_equal(place[i], s->values[place[SOME + i]]);
+    for (uint64_t i = 0; i < n; i++)
+        place[i] = n - 1 - i;
+    look_up(s, false, place, n);
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(place[i], s->values[n - 1 - i]);
+    look_up(s, true, place, n);
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(place[i], n - 1 - i);
+    free(place);
+}
+
+static void places(void **state)
+{
+    (void)state;
+    random_start("places");
+    each_subject(visit_places);
+}
+
+/* A single one counts no more than it needs. */
+static void places_near_the_front(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__permutation *p = &s.job.request.permutation;
+    uint64_t place[2] = {100000, 5};
+    look_up(&s, false, place, 2);
+    assert_int_equal(place[0], s.values[100000]);
+    assert_int_equal(place[1], s.values[5]);
+    assert_in_range(s.counts->known, 1, 30);
+    place[0] = s.values[7]; /* in the first tile, of which all is known */
+    look_up(&s, true, place, 1);
+    assert_int_equal(place[0], 7);
+    assert_in_range(s.counts->known, 1, 30);
+    place[0] = s.values[p->n - 1];
+    look_up(&s, true, place, 1);
+    assert_int_equal(place[0], p->n - 1);
+    assert_int_equal(s.counts->known, 128);
+    look_up(&s, true, place, 0);
+    subject_free(&s);
+}
+
+/* At one tile or less, and where nothing is left out, there is no table. */
+static void places_without_a_table(void **state)
+{
+    (void)state;
+    static const uint64_t small[] = {1,    2,    3,    15,    16,    17,    1000,
+                                     8191, 8192, 8193, 16383, 16384, 32768, BIT(17)};
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
+            struct subject s = {.job = jobs_whole((enum shuf_algorithm)a, small[i], 7, i)};
+            struct shuf__permutation *p = &s.job.request.permutation;
+            assert_int_equal(shuf__rank_index_bytes(p->algorithm, small[i]), 0);
+            s.values = jobs_run(&s.job, NULL);
+            uint64_t *place = malloc(small[i] * sizeof *place);
+            memcpy(place, s.values, small[i] * sizeof *place);
+            look_up(&s, true, place, small[i]);
+            for (uint64_t k = 0; k < small[i]; k++)
+                assert_int_equal(place[k], k);
+            look_up(&s, false, place, small[i]);
+            assert_memory_equal(place, s.values, small[i] * sizeof *place);
+            free(place);
+            subject_free(&s);
+        }
+}
+
+/* n = 2^62 is as quick as any other power of two. */
+static void places_of_large_powers(void **state)
+{
+    (void)state;
+    for (unsigned k = 31; k <= 62; k++) {
+        struct subject s = {.job = jobs_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
+        const shuf_philox24 f = shuf_philox24_make(BIT(k), k, 3);
+        uint64_t place[2] = {BIT(k) - 1, 12345};
+        look_up(&s, false, place, 2);
+        assert_int_equal(place[0], shuf_philox24_forward(&f, BIT(k) - 1));
+        assert_int_equal(place[1], shuf_philox24_forward(&f, 12345));
+        look_up(&s, true, place, 2);
+        assert_int_equal(place[0], BIT(k) - 1);
+        assert_int_equal(place[1], 12345);
+    }
+}
+
+static void places_cancelled(void **state)
+{
+    (void)state;
+    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    uint64_t place[8000];
+    struct shuf__error error;
+    s.job.cancelled = count_and_cancel;
+    for (unsigned after = 1; after < 250; after = 2 * after + 1) {
+        for (size_t i = 0; i < 8000; i++)
+            place[i] = i * 131;
+        atomic_store(&asked, 0);
+        s.job.cancel_context = &after;
+        const struct shuf__job job = look_up_job(&s, false);
+        assert_int_equal(backend->ops->look_up(backend, &job, place, 8000, &error), SHUF_CANCELLED);
+        assert_string_equal(error.text, "index: cancelled");
+        check_table(&s);
+    }
+    subject_free(&s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_in_any_order),
+        cmocka_unit_test(slices_at_borders),
+        cmocka_unit_test(shards_wrap),
+        cmocka_unit_test(what_is_known_is_believed),
+        cmocka_unit_test(far_apart),
+        cmocka_unit_test(beyond_32_bits),
+        cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(cancelled_in_the_middle),
+        cmocka_unit_test(whom_it_helps),
+        cmocka_unit_test(places),
+        cmocka_unit_test(places_near_the_front),
+        cmocka_unit_test(places_without_a_table),
+        cmocka_unit_test(places_of_large_powers),
+        cmocka_unit_test(places_cancelled),
+    };
+    return jobs_main(argc, argv, tests);
+}
