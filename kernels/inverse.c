@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See turn.h.
+ * See inverse.h.
  */
 #include "inverse.h"
 
 /* y = m x + a, so x = m^-1 y - m^-1 a. */
-void shuf__turn(shuf_primefold *f)
+void shuf__invert_maps(shuf_primefold *f)
 {
     shuf_primefold there = *f;
     const unsigned maps = there.shape.maps;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` backwards: what undoes maps and folds is as many maps and what undoes the
- * folds, so all that computes values computes positions as well.
+ * The inverse of `primefold`: its maps in reverse order, each with its multiplier inverted, and
+ * between them the inverses of the folds. So the same code computes values and positions.
  */
-#ifndef SHUF__TURN_H
-#define SHUF__TURN_H
+#ifndef SHUF__INVERSE_H
+#define SHUF__INVERSE_H
 
 #include "shuf/primefold.h"
 
@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* The maps that undo those of f, in the order in which they do; after each comes, instead of a
- * fold, the undoing of the fold with its `fold`. `addend` is added after the last map instead of
- * the first. f has maps: n > SHUF_PRIMEFOLD_EXACT. */
-void shuf__turn(shuf_primefold *f);
+/* Replaces the maps of f by their inverses, in the order in which those apply; after each comes the
+ * inverse of the fold with its `fold`. `addend` is added after the last map instead of the first. f
+ * has maps: n > SHUF_PRIMEFOLD_EXACT. */
+void shuf__invert_maps(shuf_primefold *f);
 
 #ifdef __cplusplus
 }

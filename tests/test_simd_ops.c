@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's loops of `primefold`, forward and backward, in every word and every instruction
+ * The CPU's loops of `primefold`, forward and inverse, in every word and every instruction
  * set: the values at positions and the positions of values, against the inline C.
  */
 #include "support/cmocka_all.h"
@@ -18,7 +18,7 @@ enum { MOST = 3000 }; /* values at once */
 static const struct shuf__simd_ops *simd;
 
 static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, size_t count,
-                      bool backward)
+                      bool inverse)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(n);
     shuf_primefold plain = shuf_primefold_make_of(&shape, seed, 5);
@@ -28,8 +28,8 @@ static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride
     union shuf__bijection f;
     shuf_primefold_make_inverse(&plain);
     shuf__primefold_make(&f.primefold, &shape, seed, 5);
-    if (backward)
-        shuf__primefold_turn(&f.primefold);
+    if (inverse)
+        shuf__primefold_invert(&f.primefold);
     if (narrow)
         simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&f, (uint32_t)first, (uint32_t)stride, narrow_out,
                                                count);
@@ -38,11 +38,11 @@ static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride
     for (size_t i = 0; i < count; i++) {
         const uint64_t is = narrow ? narrow_out[i] : wide_out[i], at = first + i * stride;
         const uint64_t expected =
-            backward ? shuf_primefold_inverse(&plain, at) : shuf_primefold_forward(&plain, at);
+            inverse ? shuf_primefold_inverse(&plain, at) : shuf_primefold_forward(&plain, at);
         if (is != expected)
             fail_msg("%s n %" PRIu64 " seed %" PRIu64 ": %s %" PRIu64 " gives %" PRIu64
                      ", expected %" PRIu64,
-                     simd->name, n, seed, backward ? "value" : "position", at, is, expected);
+                     simd->name, n, seed, inverse ? "value" : "position", at, is, expected);
     }
 }
 

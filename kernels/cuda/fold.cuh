@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` as the GPU runs it, in words that suit p: forms. What they share.
+ * `primefold` on the GPU, in words that suit p: what the forms share. primefold_form.h has their
+ * contract.
  *
- * A form knows p and has, of a row's keys, start() for a position, add() to go on from one start to
- * another by a step, first() for the value after the first map, and rest() for all maps after it.
- * quick_rest() does the same for groups of values, and watches: right() tells whether they are
- * right by the largest number that it met before a fold, and is_below() by the most() of them
- * whether they are below n. What is not right and below n is made again, from its position on;
- * where all are right() and the form is_right_past_n, settled() gives the value, which is walked on
- * from if it is not below n.
+ * Of a row's keys a form has start() for a position, add() to go on from one start to another by a
+ * step, first() for the value after the first map, and rest() for all maps after it.
+ * evaluate_unchecked() does the same as rest() for groups of values.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
 
+#include "primefold_form.h"
 #include "shuf/primefold.h"
 #include "tuning.cuh"
 
@@ -38,9 +36,12 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
     return result;
 }
 
-/* Whether a form computes the values of positions or, of maps that have been turned (turn.h), the
- * positions of values. */
-enum class Way { forward, backward };
+/* Whether a form computes values of positions or, with inverted maps (inverse.h), positions of
+ * values. */
+enum class Direction { forward, inverse };
+
+/* Whether a form notices numbers out of range, or leaves them to a second kernel. */
+enum class RangeCheck { off, on };
 
 /* Of a fold of a large number, by the number of maps. */
 template <int Maps>
@@ -48,22 +49,24 @@ constexpr int large_shift = Maps == SHUF_PRIMEFOLD_MAPS_LARGE_21 ? SHUF_PRIMEFOL
                                                                  : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
 static_assert(int{SHUF_PRIMEFOLD_MAPS_LARGE_21} != int{SHUF_PRIMEFOLD_MAPS_LARGE_62});
 
-/* x folded or, backward, unfolded: then each part of it below the uppermost is known from the one
+/* x folded or, inverse, unfolded: then each part of it below the uppermost is known from the one
  * above, and `fold`, which was unfolded before, comes last. */
-template <Way way, int shift> __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
+template <Direction direction, int shift>
+__device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
 {
     int by = shift;
-    if constexpr (way == Way::backward)
+    if constexpr (direction == Direction::inverse)
 #pragma unroll
         for (; 2 * by < 32; by *= 2)
             x ^= x >> by;
     return exclusive_or(x, x >> by, fold);
 }
 
-template <Way way, int shift> __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
+template <Direction direction, int shift>
+__device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
 {
     int by = shift;
-    if constexpr (way == Way::backward)
+    if constexpr (direction == Direction::inverse)
 #pragma unroll
         for (; 2 * by < 64; by *= 2)
             x ^= x >> by;

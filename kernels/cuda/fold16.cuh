@@ -20,9 +20,9 @@ __device__ __forceinline__ uint32_t below_top(uint32_t y)
  * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them.
  *
  * Maps: at most, or exactly so many where it is Fixed. */
-template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
+template <int Maps, bool Fixed, Direction direction = Direction::forward> struct Fold16 {
     using Word = uint32_t;
-    static constexpr bool watches = true, is_right_past_n = true;
+    static constexpr bool checks_range = true, is_right_past_n = true;
     static constexpr int groups = tuning::fold_groups;
     static constexpr int blocks_per_sm = tuning::fold_blocks_per_sm;
     static constexpr int look_up_blocks_per_sm = tuning::fold_blocks_per_sm;
@@ -80,7 +80,7 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
     {
         const uint32_t fraction = static_cast<uint32_t>(position) * keys.map[0].multiplier;
-        return way == Way::forward ? fraction + keys.addend : fraction;
+        return direction == Direction::forward ? fraction + keys.addend : fraction;
     }
 
     /* No value but has a position below p: reduced, a distance would round up once too often. */
@@ -110,10 +110,10 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     }
 
     /* The block that p cuts short is folded in parts: see shuf__primefold_free(). */
-    __device__ __forceinline__ uint32_t turned(uint32_t x, uint32_t fold) const
+    __device__ __forceinline__ uint32_t folded(uint32_t x, uint32_t fold) const
     {
         const uint32_t free = below_top(x ^ p);
-        if constexpr (way == Way::forward)
+        if constexpr (direction == Direction::forward)
             return x ^ ((x >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold) & free);
         const uint32_t kept = x & ~free;
         uint32_t y = (x ^ kept >> SHUF_PRIMEFOLD_SHIFT_SMALL ^ fold) & free;
@@ -126,8 +126,8 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     /* Map number r of those after the first, and the fold before it. */
     __device__ __forceinline__ uint32_t step(const Row &keys, int r, uint32_t x) const
     {
-        const bool adds = way == Way::backward && r == (Fixed ? Maps : maps) - 1;
-        const uint32_t fraction = turned(x, keys.map[r - 1].fold) * keys.map[r].multiplier;
+        const bool adds = direction == Direction::inverse && r == (Fixed ? Maps : maps) - 1;
+        const uint32_t fraction = folded(x, keys.map[r - 1].fold) * keys.map[r].multiplier;
         return __umulhi(adds ? fraction + keys.addend : fraction, p);
     }
 
@@ -140,8 +140,8 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
     }
 
     template <int Groups>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Groups][group],
-                                               uint32_t &) const
+    __device__ __forceinline__ void
+    evaluate_unchecked(const Row &keys, uint32_t (&x)[Groups][group], uint32_t &) const
     {
 #pragma unroll
         for (int r = 1; r < Maps; r++) {
@@ -163,7 +163,7 @@ template <int Maps, bool Fixed, Way way = Way::forward> struct Fold16 {
         return x;
     }
 
-    __device__ __forceinline__ bool right(uint32_t) const
+    __device__ __forceinline__ bool in_range(uint32_t) const
     {
         return true;
     }

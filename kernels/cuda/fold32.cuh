@@ -19,17 +19,18 @@
 namespace shuf
 {
 
-/* quick_rest() also folds the p - `whole` numbers beyond the whole blocks, and leaves the few
- * remainders that are p too large as they are. Where it `watches`, right() tells whether it met
- * such a number before a fold. */
-template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 : SumsModP {
+/* evaluate_unchecked() also folds the p - `whole` numbers beyond the whole blocks, and leaves the
+ * few remainders that are p too large as they are. With a range check, in_range() tells whether it
+ * met such a number before a fold. */
+template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
+struct Fold32 : SumsModP {
     using Word = uint32_t;
-    static constexpr bool watches = Watches, is_right_past_n = true;
+    static constexpr bool checks_range = check == RangeCheck::on, is_right_past_n = true;
     static constexpr int shift = large_shift<Maps>;
     static constexpr int groups =
-        watches ? tuning::fold_watched_groups : tuning::fold_unwatched_groups;
+        checks_range ? tuning::fold_checked_groups : tuning::fold_unchecked_groups;
     static constexpr int blocks_per_sm =
-        watches ? tuning::fold_watched_blocks_per_sm : tuning::fold_unwatched_blocks_per_sm;
+        checks_range ? tuning::fold_checked_blocks_per_sm : tuning::fold_unchecked_blocks_per_sm;
     static constexpr int look_up_blocks_per_sm = tuning::fold_look_up_blocks_per_sm;
     static constexpr int row_blocks_per_sm = tuning::fold_row_blocks_per_sm;
     struct Map {
@@ -108,7 +109,7 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
     {
         int high = high_of_2_52;
         x = reduced(unreduced(keys.map[r], x, high));
-        return r == (way == Way::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
+        return r == (direction == Direction::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
     }
 
     __device__ __forceinline__ uint32_t start(const Row &keys, uint64_t position) const
@@ -136,13 +137,13 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
     {
 #pragma unroll 1
         for (int r = 1; r < Maps; r++)
-            x = mapped(keys, r, x < whole ? fold_of<way, shift>(x, keys.map[r - 1].fold) : x);
+            x = mapped(keys, r, x < whole ? fold_of<direction, shift>(x, keys.map[r - 1].fold) : x);
         return x;
     }
 
     template <int Groups>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint32_t (&x)[Groups][group],
-                                               uint32_t &met) const
+    __device__ __forceinline__ void
+    evaluate_unchecked(const Row &keys, uint32_t (&x)[Groups][group], uint32_t &met) const
     {
         int high[Groups][group];
 #pragma unroll
@@ -154,14 +155,14 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
             const Map map = keys.map[r];
 #pragma unroll
             for (int g = 0; g < Groups; g++) {
-                if constexpr (watches)
+                if constexpr (checks_range)
                     met = max(met, most(x[g]));
 #pragma unroll
                 for (int c = 0; c < group; c++)
-                    x[g][c] = unreduced(map, fold_of<way, shift>(x[g][c], fold), high[g][c]);
+                    x[g][c] = unreduced(map, fold_of<direction, shift>(x[g][c], fold), high[g][c]);
             }
         }
-        if constexpr (way == Way::backward)
+        if constexpr (direction == Direction::inverse)
 #pragma unroll
             for (int g = 0; g < Groups; g++)
 #pragma unroll
@@ -174,15 +175,16 @@ template <int Maps, Way way = Way::forward, bool Watches = true> struct Fold32 :
         return __vimax3_u32(__vimax3_u32(x[0], x[1], x[2]), x[3], 0);
     }
 
-    /* A value that quick_rest() left p too large; the last map's, as others were met by a fold. */
+    /* A value that evaluate_unchecked() left p too large; the last map's, as others were met by a
+     * fold. */
     __device__ __forceinline__ uint32_t settled(uint32_t x) const
     {
         return reduced(x);
     }
 
-    __device__ __forceinline__ bool right(uint32_t met) const
+    __device__ __forceinline__ bool in_range(uint32_t met) const
     {
-        return !watches || met < whole;
+        return !checks_range || met < whole;
     }
 
     __device__ __forceinline__ bool is_below(uint32_t most) const

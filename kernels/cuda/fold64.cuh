@@ -67,10 +67,10 @@ struct Fold64Base : SumsModP {
         return max(max(part(x[0]), part(x[1])), max(part(x[2]), part(x[3])));
     }
 
-    template <Way way = Way::forward>
+    template <Direction direction = Direction::forward>
     __device__ __forceinline__ uint64_t folded(uint64_t fold, uint64_t x) const
     {
-        return x < whole ? fold_of<way, shift>(x, fold) : x;
+        return x < whole ? fold_of<direction, shift>(x, fold) : x;
     }
 };
 
@@ -110,7 +110,7 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
  * fold changes the lower word alone, as what it shifts to the right by 8 has at most 30 bits, which
  * are all of x and nothing of an exponent. */
 template <int Maps> struct FoldDouble : Fold64Base {
-    static constexpr bool watches = true, is_right_past_n = false;
+    static constexpr bool checks_range = true, is_right_past_n = false;
     static constexpr int most_bits = 38; /* of p */
     static constexpr uint64_t exponent = uint64_t{0x433} << 52, rounded = uint64_t{0x4338} << 48;
     struct Map {
@@ -175,8 +175,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
     }
 
     template <int Groups>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&y)[Groups][group],
-                                               uint32_t &met) const
+    __device__ __forceinline__ void
+    evaluate_unchecked(const Row &keys, uint64_t (&y)[Groups][group], uint32_t &met) const
     {
 #pragma unroll
         for (int i = 0; i < Groups * group; i++)
@@ -200,7 +200,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
     }
 
     /* What the last map makes wrong is not below n: nobody has to see that. */
-    __device__ __forceinline__ bool right(uint32_t met) const
+    __device__ __forceinline__ bool in_range(uint32_t met) const
     {
         return met < whole_shifted;
     }
@@ -212,8 +212,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
 };
 
 /* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
-template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
-    static constexpr bool watches = true, is_right_past_n = true;
+template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fold64Base {
+    static constexpr bool checks_range = true, is_right_past_n = true;
     struct Map {
         uint64_t multiplier, quotient, fold;
     };
@@ -221,13 +221,13 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
         Map map[Maps];
         uint64_t addend;
     };
-    int watched; /* from this bit on, 32 of them */
-    uint32_t n_watched;
+    int shifted_by; /* the range check compares the 32 bits from this one on */
+    uint32_t n_shifted;
     Row row;
 
     explicit Fold64(const shuf_primefold_shape &shape)
-        : Fold64Base(shape), watched(shape.bits > 32 ? static_cast<int>(shape.bits) - 32 : 0),
-          n_watched(static_cast<uint32_t>(shape.n >> watched)), row{}
+        : Fold64Base(shape), shifted_by(shape.bits > 32 ? static_cast<int>(shape.bits) - 32 : 0),
+          n_shifted(static_cast<uint32_t>(shape.n >> shifted_by)), row{}
     {
     }
 
@@ -256,7 +256,7 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
     {
         const Map &m = keys.map[r];
         x = reduced(x * m.multiplier - __umul64hi(x, m.quotient) * p);
-        return r == (way == Way::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
+        return r == (direction == Direction::forward ? 0 : Maps - 1) ? add(x, keys.addend) : x;
     }
 
     __device__ __forceinline__ uint64_t start(const Row &keys, uint64_t position) const
@@ -273,7 +273,7 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
     /* Map number r of those after the first, and the fold before it. */
     __device__ __forceinline__ uint64_t step(const Row &keys, int r, uint64_t x) const
     {
-        return mapped(keys, r, folded<way>(keys.map[r - 1].fold, x));
+        return mapped(keys, r, folded<direction>(keys.map[r - 1].fold, x));
     }
 
     __device__ __forceinline__ uint64_t rest(const Row &keys, uint64_t x) const
@@ -285,8 +285,8 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
     }
 
     template <int Groups>
-    __device__ __forceinline__ void quick_rest(const Row &keys, uint64_t (&x)[Groups][group],
-                                               uint32_t &) const
+    __device__ __forceinline__ void
+    evaluate_unchecked(const Row &keys, uint64_t (&x)[Groups][group], uint32_t &) const
     {
 #pragma unroll
         for (int r = 1; r < Maps; r++)
@@ -297,17 +297,17 @@ template <int Maps, Way way = Way::forward> struct Fold64 : Fold64Base {
 
     __device__ __forceinline__ uint32_t most(const uint64_t (&x)[group]) const
     {
-        return most_shifted(x, watched);
+        return most_shifted(x, shifted_by);
     }
 
-    __device__ __forceinline__ bool right(uint32_t) const
+    __device__ __forceinline__ bool in_range(uint32_t) const
     {
         return true;
     }
 
     __device__ __forceinline__ bool is_below(uint32_t most) const
     {
-        return most < n_watched;
+        return most < n_shifted;
     }
 };
 

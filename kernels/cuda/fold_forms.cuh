@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which form suits a prime, and a form with the keys of one row, either way.
+ * Which form suits a prime, and a form with the keys of one row, in either direction.
  */
 #ifndef SHUF__CUDA_FOLD_FORMS_CUH
 #define SHUF__CUDA_FOLD_FORMS_CUH
@@ -15,14 +15,15 @@
 namespace shuf
 {
 
-template <typename Form_, Way way = Way::forward> struct FormOf {
+template <typename Form_, Direction direction = Direction::forward> struct FormOf {
     using Form = Form_;
+    static_assert(is_form<Form, group>());
 
     static Form make(const shuf__permutation &p, const shuf_primefold_shape &shape)
     {
         shuf_primefold key = shuf_primefold_make_of(&shape, p.seed, p.epoch);
-        if constexpr (way == Way::backward) {
-            shuf__turn(&key);
+        if constexpr (direction == Direction::inverse) {
+            shuf__invert_maps(&key);
             for (unsigned r = 0; r < shape.maps && !shuf_primefold_is_small(&shape); r++)
                 key.map[r].fold = shuf_primefold_unfold(&key, r, 0);
         }
@@ -35,23 +36,23 @@ template <typename Form_, Way way = Way::forward> struct FormOf {
 };
 
 /* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: n is known to be above 2^21. */
-template <Way way = Way::forward, bool Many = false, typename Use>
+template <Direction direction = Direction::forward, bool Many = false, typename Use>
 cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
 {
     const unsigned n_bits = shuf__bits(shape.n - 1);
     constexpr int few_maps = SHUF_PRIMEFOLD_MAPS_LARGE_62;
     if constexpr (!Many) {
         if (shuf_primefold_is_small(&shape))
-            return use(FormOf<Fold16<SHUF_PRIMEFOLD_MAPS, false, way>, way>{});
+            return use(FormOf<Fold16<SHUF_PRIMEFOLD_MAPS, false, direction>, direction>{});
         if (n_bits <= 21)
-            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_21, way>, way>{});
+            return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_21, direction>, direction>{});
     }
     if (shape.p >> 31 == 0)
-        return use(FormOf<Fold32<few_maps, way>, way>{});
-    if constexpr (way == Way::forward)
+        return use(FormOf<Fold32<few_maps, direction>, direction>{});
+    if constexpr (direction == Direction::forward)
         if (shape.p >> FoldDouble<few_maps>::most_bits == 0)
             return use(FormOf<FoldDouble<few_maps>>{});
-    return use(FormOf<Fold64<few_maps, way>, way>{});
+    return use(FormOf<Fold64<few_maps, direction>, direction>{});
 }
 
 /* The steps of a row by a block of so many threads, whose groups follow one another. */

@@ -96,10 +96,10 @@ __device__ __forceinline__ void load_group(const uint64_t *at, uint64_t (&x)[gro
     x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
-/* The value at a position, or what comes after a value that is not below n. */
+/* The value at a position, or the value that a walk from a number of [n, p) ends at. */
 template <typename Form>
-__device__ __forceinline__ typename Form::Word walked(const Form &f, const typename Form::Row &keys,
-                                                      uint64_t position)
+__device__ __forceinline__ typename Form::Word
+cycle_walk(const Form &f, const typename Form::Row &keys, uint64_t position)
 {
     auto x = static_cast<typename Form::Word>(position);
     do
@@ -109,17 +109,17 @@ __device__ __forceinline__ typename Form::Word walked(const Form &f, const typen
 }
 
 template <typename Form, typename Out>
-__device__ __forceinline__ void make_again(const Form &f, const typename Form::Row &keys,
-                                           const Rows &rows, uint64_t i, Out *to)
+__device__ __forceinline__ void repair(const Form &f, const typename Form::Row &keys,
+                                       const Rows &rows, uint64_t i, Out *to)
 {
-    *to = static_cast<Out>(walked(f, keys, rows.position(i)));
+    *to = static_cast<Out>(cycle_walk(f, keys, rows.position(i)));
 }
 
 template <typename Form>
 __device__ __forceinline__ bool finished(const Form &f, uint32_t met,
                                          const typename Form::Word (&x)[group])
 {
-    return f.right(met) && f.is_below(f.most(x));
+    return f.in_range(met) && f.is_below(f.most(x));
 }
 
 /* Which values of a group have to be made again: a bit each. */
@@ -127,7 +127,7 @@ template <typename Form>
 __device__ __forceinline__ uint32_t unfinished(const Form &f, uint32_t met,
                                                const typename Form::Word (&x)[group])
 {
-    uint32_t which = f.right(met) ? 0 : (1u << group) - 1;
+    uint32_t which = f.in_range(met) ? 0 : (1u << group) - 1;
 #pragma unroll
     for (int c = 0; c < group; c++)
         which |= x[c] >= f.n ? 1u << c : 0;
@@ -263,9 +263,9 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
             for (uint32_t k = 0; k < group; k++)
                 x = k == c ? static_cast<typename Form::Word>(value[k]) : x;
             if (entry & anew || !Form::is_right_past_n)
-                x = walked(f, keys, rows.position(first + at + c));
+                x = cycle_walk(f, keys, rows.position(first + at + c));
             else if ((x = f.settled(x)) >= f.n)
-                x = walked(f, keys, x);
+                x = cycle_walk(f, keys, x);
             out[at + c] = static_cast<Out>(x);
         }
     }
@@ -320,8 +320,8 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
         start = f.add(start, steps.leap);
     }
     uint32_t met = 0;
-    f.quick_rest(keys, x, met);
-    const bool right = f.right(met); /* of all groups */
+    f.evaluate_unchecked(keys, x, met);
+    const bool right = f.in_range(met); /* of all groups */
     Again again = {right ? 0 : every, 0};
 #pragma unroll
     for (int g = 0; g < Groups; g++)
@@ -347,8 +347,8 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
     return again;
 }
 
-/* At most `most` values of a row from number `first` on, which *out is. Of a form that does not
- * watch they are left unfinished. */
+/* At most `most` values of a row from number `first` on, which *out is. A form without
+ * a range check leaves them unfinished. */
 template <typename Form, typename Out>
 __device__ __forceinline__ void
 tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,
@@ -357,7 +357,7 @@ tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,
     using Rest = Unfinished<Form, Out>;
     __shared__ typename Rest::List list[fold_threads / 32];
     Rest rest{f, keys, rows, list[threadIdx.x / 32], first, out};
-    if constexpr (Form::watches)
+    if constexpr (Form::checks_range)
         rest.start();
     const Part part(rows, first, most);
     const uint32_t mine = threadIdx.x * group;
@@ -366,11 +366,11 @@ tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,
 #pragma unroll 1
     for (uint32_t at = mine; at - mine < part.count; at += fold_tile<Form>) {
         const Again again = tile_of_row<Form::groups>(f, keys, steps, part, at, start, here);
-        if constexpr (Form::watches)
+        if constexpr (Form::checks_range)
             rest.take(at, again);
         here += fold_tile<Form>;
     }
-    if constexpr (Form::watches)
+    if constexpr (Form::checks_range)
         rest.finish();
 }
 

@@ -19,7 +19,7 @@ namespace
 
 /* ---- The sinks ---- */
 
-template <typename Out> struct StoreWhole {
+template <typename Out> struct StoreDense {
     static constexpr bool in_rows = true;
     Out *out;
 
@@ -29,8 +29,8 @@ template <typename Out> struct StoreWhole {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void give(const Launch &launch, uint64_t row, uint64_t start,
-                                         const Word (&x)[tuning::items]) const
+    __device__ __forceinline__ void emit_dense(const Launch &launch, uint64_t row, uint64_t start,
+                                               const Word (&x)[tuning::items]) const
     {
         Out *row_out = out + row * launch.count + start;
 #pragma unroll
@@ -40,27 +40,29 @@ template <typename Out> struct StoreWhole {
     }
 };
 
-template <bool Strided, typename Out> struct Store : StoreWhole<Out> {
-    using Whole = StoreWhole<Out>;
+template <bool Strided, typename Out> struct Store : StoreDense<Out> {
+    using Dense = StoreDense<Out>;
     static constexpr bool in_parts = false;
-    struct Asked {
+    struct Prefetched {
     };
 
     template <typename Word>
-    __device__ __forceinline__ void ask(const Word (&)[tuning::items], Word, Asked &) const
+    __device__ __forceinline__ void prefetch(const Word (&)[tuning::items], Word,
+                                             Prefetched &) const
     {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void hold(const Word (&)[tuning::items], Word,
-                                         uint32_t (&)[tuning::items]) const
+    __device__ __forceinline__ void stage(const Word (&)[tuning::items], Word,
+                                          uint32_t (&)[tuning::items]) const
     {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void give(const Launch &launch, uint64_t row, uint64_t position,
+    __device__ __forceinline__ void emit(const Launch &launch, uint64_t row, uint64_t position,
                                          uint32_t kept, const Word (&x)[tuning::items],
-                                         const uint32_t (&rank)[tuning::items], const Asked &) const
+                                         const uint32_t (&rank)[tuning::items],
+                                         const Prefetched &) const
     {
         Out *row_out = this->out + row * launch.count;
         store<Strided>(launch, position, kept, x, rank, row_out);

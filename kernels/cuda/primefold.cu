@@ -16,8 +16,8 @@ namespace shuf
 namespace
 {
 
-/* The keys are constants of the launch. A block takes `tiles` tiles. A form that does not watch
- * leaves what is wrong and what is not below n to fold_beyond. */
+/* The keys are constants of the launch. A block takes `tiles` tiles. A form without
+ * a range check leaves wrong numbers and values not below n to fold_beyond. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     tiles_of_row(f, f.row, rows, steps, first, values, out + first);
 }
 
-/* A form that does not watch gets these numbers wrong: after each map those below `small`, which
+/* A form without a range check gets these numbers wrong: after each map those below `small`, which
  * may be p too large, and before a fold those from `whole` on, or at the end from n on. */
 struct Beyond {
     uint32_t small, folds, all; /* the bound; how many numbers before the end, and in all */
@@ -38,7 +38,7 @@ struct Beyond {
 /* Follows number k of these back to its position, and writes the right value there. */
 template <int Maps, typename Out>
 __device__ __forceinline__ void
-correct(const Fold32<Maps> &f, const Fold32<Maps, Way::backward> &back, const Beyond &beyond,
+correct(const Fold32<Maps> &f, const Fold32<Maps, Direction::inverse> &back, const Beyond &beyond,
         const Rows &rows, uint32_t k, Out *out)
 {
     const uint32_t each = f.p - f.whole + beyond.small; /* after a map */
@@ -51,21 +51,21 @@ correct(const Fold32<Maps> &f, const Fold32<Maps, Way::backward> &back, const Be
 #pragma unroll
     for (int r = 0; r < Maps; r++) {
         if (r > 0 && r > maps_after && x < f.whole)
-            x = fold_of<Way::backward, Fold32<Maps>::shift>(x, back.row.map[r - 1].fold);
+            x = fold_of<Direction::inverse, Fold32<Maps>::shift>(x, back.row.map[r - 1].fold);
         if (r >= maps_after)
             x = back.mapped(back.row, r, x);
     }
     if (x < f.n && x - rows.offset < rows.count) {
         const bool is_value = at_the_end && number < f.n;
         out[x - rows.offset] =
-            static_cast<Out>(is_value ? number : walked(f, f.row, at_the_end ? number : x));
+            static_cast<Out>(is_value ? number : cycle_walk(f, f.row, at_the_end ? number : x));
     }
 }
 
 template <int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads)
     fold_beyond(__grid_constant__ const Fold32<Maps> f,
-                __grid_constant__ const Fold32<Maps, Way::backward> back,
+                __grid_constant__ const Fold32<Maps, Direction::inverse> back,
                 __grid_constant__ const Beyond beyond, __grid_constant__ const Rows rows, Out *out)
 {
     const uint32_t k = blockIdx.x * fold_threads + threadIdx.x;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
         typename Form::Word x[1][group];
         spread(f, f.start(f.row, rows.offset + i * rows.stride), steps.one, x[0]);
         uint32_t met = 0;
-        f.quick_rest(f.row, x, met);
+        f.evaluate_unchecked(f.row, x, met);
         uint32_t again = finished(f, met, x[0]) ? 0 : unfinished(f, met, x[0]);
         if (i + group <= rows.whole) {
             put_group(out + i, x[0]);
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
         for (; again != 0; again &= again - 1) {
             const uint64_t at = i + (__ffs(static_cast<int>(again)) - 1);
             if (at < rows.count)
-                make_again(f, f.row, rows, at, out + at);
+                repair(f, f.row, rows, at, out + at);
         }
     }
     tell(signal);
@@ -121,13 +121,13 @@ __global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
     for (int c = 0; c < group; c++)
         x[0][c] = f.first(f.start(f.row, position[c]));
     uint32_t met = 0;
-    f.quick_rest(f.row, x, met);
+    f.evaluate_unchecked(f.row, x, met);
     if (!finished(f, met, x[0])) {
         const uint32_t again = unfinished(f, met, x[0]);
 #pragma unroll
         for (int c = 0; c < group; c++)
             if (again >> c & 1)
-                x[0][c] = walked(f, f.row, position[c]);
+                x[0][c] = cycle_walk(f, f.row, position[c]);
     }
     if (i + group <= count)
         put_group(values + i, x[0]);
@@ -197,17 +197,18 @@ template <int Maps> Beyond beyond_of(const shuf_primefold_shape &shape)
     return {static_cast<uint32_t>(small), static_cast<uint32_t>(folds), static_cast<uint32_t>(all)};
 }
 
-/* Neighbours of a row without watching, then corrected. */
+/* Neighbours of a row without a range check, then corrected. */
 template <int Maps, typename Out>
 cudaError_t large_row(const shuf__permutation &p, const shuf_primefold_shape &shape, Out *out,
                       cudaStream_t stream)
 {
     const auto f = FormOf<Fold32<Maps>>::make(p, shape);
-    const auto back = FormOf<Fold32<Maps, Way::backward>, Way::backward>::make(p, shape);
-    const auto unwatched = FormOf<Fold32<Maps, Way::forward, false>>::make(p, shape);
+    const auto back = FormOf<Fold32<Maps, Direction::inverse>, Direction::inverse>::make(p, shape);
+    const auto unchecked =
+        FormOf<Fold32<Maps, Direction::forward, RangeCheck::off>>::make(p, shape);
     const Rows rows = make_rows_for<Fold32<Maps>>(p, shape.p);
     const Beyond beyond = beyond_of<Maps>(shape);
-    const cudaError_t e = fold_row_async(unwatched, rows, p, shape, out, stream);
+    const cudaError_t e = fold_row_async(unchecked, rows, p, shape, out, stream);
     if (e != cudaSuccess)
         return e;
     fold_beyond<<<blocks_for(beyond.all, fold_threads), fold_threads, 0, stream>>>(f, back, beyond,

@@ -77,8 +77,7 @@ __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch
     __syncthreads();
 }
 
-/* Groups to be finished when the block is through with the others, so that a few values do not hold
- * up whole warps. */
+/* Groups to repair after the others, so that a few values do not delay whole warps. */
 struct Leftovers {
     uint32_t count, group[tuning::fold_block_groups]; /* row << 16 | all of it << 15 | group */
 
@@ -122,7 +121,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         Word x[1][group];
         uint32_t met = 0;
         spread(f, f.start(keys[row], rows.offset + i * rows.stride), steps[row], x[0]);
-        f.quick_rest(keys[row], x, met);
+        f.evaluate_unchecked(keys[row], x, met);
         Out *const here = out + (row * count + i);
         if (i + group <= whole)
             put_group(here, x[0]);
@@ -130,7 +129,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
             put_some(here, x[0], count - i);
         const bool last = rows.wraps && i + group >= count;
         if (!finished(f, met, x[0]) || last) /* a value that was cut off looks right later */
-            left.take(row, g, !f.right(met) || last || sizeof(Out) < sizeof(Word));
+            left.take(row, g, !f.in_range(met) || last || sizeof(Out) < sizeof(Word));
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
             row++, g -= batch.groups;
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
 #pragma unroll 1
         for (; which != 0; which &= which - 1) {
             const uint32_t at = i + (__ffs(static_cast<int>(which)) - 1);
-            make_again(f, keys[of], rows, at, row_out + at);
+            repair(f, keys[of], rows, at, row_out + at);
         }
     }
 }
@@ -221,6 +220,7 @@ template <typename Form, int Maps, typename Out>
 cudaError_t many_rows(const shuf__permutation &p, const shuf_primefold_shape &shape, void *out,
                       cudaStream_t stream)
 {
+    static_assert(is_form<Form, group>());
     const Form f(shape);
     const Rows rows = make_rows_for<Form>(p, shape.p);
     Batch batch = make_batch(p, shape);

@@ -11,12 +11,10 @@
  *
  *   in_rows             whether there may be several rows
  *   in_parts, parts()   whether blocks of the same blockIdx.x share a tile, and how many
- *   Asked, ask()        what it fetches for the values at once, so that the look-back's wait is not
- *                       lost
- *   hold()              their ranks in the tile are known: all threads wait before give()
- *   give()              their places are known
- *   Whole               itself or its base, of which give() takes values at n = 2^B, where nothing
- *                       has to be waited for
+ *   Prefetched, prefetch()  starts to load what the values point to, so that the look-back's wait
+ * is not lost stage()                 their ranks in the tile are known: all threads wait before
+ * emit() emit()                  their places are known Dense                   itself or its base,
+ * whose emit_dense() takes values at n = 2^B, where nothing has to be waited for
  */
 #ifndef SHUF__CUDA_SCAN_CUH
 #define SHUF__CUDA_SCAN_CUH
@@ -139,14 +137,14 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
         for (int i = 0; i < items; i++)
             x[i] = start + 32 * i < launch.domain ? x[i] : n;
     }
-    typename Sink::Asked asked;
-    sink.ask(x, n, asked);
+    typename Sink::Prefetched prefetched;
+    sink.prefetch(x, n, prefetched);
     uint32_t kept = rank_kept<warps>(x, n, rank, warp_kept, warps);
-    sink.hold(x, n, rank);
+    sink.stage(x, n, rank);
     if (threadIdx.x < 32)
         look_back<Sink::in_parts>(state, storage, launch, kept, &prefix);
     __syncthreads();
-    sink.give(launch, row, launch.base + prefix - row * launch.n, kept, x, rank, asked);
+    sink.emit(launch, row, launch.base + prefix - row * launch.n, kept, x, rank, prefetched);
 }
 
 /* n = 2^B: nothing is dropped, so every value knows its place and the scan is
@@ -168,7 +166,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
         x[i] =
             static_cast<Word>(launch.offset + (start + i * tuning::threads) * launch.stride) & mask;
     f.evaluate(key, x);
-    sink.give(launch, row, start, x);
+    sink.emit_dense(launch, row, start, x);
 }
 
 /* A job of several launches takes long enough to leave the core to others. */
@@ -187,7 +185,7 @@ template <typename Bijection, typename Sink> struct Run {
     Sink sink;
     cudaStream_t stream;
     Launch launch;
-    bool whole;
+    bool dense;          /* n = 2^B */
     uint64_t queued = 0; /* tiles of the rank index, since the last wait */
 
     Run(const Scratch &scratch_, const shuf__job &job_, Bijection f_, Sink sink_,
@@ -195,8 +193,8 @@ template <typename Bijection, typename Sink> struct Run {
         : scratch(scratch_), job(job_), p(*shuf__request_permutation(&job_.request)), f(f_),
           sink(sink_), stream(stream_), launch(make_launch(p, Bijection::purpose))
     {
-        whole = p.n == launch.domain;
-        uint64_t inputs = whole ? p.count : launch.domain;
+        dense = p.n == launch.domain;
+        uint64_t inputs = dense ? p.count : launch.domain;
         launch.tiles = (inputs + tile - 1) / tile;
     }
 
@@ -216,14 +214,14 @@ template <typename Bijection, typename Sink> struct Run {
     cudaError_t one_launch(uint64_t tiles, uint64_t rows)
     {
         TileState state;
-        bool scan = !whole && tiles > 1;
+        bool scan = !dense && tiles > 1;
         if (scan)
             state.Init(static_cast<int>(tiles), scratch.tile_state, scratch_bytes(tiles));
         launch.keys = p.rows > 1 ? scratch.keys : nullptr;
         begin(rows, scan ? static_cast<int>(tiles) : 0, state);
         const dim3 grid(static_cast<unsigned>(tiles), sink.parts());
-        const typename Sink::Whole &all = sink;
-        if (whole)
+        const typename Sink::Dense &all = sink;
+        if (dense)
             direct<<<grid, tuning::threads, 0, stream>>>(f, launch, all);
         else
             compact<<<grid, tuning::threads, 0, stream>>>(f, state, launch, sink);
@@ -265,10 +263,10 @@ template <typename Bijection, typename Sink> struct Run {
     /* Between two launches: has the job been cancelled, or been given all it asked for? */
     cudaError_t between(bool *cancelled, bool *complete)
     {
-        cudaError_t e = fetch(whole ? 0 : 1);
-        if (!whole)
+        cudaError_t e = fetch(dense ? 0 : 1);
+        if (!dense)
             launch.base = *scratch.starts_here;
-        *complete = !whole && p.rows == 1 && launch.base > launch.last;
+        *complete = !dense && p.rows == 1 && launch.base > launch.last;
         *cancelled = is_cancelled();
         return e;
     }

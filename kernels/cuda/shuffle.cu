@@ -101,7 +101,7 @@ cudaError_t folded(const shuf__shuffle &s, const void *in, void *out, cudaStream
         });
         return e;
     };
-    return s.inverse ? with_form<Way::backward>(shape, use) : with_form(shape, use);
+    return s.inverse ? with_form<Direction::inverse>(shape, use) : with_form(shape, use);
 }
 
 cudaError_t listed(const shuf__shuffle &s, const void *in, void *out, void *list,

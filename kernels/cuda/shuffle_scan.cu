@@ -26,12 +26,12 @@ constexpr uint32_t none = UINT32_MAX;
 /* Records of one word, forward: each thread brings those of its own values, all of them under way
  * before any is waited for. */
 template <typename Unit> struct Gather {
-    using Whole = Gather;
+    using Dense = Gather;
     static constexpr bool in_rows = false, in_parts = false;
     const Unit *in;
     Unit *out;
 
-    struct Asked {
+    struct Prefetched {
         Unit unit[items];
     };
 
@@ -41,17 +41,18 @@ template <typename Unit> struct Gather {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void ask(const Word (&x)[items], Word n, Asked &asked) const
+    __device__ __forceinline__ void prefetch(const Word (&x)[items], Word n,
+                                             Prefetched &prefetched) const
     {
 #pragma unroll
         for (int i = 0; i < items; i++)
-            asked.unit[i] = x[i] < n ? in[x[i]] : Unit{};
+            prefetched.unit[i] = x[i] < n ? in[x[i]] : Unit{};
     }
 
     /* Of both, only one is left to keep. */
     template <typename Word>
-    __device__ __forceinline__ void hold(const Word (&x)[items], Word n,
-                                         uint32_t (&rank)[items]) const
+    __device__ __forceinline__ void stage(const Word (&x)[items], Word n,
+                                          uint32_t (&rank)[items]) const
     {
 #pragma unroll
         for (int i = 0; i < items; i++)
@@ -59,20 +60,20 @@ template <typename Unit> struct Gather {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void give(const Launch &, uint64_t, uint64_t position, uint32_t,
+    __device__ __forceinline__ void emit(const Launch &, uint64_t, uint64_t position, uint32_t,
                                          const Word (&)[items], const uint32_t (&rank)[items],
-                                         const Asked &asked) const
+                                         const Prefetched &prefetched) const
     {
         Unit *const here = out + position;
 #pragma unroll
         for (int i = 0; i < items; i++)
             if (rank[i] != none)
-                here[rank[i]] = asked.unit[i];
+                here[rank[i]] = prefetched.unit[i];
     }
 
     template <typename Word>
-    __device__ __forceinline__ void give(const Launch &launch, uint64_t, uint64_t start,
-                                         const Word (&x)[items]) const
+    __device__ __forceinline__ void emit_dense(const Launch &launch, uint64_t, uint64_t start,
+                                               const Word (&x)[items]) const
     {
         Unit unit[items];
 #pragma unroll
@@ -89,11 +90,11 @@ template <typename Unit> struct Gather {
  * threads move by. Kernels with a cipher in them are long: one serves records of any unit, both
  * ways. */
 struct Move {
-    using Whole = Move;
+    using Dense = Move;
     static constexpr bool in_rows = false, in_parts = true;
     Records records;
 
-    struct Asked {
+    struct Prefetched {
     };
 
     unsigned parts() const
@@ -116,13 +117,13 @@ struct Move {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void ask(const Word (&)[items], Word, Asked &) const
+    __device__ __forceinline__ void prefetch(const Word (&)[items], Word, Prefetched &) const
     {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void hold(const Word (&x)[items], Word n,
-                                         uint32_t (&rank)[items]) const
+    __device__ __forceinline__ void stage(const Word (&x)[items], Word n,
+                                          uint32_t (&rank)[items]) const
     {
 #pragma unroll
         for (int i = 0; i < items; i++)
@@ -131,16 +132,16 @@ struct Move {
     }
 
     template <typename Word>
-    __device__ __forceinline__ void give(const Launch &, uint64_t, uint64_t position, uint32_t kept,
+    __device__ __forceinline__ void emit(const Launch &, uint64_t, uint64_t position, uint32_t kept,
                                          const Word (&)[items], const uint32_t (&)[items],
-                                         const Asked &) const
+                                         const Prefetched &) const
     {
         by_index<Word>(position, kept);
     }
 
     template <typename Word>
-    __device__ __forceinline__ void give(const Launch &launch, uint64_t, uint64_t start,
-                                         const Word (&x)[items]) const
+    __device__ __forceinline__ void emit_dense(const Launch &launch, uint64_t, uint64_t start,
+                                               const Word (&x)[items]) const
     {
         const uint64_t first = start - threadIdx.x, left = launch.count - first;
 #pragma unroll

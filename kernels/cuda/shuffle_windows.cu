@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records that do not fit the L2 together are not fetched where a permutation points, each from
+ * Records that do not fit the L2 together are not gathered where a permutation points, each from
  * another page of memory, but along windows of the input that do fit. Three kernels:
  *
- *   ask      a tile of neighbouring places of the output sorts its indices by window and appends
- *            them to the windows' lists; each place remembers where in the sorted tile its index is
- *   fetch    brings the records, along the lists: the window is in the L2
- *   deliver  a tile takes what came for it, a run from each list, and puts it in place in shared
- *            memory
+ *   partition  sorts the indices of a tile of neighbouring output places by window and appends them
+ *              to the windows' lists; each place keeps where in the sorted tile its index is
+ *   gather     loads the records along the lists: the window is in the L2
+ *   unpermute  takes the records of a tile, a run from each list, and puts them in place in shared
+ *              memory
  *
  * The lists need no counting beforehand: of a permutation exactly as many indices lie in a window
  * as it has records, so each list has its place. In which order tiles append is left to chance; it
@@ -28,8 +28,8 @@ namespace shuf
 namespace
 {
 
-using tuning::deliver_threads, tuning::fetch_threads, tuning::window_threads;
-constexpr uint32_t items = tuning::window_items; /* places of a thread that asks */
+using tuning::unpermute_threads, tuning::gather_threads, tuning::window_threads;
+constexpr uint32_t items = tuning::window_items; /* places of a thread that partitions */
 constexpr uint32_t tile = window_threads * items;
 constexpr uint32_t groups = items / group;
 constexpr uint32_t turn = window_threads * group; /* from one group of a thread to the next */
@@ -47,7 +47,7 @@ struct Windows {
     uint32_t *run;   /* of each tile and window: where in the list its run begins, */
     uint16_t *start; /* and where in the sorted tile */
     uint16_t *place; /* of each place of the output: where in the sorted tile */
-    void *fetched;   /* records, in the order of the lists */
+    void *gathered;  /* records, in the order of the lists */
     uint64_t bytes;  /* of all this */
 };
 
@@ -61,11 +61,11 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
 constexpr uint32_t side_by_side = 32 * together * group; /* a warp's indices */
 static_assert(2 * side_by_side <= 32 * items, "in the warp's part of the sorted tile");
 
-/* Which of a warp's indices of the places from `first` on are not finished: `again`, a bit each.
- * Its threads share them evenly, in a list. */
+/* Repairs the indices of a warp's places from `first` on that are set in `again`, a bit each. The
+ * threads share them evenly, in a list. */
 template <typename Form>
-__device__ __forceinline__ void make_indices_again(const Form &f, uint32_t first, uint32_t again,
-                                                   uint32_t *right, uint32_t (*x)[group])
+__device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, uint32_t again,
+                                               uint32_t *right, uint32_t (*x)[group])
 {
     uint32_t *const list = right + side_by_side;
     const uint32_t lane = threadIdx.x % 32;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void make_indices_again(const Form &f, uint32_t first
         const uint32_t bit = list[i] / 32, of = list[i] % 32;
         const uint32_t position = first + (of - lane) * group + bit / group * turn + bit % group;
         /* From a place behind the last one, a walk might never come below n. */
-        right[list[i]] = position < f.n ? walked(f, f.row, position) : 0;
+        right[list[i]] = position < f.n ? cycle_walk(f, f.row, position) : 0;
     }
     __syncwarp();
 #pragma unroll
@@ -102,7 +102,7 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
         start = f.add(start, steps.leap);
     }
     uint32_t met = 0;
-    f.quick_rest(f.row, x, met);
+    f.evaluate_unchecked(f.row, x, met);
     bool all = true;
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
@@ -113,7 +113,7 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
         again |= unfinished(f, met, x[g]) << g * group;
-    make_indices_again(f, first, again, scratch, x);
+    repair_indices(f, first, again, scratch, x);
 }
 
 /* Of the indices of a group, which of the tile's in the same window: 16 bits each. */
@@ -164,8 +164,8 @@ __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, 
 /* A block a tile. Whole: all of its places are in the output. */
 template <bool Whole, typename Form>
 __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
-    ask(__grid_constant__ const Form f, __grid_constant__ const Steps<uint32_t> steps,
-        __grid_constant__ const Windows w, uint32_t first_tile)
+    partition(__grid_constant__ const Form f, __grid_constant__ const Steps<uint32_t> steps,
+              __grid_constant__ const Windows w, uint32_t first_tile)
 {
     __shared__ uint32_t sorted[tile], count[most], less[most];
     const uint32_t tile_number = first_tile + blockIdx.x, begin = tile_number * tile;
@@ -234,7 +234,7 @@ __device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
     __stcs(reinterpret_cast<WordOf<Packed> *>(to), reinterpret_cast<const WordOf<Packed> &>(pack));
 }
 
-/* Through the L2 alone, and the whole line with it: all of it is asked for soon, from both halves
+/* Through the L2 alone, and the whole line with it: all of it is wanted soon, from both halves
  * of the L2. */
 template <typename Record> __device__ __forceinline__ Record load_of_window(const Record *from)
 {
@@ -256,11 +256,11 @@ template <typename Record> __device__ __forceinline__ Record load_of_window(cons
 
 /* What a warp stores at once has no gaps. */
 template <typename Record>
-__global__ void __launch_bounds__(fetch_threads)
-    fetch(__grid_constant__ const Windows w, const Record *in)
+__global__ void __launch_bounds__(gather_threads)
+    gather(__grid_constant__ const Windows w, const Record *in)
 {
-    constexpr uint32_t packed = sizeof(Record) < 8 ? 4 : 2, each = tuning::fetch_items / packed;
-    constexpr uint32_t leap = fetch_threads * packed;
+    constexpr uint32_t packed = sizeof(Record) < 8 ? 4 : 2, each = tuning::gather_items / packed;
+    constexpr uint32_t leap = gather_threads * packed;
     using In = Pack<uint32_t, packed>;
     using Out = Pack<Record, packed>;
     const uint32_t first = blockIdx.x * (leap * each) + threadIdx.x * packed;
@@ -279,24 +279,25 @@ __global__ void __launch_bounds__(fetch_threads)
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
         if (first + g * leap < w.n)
-            store_past(reinterpret_cast<Out *>(static_cast<Record *>(w.fetched) + first + g * leap),
-                       record[g]);
+            store_past(
+                reinterpret_cast<Out *>(static_cast<Record *>(w.gathered) + first + g * leap),
+                record[g]);
 }
 
 /* A block a tile. */
 template <typename Record>
-__global__ void __launch_bounds__(deliver_threads)
-    deliver(__grid_constant__ const Windows w, Record *out)
+__global__ void __launch_bounds__(unpermute_threads)
+    unpermute(__grid_constant__ const Windows w, Record *out)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ uint32_t less[most];
     __shared__ uint16_t start[most + 1],
         window_of[tile / 32]; /* of every 32nd in the sorted tile */
     Record *const sorted = reinterpret_cast<Record *>(shared);
-    const auto *const fetched = static_cast<const Record *>(w.fetched);
+    const auto *const gathered = static_cast<const Record *>(w.gathered);
     const uint32_t begin = blockIdx.x * tile, here = min(w.n - begin, tile);
     const uint64_t row = uint64_t{blockIdx.x} * w.count;
-    for (uint32_t window = threadIdx.x; window < w.count; window += deliver_threads) {
+    for (uint32_t window = threadIdx.x; window < w.count; window += unpermute_threads) {
         const uint32_t from = w.start[row + window];
         const uint32_t to = window + 1 < w.count ? w.start[row + window + 1] : here;
         start[window] = static_cast<uint16_t>(from);
@@ -308,14 +309,14 @@ __global__ void __launch_bounds__(deliver_threads)
         start[w.count] = static_cast<uint16_t>(here);
     __syncthreads();
 #pragma unroll 4
-    for (uint32_t k = threadIdx.x; k < here; k += deliver_threads) {
+    for (uint32_t k = threadIdx.x; k < here; k += unpermute_threads) {
         uint32_t window = window_of[k / 32];
         while (start[window + 1] <= k)
             window++;
         if constexpr (sizeof(Record) >= 4)
-            __pipeline_memcpy_async(sorted + k, fetched + less[window] + k, sizeof(Record));
+            __pipeline_memcpy_async(sorted + k, gathered + less[window] + k, sizeof(Record));
         else
-            sorted[k] = fetched[less[window] + k];
+            sorted[k] = gathered[less[window] + k];
     }
     __pipeline_commit();
     __pipeline_wait_prior(0);
@@ -327,7 +328,7 @@ __global__ void __launch_bounds__(deliver_threads)
     auto *const to = reinterpret_cast<Out *>(out + begin);
     const uint32_t packs = here / packed;
 #pragma unroll 4
-    for (uint32_t k = threadIdx.x; k < packs; k += deliver_threads) {
+    for (uint32_t k = threadIdx.x; k < packs; k += unpermute_threads) {
         const Places from = places[k];
         Out pack;
 #pragma unroll
@@ -363,7 +364,7 @@ Windows lay_out(const shuf__shuffle &s, char *at)
     w.run = reinterpret_cast<uint32_t *>(take(runs, sizeof *w.run));
     w.start = reinterpret_cast<uint16_t *>(take(runs, sizeof *w.start));
     w.place = reinterpret_cast<uint16_t *>(take(whole, sizeof *w.place));
-    w.fetched = take(whole, s.record);
+    w.gathered = take(whole, s.record);
     w.bytes = static_cast<uint64_t>(at - begin);
     return w;
 }
@@ -375,8 +376,8 @@ template <typename Kernel> cudaError_t allow_shared(Kernel kernel, uint32_t byte
 }
 
 template <typename Of>
-cudaError_t ask_all(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
-                    const Windows &w, cudaStream_t stream)
+cudaError_t partition_all(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
+                          const Windows &w, cudaStream_t stream)
 {
     using Form = typename Of::Form;
     const Form f = of.make(s.permutation, shape);
@@ -384,9 +385,9 @@ cudaError_t ask_all(Of of, const shuf__shuffle &s, const shuf_primefold_shape &s
     const uint32_t whole = w.n / tile;
     empty_lists<<<blocks_for(w.count, 256), 256, 0, stream>>>(w);
     if (whole)
-        ask<true><<<whole, window_threads, 0, stream>>>(f, steps, w, 0);
+        partition<true><<<whole, window_threads, 0, stream>>>(f, steps, w, 0);
     if (whole < w.tiles)
-        ask<false><<<1, window_threads, 0, stream>>>(f, steps, w, whole);
+        partition<false><<<1, window_threads, 0, stream>>>(f, steps, w, whole);
     return cudaGetLastError();
 }
 
@@ -394,12 +395,12 @@ template <typename Record>
 cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stream)
 {
     constexpr uint32_t shared = tile * sizeof(Record);
-    const cudaError_t e = allow_shared(deliver<Record>, shared);
+    const cudaError_t e = allow_shared(unpermute<Record>, shared);
     if (e != cudaSuccess)
         return e;
-    fetch<<<blocks_for(w.n, uint64_t{fetch_threads} * tuning::fetch_items), fetch_threads, 0,
-            stream>>>(w, static_cast<const Record *>(in));
-    deliver<<<w.tiles, deliver_threads, shared, stream>>>(w, static_cast<Record *>(out));
+    gather<<<blocks_for(w.n, uint64_t{gather_threads} * tuning::gather_items), gather_threads, 0,
+             stream>>>(w, static_cast<const Record *>(in));
+    unpermute<<<w.tiles, unpermute_threads, shared, stream>>>(w, static_cast<Record *>(out));
     return cudaGetLastError();
 }
 
@@ -426,12 +427,12 @@ cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, voi
     const shuf_primefold_shape shape = shuf__primefold_shape(s.permutation.n);
     const auto use = [&](auto of) {
         if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
-            return ask_all(of, s, shape, w, stream);
+            return partition_all(of, s, shape, w, stream);
         else
             return cudaErrorInvalidValue; /* windows do not suit */
     };
-    const cudaError_t e = s.inverse ? with_form<Way::backward, true>(shape, use)
-                                    : with_form<Way::forward, true>(shape, use);
+    const cudaError_t e = s.inverse ? with_form<Direction::inverse, true>(shape, use)
+                                    : with_form<Direction::forward, true>(shape, use);
     if (e != cudaSuccess)
         return e;
     switch (s.record) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels do with the values of one tile: rank those that are kept, and
- * give the job those that it asked for.
+ * What the kernels do with the values of one tile: rank the kept ones, and store the wanted ones.
  */
 #ifndef SHUF__CUDA_TILE_CUH
 #define SHUF__CUDA_TILE_CUH

@@ -34,8 +34,8 @@ constexpr int quick_items = tile / quick_threads;
 /* primefold: values of a thread come in groups of four, which it stores at once. */
 constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* side by side; of small n */
-constexpr int fold_unwatched_groups = 4, fold_unwatched_blocks_per_sm = 10;
-constexpr int fold_watched_groups = 2, fold_watched_blocks_per_sm = 10;
+constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = 10;
+constexpr int fold_checked_groups = 2, fold_checked_blocks_per_sm = 10;
 constexpr int fold_look_up_blocks_per_sm = 14;
 constexpr int fold_wide_groups = 2, fold_wide_blocks_per_sm = 7; /* of 64 bits */
 constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
@@ -68,8 +68,8 @@ constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{80} << 20, window_bytes = 16 << 20;
 constexpr int window_threads = 512, window_items = 16, window_blocks_per_sm = 2;
 constexpr int window_most = 512; /* windows */
-constexpr int fetch_threads = 256, fetch_items = 8;
-constexpr int deliver_threads = 1024;
+constexpr int gather_threads = 256, gather_items = 8;
+constexpr int unpermute_threads = 1024;
 
 constexpr int reduce_threads = 256;
 constexpr int reduce_blocks_per_sm = 8;

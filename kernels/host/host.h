@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the CPU does with blocks in host memory, whichever backend filled them.
+ * Blocks of host memory: allocation, export, fingerprints and copies by the processors, for both
+ * backends.
  */
-#ifndef SHUF__CPU_HOST_H
-#define SHUF__CPU_HOST_H
+#ifndef SHUF__HOST_HOST_H
+#define SHUF__HOST_HOST_H
 
 #include "backend.h"
 #include "simd/simd_ops.h"
@@ -12,11 +13,11 @@
 extern "C" {
 #endif
 
-/* 0: all that there are. */
+/* The number of threads to use; 0 asks for all processors. */
 int shuf__host_threads(unsigned asked);
 
-/* A block of that kind of the host's memory, after asking what is there: the kernel itself would
- * give more, and kill the daemon when it is filled. */
+/* Allocates a block of host memory, after checking the free memory: the kernel itself would give
+ * more, and kill the daemon when it is filled. */
 shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
                              struct shuf__error *error);
 void shuf__host_free(struct shuf__block *block);
@@ -29,7 +30,7 @@ uint64_t shuf__host_committed(const struct shuf__block *block);
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
                                 unsigned width, uint64_t count);
 
-/* Threads share the copying, and the page faults of a target that is new. */
+/* Threads share the copying, and the page faults of a new target. */
 void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
 
 #ifdef __cplusplus

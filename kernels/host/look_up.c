@@ -36,7 +36,7 @@ static uint64_t forward(const struct lookup *l, uint64_t x)
                                                  : shuf_philox24_forward(&l->f.philox24, x);
 }
 
-static uint64_t backward(const struct lookup *l, uint64_t y)
+static uint64_t inverse(const struct lookup *l, uint64_t y)
 {
     return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_inverse(&l->f.lcg, y)
                                                  : shuf_philox24_inverse(&l->f.philox24, y);
@@ -113,7 +113,7 @@ static void find_directly(struct lookup *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         uint64_t *place = l->wanted[i].place;
-        *place = l->inverse ? backward(l, *place) : forward(l, *place);
+        *place = l->inverse ? inverse(l, *place) : forward(l, *place);
     }
 }
 
@@ -144,7 +144,7 @@ static int compare(const void *a, const void *b)
 static void sort_by_key(struct lookup *l, uint64_t *place)
 {
     for (size_t i = 0; i < l->count; i++)
-        l->wanted[i] = (struct wanted){l->inverse ? backward(l, place[i]) : place[i], &place[i]};
+        l->wanted[i] = (struct wanted){l->inverse ? inverse(l, place[i]) : place[i], &place[i]};
     qsort(l->wanted, l->count, sizeof *l->wanted, compare);
 }
 

@@ -3,8 +3,8 @@
  * Look-ups of single places. With random access each place is computed. With compaction only the
  * tiles that have the places are evaluated, each once.
  */
-#ifndef SHUF__CPU_LOOK_UP_H
-#define SHUF__CPU_LOOK_UP_H
+#ifndef SHUF__HOST_LOOK_UP_H
+#define SHUF__HOST_LOOK_UP_H
 
 #include "backend.h"
 #include "simd/simd_ops.h"

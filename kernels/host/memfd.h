@@ -12,8 +12,8 @@
  *
  * Needs /proc. Any thread.
  */
-#ifndef SHUF__MEMFD_H
-#define SHUF__MEMFD_H
+#ifndef SHUF__HOST_MEMFD_H
+#define SHUF__HOST_MEMFD_H
 
 #include "backend.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The innermost loop of a shuffle: records to or from places that stand in a list.
+ * The innermost loop of a shuffle: moves records to or from the places of a list.
  */
-#ifndef SHUF__CPU_MOVE_H
-#define SHUF__CPU_MOVE_H
+#ifndef SHUF__HOST_MOVE_H
+#define SHUF__HOST_MOVE_H
 
 #include "request.h"
 

@@ -405,7 +405,7 @@ bool shuf__partition(const struct shuf__simd_ops *simd, int threads, const struc
     work.narrow = shuf__primefold_word_bits(&shape) <= 32;
     shuf__bijection_make(&shuffle->permutation, 0, &shape, &work.f);
     if (!shuffle->inverse)
-        shuf__primefold_turn(&work.f.primefold);
+        shuf__primefold_invert(&work.f.primefold);
     atomic_init(&work.next, 0);
     atomic_init(&work.next_part, 0);
     atomic_init(&work.cancelled, false);

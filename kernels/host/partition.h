@@ -3,13 +3,13 @@
  * A shuffle of more than the caches hold, in two passes over memory in order: records go
  * first to the part of the block that they belong to, then to their places in it.
  */
-#ifndef SHUF__CPU_PARTITION_H
-#define SHUF__CPU_PARTITION_H
+#ifndef SHUF__HOST_PARTITION_H
+#define SHUF__HOST_PARTITION_H
 
 #include "backend.h"
 #include "simd/simd_ops.h"
 
-/* Whether that is faster than moving each record at once. */
+/* Whether two passes are faster than moving each record directly. */
 bool shuf__partition_pays(const struct shuf__shuffle *shuffle);
 
 /* 2^bits records are a part: the best `bits` for the shuffle on this processor. */

@@ -2,8 +2,8 @@
  *
  * A whole job on the CPU: tiles over threads.
  */
-#ifndef SHUF__CPU_PERMUTE_H
-#define SHUF__CPU_PERMUTE_H
+#ifndef SHUF__HOST_PERMUTE_H
+#define SHUF__HOST_PERMUTE_H
 
 #include "backend.h"
 #include "simd/simd_ops.h"

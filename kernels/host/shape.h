@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What n alone decides of `primefold`, remembered: in a small job the search for the
+ * The parameters of `primefold` that n alone decides, cached: in a small job the search for the
  * prime is much of the work.
  */
-#ifndef SHUF__SHAPE_H
-#define SHUF__SHAPE_H
+#ifndef SHUF__HOST_SHAPE_H
+#define SHUF__HOST_SHAPE_H
 
 #include "shuf/primefold.h"
 

@@ -2,8 +2,8 @@
  *
  * Records moved by a permutation on the CPU, from one block of memory to another.
  */
-#ifndef SHUF__CPU_SHUFFLE_H
-#define SHUF__CPU_SHUFFLE_H
+#ifndef SHUF__HOST_SHUFFLE_H
+#define SHUF__HOST_SHUFFLE_H
 
 #include "backend.h"
 #include "simd/simd_ops.h"
@@ -20,7 +20,7 @@ struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__requ
 bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
                         void *out);
 
-/* The same without parts (partition.h): each record is moved at once. */
+/* The same in one pass, without partition.h. */
 bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
                                  const struct shuf__job *job, void *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over numbers in host memory, whichever backend made them.
+ * Sums over numbers in host memory, for both backends.
  */
-#ifndef SHUF__CPU_SUMS_H
-#define SHUF__CPU_SUMS_H
+#ifndef SHUF__HOST_SUMS_H
+#define SHUF__HOST_SUMS_H
 
 #include "backend.h"
 

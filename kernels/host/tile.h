@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * One tile of a domain: its values, evaluated and compacted in the cache of who
- * works on it.
+ * One tile of a domain: its values, evaluated and compacted in a thread's cache.
  */
-#ifndef SHUF__CPU_TILE_H
-#define SHUF__CPU_TILE_H
+#ifndef SHUF__HOST_TILE_H
+#define SHUF__HOST_TILE_H
 
 #include "backend.h"
 #include "rank_index.h"
@@ -28,10 +27,11 @@ struct shuf__tile {
 void shuf__bijection_make(const struct shuf__permutation *p, uint64_t row,
                           const shuf_primefold_shape *shape, union shuf__bijection *f);
 
-/* Whether values are evaluated in 32 bits: B <= 32. Not of primefold. */
+/* Whether values are evaluated in 32 bits: B <= 32. For algorithms with compaction. */
 bool shuf__tile_is_narrow(const struct shuf__permutation *p);
 
-/* The values below n of tile number `index`, in order, at its front; how many they are. */
+/* Writes the values below n of tile number `index`, in order, to its front; returns their number.
+ */
 size_t shuf__tile_fill(const struct shuf__simd_ops *simd, const struct shuf__permutation *p,
                        const union shuf__bijection *f, uint64_t index, struct shuf__tile *tile);
 

@@ -3,6 +3,7 @@
  * The loops of `primefold`, compiled as simd_ops.c is, once for each instruction set: in the
  * shortest words that hold 2 p, or, with AVX2 and AVX-512, in doubles between 2^31 and 2^50.
  */
+#include "primefold_form.h"
 #include "simd/simd_ops.h"
 
 #include <stdbool.h>
@@ -19,13 +20,13 @@ enum { BLOCK = 256, GROUP = 4 };
 struct form {
     unsigned maps;
     int shift; /* of a fold */
-    bool small, backward;
+    bool small, inverse;
 };
 
 static inline struct form form_of(const struct shuf__primefold *row)
 {
     const shuf_primefold_shape *s = &row->plain.shape;
-    return (struct form){s->maps, (int)s->shift, shuf_primefold_is_small(s), row->backward};
+    return (struct form){s->maps, (int)s->shift, shuf_primefold_is_small(s), row->inverse};
 }
 
 #define BITS 16
@@ -55,7 +56,7 @@ static inline struct form form_of(const struct shuf__primefold *row)
 #include "primefold_form.inc"
 
 /* All exchanges at once on the table of positions: they swap values, wherever those stand. */
-static void exchanged(const shuf_primefold *f, bool backward, uint32_t position, uint32_t stride,
+static void exchanged(const shuf_primefold *f, bool inverse, uint32_t position, uint32_t stride,
                       uint32_t *restrict out, size_t count)
 {
     uint8_t at[SHUF_PRIMEFOLD_EXACT] = {0}, value[SHUF_PRIMEFOLD_EXACT];
@@ -69,16 +70,16 @@ static void exchanged(const shuf_primefold *f, bool backward, uint32_t position,
     for (unsigned v = 0; v < n; v++)
         value[at[v]] = (uint8_t)v;
     for (size_t i = 0; i < count; i++)
-        out[i] = (backward ? at : value)[position + i * stride];
+        out[i] = (inverse ? at : value)[position + i * stride];
 }
 
 #define SMALL(k) \
-    ((struct form){SHUF_PRIMEFOLD_MAPS_SMALL_##k, SHUF_PRIMEFOLD_SHIFT_SMALL, true, backward})
+    ((struct form){SHUF_PRIMEFOLD_MAPS_SMALL_##k, SHUF_PRIMEFOLD_SHIFT_SMALL, true, inverse})
 #define LARGE(k) \
-    ((struct form){SHUF_PRIMEFOLD_MAPS_LARGE_##k, SHUF_PRIMEFOLD_SHIFT_LARGE_##k, false, backward})
+    ((struct form){SHUF_PRIMEFOLD_MAPS_LARGE_##k, SHUF_PRIMEFOLD_SHIFT_LARGE_##k, false, inverse})
 
 static inline __attribute__((always_inline)) void shortest(const struct shuf__primefold *row,
-                                                           bool backward, uint16_t position,
+                                                           bool inverse, uint16_t position,
                                                            uint16_t stride, uint32_t *restrict out,
                                                            size_t count)
 {
@@ -94,13 +95,13 @@ static inline __attribute__((always_inline)) void shortest(const struct shuf__pr
 }
 
 static inline __attribute__((always_inline)) void narrow(const struct shuf__primefold *row,
-                                                         bool backward, uint32_t position,
+                                                         bool inverse, uint32_t position,
                                                          uint32_t stride, uint32_t *restrict out,
                                                          size_t count)
 {
     const unsigned n_bits = shuf__bits(row->plain.shape.n - 1);
     if (row->word_bits == 16)
-        shortest(row, backward, (uint16_t)position, (uint16_t)stride, out, count);
+        shortest(row, inverse, (uint16_t)position, (uint16_t)stride, out, count);
     else if (shuf_primefold_is_small(&row->plain.shape))
         fill_32(row, SMALL(16), position, stride, out, count);
     else if (n_bits <= 21)
@@ -114,15 +115,15 @@ void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uin
 {
     const struct shuf__primefold *row = &f->primefold;
     if (row->word_bits == 0)
-        exchanged(&row->plain, row->backward, position, stride, out, count);
-    else if (row->backward)
+        exchanged(&row->plain, row->inverse, position, stride, out, count);
+    else if (row->inverse)
         narrow(row, true, position, stride, out, count);
     else
         narrow(row, false, position, stride, out, count);
 }
 
 static inline __attribute__((always_inline)) void wide(const struct shuf__primefold *row,
-                                                       bool backward, uint64_t position,
+                                                       bool inverse, uint64_t position,
                                                        uint64_t stride, uint64_t *restrict out,
                                                        size_t count)
 {
@@ -138,7 +139,7 @@ static inline __attribute__((always_inline)) void wide(const struct shuf__primef
 void SHUF__SIMD_NAME(shuf__primefold_wide)(const union shuf__bijection *f, uint64_t position,
                                            uint64_t stride, uint64_t *restrict out, size_t count)
 {
-    if (f->primefold.backward)
+    if (f->primefold.inverse)
         wide(&f->primefold, true, position, stride, out, count);
     else
         wide(&f->primefold, false, position, stride, out, count);

@@ -24,18 +24,18 @@ void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shap
                           uint64_t seed, uint64_t epoch)
 {
     row->plain = shuf_primefold_make_of(shape, seed, epoch);
-    row->backward = false;
+    row->inverse = false;
     row->word_bits = shuf__primefold_word_bits(shape);
     for (unsigned r = 0; r < shape->maps; r++)
         row->quotient[r] = quotient(row->plain.map[r].multiplier, row->word_bits, shape->p);
 }
 
-void shuf__primefold_turn(struct shuf__primefold *row)
+void shuf__primefold_invert(struct shuf__primefold *row)
 {
     const shuf_primefold_shape *const shape = &row->plain.shape;
     if (shape->maps > 0)
-        shuf__turn(&row->plain);
+        shuf__invert_maps(&row->plain);
     for (unsigned r = 0; r < shape->maps; r++)
         row->quotient[r] = quotient(row->plain.map[r].multiplier, row->word_bits, shape->p);
-    row->backward = !row->backward;
+    row->inverse = !row->inverse;
 }

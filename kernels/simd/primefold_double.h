@@ -12,8 +12,8 @@
  *
  * 2^52 + x has x in the low bits of its representation; there the folds work.
  */
-#ifndef SHUF__CPU_PRIMEFOLD_DOUBLE_H
-#define SHUF__CPU_PRIMEFOLD_DOUBLE_H
+#ifndef SHUF__SIMD_PRIMEFOLD_DOUBLE_H
+#define SHUF__SIMD_PRIMEFOLD_DOUBLE_H
 
 #include "primefold_vector.h"
 #include "simd/primefold.h"
@@ -24,7 +24,7 @@ struct keys_50 {
     vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
     vector_50 multiplier[MAPS_50], slope[MAPS_50]; /* and that over p */
     vector_50 addend;
-    bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, backward, as it is */
+    bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, inverse, as it is */
 };
 
 static const uint64_t exponent_52 = UINT64_C(0x433) << 52; /* the representation of 2^52 */
@@ -40,7 +40,7 @@ static inline struct keys_50 make_keys_50(const struct shuf__primefold *row)
         const shuf_primefold_map *map = &row->plain.map[r];
         k.multiplier[r] = all_50((double)map->multiplier);
         k.slope[r] = all_50((double)map->multiplier / (double)s->p);
-        k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> (row->backward ? 0 : s->shift));
+        k.fold[r] = all_bits_50(map->fold ^ exponent_52 >> (row->inverse ? 0 : s->shift));
     }
     return k;
 }
@@ -65,8 +65,8 @@ folded_large_50(const struct keys_50 *k, int shift, unsigned r, vector_50 x)
 {
     const vector_50 above = all_50(0x1p52);
     bits_50 bits = to_bits_50(add_50(x, above));
-    bits_50 turned = xor_where_below_50(bits, right_50(bits, shift), k->fold[r], x, k->whole);
-    return subtract_50(of_bits_50(turned), above);
+    bits_50 folded = xor_where_below_50(bits, right_50(bits, shift), k->fold[r], x, k->whole);
+    return subtract_50(of_bits_50(folded), above);
 }
 
 static inline __attribute__((always_inline)) vector_50

@@ -7,8 +7,8 @@
  * primefold_scalar.h has the same for single words. Words are below 2^15 or 2^31 wherever they are
  * compared, as AVX2 compares signed ones.
  */
-#ifndef SHUF__CPU_PRIMEFOLD_VECTOR_H
-#define SHUF__CPU_PRIMEFOLD_VECTOR_H
+#ifndef SHUF__SIMD_PRIMEFOLD_VECTOR_H
+#define SHUF__SIMD_PRIMEFOLD_VECTOR_H
 
 #include <immintrin.h>
 #include <stdbool.h>

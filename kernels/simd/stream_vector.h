@@ -4,8 +4,8 @@
  * values, for AVX2 and AVX-512; above all how pairs of lanes come to lie side by side
  * in memory. ops_stream.c has the loops.
  */
-#ifndef SHUF__CPU_STREAM_VECTOR_H
-#define SHUF__CPU_STREAM_VECTOR_H
+#ifndef SHUF__SIMD_STREAM_VECTOR_H
+#define SHUF__SIMD_STREAM_VECTOR_H
 
 #include <immintrin.h>
 #include <stdint.h>
