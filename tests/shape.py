@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the sizes that CONTRIBUTING.md promises: lengths of functions and files, and how much of the
-product's code is comments. A function's length is the number of lines between its braces; clang-format
+"""Checks the sizes that CONTRIBUTING.md promises: lengths of functions and files, and the share of
+comments among the lines that are not blank. A function's length is the number of lines between its braces; clang-format
 puts these in the first column."""
 
 import argparse
@@ -53,7 +53,7 @@ def main():
     for name in files:
         lines = (root / name).read_text().splitlines()
         lengths += functions(name, lines)
-        total += len(lines)
+        total += sum(bool(line.strip()) for line in lines)
         comments += comment_lines(lines)
         if len(lines) > MOST_LINES:
             wrong.append(f"{name}: {len(lines)} lines, expected at most {MOST_LINES}")
@@ -68,7 +68,7 @@ def main():
     if not COMMENTS[0] <= share <= COMMENTS[1]:
         wrong.append(f"comments: {share:.1%} of lines, expected {COMMENTS[0]:.0%} to {COMMENTS[1]:.0%}")
     print(
-        f"{len(files)} files, {total} lines, {len(lengths)} functions: median {median}, 90th percentile "
+        f"{len(files)} files, {total} lines that are not blank, {len(lengths)} functions: median {median}, 90th percentile "
         f"{p90}, longest {lengths[-1][0]} lines; comments {share:.1%}"
     )
     for n, where in lengths[::-1][: arguments.longest]:

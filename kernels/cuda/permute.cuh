@@ -6,22 +6,13 @@
 #define SHUF__CUDA_PERMUTE_CUH
 
 #include "backend.h"
+#include "scratch.cuh"
 #include "shuf/primefold.h"
 
 #include <cuda_runtime.h>
 
 namespace shuf
 {
-
-/* Device memory that every launch needs besides its output, made once; the
- * keys live here and never in a result's allocation. */
-struct Scratch {
-    void *tile_state;      /* cub::ScanTileState of a launch's tiles */
-    uint32_t *keys;        /* key words of a launch's rows */
-    uint64_t *starts;      /* kept values before each tile of the rank index, and after the last */
-    uint64_t *starts_here; /* pinned host memory: the same */
-    cudaEvent_t turn;      /* between two launches; who waits for it sleeps */
-};
 
 cudaError_t scratch_make(Scratch *scratch);
 void scratch_free(Scratch *scratch);

@@ -19,8 +19,8 @@
 #ifndef SHUF__CUDA_SCAN_CUH
 #define SHUF__CUDA_SCAN_CUH
 
-#include "permute.cuh"
 #include "rank_index.h"
+#include "scratch.cuh"
 #include "tile.cuh"
 
 #include <cub/agent/single_pass_scan_operators.cuh>
