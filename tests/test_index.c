@@ -418,7 +418,7 @@ static void no_room_for_a_table(void **state)
     assert_int_equal(place, plain_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
     expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
-           "n 8589934593: its counts take a block of 10485760 bytes, expected at most 2097152 "
+           "n 8589934593: its rank index takes a block of 10485760 bytes, expected at most 2097152 "
            "(host_memory)");
     shuf_close(handle);
     assert_true(harness_stop(&h));
