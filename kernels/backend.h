@@ -54,10 +54,9 @@ enum {
     SHUF__BLOCK_UNIT = 2 << 20, /* blocks are multiples of it: the driver's own unit */
 };
 
-/* Memory that a job works in beside its block, of a private kind, since who could write to it could
- * have the job read and write anywhere: bytes with which it is fastest, and without which it cannot
- * be done; both 0 where it wants none. What is in it before does not matter, and what is left in it
- * is no result. */
+/* Scratch memory of a job. Its kind is private, because a process that could write to it could make
+ * the job read and write anywhere. `best` bytes give full speed, `least` are required; both are 0
+ * if the job needs none. Its contents before and after the job have no meaning. */
 struct shuf__workspace {
     enum shuf__memory kind;
     uint64_t best, least;

@@ -44,7 +44,7 @@ struct shuf__summary {
     uint64_t head[SHUF__SAMPLES], tail[SHUF__SAMPLES]; /* bits */
 };
 
-struct shuf__entry_job; /* compute.h */
+struct shuf__entry_job; /* entry_job.h */
 
 struct shuf__cache_entry {
     struct shuf__key key; /* first: the search tree compares entries by it */

@@ -30,8 +30,8 @@ struct shuf__allocation {
     bool pending_free; /* unused, but still mapped by some process */
     bool untracked;    /* host memory that a process without a connection may have mapped */
     LIST_HEAD(, shuf__mapping) mappings;
-    unsigned detached; /* of these: mappings of detached processes, which nobody can tell that the
-                        * block has new contents */
+    unsigned detached; /* mappings of processes without a connection: the daemon cannot tell them
+                        * that the block has new contents */
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__engine_job release;

@@ -7,14 +7,14 @@
  * Rows follow one another in one scan: as every row keeps exactly n values, a
  * value's place in its row is its place in the scan less row * n.
  *
- * What becomes of a tile's values is for a sink to say, a struct made on the host:
+ * A sink, a struct made on the host, receives the values of a tile:
  *
- *   in_rows             whether there may be several rows
- *   in_parts, parts()   whether blocks of the same blockIdx.x share a tile, and how many
- *   Prefetched, prefetch()  starts to load what the values point to, so that the look-back's wait
- * is not lost stage()                 their ranks in the tile are known: all threads wait before
- * emit() emit()                  their places are known Dense                   itself or its base,
- * whose emit_dense() takes values at n = 2^B, where nothing has to be waited for
+ * - in_rows says whether there may be several rows.
+ * - in_parts and parts() say whether blocks of the same blockIdx.x share a tile, and how many.
+ * - Prefetched is the type of prefetch(), which starts loads by the values during the look-back.
+ * - stage() runs when the ranks in the tile are known. All threads wait before emit().
+ * - emit() runs when the places in the output are known.
+ * - Dense is the sink or its base class. Its emit_dense() takes values at n = 2^B, without waits.
  */
 #ifndef SHUF__CUDA_SCAN_CUH
 #define SHUF__CUDA_SCAN_CUH
@@ -309,8 +309,8 @@ template <typename Bijection, typename Sink> struct Run {
         return e;
     }
 
-    /* Of what is known each launch knows where it begins, and need not wait for the last; but no
-     * more is queued at once than without an index. */
+    /* A launch over known tiles has its first place from the index, so it does not wait for the
+     * launch before it. The number of queued tiles has the same limit as without an index. */
     cudaError_t by_rank_index(bool *cancelled)
     {
         shuf__span span{};

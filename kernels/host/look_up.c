@@ -32,14 +32,30 @@ struct lookup {
 
 static uint64_t forward(const struct lookup *l, uint64_t x)
 {
-    return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&l->f.lcg, x)
-                                                 : shuf_philox24_forward(&l->f.philox24, x);
+    switch (l->p->algorithm) {
+    case SHUF_ALGORITHM_PHILOX24:
+        return shuf_philox24_forward(&l->f.philox24, x);
+    case SHUF_ALGORITHM_LCG:
+        return shuf_lcg_forward(&l->f.lcg, x);
+    case SHUF_ALGORITHM_PRIMEFOLD:
+    case SHUF_ALGORITHM_COUNT:
+        break;
+    }
+    abort(); /* no compaction */
 }
 
 static uint64_t inverse(const struct lookup *l, uint64_t y)
 {
-    return l->p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_inverse(&l->f.lcg, y)
-                                                 : shuf_philox24_inverse(&l->f.philox24, y);
+    switch (l->p->algorithm) {
+    case SHUF_ALGORITHM_PHILOX24:
+        return shuf_philox24_inverse(&l->f.philox24, y);
+    case SHUF_ALGORITHM_LCG:
+        return shuf_lcg_inverse(&l->f.lcg, y);
+    case SHUF_ALGORITHM_PRIMEFOLD:
+    case SHUF_ALGORITHM_COUNT:
+        break;
+    }
+    abort(); /* no compaction */
 }
 
 static bool is_cancelled(struct lookup *l)

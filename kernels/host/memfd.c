@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See memfd.h. The writable mapping outlives the only descriptor that could make
- * another one. What it holds on to is not counted as an opening of the file, so
- * that our own mapping is not in the way of the lease.
+ * another one. The kernel does not count this mapping as an open file, so it
+ * does not prevent the kernel's file lease.
  */
 #include "host/memfd.h"
 
@@ -125,8 +125,9 @@ uint64_t shuf__memfd_backed(const struct shuf__block *block)
     return fstat(block->fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
 }
 
-/* Held for a moment only. Whoever opens the file in it waits for its end, and has the kernel signal
- * the holder: by SIGIO, which kills, unless another is chosen each time. SIGURG is ignored. */
+/* The daemon holds the kernel's file lease for a moment only. If a process opens the file
+ * meanwhile, its open() waits, and the kernel signals the daemon. The default signal, SIGIO, would
+ * end the daemon, so each call chooses SIGURG, which is ignored. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block)
 {
     if (fcntl(block->fd, F_SETSIG, SIGURG) || fcntl(block->fd, F_SETLEASE, F_WRLCK))

@@ -7,9 +7,10 @@
  * the place that each has within its part is written to a list beside.
  *
  * A thread collects a few records of every part, with their places, in its cache, and writes them
- * out by whole lines, past the caches. It claims room for a chunk of records at a time; what it
- * has left at the end it fills up with copies of the last one, which do no harm: so all chunks
- * are full. Those that a part has no room for are kept beside the lists.
+ * out by whole lines, past the caches. It claims room for a chunk of records at a time. At
+ * the end it fills its last chunk with copies of its last record, so every chunk is full. It is
+ * harmless to write a record twice to the same place. Those that a part has no room for are kept
+ * beside the lists.
  *
  * In the second pass a thread sorts a part in its own cache and writes it back.
  */

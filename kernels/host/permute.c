@@ -155,7 +155,7 @@ static void work_on_unknown(struct work *work, struct row *row, uint64_t index,
     uint64_t base = row->base;
     row->base = base + kept;
     note(work, index, row->base);
-    if (row->base > work->slice.last) /* what a wrapped value needs stood at the front */
+    if (row->base > work->slice.last) /* values that wrap are at the front, so they are written */
         atomic_store(&row->stop, true);
     atomic_store(&row->turn, index + 1);
     place_all(work, tile, base, kept, row->out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The permutation algorithms, in one table: a new one is one new row and one
- * new file beside this.
+ * The permutation algorithms, in one table: CONTRIBUTING.md, "Adding things",
+ * lists the places of a new one.
  */
 #ifndef SHUF_ALGORITHM_H
 #define SHUF_ALGORITHM_H
