@@ -423,10 +423,10 @@ typedef struct shuf_daemon {
     uint64_t served;                    /* permutations, streams and shuffles since the start */
     uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
     uint64_t host_used,
-        host_limit;     /* bytes of blocks in host memory; the same on the CPU backend */
-    uint64_t blocks;    /* allocations */
-    uint64_t buffers;   /* of these: buffers that clients fill */
-    uint64_t idle;      /* bytes of blocks with cached results that nobody uses */
+        host_limit;        /* bytes of blocks in host memory; the same on the CPU backend */
+    uint64_t blocks;       /* allocations */
+    uint64_t buffers;      /* of these: buffers that clients fill */
+    uint64_t idle;         /* bytes of blocks with cached results that nobody uses */
     uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
     uint64_t hits;     /* requests answered from the cache */
