@@ -3,7 +3,7 @@
 """Draws docs/speed.svg, the README's picture, from the JSON reports in bench/results.
 
     bench/speed.py            # writes docs/speed.svg
-    bench/speed.py --check    # fails if docs/speed.svg is not what the reports give
+    bench/speed.py --check    # fails if docs/speed.svg does not match the reports
 
 After a new report: change REPORT below, run it, and commit the picture with the report. It needs
 Python's standard library alone. No figure stands in this file.

@@ -124,8 +124,8 @@ shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint6
 shuf_status shuf__write_check(uint64_t lease, uint64_t offset, uint64_t bytes, uint64_t has,
                               struct shuf__error *error);
 
-/* What a result of the request consists of: values, or records of a shuffle, or bytes of a buffer.
- * Not for look-ups. */
+/* The shape of the result: values, or records of a shuffle, or bytes of a buffer. Not for look-ups.
+ */
 struct shuf__shape {
     uint64_t rows, count; /* values in a row */
     uint64_t width;       /* bytes of a value */
@@ -145,8 +145,8 @@ int shuf__request_compare(const struct shuf__request *a, const struct shuf__requ
 
 enum { SHUF__REQUEST_TEXT = 320 };
 
-/* Writes what the request is for into `text`, for the log; returns it. Without `all` only what
- * tells it from others of its kind. */
+/* Writes a description of the request for the log into `text`, and returns `text`. With `all` it
+ * has every parameter, else only the kind and the main ones. */
 const char *shuf__request_describe(const struct shuf__request *request, bool all,
                                    char text[SHUF__REQUEST_TEXT]);
 

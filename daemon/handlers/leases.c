@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-enum { PAGE = 20 }; /* of at most about 190 bytes each: what a client reads at a time */
+enum { PAGE = 20 }; /* entries of at most about 190 bytes: a client reads a page at once */
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
 {

@@ -62,7 +62,7 @@ static void pause_accepting(struct shuf__acceptor *acceptor)
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
     struct shuf__acceptor *acceptor = poll->data;
-    (void)status; /* accept4 says what is wrong */
+    (void)status; /* accept4() reports the error */
     (void)events;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

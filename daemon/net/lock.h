@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * PATH.lock beside a socket: it admits one daemon at a time, from before the daemon binds until it
- * has sent its last reply. The file exists only as long as its daemon, so that it never blocks
- * another user.
+ * has sent its last reply. The daemon removes the file at its end, so the file never blocks another
+ * user.
  */
 #ifndef SHUFD_LOCK_H
 #define SHUFD_LOCK_H

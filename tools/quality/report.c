@@ -126,10 +126,8 @@ json_t *shuf__report_region(const struct shuf__region *region)
     return json_pack("{s:f, s:f, s:f}", "low", region->low, "high", region->high, "p", region->p);
 }
 
-static json_t *finding_json(const struct shuf__finding *f)
+void shuf__report_finding(json_t *object, const struct shuf__finding *f)
 {
-    json_t *object = json_object();
-    shuf__json_integer(object, "n", f->n);
     shuf__json_text(object, "test", f->test);
     shuf__json_text(object, "detail", f->detail);
     json_object_set_new(object, "statistic", json_real(f->statistic));
@@ -139,6 +137,13 @@ static json_t *finding_json(const struct shuf__finding *f)
     json_object_set_new(object, "p", json_real(f->p));
     json_object_set_new(object, "p_holm", json_real(f->p_holm));
     json_object_set_new(object, "passed", json_boolean(!f->failed));
+}
+
+static json_t *finding_json(const struct shuf__finding *f)
+{
+    json_t *object = json_object();
+    shuf__json_integer(object, "n", f->n);
+    shuf__report_finding(object, f);
     if (f->has_regions) {
         json_object_set_new(object, "hoeffding", shuf__report_region(&f->hoeffding));
         json_object_set_new(object, "normal", shuf__report_region(&f->normal));

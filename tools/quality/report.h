@@ -34,6 +34,9 @@ void shuf__report_json(const struct shuf__report *report, FILE *to);
 json_t *shuf__report_object(const struct shuf__quality_options *options);
 json_t *shuf__report_region(const struct shuf__region *region);
 
+/* Adds the fields of a finding to the object. */
+void shuf__report_finding(json_t *object, const struct shuf__finding *f);
+
 /* Prints the report as the options say, and gives the exit code. */
 int shuf__report_finish(struct shuf__report *report, bool all);
 

@@ -5,6 +5,7 @@
 #include "stream_report.h"
 
 #include "json.h"
+#include "report.h"
 #include "shuf.h"
 
 #include <inttypes.h>
@@ -61,15 +62,7 @@ static json_t *origin_json(const struct shuf__stream_origin *origin)
 static json_t *finding_json(const struct shuf__finding *f)
 {
     json_t *object = json_object();
-    shuf__json_text(object, "test", f->test);
-    shuf__json_text(object, "detail", f->detail);
-    json_object_set_new(object, "statistic", json_real(f->statistic));
-    json_object_set_new(object, "expected", json_real(f->expected));
-    if (f->dof > 0)
-        json_object_set_new(object, "degrees_of_freedom", json_real(f->dof));
-    json_object_set_new(object, "p", json_real(f->p));
-    json_object_set_new(object, "p_holm", json_real(f->p_holm));
-    json_object_set_new(object, "passed", json_boolean(!f->failed));
+    shuf__report_finding(object, f);
     return object;
 }
 
