@@ -5,8 +5,8 @@
 #include "fake_lease_server.h"
 
 #include "support/cmocka_all.h"
+#include "support/descriptors.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,17 +213,6 @@ void lease_server_script(int fd, int connection)
 }
 
 /* ---- For tests --------------------------------------------------------------- */
-
-static int count_descriptors(void)
-{
-    int count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
 
 int lease_server_mappings(void)
 {

@@ -7,11 +7,11 @@
 #include "harness.h"
 #include "shuf.h"
 #include "support/cmocka_all.h"
+#include "support/descriptors.h"
 #include "support/expected.h"
 #include "support/golden.h"
 #include "support/random.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,18 +191,6 @@ static void prefetched(void **state)
         shuf_close(handle);
         await_no_leases(harness_shared.socket);
     }
-}
-
-/* With what CUDA itself may keep open left aside, by a first round. */
-static int count_descriptors(void)
-{
-    int count = 0;
-    DIR *directory = opendir("/proc/self/fd");
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
 }
 
 static void hold_a_thousand(int transport)

@@ -6,9 +6,9 @@
  * What else a memfd promises is in test_memfd.c.
  */
 #include "support/cmocka_all.h"
+#include "support/descriptors.h"
 #include "support/jobs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -85,22 +85,6 @@ static void a_second_block_while_the_first_is_out(void **state)
     backend->ops->free(backend, &second);
 }
 
-static int count_entries(const char *path)
-{
-    int count = 0;
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
-
-static int open_descriptors(void)
-{
-    return count_entries("/proc/self/fd");
-}
-
 static void refuse_one(void)
 {
     struct shuf__block block;
@@ -116,14 +100,14 @@ static void descriptors_are_given_back(void **state)
     jobs_alloc(UNIT, &block); /* whatever a driver opens once is open then */
     jobs_fill_whole(&block);
     backend->ops->free(backend, &block);
-    int before = open_descriptors();
+    int before = count_descriptors();
     for (int i = 0; i < 50; i++) {
         jobs_alloc(UNIT, &block);
         jobs_fill_whole(&block);
         backend->ops->free(backend, &block);
         refuse_one();
     }
-    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(count_descriptors(), before);
 }
 
 static void device_memory_is_given_back(void **state)
@@ -212,7 +196,7 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     struct shuf__job good = jobs_filling(UNIT), bad = good;
     uint64_t ns;
     jobs_alloc(64 * UNIT, &block);
-    int before = open_descriptors();
+    int before = count_descriptors();
     for (unsigned bits = 16; bits <= 24; bits += 8) {
         struct shuf__permutation *p = &bad.request.permutation;
         p->n = p->count = (UINT64_C(1) << bits) + 1;
@@ -223,7 +207,7 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
         jobs_fill(&good, &block);
         jobs_check_block(&good, &block);
     }
-    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(count_descriptors(), before);
     backend->ops->free(backend, &block);
 }
 
