@@ -4,10 +4,10 @@
  */
 #include "device_run.h"
 
+#include "clock.h"
 #include "device.h"
 #include "device_subsets.h"
 #include "generator.h"
-#include "progress.h"
 #include "stream_families.h"
 
 #include <math.h>

@@ -49,9 +49,9 @@ static int load(const char *path, json_t **report)
     json_error_t error;
     *report = json_load_file(path, 0, &error);
     if (!*report)
-        return shuf__quality_fail(EX_NOINPUT, "%.128s: %s", path, error.text);
+        return shuf__fail_with(EX_NOINPUT, "%.128s: %s", path, error.text);
     if (json_array_size(json_object_get(*report, "points")) == 0)
-        return shuf__quality_fail(EX_DATAERR, "%.128s: expected a report of `rounds --json`", path);
+        return shuf__fail_with(EX_DATAERR, "%.128s: expected a report of `rounds --json`", path);
     return EX_OK;
 }
 

@@ -6,7 +6,7 @@
  */
 #include "run.h"
 
-#include "progress.h"
+#include "clock.h"
 
 #include <inttypes.h>
 #include <omp.h>

@@ -197,14 +197,13 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     const uint64_t values = report->outcome.values;
     int code = EX_OK;
     if (report->findings.count == 0 && !report->outcome.interrupted)
-        return shuf__quality_fail(EX_DATAERR,
-                                  "%" PRIu64 " value%s: too few for any of the tests: expected "
-                                  "more, %d for each of them to say something",
-                                  values, values == 1 ? "" : "s", ENOUGH);
+        return shuf__fail_with(EX_DATAERR,
+                               "%" PRIu64 " value%s: too few for any of the tests: expected "
+                               "more, %d for each of them to say something",
+                               values, values == 1 ? "" : "s", ENOUGH);
     if (values < FEW && !report->outcome.interrupted)
-        shuf__quality_fail(EX_OK,
-                           "warning: %" PRIu64 " value%s: few to judge by; expected %d or more",
-                           values, values == 1 ? "" : "s", FEW);
+        shuf__fail_with(EX_OK, "warning: %" PRIu64 " value%s: few to judge by; expected %d or more",
+                        values, values == 1 ? "" : "s", FEW);
     shuf__findings_decide(&report->findings);
     (o->judging.json ? shuf__stream_json : shuf__stream_table)(report, stdout);
     if (o->judging.plot)
@@ -212,7 +211,7 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     if (code != EX_OK)
         return code;
     if (report->outcome.interrupted)
-        return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
+        return shuf__fail_with(EX_TEMPFAIL, "interrupted: the report is of what was done");
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }
 
@@ -229,10 +228,10 @@ static bool is_judged(const struct options *o, const struct shuf__stream_law *la
 static int check_work(const struct options *o, const struct shuf__stream_law *law)
 {
     if (!is_judged(o, law))
-        return shuf__quality_fail(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
-                                  shuf__dtypes[o->origin.dtype].name,
-                                  law->uniform ? "uniform" : "normal",
-                                  o->origin.generator ? "" : ", without a generator");
+        return shuf__fail_with(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
+                               shuf__dtypes[o->origin.dtype].name,
+                               law->uniform ? "uniform" : "normal",
+                               o->origin.generator ? "" : ", without a generator");
     return o->judging.plot ? shuf__picture_check(o->judging.plot) : EX_OK;
 }
 
@@ -262,7 +261,7 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
                                                 &report.outcome, &error)
                    : shuf__stream_run(&task, &report.findings, &report.outcome, &error);
     code = status == SHUF_OK ? tell(&report, o)
-                             : shuf__quality_fail_with(&error, status, report.outcome.bad_values);
+                             : shuf__quality_fail_error(&error, status, report.outcome.bad_values);
     shuf__findings_free(&report.findings);
     return code;
 }
@@ -277,7 +276,7 @@ int shuf__quality_stream(int argc, char **argv)
     const shuf_status status =
         shuf__stream_law_make(&law, options.origin.uniform, options.origin.dtype, &error);
     if (status != SHUF_OK)
-        return shuf__quality_fail_with(&error, status, false);
+        return shuf__quality_fail_error(&error, status, false);
     if (options.as_bits)
         shuf__stream_bits(&options.origin, &law,
                           options.samples != 0 ? options.samples : UINT64_MAX);

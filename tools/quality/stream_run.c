@@ -6,8 +6,8 @@
  */
 #include "stream.h"
 
+#include "clock.h"
 #include "input.h"
-#include "progress.h"
 #include "run.h"
 
 #include <inttypes.h>
