@@ -177,7 +177,7 @@ static void parse(int argc, char **argv, struct options *o)
         {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 4},
         {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 4},
         {"as-bits", KEY_AS_BITS, NULL, 0, "Only write 32 bits of each, for dieharder -g 200", 4},
-        {NULL, SHUF__KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+        SHUF__OPTION_HELP,
         {0},
     };
     static const struct argp argp = {
