@@ -87,8 +87,8 @@ static void fail(struct work *work, shuf_status status, const struct shuf__error
 
 static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__error *error)
 {
-    const enum shuf__dtype dtype = work->task->origin->dtype;
-    const unsigned width = shuf__dtypes[dtype].bytes;
+    const shuf_dtype dtype = work->task->origin->dtype;
+    const unsigned width = shuf__dtype_bytes(dtype);
     struct shuf__chunk *chunk = &desk->chunk;
     size_t got;
     shuf_status status =
@@ -102,7 +102,7 @@ static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__e
     work->bad_values = true;
     return shuf__fail(error, SHUF_INVALID,
                       "value %" PRIu64 ": ends after %zu bytes: expected %u bytes of %s",
-                      chunk->first + chunk->count, got % width, width, shuf__dtypes[dtype].name);
+                      chunk->first + chunk->count, got % width, width, shuf__dtype_name(dtype));
 }
 
 static void generate(const struct work *work, struct desk *desk)

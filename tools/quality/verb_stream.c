@@ -57,13 +57,13 @@ static const struct shuf__stream_generator *find(struct argp_state *state, const
     return g;
 }
 
-static enum shuf__dtype read_dtype(struct argp_state *state, const char *text)
+static shuf_dtype read_dtype(struct argp_state *state, const char *text)
 {
-    for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
-        if (strcmp(shuf__dtypes[dtype].name, text) == 0)
-            return (enum shuf__dtype)dtype;
+    for (int dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++)
+        if (strcmp(shuf__dtype_name(dtype), text) == 0)
+            return (shuf_dtype)dtype;
     argp_failure(state, EX_USAGE, 0, "--dtype %.64s: expected f64, f32, f16 or bf16", text);
-    return SHUF__F64;
+    return SHUF_F64;
 }
 
 static const char *test_name(int i)
@@ -73,7 +73,7 @@ static const char *test_name(int i)
 
 static void check_bits(struct argp_state *state, const struct options *o)
 {
-    if (!o->origin.generator || o->origin.dtype != SHUF__F64)
+    if (!o->origin.generator || o->origin.dtype != SHUF_F64)
         argp_failure(state, EX_USAGE, 0, "--as-bits: expected --generator NAME and --dtype f64");
     if (isatty(STDOUT_FILENO))
         argp_failure(state, EX_USAGE, 0,
@@ -93,9 +93,9 @@ static void check(struct argp_state *state, struct options *o)
         o->origin.uniform = o->origin.generator->uniform;
     else if (!o->origin.input)
         o->origin.input = "-";
-    if (o->origin.uniform && o->origin.dtype > SHUF__F32)
+    if (o->origin.uniform && o->origin.dtype > SHUF_F32)
         argp_failure(state, EX_USAGE, 0, "--dtype %s: expected f64 or f32 for the uniform law",
-                     shuf__dtypes[o->origin.dtype].name);
+                     shuf__dtype_name(o->origin.dtype));
     if (o->backend && (o->origin.generator != &shuf__stream_gauss || o->as_bits))
         argp_failure(state, EX_USAGE, 0, "--backend %.64s: expected --generator gauss beside it",
                      o->backend);
@@ -185,7 +185,7 @@ static void parse(int argc, char **argv, struct options *o)
         .parser = parse_option,
         .doc = "Judges a stream of normally distributed numbers, or of uniform ones.",
     };
-    *o = (struct options){.samples = 0};
+    *o = (struct options){.origin.dtype = SHUF_F64};
     shuf__judging_init(&o->judging);
     argp_parse(&argp, argc, argv, 0, NULL, o);
 }
@@ -229,7 +229,7 @@ static int check_work(const struct options *o, const struct shuf__stream_law *la
 {
     if (!is_judged(o, law))
         return shuf__fail_with(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
-                               shuf__dtypes[o->origin.dtype].name,
+                               shuf__dtype_name(o->origin.dtype),
                                law->uniform ? "uniform" : "normal",
                                o->origin.generator ? "" : ", without a generator");
     return o->judging.plot ? shuf__picture_check(o->judging.plot) : EX_OK;
