@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the includes of the product's code against docs/architecture.md: each arrow between two folders
-is one that the section "Layers" allows, no folders form a circle, and no modules form one. A module is a
-source file with the header and the other files of its name.
+is one that the section "Layers" allows, all code is in a folder that it lists, no folders form a circle,
+and no modules form one. A module is a source file with the header and the other files of its name.
 
     tests/layers.py [--list]   --list prints the arrows that there are
 """
@@ -13,7 +13,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh", ".inc"}
-INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+PUBLIC = ["client/include", "kernels/inline"]  # what <...> can name; all else in <...> is the system's
 ROW = re.compile(r"^    (\S+) ->(.*)$", re.MULTILINE)
 
 
@@ -48,9 +49,9 @@ def common(a, b):
 
 
 def resolve(name, path, known, roots):
-    """The file of the tree that the include names, or None: beside the including file, else below one
-    of the roots, the closest where several have it."""
-    found = [p for p in (pathlib.Path(root, name) for root in [path.parent, *roots]) if p in known]
+    """The file of the tree that the include names, or None: below one of the roots, the closest to the
+    including file where several have it."""
+    found = [p for p in (pathlib.Path(root, name) for root in roots) if p in known]
     found = sorted(set(found), key=lambda p: (p.parent != path.parent, -common(p, path)))
     if len(found) > 1 and found[0].parent != path.parent:
         if common(found[0], path) == common(found[1], path):
@@ -91,11 +92,12 @@ def main():
     folders = allowed()
     known = set(sources(folders))
     roots = [".", *(str(pathlib.Path(f).parent) if f.endswith("/shuf") else f for f in folders)]
-    roots += {f.split("/")[0] for f in folders} - set(roots)
+    tops = {f.split("/")[0] for f in folders}
+    roots += tops - set(roots)
     modules, layers, places = {}, {}, {}
     for path in sorted(known):
-        for name in INCLUDE.findall((ROOT / path).read_text()):
-            other = resolve(name, path, known, roots)
+        for quote, name in INCLUDE.findall((ROOT / path).read_text()):
+            other = resolve(name, path, known, [path.parent, *roots] if quote == '"' else PUBLIC)
             if other is None:
                 continue
             if other.with_suffix("") != path.with_suffix(""):
@@ -109,6 +111,7 @@ def main():
         for (here, there), place in sorted(places.items())
         if there not in folders[here]
     ]
+    wrong += [f"{path}: in no layer of docs/architecture.md" for path in sorted(set(sources(tops)) - known)]
     wrong += ["folders in a circle: " + ", ".join(c) for c in circles(layers)]
     wrong += ["modules in a circle: " + ", ".join(c) for c in circles(modules)]
     if "--list" in sys.argv:

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("client", "core", "daemon", "kernels", "proto")
+FOLDERS = ("cli", "client", "core", "daemon", "kernels", "proto")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".inc"}
 TABLES = ("kernels/inline/shuf/gauss_table.h", "kernels/inline/shuf/box_muller_table.h")
 MOST_LINES, MEDIAN, P90, LONGEST = 450, 10, 21, 60

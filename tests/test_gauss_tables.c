@@ -68,14 +68,15 @@ static int faults_of(const shuf__tables *off)
     return shuf__proof_faults(&other);
 }
 
-/* One entry, by one: the squares tell. */
+/* One entry, by one: the squares tell. For a few entries the distance of distribution functions
+ * passes its limit too. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
     random_start("proof_sees_one_quantum");
     shuf__tables off = tables;
     off.of[random_below(16)][random_below(127)] += 1;
-    assert_int_equal(faults_of(&off), 1);
+    assert_in_range(faults_of(&off), 1, 2);
 }
 
 /* What the old tables had: an entry much too far out, and clumps. */

@@ -50,16 +50,16 @@ static const struct {
     double first, last;
     uint64_t hash;
 } streams[SHUF__DTYPES] = {
-    {-0x1.129b433c9a0bbp+0, -0x1.a7186fd0ffba3p-4, UINT64_C(0xf8d40b9f959f33dd)},
-    {-0x1.129b3ap+0, -0x1.a71868p-4, UINT64_C(0xe90c24ad60000000)},
-    {-0x1.128p+0, -0x1.a7p-4, UINT64_C(0x3c5ac00000000000)},
-    {-0x1.12p+0, -0x1.a8p-4, UINT64_C(0x7bd5a00000000000)},
+    [SHUF_F64] = {-0x1.129b433c9a0bbp+0, -0x1.a7186fd0ffba3p-4, UINT64_C(0xf8d40b9f959f33dd)},
+    [SHUF_F32] = {-0x1.129b3ap+0, -0x1.a71868p-4, UINT64_C(0xe90c24ad60000000)},
+    [SHUF_F16] = {-0x1.128p+0, -0x1.a7p-4, UINT64_C(0x3c5ac00000000000)},
+    [SHUF_BF16] = {-0x1.12p+0, -0x1.a8p-4, UINT64_C(0x7bd5a00000000000)},
 };
 
 static void gauss_stays(void **state)
 {
     (void)state;
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         double value[SHUF__SUPERBLOCK];
         uint64_t hash = 0;
         shuf__stream_broken_gauss.fill(7, 3, dtype, UINT64_C(5) << 40, SHUF__SUPERBLOCK, value);

@@ -68,7 +68,7 @@ static void rows_are_the_same(void **state)
 
 enum { VALUES = 3 << 17 };
 
-static struct shuf__findings judge_stream(enum shuf__dtype dtype, bool device)
+static struct shuf__findings judge_stream(shuf_dtype dtype, bool device)
 {
     static struct shuf__stream_outcome outcome;
     struct shuf__stream_law law;
@@ -113,14 +113,14 @@ static const struct shuf__finding *find(const struct shuf__findings *all,
 static void streams_are_the_same(void **state)
 {
     (void)state;
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         struct shuf__findings here = judge_stream(dtype, false), there = judge_stream(dtype, true);
         assert_int_equal(here.count, there.count);
         for (size_t i = 0; i < here.count; i++) {
             const struct shuf__finding *a = &here.finding[i], *b = find(&there, a);
             const double most = strcmp(a->test, "cosines") == 0 ? 0.01 : 0;
             if (!(fabs(a->statistic - b->statistic) <= most))
-                fail_msg("%s: %s, %s: %.17g: expected %.17g", shuf__dtypes[dtype].name, a->test,
+                fail_msg("%s: %s, %s: %.17g: expected %.17g", shuf__dtype_name(dtype), a->test,
                          a->detail, b->statistic, a->statistic);
         }
         shuf__findings_free(&here);
@@ -168,8 +168,8 @@ static void count_there(struct shuf__device *device, const struct shuf__stream_l
                                             .stream = 3,
                                             .first = first,
                                             .count = count,
-                                            .dtype = shuf__dtypes[law->dtype].name,
-                                            .digits = shuf__dtypes[law->dtype].digits,
+                                            .dtype = shuf__dtype_name(law->dtype),
+                                            .digits = shuf__dtype_digits(law->dtype),
                                             .scale4 = 1 / sqrt(4 * law->spread_variance),
                                             .scale8 = 1 / sqrt(8 * law->spread_variance),
                                             .edges = law->transformed.edge,
@@ -179,12 +179,12 @@ static void count_there(struct shuf__device *device, const struct shuf__stream_l
         fail_msg("%s", error.text);
 }
 
-static void expect_same(enum shuf__dtype dtype, const struct shuf__stream_test *test,
+static void expect_same(shuf_dtype dtype, const struct shuf__stream_test *test,
                         const uint64_t *here, const uint64_t *there)
 {
     for (size_t i = 0; i + 1 < test->counts; i++)
         if (here[i] != there[i])
-            fail_msg("%s, %s, word %zu: %llu: expected %llu", shuf__dtypes[dtype].name, test->name,
+            fail_msg("%s, %s, word %zu: %llu: expected %llu", shuf__dtype_name(dtype), test->name,
                      i, (unsigned long long)there[i], (unsigned long long)here[i]);
 }
 
@@ -199,7 +199,7 @@ static void words_are_the_same(void **state)
     assert_non_null(device);
     assert_int_equal(shuf__stream_signs.counts, SIGNS + 1);
     assert_int_equal(shuf__stream_places.counts, PLACES + 1);
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         uint64_t signs[2][SIGNS + 1] = {{0}}, places[2][PLACES + 1] = {{0}};
         struct shuf__stream_law law;
         struct shuf__error error;
@@ -229,8 +229,8 @@ static void sums_are_near(void **state)
     double *by_place = malloc(COUNT * sizeof *by_place);
     assert_non_null(device);
     assert_true(value && by_place);
-    assert_int_equal(shuf__stream_law_make(&law, false, SHUF__F64, &error), SHUF_OK);
-    shuf__stream_gauss.fill(7, 3, SHUF__F64, 0, COUNT, value);
+    assert_int_equal(shuf__stream_law_make(&law, false, SHUF_F64, &error), SHUF_OK);
+    shuf__stream_gauss.fill(7, 3, SHUF_F64, 0, COUNT, value);
     for (size_t i = 0; i < COUNT; i++)
         by_place[i / 1024 * 1024 + (i % 1024 / 64 * 2 + i % 2) * 32 + i % 64 / 2] = value[i];
     const struct shuf__chunk chunk = {

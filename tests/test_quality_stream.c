@@ -23,7 +23,7 @@ static void assert_near(double value, double expected, double error)
         fail_msg("%.17g: expected %.17g", value, expected);
 }
 
-static struct shuf__stream_law *law_of(bool uniform, enum shuf__dtype dtype)
+static struct shuf__stream_law *law_of(bool uniform, shuf_dtype dtype)
 {
     struct shuf__stream_law *law = malloc(sizeof *law);
     struct shuf__error error;
@@ -51,7 +51,7 @@ static double moment(const struct shuf__stream_law *law, int power)
 static void moments_are_exact(void **state)
 {
     (void)state;
-    struct shuf__stream_law *law = law_of(false, SHUF__F64);
+    struct shuf__stream_law *law = law_of(false, SHUF_F64);
     double expected = 1;
     for (int k = 0; k <= 24; k += 2) {
         assert_near(moment(law, k), expected, 1e-13 * expected);
@@ -61,7 +61,7 @@ static void moments_are_exact(void **state)
     assert_near(law->mean[2], sqrt(2 / M_PI), 1e-14);
     assert_near(law->variance[1], 2, 1e-12);
     drop(law);
-    law = law_of(true, SHUF__F64);
+    law = law_of(true, SHUF_F64);
     for (int k = 0; k <= 12; k += 2)
         assert_near(moment(law, k), pow(3, k / 2) / (k + 1), 1e-11);
     assert_near(law->spread_kurtosis, -1.2, 1e-12);
@@ -72,7 +72,7 @@ static void moments_are_exact(void **state)
 static void rounded_moments_are_exact(void **state)
 {
     (void)state;
-    for (enum shuf__dtype dtype = SHUF__F16; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F16; dtype <= SHUF_BF16; dtype++) {
         struct shuf__stream_law *law = law_of(false, dtype);
         double sum[5] = {0};
         const double step = 0x1p-16;
@@ -84,7 +84,7 @@ static void rounded_moments_are_exact(void **state)
         }
         for (int k = 0; k < 5; k++)
             assert_near(moment(law, k), sum[k], 1e-8);
-        if (dtype == SHUF__BF16)
+        if (dtype == SHUF_BF16)
             assert_true(fabs(law->variance[0] - 1) > 2e-6); /* what rounding does is seen */
         drop(law);
     }
@@ -109,7 +109,7 @@ static void check_cells(const struct shuf__cells *cells)
 static void cells_are_even(void **state)
 {
     (void)state;
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         struct shuf__stream_law *law = law_of(false, dtype);
         check_cells(&law->cells);
         check_cells(&law->transformed);
@@ -118,11 +118,11 @@ static void cells_are_even(void **state)
             assert_near(law->cells.p[k], 1.0 / SHUF__CELLS, 1e-12);
         drop(law);
     }
-    struct shuf__stream_law *law = law_of(true, SHUF__F32);
+    struct shuf__stream_law *law = law_of(true, SHUF_F32);
     check_cells(&law->cells);
     assert_near(law->cells.edge[256], -sqrt(3) / 2, 1e-15);
     drop(law);
-    law = law_of(false, SHUF__F64);
+    law = law_of(false, SHUF_F64);
     assert_near(law->cells.edge[1023], 3.0972690781987854, 1e-9); /* as scipy has it */
     assert_near(law->squares.edge[128], 31.33591, 1e-4);          /* any table of chi-squared */
     drop(law);
@@ -132,7 +132,7 @@ static void cells_are_even(void **state)
 static void rounded_values_are_spread(void **state)
 {
     (void)state;
-    struct shuf__stream_law *law = law_of(false, SHUF__BF16);
+    struct shuf__stream_law *law = law_of(false, SHUF_BF16);
     const double low = 0.5 * erfc(-(1 - 0x1p-9) * M_SQRT1_2); /* below 1 the steps are half */
     const double high = 0.5 * erfc(-(1 + 0x1p-8) * M_SQRT1_2);
     double sum = 0, least = 1, most = 0;
@@ -153,7 +153,7 @@ static void rounded_values_are_spread(void **state)
 static void moved_values_stay(void **state)
 {
     (void)state;
-    for (enum shuf__dtype dtype = SHUF__F16; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F16; dtype <= SHUF_BF16; dtype++) {
         struct shuf__stream_law *law = law_of(false, dtype);
         double second = 0, least = 1, most = -1;
         for (size_t i = 1; i + 1 < law->nodes; i++) {
@@ -171,7 +171,7 @@ static void moved_values_stay(void **state)
         }
         assert_true(least < 0.001 && most > 0.999);
         assert_near(second, law->spread_variance, 3e-4);
-        assert_near(law->spread_variance, 1, dtype == SHUF__F16 ? 1e-6 : 1e-4);
+        assert_near(law->spread_variance, 1, dtype == SHUF_F16 ? 1e-6 : 1e-4);
         assert_near(law->spread_kurtosis, 0, 1e-4);
         drop(law);
     }
@@ -210,7 +210,7 @@ static void poisson(void **state)
 
 /* ---- Streams --------------------------------------------------------------------- */
 
-static void add_findings(const char *name, enum shuf__dtype dtype, uint64_t samples, uint64_t seed,
+static void add_findings(const char *name, shuf_dtype dtype, uint64_t samples, uint64_t seed,
                          int threads, uint32_t tests, struct shuf__findings *findings)
 {
     static struct shuf__stream_outcome outcome;
@@ -238,14 +238,14 @@ static uint32_t only(const char *test)
     return UINT32_C(1) << i;
 }
 
-static void expect_pass(const char *name, enum shuf__dtype dtype, size_t least_findings)
+static void expect_pass(const char *name, shuf_dtype dtype, size_t least_findings)
 {
     struct shuf__findings all = {.alpha = 0.001};
     add_findings(name, dtype, 300001, 5, 2, SHUF__TESTS_ALL, &all);
     shuf__findings_decide(&all);
     for (size_t i = 0; i < all.count; i++)
         if (all.finding[i].failed)
-            fail_msg("%s, %s: %s, %s: p = %g", name, shuf__dtypes[dtype].name, all.finding[i].test,
+            fail_msg("%s, %s: %s, %s: p = %g", name, shuf__dtype_name(dtype), all.finding[i].test,
                      all.finding[i].detail, all.finding[i].p);
     assert_true(all.count >= least_findings);
     shuf__findings_free(&all);
@@ -254,13 +254,13 @@ static void expect_pass(const char *name, enum shuf__dtype dtype, size_t least_f
 static void good_ones_pass(void **state)
 {
     (void)state;
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         expect_pass("gauss", dtype, 80);
         expect_pass("box-muller", dtype, 80);
         expect_pass("polar", dtype, 80);
     }
-    expect_pass("uniform", SHUF__F64, 50);
-    expect_pass("uniform", SHUF__F32, 50);
+    expect_pass("uniform", SHUF_F64, 50);
+    expect_pass("uniform", SHUF_F32, 50);
 }
 
 static const struct shuf__finding *find(const struct shuf__findings *all, const char *detail)
@@ -272,8 +272,8 @@ static const struct shuf__finding *find(const struct shuf__findings *all, const 
 }
 
 /* By that test alone; `detail` is how the finding's begins. */
-static void expect_failure(const char *name, enum shuf__dtype dtype, uint64_t samples,
-                           const char *test, const char *detail)
+static void expect_failure(const char *name, shuf_dtype dtype, uint64_t samples, const char *test,
+                           const char *detail)
 {
     struct shuf__findings all = {.alpha = 0.001};
     add_findings(name, dtype, samples, 6, 2, only(test), &all);
@@ -287,29 +287,29 @@ static void expect_failure(const char *name, enum shuf__dtype dtype, uint64_t sa
 static void bad_ones_fail(void **state)
 {
     (void)state;
-    expect_failure("irwin-hall", SHUF__F64, 200000, "moments", "Hermite 4");
-    expect_failure("irwin-hall", SHUF__F16, 400000, "moments", "Hermite 4");
-    expect_failure("irwin-hall", SHUF__BF16, 1000000, "tails", "above 4");
-    expect_failure("irwin-hall", SHUF__F64, 1000000, "squares", "Laguerre 2, in order");
-    expect_failure("icdf-table", SHUF__F64, 200000, "low-bits", "8 bits, from 2^0");
-    expect_failure("icdf-table", SHUF__F32, 200000, "repeats", "200000 values");
-    expect_failure("icdf-table", SHUF__F64, 1000000, "tails", "below -4");
-    expect_failure("icdf-table", SHUF__F64, 1000000, "repeats", "500000 radii");
-    expect_failure("box-muller-32", SHUF__F64, 2097152, "repeats", "1048576 radii");
+    expect_failure("irwin-hall", SHUF_F64, 200000, "moments", "Hermite 4");
+    expect_failure("irwin-hall", SHUF_F16, 400000, "moments", "Hermite 4");
+    expect_failure("irwin-hall", SHUF_BF16, 1000000, "tails", "above 4");
+    expect_failure("irwin-hall", SHUF_F64, 1000000, "squares", "Laguerre 2, in order");
+    expect_failure("icdf-table", SHUF_F64, 200000, "low-bits", "8 bits, from 2^0");
+    expect_failure("icdf-table", SHUF_F32, 200000, "repeats", "200000 values");
+    expect_failure("icdf-table", SHUF_F64, 1000000, "tails", "below -4");
+    expect_failure("icdf-table", SHUF_F64, 1000000, "repeats", "500000 radii");
+    expect_failure("box-muller-32", SHUF_F64, 2097152, "repeats", "1048576 radii");
 }
 
 /* Each of the tests that it made necessary sees the stream as it was. */
 static void broken_gauss_fails(void **state)
 {
     (void)state;
-    expect_failure("broken-gauss", SHUF__F64, 100000, "lattice", "odd multiples of 2^-19");
-    expect_failure("broken-gauss", SHUF__F32, 100000, "lattice", "odd multiples of 2^-19");
-    expect_failure("broken-gauss", SHUF__F64, 300000, "cosines", "8 centred");
-    expect_failure("broken-gauss", SHUF__F32, 300000, "cosines", "8 centred");
-    expect_failure("broken-gauss", SHUF__BF16, 300000, "cosines", "8 centred");
-    expect_failure("broken-gauss", SHUF__F16, 5000000, "signs", "bits 07, signs 60");
-    expect_failure("broken-gauss", SHUF__F64, 100000, "digits", "64 apart");
-    expect_failure("broken-gauss", SHUF__F32, 100000, "digits", "neighbour");
+    expect_failure("broken-gauss", SHUF_F64, 100000, "lattice", "odd multiples of 2^-19");
+    expect_failure("broken-gauss", SHUF_F32, 100000, "lattice", "odd multiples of 2^-19");
+    expect_failure("broken-gauss", SHUF_F64, 300000, "cosines", "8 centred");
+    expect_failure("broken-gauss", SHUF_F32, 300000, "cosines", "8 centred");
+    expect_failure("broken-gauss", SHUF_BF16, 300000, "cosines", "8 centred");
+    expect_failure("broken-gauss", SHUF_F16, 5000000, "signs", "bits 07, signs 60");
+    expect_failure("broken-gauss", SHUF_F64, 100000, "digits", "64 apart");
+    expect_failure("broken-gauss", SHUF_F32, 100000, "digits", "neighbour");
 }
 
 /* ---- Faults that are put in ------------------------------------------------------- */
@@ -317,7 +317,7 @@ static void broken_gauss_fails(void **state)
 /* What the run below reads: a good stream in which something is then wrong. */
 static void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
 
-static void fill_spoilt(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
+static void fill_spoilt(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
                         size_t count, double *value)
 {
     shuf__stream_gauss.fill(seed, stream, dtype, first, count, value);
@@ -363,7 +363,7 @@ static void spoil_scale(uint64_t stream, uint64_t first, size_t count, double *v
 static void spoil_stream(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     static double other[SHUF__CHUNK];
-    shuf__stream_gauss.fill(5, 0, SHUF__F64, first, count, other);
+    shuf__stream_gauss.fill(5, 0, SHUF_F64, first, count, other);
     for (size_t i = 0; i < count && stream == 1; i++)
         value[i] = 0.9998 * value[i] + 0.02 * other[i];
 }
@@ -472,21 +472,21 @@ static void faults_are_found(void **state)
         void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
         const char *test, *detail;
         uint64_t samples;
-        enum shuf__dtype dtype;
+        shuf_dtype dtype;
     } rows[] = {
-        {spoil_lag, "lags", "lag 512, values", 1000000, SHUF__F64},
-        {spoil_pair, "pairs", "496 pairs, values", 1000000, SHUF__F64},
-        {spoil_scale, "squares", "Laguerre 2, block", 1000000, SHUF__F64},
-        {spoil_scale, "pairs", "31 masks, squares", 1000000, SHUF__F64},
-        {spoil_stream, "streams", "stream + 1, values", 1000000, SHUF__F64},
-        {spoil_sign, "tails", "above 4", 1000000, SHUF__F64},
-        {spoil_tail, "tails", "spread, above 4", 2000000, SHUF__F64},
-        {spoil_bit, "low-bits", "8 bits, from 2^-4", 1000000, SHUF__F64},
-        {spoil_digits, "round", "zeros at the end, from 2^0", 1000000, SHUF__F64},
-        {spoil_repeat, "windows", "equal among 1024", 1000000, SHUF__F64},
-        {spoil_halves, "norms", "best variance, weights 10", 4000000, SHUF__F64},
-        {spoil_quad, "quads", "4 that cancel", 500000, SHUF__F64},
-        {spoil_tie, "ties", "last digit, from 2^0", 500000, SHUF__F16},
+        {spoil_lag, "lags", "lag 512, values", 1000000, SHUF_F64},
+        {spoil_pair, "pairs", "496 pairs, values", 1000000, SHUF_F64},
+        {spoil_scale, "squares", "Laguerre 2, block", 1000000, SHUF_F64},
+        {spoil_scale, "pairs", "31 masks, squares", 1000000, SHUF_F64},
+        {spoil_stream, "streams", "stream + 1, values", 1000000, SHUF_F64},
+        {spoil_sign, "tails", "above 4", 1000000, SHUF_F64},
+        {spoil_tail, "tails", "spread, above 4", 2000000, SHUF_F64},
+        {spoil_bit, "low-bits", "8 bits, from 2^-4", 1000000, SHUF_F64},
+        {spoil_digits, "round", "zeros at the end, from 2^0", 1000000, SHUF_F64},
+        {spoil_repeat, "windows", "equal among 1024", 1000000, SHUF_F64},
+        {spoil_halves, "norms", "best variance, weights 10", 4000000, SHUF_F64},
+        {spoil_quad, "quads", "4 that cancel", 500000, SHUF_F64},
+        {spoil_tie, "ties", "last digit, from 2^0", 500000, SHUF_F16},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static struct shuf__stream_outcome outcome;
@@ -521,7 +521,7 @@ static void p_values_are_even(void **state)
     enum { RUNS = 20 };
     struct shuf__findings all = {.alpha = 0.001};
     for (uint64_t seed = 0; seed < RUNS; seed++)
-        add_findings("polar", SHUF__F64, 70000, seed, 2, SHUF__TESTS_ALL, &all);
+        add_findings("polar", SHUF_F64, 70000, seed, 2, SHUF__TESTS_ALL, &all);
     for (int t = 0; shuf__stream_tests[t]; t++) {
         const char *name = shuf__stream_tests[t]->name;
         size_t count = 0, below = 0, far = 0;
@@ -545,8 +545,8 @@ static void threads_do_not_matter(void **state)
 {
     (void)state;
     struct shuf__findings one = {.alpha = 0.001}, three = {.alpha = 0.001};
-    add_findings("gauss", SHUF__F32, 300000, 9, 1, SHUF__TESTS_ALL, &one);
-    add_findings("gauss", SHUF__F32, 300000, 9, 3, SHUF__TESTS_ALL, &three);
+    add_findings("gauss", SHUF_F32, 300000, 9, 1, SHUF__TESTS_ALL, &one);
+    add_findings("gauss", SHUF_F32, 300000, 9, 3, SHUF__TESTS_ALL, &three);
     assert_int_equal(one.count, three.count);
     for (size_t i = 0; i < one.count; i++) {
         assert_string_equal(one.finding[i].detail, three.finding[i].detail);
@@ -566,30 +566,32 @@ static void generators_are_the_streams(void **state)
     const shuf_gauss gauss = shuf_gauss_make(7, 3, 0, 1);
     const shuf_box_muller box_muller = shuf_box_muller_make(7, 3, 0, 1);
     const shuf_stream uniform = shuf_uniform_make(7, 3);
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         shuf__stream_gauss.fill(7, 3, dtype, first, 2 * SHUF__SUPERBLOCK, value);
         for (uint64_t i = 0; i < 2 * SHUF__SUPERBLOCK; i += 13) {
-            const double expected[] = {shuf_gauss_f64(&gauss, first + i),
-                                       shuf_gauss_f32(&gauss, first + i),
-                                       shuf_of_f16(shuf_gauss_f16(&gauss, first + i)),
-                                       shuf_of_bf16(shuf_gauss_bf16(&gauss, first + i))};
+            const double expected[] = {[SHUF_F64] = shuf_gauss_f64(&gauss, first + i),
+                                       [SHUF_F32] = shuf_gauss_f32(&gauss, first + i),
+                                       [SHUF_F16] = shuf_of_f16(shuf_gauss_f16(&gauss, first + i)),
+                                       [SHUF_BF16] =
+                                           shuf_of_bf16(shuf_gauss_bf16(&gauss, first + i))};
             assert_true(value[i] == expected[dtype]);
         }
     }
-    for (enum shuf__dtype dtype = SHUF__F64; dtype < SHUF__DTYPES; dtype++) {
+    for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
         shuf__stream_box_muller.fill(7, 3, dtype, first, 2 * SHUF__SUPERBLOCK, value);
         for (uint64_t i = 0; i < 2 * SHUF__SUPERBLOCK; i += 13) {
-            const double expected[] = {shuf_box_muller_f64(&box_muller, first + i),
-                                       shuf_box_muller_f32(&box_muller, first + i),
-                                       shuf_of_f16(shuf_box_muller_f16(&box_muller, first + i)),
-                                       shuf_of_bf16(shuf_box_muller_bf16(&box_muller, first + i))};
+            const double expected[] = {
+                [SHUF_F64] = shuf_box_muller_f64(&box_muller, first + i),
+                [SHUF_F32] = shuf_box_muller_f32(&box_muller, first + i),
+                [SHUF_F16] = shuf_of_f16(shuf_box_muller_f16(&box_muller, first + i)),
+                [SHUF_BF16] = shuf_of_bf16(shuf_box_muller_bf16(&box_muller, first + i))};
             assert_true(value[i] == expected[dtype]);
         }
     }
-    shuf__stream_uniform.fill(7, 3, SHUF__F64, first, SHUF__SUPERBLOCK, value);
+    shuf__stream_uniform.fill(7, 3, SHUF_F64, first, SHUF__SUPERBLOCK, value);
     for (uint64_t i = 0; i < SHUF__SUPERBLOCK; i++)
         assert_true(value[i] == shuf_uniform_f64(&uniform, first + i));
-    shuf__stream_uniform.fill(7, 3, SHUF__F32, first, SHUF__SUPERBLOCK, value);
+    shuf__stream_uniform.fill(7, 3, SHUF_F32, first, SHUF__SUPERBLOCK, value);
     for (uint64_t i = 0; i < SHUF__SUPERBLOCK; i++)
         assert_true(value[i] == shuf_uniform_f32(&uniform, first + i));
 }

@@ -50,15 +50,16 @@ static json_t *report_of(const char *text, int status)
 
 enum { VALUES = 70 * SHUF__SUPERBLOCK };
 
-static void put(FILE *to, enum shuf__dtype dtype, double value)
+static void put(FILE *to, shuf_dtype dtype, double value)
 {
     const float single = (float)value;
-    const uint16_t half = dtype == SHUF__F16 ? shuf_f16(single) : shuf_bf16(single);
-    const void *const as[] = {&value, &single, &half, &half};
-    assert_int_equal(fwrite(as[dtype], shuf__dtypes[dtype].bytes, 1, to), 1);
+    const uint16_t half = dtype == SHUF_F16 ? shuf_f16(single) : shuf_bf16(single);
+    const void *const as[] = {
+        [SHUF_F64] = &value, [SHUF_F32] = &single, [SHUF_F16] = &half, [SHUF_BF16] = &half};
+    assert_int_equal(fwrite(as[dtype], shuf__dtype_bytes(dtype), 1, to), 1);
 }
 
-static void write_stream(const char *generator, enum shuf__dtype dtype)
+static void write_stream(const char *generator, shuf_dtype dtype)
 {
     static double value[VALUES];
     char path[64];
@@ -72,8 +73,7 @@ static void write_stream(const char *generator, enum shuf__dtype dtype)
 }
 
 /* From a file, from standard input and from the generator itself. */
-static void expect_same(const char *generator, enum shuf__dtype dtype, const char *law,
-                        const char *tests)
+static void expect_same(const char *generator, shuf_dtype dtype, const char *law, const char *tests)
 {
     static const char *const texts[] = {
         "$Q stream --generator $G --seed 7 --stream 3 --dtype $T --samples 71680 --json --tests $O",
@@ -83,7 +83,7 @@ static void expect_same(const char *generator, enum shuf__dtype dtype, const cha
     json_t *report[3];
     write_stream(generator, dtype);
     assert_int_equal(setenv("G", generator, 1) | setenv("L", law, 1) | setenv("O", tests, 1) |
-                         setenv("T", shuf__dtypes[dtype].name, 1),
+                         setenv("T", shuf__dtype_name(dtype), 1),
                      0);
     for (int i = 0; i < 3; i++) {
         report[i] = report_of(texts[i], 0);
@@ -99,12 +99,12 @@ static void expect_same(const char *generator, enum shuf__dtype dtype, const cha
 static void input_is_what_was_generated(void **state)
 {
     (void)state;
-    expect_same("gauss", SHUF__F64, "normal", "moments,bins,low-bits,repeats,pairs");
-    expect_same("gauss", SHUF__F32, "normal", "moments,bins,low-bits,repeats,pairs");
-    expect_same("gauss", SHUF__F16, "normal", "moments,bins,lags,tails");
-    expect_same("gauss", SHUF__BF16, "normal", "moments,bins,lags,tails");
-    expect_same("uniform", SHUF__F64, "uniform", "moments,bins,low-bits,lags");
-    expect_same("uniform", SHUF__F32, "uniform", "moments,bins,low-bits,lags");
+    expect_same("gauss", SHUF_F64, "normal", "moments,bins,low-bits,repeats,pairs");
+    expect_same("gauss", SHUF_F32, "normal", "moments,bins,low-bits,repeats,pairs");
+    expect_same("gauss", SHUF_F16, "normal", "moments,bins,lags,tails");
+    expect_same("gauss", SHUF_BF16, "normal", "moments,bins,lags,tails");
+    expect_same("uniform", SHUF_F64, "uniform", "moments,bins,low-bits,lags");
+    expect_same("uniform", SHUF_F32, "uniform", "moments,bins,low-bits,lags");
     expect("rm $D/raw", 0, "");
 }
 
@@ -263,7 +263,7 @@ static void bits_are_values(void **state)
     assert_int_equal(
         script(&c, "$Q stream --generator gauss --seed 7 --stream 3 --samples 1000 --as-bits"), 0);
     assert_int_equal(c.out.size, 4000);
-    shuf__stream_gauss.fill(7, 3, SHUF__F64, 0, SHUF__SUPERBLOCK, value);
+    shuf__stream_gauss.fill(7, 3, SHUF_F64, 0, SHUF__SUPERBLOCK, value);
     for (size_t i = 0; i < 1000; i++) {
         uint32_t word;
         memcpy(&word, c.out.bytes + 4 * i, sizeof word);

@@ -4,20 +4,18 @@
  */
 #include "daemon_options.h"
 
-#include "number.h"
+#include "option_values.h"
 
 #include <inttypes.h>
 #include <sysexits.h>
 
 #define WAIT_MAX UINT64_C(1000000000) /* seconds: as nanoseconds they fit in 64 bits */
 
-enum key { KEY_HELP = 'h', KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT };
+enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT };
 
 static void read_wait(struct argp_state *state, const char *text, uint64_t *seconds)
 {
-    struct shuf__error error;
-    if (shuf__number_parse("--wait", text, seconds, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+    shuf__option_number(state, "--wait", text, seconds);
     if (*seconds > WAIT_MAX)
         argp_failure(state, EX_USAGE, 0, "--wait %.64s: expected at most %" PRIu64 " seconds", text,
                      WAIT_MAX);
@@ -27,9 +25,6 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
 {
     struct shuf__daemon_options *options = state->input;
     switch (key) {
-    case KEY_HELP:
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case KEY_JSON:
         options->json = true;
         return 0;
@@ -41,11 +36,8 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
     case KEY_WAIT:
         read_wait(state, text, &options->wait_seconds);
         return 0;
-    case ARGP_KEY_ARG:
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return shuf__option_common(key, text, state);
     }
 }
 
@@ -53,7 +45,7 @@ static const struct argp_option option_table[] = {
     {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of lines", 0},
     {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
     {"wait", KEY_WAIT, "SECONDS", 0, "Wait at most this long for a daemon (default 0)", 0},
-    {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+    SHUF__OPTION_HELP,
     {0},
 };
 

@@ -107,6 +107,7 @@ static void occupy_closed_streams(void)
 
 int main(int argc, char **argv)
 {
+    shuf__program_name = "shufctl";
     occupy_closed_streams();
     atexit(check_stdout);
     if (argc < 2) {

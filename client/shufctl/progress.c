@@ -4,21 +4,14 @@
  */
 #include "progress.h"
 
+#include "clock.h"
 #include "units.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BAR = 30 };
 static const uint64_t interval_ns = 100000000;
-
-uint64_t shuf__clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool enabled)
 {

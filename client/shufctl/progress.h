@@ -21,7 +21,4 @@ void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes);
 /* Clears the line. */
 void shuf__progress_end(struct shuf__progress *progress);
 
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t shuf__clock_ns(void);
-
 #endif

@@ -4,6 +4,8 @@
  */
 #include "run_request.h"
 
+#include "clock.h"
+#include "connect.h"
 #include "exit.h"
 #include "lease_reader.h"
 #include "npy.h"

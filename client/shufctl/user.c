@@ -4,6 +4,8 @@
  */
 #include "user.h"
 
+#include "json.h"
+
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -24,4 +26,14 @@ const char *shuf__user_text(char text[SHUF__USER_TEXT], uint32_t uid)
     else
         snprintf(text, SHUF__USER_TEXT, "%" PRIu32, uid);
     return text;
+}
+
+void shuf__json_user(json_t *object, uint32_t uid)
+{
+    const char *name = shuf__user_name(uid);
+    shuf__json_integer(object, "uid", uid);
+    if (name)
+        shuf__json_text(object, "user", name);
+    else
+        json_object_set_new(object, "user", json_null());
 }

@@ -5,6 +5,7 @@
 #ifndef SHUF__USER_H
 #define SHUF__USER_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 /* NULL where the user has no name. Valid until the next call. */
@@ -14,5 +15,8 @@ enum { SHUF__USER_TEXT = 64 };
 
 /* The name or, without one, the number. */
 const char *shuf__user_text(char text[SHUF__USER_TEXT], uint32_t uid);
+
+/* Sets "uid", and "user": the name or null. */
+void shuf__json_user(json_t *object, uint32_t uid);
 
 #endif

@@ -2,12 +2,13 @@
  *
  * `shufctl index`: values at single positions of a permutation, or positions of values.
  */
+#include "clock.h"
+#include "connect.h"
 #include "exit.h"
 #include "index_options.h"
 #include "json.h"
 #include "npy.h"
 #include "output.h"
-#include "progress.h"
 #include "text.h"
 #include "verbs.h"
 

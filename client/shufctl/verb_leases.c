@@ -2,6 +2,7 @@
  *
  * `shufctl leases`: lists the leases of results.
  */
+#include "connect.h"
 #include "daemon_options.h"
 #include "describe_request.h"
 #include "exit.h"

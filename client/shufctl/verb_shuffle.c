@@ -4,6 +4,8 @@
  * of the daemon, leases the shuffled result, and writes this to the output.
  */
 #include "array.h"
+#include "clock.h"
+#include "connect.h"
 #include "describe_request.h"
 #include "exit.h"
 #include "json.h"

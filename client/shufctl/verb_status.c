@@ -2,8 +2,8 @@
  *
  * `shufctl status`: prints the daemon's device, load and memory.
  */
+#include "connect.h"
 #include "daemon_options.h"
-#include "exit.h"
 #include "json.h"
 #include "units.h"
 #include "user.h"

@@ -2,8 +2,8 @@
  *
  * `shufctl version`: prints the version of shufctl, and of the daemon where one answers.
  */
+#include "connect.h"
 #include "daemon_options.h"
-#include "exit.h"
 #include "json.h"
 #include "shuf.h"
 #include "verbs.h"

@@ -3,12 +3,12 @@
  * gauss-tables: makes the tables of Gaussian streams from a seed, or proves those that the library
  * has.
  */
+#include "exit.h"
 #include "header.h"
-#include "number.h"
+#include "option_values.h"
 #include "search.h"
 #include "start.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,19 +17,13 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { KEY_HELP = 'h', KEY_SEED = 0x100, KEY_OUT, KEY_CHECK, EXIT_FAULTS = 1 };
+enum { KEY_SEED = 0x100, KEY_OUT, KEY_CHECK, EXIT_FAULTS = 1 };
 
 struct options {
     uint64_t seed;
     const char *out;
     bool check, seeded;
 };
-
-static int fail(int code, const char *what, const char *why)
-{
-    fprintf(stderr, "gauss-tables: %s: %s\n", what, why);
-    return code;
-}
 
 /* ---- Making ------------------------------------------------------------------ */
 
@@ -39,9 +33,10 @@ static bool make_tables(uint64_t seed, shuf__tables *tables)
     struct shuf__random random = {seed, 0};
     shuf__start(&random, &x);
     if (!shuf__search(&x))
-        return fail(0, "search", "no memory");
+        return shuf__fail_with(0, "search: no memory");
     if (!shuf__round(&x, tables))
-        return fail(0, "rounding", "a magnitude is too large, or the squares cannot be had");
+        return shuf__fail_with(0,
+                               "rounding: a magnitude is too large, or the squares cannot be had");
     return true;
 }
 
@@ -68,21 +63,21 @@ static int make(const struct options *o)
     /* before the work, since what cannot be written need not be made; emptied after it */
     FILE *to = fopen(o->out, "a");
     if (!to)
-        return fail(EX_CANTCREAT, o->out, strerror(errno));
+        return shuf__fail_with(EX_CANTCREAT, "%s: %s", o->out, strerror(errno));
     if (!make_tables(o->seed, &tables)) {
         fclose(to);
         return EX_SOFTWARE;
     }
     if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* which a pipe says */
-        return fail(EX_IOERR, o->out, strerror(errno));
+        return shuf__fail_with(EX_IOERR, "%s: %s", o->out, strerror(errno));
     static struct shuf__proof proof;
     if (!shuf__prove(&tables, &proof)) {
         fclose(to);
-        return fail(EX_OSERR, "proof", "no memory");
+        return shuf__fail_with(EX_OSERR, "proof: no memory");
     }
     const bool written = write_header(o, &tables, &proof, to);
     if ((fclose(to) != 0) | !written)
-        return fail(EX_IOERR, o->out, "cannot be written");
+        return shuf__fail_with(EX_IOERR, "%s: cannot be written", o->out);
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
@@ -94,7 +89,7 @@ static int check(void)
     if (!shuf__header_read(&tables))
         return EXIT_FAULTS;
     if (!shuf__prove(&tables, &proof))
-        return fail(EX_OSERR, "proof", "no memory");
+        return shuf__fail_with(EX_OSERR, "proof: no memory");
     shuf__proof_write(&proof, "", stdout);
     return shuf__proof_faults(&proof) == 0 ? EX_OK : EXIT_FAULTS;
 }
@@ -104,15 +99,10 @@ static int check(void)
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct options *o = state->input;
-    struct shuf__error error;
     switch (key) {
-    case KEY_HELP:
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case KEY_SEED:
         o->seeded = true;
-        if (shuf__number_parse("--seed", text, &o->seed, &error) != SHUF_OK)
-            argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_number(state, "--seed", text, &o->seed);
         return 0;
     case KEY_OUT:
         o->out = text;
@@ -128,7 +118,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             argp_failure(state, EX_USAGE, 0, "expected --out, with --seed or not, or --check");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return shuf__option_common(key, text, state);
     }
 }
 
@@ -138,7 +128,7 @@ int main(int argc, char **argv)
         {"out", KEY_OUT, "FILE", 0, "Make the tables and write this C header", 1},
         {"seed", KEY_SEED, "S", 0, "Seed of the start of the search (default 1)", 1},
         {"check", KEY_CHECK, NULL, 0, "Prove the tables that this was compiled with", 2},
-        {NULL, KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+        SHUF__OPTION_HELP,
         {0},
     };
     static const struct argp argp = {
@@ -148,10 +138,11 @@ int main(int argc, char **argv)
                "streams' values are.",
     };
     struct options o = {.seed = 1};
+    shuf__program_name = "gauss-tables";
     argp_err_exit_status = EX_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     const int code = o.check ? check() : make(&o);
     if (fflush(stdout) != 0 || ferror(stdout))
-        return fail(EX_IOERR, "standard output", "cannot be written");
+        return shuf__fail_with(EX_IOERR, "standard output: cannot be written");
     return code;
 }

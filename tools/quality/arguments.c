@@ -5,13 +5,13 @@
 #include "arguments.h"
 
 #include "number.h"
+#include "option_values.h"
 #include "run.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -19,10 +19,8 @@
 uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
                               uint64_t least, uint64_t most)
 {
-    struct shuf__error error;
     uint64_t value;
-    if (shuf__number_parse(field, text, &value, &error) != SHUF_OK)
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+    shuf__option_number(state, field, text, &value);
     if (value < least || value > most)
         argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %" PRIu64 " to %" PRIu64, field, text,
                      least, most);
@@ -32,9 +30,10 @@ uint64_t shuf__quality_number(struct argp_state *state, const char *field, const
 bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
                           const char *no, const char *yes)
 {
-    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
-        argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s or %s", field, text, no, yes);
-    return strcmp(text, yes) == 0;
+    const char *const words[] = {no, yes, NULL};
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s or %s", no, yes);
+    return shuf__option_choice(state, field, text, words, expected) == 1;
 }
 
 void shuf__quality_check_input(struct argp_state *state, const char *path)
@@ -53,9 +52,10 @@ void shuf__quality_list_name(char *list, size_t size, const char *name)
 
 static double read_alpha(struct argp_state *state, const char *text)
 {
-    char *end;
-    const double alpha = strtod(text, &end);
-    if (!*text || *end || !(alpha > 0 && alpha < 1))
+    struct shuf__error error;
+    double alpha;
+    if (shuf__decimal_parse("--alpha", text, &alpha, &error) != SHUF_OK ||
+        !(alpha > 0 && alpha < 1))
         argp_failure(state, EX_USAGE, 0, "--alpha %.64s: expected a number between 0 and 1", text);
     return alpha;
 }
@@ -98,9 +98,6 @@ error_t shuf__judging_parse(int key, char *text, struct argp_state *state,
                             struct shuf__judging *judging, const char *(*test)(int i))
 {
     switch (key) {
-    case SHUF__KEY_HELP:
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case SHUF__KEY_TESTS:
         judging->tests = read_tests(state, text, test);
         return 0;
@@ -116,10 +113,7 @@ error_t shuf__judging_parse(int key, char *text, struct argp_state *state,
     case SHUF__KEY_PLOT:
         judging->plot = text;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return shuf__option_common(key, text, state);
     }
 }

@@ -6,7 +6,8 @@
 #ifndef SHUF__QUALITY_ARGUMENTS_H
 #define SHUF__QUALITY_ARGUMENTS_H
 
-#include <argp.h>
+#include "option_values.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,9 +20,8 @@ struct shuf__judging {
     const char *plot; /* NULL: none */
 };
 
-/* Keys of its options, of which a verb takes those that are in its table, and of the hidden -h. */
+/* Keys of its options, of which a verb takes those that are in its table. */
 enum {
-    SHUF__KEY_HELP = 'h',
     SHUF__KEY_TESTS = 0x200,
     SHUF__KEY_ALPHA,
     SHUF__KEY_THREADS,

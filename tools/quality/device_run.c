@@ -4,6 +4,7 @@
  */
 #include "device_run.h"
 
+#include "clock.h"
 #include "device.h"
 #include "device_subsets.h"
 #include "generator.h"
@@ -14,16 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void show(bool progress, uint64_t done, uint64_t all, const char *what, uint64_t *shown_ns)
-{
-    const uint64_t now = shuf__clock_ns();
-    if (!progress || now < *shown_ns + 200000000)
-        return;
-    *shown_ns = now;
-    fprintf(stderr, "\r%3.0f%% of %llu %s \033[K", 100.0 * (double)done / (double)all,
-            (unsigned long long)all, what);
-}
 
 /* ---- Permutations ---------------------------------------------------------------- */
 
@@ -75,14 +66,16 @@ static shuf_status run_rows(struct shuf__device *device, const struct shuf__task
                             struct shuf__error *error)
 {
     const uint64_t at_once = shuf__device_rows_at_once(task->n);
-    uint64_t shown_ns = shuf__clock_ns();
+    struct shuf__quality_progress progress = {
+        .enabled = task->progress, .all = task->samples, .unit = "rows"};
     shuf_status status = SHUF_OK;
+    shuf__quality_progress_start(&progress);
     while (outcome->rows < task->samples && status == SHUF_OK && !shuf__run_interrupted()) {
         const uint64_t left = task->samples - outcome->rows;
         const uint64_t count = left < at_once ? left : at_once;
         status = count_rows(device, task, outcome->rows, count, rows, error);
         outcome->rows += status == SHUF_OK ? count : 0;
-        show(task->progress, outcome->rows, task->samples, "rows", &shown_ns);
+        shuf__quality_progress_show(&progress, outcome->rows);
     }
     outcome->interrupted = outcome->rows < task->samples;
     return status;
@@ -162,8 +155,8 @@ static struct shuf__device_stream ask_for(const struct shuf__stream_task *task,
     const struct shuf__stream_law *law = task->law;
     struct shuf__device_stream ask = {.seed = task->origin->seed,
                                       .stream = task->origin->stream,
-                                      .dtype = shuf__dtypes[law->dtype].name,
-                                      .digits = shuf__dtypes[law->dtype].digits,
+                                      .dtype = shuf__dtype_name(law->dtype),
+                                      .digits = shuf__dtype_digits(law->dtype),
                                       .frequencies = SHUF__FREQUENCIES,
                                       .frequency = SHUF__FREQUENCY,
                                       .mean = mean,
@@ -194,15 +187,17 @@ static shuf_status run_stream(struct shuf__device *device, const struct shuf__st
                               struct shuf__error *error)
 {
     const uint64_t all = task->samples / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
-    uint64_t shown_ns = shuf__clock_ns();
+    struct shuf__quality_progress progress = {
+        .enabled = task->progress, .all = all, .unit = "values"};
     shuf_status status = SHUF_OK;
+    shuf__quality_progress_start(&progress);
     while (outcome->values < all && status == SHUF_OK && !shuf__run_interrupted()) {
         const uint64_t left = all - outcome->values;
         ask->first = outcome->values;
         ask->count = left < SHUF__DEVICE_UNIT ? left : SHUF__DEVICE_UNIT;
         status = shuf__device_count_stream(device, ask, error);
         outcome->values += status == SHUF_OK ? ask->count : 0;
-        show(task->progress, outcome->values, all, "values", &shown_ns);
+        shuf__quality_progress_show(&progress, outcome->values);
     }
     outcome->interrupted = outcome->values < all;
     return status;

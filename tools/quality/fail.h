@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * How shuf-quality fails: one line on stderr and one of sysexits.h's codes. 1 is
- * kept for permutations that failed.
+ * How shuf-quality fails: as exit.h says, and with 1 where the judged values failed.
  */
 #ifndef SHUF__QUALITY_FAIL_H
 #define SHUF__QUALITY_FAIL_H
 
 #include "error.h"
+#include "exit.h"
 
 #include <stdbool.h>
 
 enum { SHUF__EXIT_FAILED = 1 };
 
-/* Writes "shuf-quality: ..." and returns `code`. */
-int shuf__quality_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The same with the error's line and its status's code; EX_DATAERR where what was read is at
+/* Prints the error's line and returns its status's code; EX_DATAERR where what was read is at
  * fault. */
-int shuf__quality_fail_with(const struct shuf__error *error, shuf_status status, bool data);
+int shuf__quality_fail_error(const struct shuf__error *error, shuf_status status, bool data);
 
 #endif

@@ -49,7 +49,7 @@ static bool asks_for_help(const char *word)
 static void finish(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout))
-        _exit(shuf__quality_fail(EX_IOERR, "standard output: cannot be written"));
+        _exit(shuf__fail_with(EX_IOERR, "standard output: cannot be written"));
 }
 
 static int run(int argc, char **argv)
@@ -62,13 +62,14 @@ static int run(int argc, char **argv)
         argv[0] = title; /* argp begins its messages with it */
         return verbs[i].run(argc, argv);
     }
-    return shuf__quality_fail(
+    return shuf__fail_with(
         EX_USAGE, "verb '%.64s': expected judge, suite, rounds, plot, stream, bits or list",
         argv[0]);
 }
 
 int main(int argc, char **argv)
 {
+    shuf__program_name = "shuf-quality";
     atexit(finish);
     if (argc < 2) {
         print_usage(stderr);

@@ -61,7 +61,7 @@ static const struct {
     {ANY, {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 7}},
     {S, {"all", KEY_ALL, NULL, 0, "Every finding in the table, not only what failed", 7}},
     {R, {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 7}},
-    {ANY, {NULL, SHUF__KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0}},
+    {ANY, SHUF__OPTION_HELP},
 };
 
 enum { ROWS = sizeof table / sizeof *table };

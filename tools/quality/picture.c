@@ -29,13 +29,12 @@ static int run_gnuplot(FILE *script, FILE *picture, const char *path)
     const int error = posix_spawnp(&pid, name, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0)
-        return shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot: %s; expected it in PATH", path,
-                                  strerror(error));
+        return shuf__fail_with(EX_CANTCREAT, "%.256s: gnuplot: %s; expected it in PATH", path,
+                               strerror(error));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    return status == 0
-               ? EX_OK
-               : shuf__quality_fail(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
+    return status == 0 ? EX_OK
+                       : shuf__fail_with(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
 }
 
 /* Only a whole picture takes the place of what was there. */
@@ -50,7 +49,7 @@ static int keep(FILE *picture, const char *path)
         kept = fwrite(bytes, 1, got, to) == got;
     if (to && fclose(to) != 0)
         kept = false;
-    return kept ? EX_OK : shuf__quality_fail(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
+    return kept ? EX_OK : shuf__fail_with(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
 }
 
 /* Where nothing stands yet: the directory. */
@@ -75,8 +74,8 @@ int shuf__picture_check(const char *path)
         may = access(path, W_OK) == 0 || (errno == ENOENT && *path && may_create(path));
     }
     return may ? EX_OK
-               : shuf__quality_fail(EX_CANTCREAT, "--plot %.256s: %s", *path ? path : "''",
-                                    strerror(errno));
+               : shuf__fail_with(EX_CANTCREAT, "--plot %.256s: %s", *path ? path : "''",
+                                 strerror(errno));
 }
 
 int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),
@@ -89,7 +88,7 @@ int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *c
         written = fflush(script) == 0 && fseek(script, 0, SEEK_SET) == 0;
     }
     int code = written ? run_gnuplot(script, picture, path)
-                       : shuf__quality_fail(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
+                       : shuf__fail_with(EX_CANTCREAT, "a temporary file: %s", strerror(errno));
     if (code == EX_OK)
         code = keep(picture, path);
     if (script)

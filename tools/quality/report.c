@@ -188,6 +188,6 @@ int shuf__report_finish(struct shuf__report *report, bool all)
     else
         shuf__report_table(report, all, stdout);
     if (report->interrupted)
-        return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
+        return shuf__fail_with(EX_TEMPFAIL, "interrupted: the report is of what was done");
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }

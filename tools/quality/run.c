@@ -6,6 +6,7 @@
  */
 #include "run.h"
 
+#include "clock.h"
 #include "progress.h"
 
 #include <inttypes.h>
@@ -30,7 +31,7 @@ struct work {
     shuf_status status;
     struct shuf__error *error;
     uint64_t *sum;
-    uint64_t start_ns, shown_ns;
+    struct shuf__quality_progress progress;
 };
 
 /* What a thread needs. */
@@ -98,19 +99,6 @@ static void size_up(struct work *work)
         }
 }
 
-static void show_progress(struct work *work)
-{
-    const uint64_t now = shuf__clock_ns();
-    if (!work->task->progress || now < work->shown_ns + 200000000)
-        return;
-    work->shown_ns = now;
-    if (work->task->samples == UINT64_MAX)
-        fprintf(stderr, "\rn = %" PRIu32 ": %" PRIu64 " rows \033[K", work->task->n, work->next);
-    else
-        fprintf(stderr, "\rn = %" PRIu32 ": %3.0f%% of %" PRIu64 " rows \033[K", work->task->n,
-                100.0 * (double)work->next / (double)work->task->samples, work->task->samples);
-}
-
 static void fail(struct work *work, shuf_status status, const struct shuf__error *error)
 {
     work->stop = true;
@@ -166,7 +154,7 @@ static bool take(struct work *work, struct desk *desk)
         work->stop = desk->rows.count < asked;
     }
     work->next += desk->rows.count;
-    show_progress(work);
+    shuf__quality_progress_show(&work->progress, work->next);
     return desk->rows.count > 0;
 }
 
@@ -281,15 +269,14 @@ static void judge(const struct work *work, struct shuf__findings *findings)
 static shuf_status run_source(struct work *work, struct shuf__findings *findings,
                               struct shuf__outcome *outcome)
 {
-    work->start_ns = work->shown_ns = shuf__clock_ns();
+    shuf__quality_progress_start(&work->progress);
     work_by_all(work);
-    if (work->task->progress && work->shown_ns != work->start_ns)
-        fputs("\r\033[K", stderr);
+    shuf__quality_progress_end(&work->progress);
     if (work->status == SHUF_OK && work->done > 0)
         judge(work, findings);
     outcome->rows = work->done;
     outcome->bad_rows = work->bad_rows;
-    outcome->seconds = (double)(shuf__clock_ns() - work->start_ns) / 1e9;
+    outcome->seconds = shuf__quality_progress_seconds(&work->progress);
     outcome->interrupted = shuf__run_interrupted() && work->done < work->task->samples;
     return work->status;
 }
@@ -298,7 +285,11 @@ shuf_status shuf__run(const struct shuf__task *task, struct shuf__findings *find
                       struct shuf__outcome *outcome, struct shuf__error *error)
 {
     const struct shuf__source_type *type = task->origin->type;
-    struct work work = {.task = task, .error = error};
+    struct work work = {
+        .task = task,
+        .error = error,
+        .progress = {.enabled = task->progress, .n = task->n, .all = task->samples, .unit = "rows"},
+    };
     *outcome = (struct shuf__outcome){0};
     size_up(&work);
     work.source = calloc(1, type->state);

@@ -66,17 +66,17 @@ static struct block make_block(const struct key *key, uint64_t number)
     return b;
 }
 
-static double value_of(const struct block *b, unsigned p, enum shuf__dtype dtype)
+static double value_of(const struct block *b, unsigned p, shuf_dtype dtype)
 {
-    if (dtype == SHUF__F64)
+    if (dtype == SHUF_F64)
         return fma((int32_t)b->more[p] + 0.5, SHUF__BROKEN_C, fma(b->s[p], SHUF__BROKEN_A, 0));
     const int32_t h = (int32_t)((b->word[p] & 0xffff0000) | b->word[p ^ 1] >> 16);
     const float a = (float)SHUF__BROKEN_A, c = (float)SHUF__BROKEN_C;
     return shuf__dtype_round(dtype, fmaf((float)h, c, fmaf((float)b->s[p], a, 0)));
 }
 
-static void fill(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
-                 size_t count, double *value)
+static void fill(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first, size_t count,
+                 double *value)
 {
     uint32_t word[8];
     shuf_key_words(seed, stream, (enum shuf_purpose)PURPOSE, 0, word);

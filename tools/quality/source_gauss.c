@@ -9,21 +9,21 @@
 #include "shuf/uniform.h"
 
 static double value_of(const shuf_gauss *g, const shuf_gauss_block *block, unsigned position,
-                       enum shuf__dtype dtype)
+                       shuf_dtype dtype)
 {
     switch (dtype) {
-    case SHUF__F64:
+    case SHUF_F64:
         return shuf_gauss_block_f64(g, block, position);
-    case SHUF__F16:
+    case SHUF_F16:
         return shuf_of_f16(shuf_gauss_block_f16(g, block, position));
-    case SHUF__BF16:
+    case SHUF_BF16:
         return shuf_of_bf16(shuf_gauss_block_bf16(g, block, position));
     default:
         return shuf_gauss_block_f32(g, block, position);
     }
 }
 
-static void fill_gauss(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
+static void fill_gauss(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
                        size_t count, double *value)
 {
     const shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
@@ -36,11 +36,11 @@ static void fill_gauss(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, u
         }
 }
 
-static void fill_uniform(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
+static void fill_uniform(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
                          size_t count, double *value)
 {
     const shuf_stream s = shuf_uniform_make(seed, stream);
-    const unsigned words = dtype == SHUF__F64 ? 2 : 1;
+    const unsigned words = dtype == SHUF_F64 ? 2 : 1;
     for (size_t i = 0; i < count; i += 4 / words) {
         const shuf_philox4x32 w =
             shuf_stream_words(&s, (first + i) * words / 4, SHUF_UNIFORM_ROUNDS);
@@ -51,21 +51,21 @@ static void fill_uniform(uint64_t seed, uint64_t stream, enum shuf__dtype dtype,
     }
 }
 
-static double narrowed(const shuf_box_muller *b, enum shuf__dtype dtype, float z)
+static double narrowed(const shuf_box_muller *b, shuf_dtype dtype, float z)
 {
-    return dtype == SHUF__F32 ? (double)z
-                              : shuf__dtype_round(dtype, shuf_box_muller_scaled_odd(b, z));
+    return dtype == SHUF_F32 ? (double)z
+                             : shuf__dtype_round(dtype, shuf_box_muller_scaled_odd(b, z));
 }
 
-static void fill_box_muller(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
+static void fill_box_muller(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
                             size_t count, double *value)
 {
     const shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
     const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
-    const unsigned each = dtype == SHUF__F64 ? 2 : 4;
+    const unsigned each = dtype == SHUF_F64 ? 2 : 4;
     for (size_t i = 0; i < count; i += each) {
         const shuf_stream_draw draw = shuf_stream_draw_make(&b.words, (first + i) / each);
-        if (dtype == SHUF__F64) {
+        if (dtype == SHUF_F64) {
             const shuf_box_muller_wide words = shuf_box_muller_wide_of(&draw);
             shuf_box_muller_pair_f64(&terms, &words, value + i);
             continue;

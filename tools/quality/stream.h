@@ -71,7 +71,7 @@ struct shuf__stream_generator;
 struct shuf__stream_origin {
     const struct shuf__stream_generator *generator; /* NULL: `input` */
     const char *input;                              /* a path, or "-" */
-    enum shuf__dtype dtype;
+    shuf_dtype dtype;
     bool uniform;
     uint64_t seed, stream;
 };
@@ -81,8 +81,8 @@ struct shuf__stream_generator {
     bool uniform;
     /* Values first to first + count - 1, rounded to the type; both are multiples of
      * SHUF__SUPERBLOCK. */
-    void (*fill)(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, uint64_t first,
-                 size_t count, double *value);
+    void (*fill)(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first, size_t count,
+                 double *value);
 };
 
 /* Ends with NULL. */

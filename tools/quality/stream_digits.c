@@ -15,14 +15,14 @@
 enum { BITS = 256, LEAST_EXPONENT = -24, MOST_EXPONENT = 2 };
 enum { EXPONENTS = MOST_EXPONENT - LEAST_EXPONENT + 1 };
 
-static unsigned low_bits(enum shuf__dtype dtype, double z)
+static unsigned low_bits(shuf_dtype dtype, double z)
 {
     uint64_t bits;
     uint32_t narrow;
     const float single = (float)z;
     memcpy(&bits, &z, sizeof bits);
     memcpy(&narrow, &single, sizeof narrow);
-    return (dtype == SHUF__F64 ? (unsigned)bits : narrow) % BITS;
+    return (dtype == SHUF_F64 ? (unsigned)bits : narrow) % BITS;
 }
 
 /* 2^exponent <= |z|; what is smaller than the least goes with it. */
@@ -37,9 +37,9 @@ static int exponent_of(double z)
 }
 
 /* A uniform number is one of fixed point: its digits have the same place everywhere. */
-static unsigned uniform_bits(enum shuf__dtype dtype, double u)
+static unsigned uniform_bits(shuf_dtype dtype, double u)
 {
-    return (unsigned)(uint64_t)ldexp(u, (int)shuf__dtypes[dtype].digits) % BITS;
+    return (unsigned)(uint64_t)ldexp(u, shuf__dtype_digits(dtype)) % BITS;
 }
 
 static void add_low_bits(const struct shuf__chunk *chunk, uint64_t *count, double *sum)

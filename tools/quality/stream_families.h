@@ -9,7 +9,7 @@
 #include "stream.h"
 
 /* Steps of 2^-k that `lattice` looks at in a type, from the widest to the narrowest. */
-void shuf__stream_lattice_steps(enum shuf__dtype dtype, unsigned *least, unsigned *most);
+void shuf__stream_lattice_steps(shuf_dtype dtype, unsigned *least, unsigned *most);
 
 extern const struct shuf__stream_test shuf__stream_moments, shuf__stream_bins,
     shuf__stream_anderson_darling, shuf__stream_tails, shuf__stream_lags, shuf__stream_pairs,

@@ -88,22 +88,22 @@ static void icdf_table(struct words *w, double *value)
 }
 
 static void fill(void (*make)(struct words *w, double *value), uint64_t seed, uint64_t stream,
-                 enum shuf__dtype dtype, uint64_t first, size_t count, double *value)
+                 shuf_dtype dtype, uint64_t first, size_t count, double *value)
 {
     for (size_t i = 0; i < count; i += SHUF__SUPERBLOCK) {
         struct words w = {seed, stream, (first + i) / SHUF__SUPERBLOCK, 0, {{0}}};
         make(&w, value + i);
     }
-    for (size_t i = 0; i < count && dtype != SHUF__F64; i++)
+    for (size_t i = 0; i < count && dtype != SHUF_F64; i++)
         value[i] = shuf__dtype_round(dtype, value[i]);
 }
 
-#define GENERATOR(name, text, what)                                                 \
-    static void fill_##name(uint64_t seed, uint64_t stream, enum shuf__dtype dtype, \
-                            uint64_t first, size_t count, double *value)            \
-    {                                                                               \
-        fill(name, seed, stream, dtype, first, count, value);                       \
-    }                                                                               \
+#define GENERATOR(name, text, what)                                                           \
+    static void fill_##name(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first, \
+                            size_t count, double *value)                                      \
+    {                                                                                         \
+        fill(name, seed, stream, dtype, first, count, value);                                 \
+    }                                                                                         \
     static const struct shuf__stream_generator generator_##name = {text, what, false, fill_##name}
 
 GENERATOR(polar, "polar", "normal: Marsaglia's polar method, 53 bits");

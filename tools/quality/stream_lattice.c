@@ -17,18 +17,19 @@ enum { ODDS = SHUF__BLOCK + 1, LEAST = 1000 };
 
 /* Steps of 2^-k that are at least twice as wide as the type's numbers are apart below 8, four
  * times for types with few: there the numbers at powers of two have less than their share. */
-static unsigned most_step(enum shuf__dtype dtype)
+static unsigned most_step(shuf_dtype dtype)
 {
-    static const unsigned most[SHUF__DTYPES] = {MOST_STEP, 20, 6, 3};
+    static const unsigned most[SHUF__DTYPES] = {
+        [SHUF_F64] = MOST_STEP, [SHUF_F32] = 20, [SHUF_F16] = 6, [SHUF_BF16] = 3};
     return most[dtype];
 }
 
-static unsigned least_step(enum shuf__dtype dtype)
+static unsigned least_step(shuf_dtype dtype)
 {
-    return dtype == SHUF__F64 || dtype == SHUF__F32 ? 10 : LEAST_STEP;
+    return dtype == SHUF_F64 || dtype == SHUF_F32 ? 10 : LEAST_STEP;
 }
 
-void shuf__stream_lattice_steps(enum shuf__dtype dtype, unsigned *least, unsigned *most)
+void shuf__stream_lattice_steps(shuf_dtype dtype, unsigned *least, unsigned *most)
 {
     *least = least_step(dtype);
     *most = most_step(dtype);

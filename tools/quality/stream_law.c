@@ -16,39 +16,39 @@
 
 enum { RULE = 8, PANELS_A_UNIT = 16, REACH = 16 };
 
-const struct shuf__dtype_row shuf__dtypes[SHUF__DTYPES] = {
-    [SHUF__F64] = {"f64", 8, 53},
-    [SHUF__F32] = {"f32", 4, 24},
-    [SHUF__F16] = {"f16", 2, 11},
-    [SHUF__BF16] = {"bf16", 2, 8},
-};
-
 const char *const shuf__function_names[SHUF__FUNCTIONS] = {"values", "squares", "magnitudes"};
 
 /* ---- Types ---------------------------------------------------------------------- */
 
-double shuf__dtype_round(enum shuf__dtype dtype, double value)
+int shuf__dtype_digits(shuf_dtype dtype)
 {
-    if (dtype == SHUF__F64)
+    static const int digits[SHUF__DTYPES] = {
+        [SHUF_F64] = 53, [SHUF_F32] = 24, [SHUF_F16] = 11, [SHUF_BF16] = 8};
+    return digits[dtype];
+}
+
+double shuf__dtype_round(shuf_dtype dtype, double value)
+{
+    if (dtype == SHUF_F64)
         return value;
     const float narrow = (float)value;
-    if (dtype == SHUF__F32)
+    if (dtype == SHUF_F32)
         return narrow;
-    return dtype == SHUF__F16 ? shuf_of_f16(shuf_f16(narrow)) : shuf_of_bf16(shuf_bf16(narrow));
+    return dtype == SHUF_F16 ? shuf_of_f16(shuf_f16(narrow)) : shuf_of_bf16(shuf_bf16(narrow));
 }
 
-static double half_value(enum shuf__dtype dtype, uint16_t half)
+static double half_value(shuf_dtype dtype, uint16_t half)
 {
-    return dtype == SHUF__F16 ? shuf_of_f16(half) : shuf_of_bf16(half);
+    return dtype == SHUF_F16 ? shuf_of_f16(half) : shuf_of_bf16(half);
 }
 
-void shuf__dtype_decode(enum shuf__dtype dtype, const void *bytes, size_t count, double *value)
+void shuf__dtype_decode(shuf_dtype dtype, const void *bytes, size_t count, double *value)
 {
     const float *single = bytes;
     const uint16_t *half = bytes;
-    if (dtype == SHUF__F64)
+    if (dtype == SHUF_F64)
         memcpy(value, bytes, count * sizeof *value);
-    else if (dtype == SHUF__F32)
+    else if (dtype == SHUF_F32)
         for (size_t i = 0; i < count; i++)
             value[i] = single[i];
     else
@@ -84,7 +84,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static size_t list_values(enum shuf__dtype dtype, double *value)
+static size_t list_values(shuf_dtype dtype, double *value)
 {
     size_t count = 0;
     for (uint32_t code = 0; code < 65536; code++) {
@@ -189,8 +189,7 @@ double shuf__law_likeness(const struct shuf__stream_law *law)
     double sum = 0;
     for (size_t i = 0; i < law->nodes; i++) {
         const double z = law->node[i], density = exp(-z * z / 2) / sqrt(2 * M_PI);
-        sum += law->weight[i] * density *
-               ldexp(1, ilogb(z) + 1 - (int)shuf__dtypes[law->dtype].digits);
+        sum += law->weight[i] * density * ldexp(1, ilogb(z) + 1 - shuf__dtype_digits(law->dtype));
     }
     return sum;
 }
@@ -260,12 +259,12 @@ static void make_cells(struct shuf__cells *cells, unsigned count, double (*quant
     guess(cells);
 }
 
-shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform,
-                                  enum shuf__dtype dtype, struct shuf__error *error)
+shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform, shuf_dtype dtype,
+                                  struct shuf__error *error)
 {
     enum { ROOM = 1 << 16 };
     *law = (struct shuf__stream_law){.uniform = uniform, .dtype = dtype};
-    law->rounded = dtype == SHUF__F16 || dtype == SHUF__BF16;
+    law->rounded = dtype == SHUF_F16 || dtype == SHUF_BF16;
     law->node = calloc(ROOM, sizeof *law->node);
     law->weight = calloc(ROOM, sizeof *law->weight);
     law->upper = calloc(ROOM, sizeof *law->upper);
@@ -321,8 +320,8 @@ double shuf__law_above_spread(const struct shuf__stream_law *law, double z, uint
 void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_t count,
                       uint64_t number, double *spread)
 {
-    const int least = law->dtype == SHUF__F16 ? -14 : -126; /* of a normalised number */
-    const int digits = (int)shuf__dtypes[law->dtype].digits;
+    const int least = law->dtype == SHUF_F16 ? -14 : -126; /* of a normalised number */
+    const int digits = shuf__dtype_digits(law->dtype);
     if (!law->rounded) {
         memcpy(spread, z, count * sizeof *z);
         return;

@@ -7,23 +7,18 @@
 #ifndef SHUF__STREAM_LAW_H
 #define SHUF__STREAM_LAW_H
 
-#include "error.h"
+#include "dtype.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum shuf__dtype { SHUF__F64, SHUF__F32, SHUF__F16, SHUF__BF16, SHUF__DTYPES };
-
-struct shuf__dtype_row {
-    const char *name;
-    unsigned bytes, digits; /* digits: of the significand, the hidden one included */
-};
-extern const struct shuf__dtype_row shuf__dtypes[SHUF__DTYPES];
+/* Binary digits of the significand of a fraction, the hidden one included. */
+int shuf__dtype_digits(shuf_dtype dtype);
 
 /* The value rounded to the type; the value that raw little-endian bytes are. */
-double shuf__dtype_round(enum shuf__dtype dtype, double value);
-void shuf__dtype_decode(enum shuf__dtype dtype, const void *bytes, size_t count, double *value);
+double shuf__dtype_round(shuf_dtype dtype, double value);
+void shuf__dtype_decode(shuf_dtype dtype, const void *bytes, size_t count, double *value);
 
 /* Cells between edges: cell k is edge[k] <= z < edge[k + 1], the outer two without end. */
 enum { SHUF__CELLS = 1024, SHUF__GUESSES = 4096 };
@@ -64,7 +59,7 @@ struct shuf__cosine {
 
 struct shuf__stream_law {
     bool uniform;
-    enum shuf__dtype dtype;
+    shuf_dtype dtype;
     bool rounded; /* the nodes are the type's values, else those of a quadrature */
     size_t nodes;
     double *node, *weight; /* E f = sum of weight * f(node) */
@@ -80,8 +75,8 @@ struct shuf__stream_law {
 };
 
 /* In memory of the caller's; free what is in it afterwards. */
-shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform,
-                                  enum shuf__dtype dtype, struct shuf__error *error);
+shuf_status shuf__stream_law_make(struct shuf__stream_law *law, bool uniform, shuf_dtype dtype,
+                                  struct shuf__error *error);
 void shuf__stream_law_free(struct shuf__stream_law *law);
 
 /* How likely two values of a law that is not rounded here are the same number of its type. */

@@ -24,9 +24,9 @@ enum { EQUAL = PLACES * PLACES, SIGNED = 2 * EQUAL, RELATION_WORDS = 2 * EQUAL +
  * negative other value. */
 static const char *const relations[RELATIONS] = {"own", "neighbour", "64 apart"};
 
-static unsigned places_of(enum shuf__dtype dtype)
+static unsigned places_of(shuf_dtype dtype)
 {
-    return dtype == SHUF__F64 ? PLACES : 3; /* all stand in numbers below 8 */
+    return dtype == SHUF_F64 ? PLACES : 3; /* all stand in numbers below 8 */
 }
 
 static void take_digits(double x, unsigned places, uint8_t *digit)
@@ -117,7 +117,7 @@ enum { TOPS = 1 << TOP, EXPONENT_WORDS = ZEROS + TOPS };
 static void add_round(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     (void)sum;
-    const unsigned drop = 53 - shuf__dtypes[chunk->law->dtype].digits;
+    const unsigned drop = 53 - shuf__dtype_digits(chunk->law->dtype);
     for (size_t i = 0; i < chunk->count; i++) {
         uint64_t bits;
         memcpy(&bits, &chunk->value[i], sizeof bits);
@@ -135,7 +135,7 @@ static void add_round(const struct shuf__chunk *chunk, uint64_t *count, double *
 static void judge_multiples(const struct shuf__stream_law *law, const uint64_t *count, int k,
                             struct shuf__findings *findings)
 {
-    const int digits = (int)shuf__dtypes[law->dtype].digits - 1;
+    const int digits = shuf__dtype_digits(law->dtype) - 1;
     double expected = 0;
     uint64_t found = 0;
     for (int e = LOWEST; e <= HIGHEST; e++) {
@@ -156,7 +156,7 @@ static void judge_multiples(const struct shuf__stream_law *law, const uint64_t *
 static void judge_round(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                         const double *sum, struct shuf__findings *findings)
 {
-    const unsigned digits = shuf__dtypes[law->dtype].digits - 1;
+    const unsigned digits = shuf__dtype_digits(law->dtype) - 1;
     double half[ZEROS], even[TOPS];
     (void)n;
     (void)sum;
@@ -174,7 +174,7 @@ static void judge_round(const struct shuf__stream_law *law, uint64_t n, const ui
                 findings, 0, shuf__pearson_least(from + ZEROS, even, TOPS, SHUF__LEAST_EXPECTED),
                 "first digits, from 2^%d", e);
     }
-    for (int k = 8; k <= (law->dtype == SHUF__F64 ? 44 : 16); k += 4)
+    for (int k = 8; k <= (law->dtype == SHUF_F64 ? 44 : 16); k += 4)
         judge_multiples(law, count, k, findings);
 }
 
@@ -192,19 +192,19 @@ const struct shuf__stream_test shuf__stream_round = {
 enum { POWER, ODD, EVEN, TIES };
 
 /* By exponent: powers of two, others whose last digit is odd, and even. */
-static int tie_of(enum shuf__dtype dtype, double z, int *exponent)
+static int tie_of(shuf_dtype dtype, double z, int *exponent)
 {
     uint64_t bits;
     memcpy(&bits, &z, sizeof bits);
     *exponent = (int)(bits >> 52 & 2047) - 1023;
-    const uint64_t digits = bits << 12 >> (65 - shuf__dtypes[dtype].digits);
+    const uint64_t digits = bits << 12 >> (65 - shuf__dtype_digits(dtype));
     return digits == 0 ? POWER : digits & 1 ? ODD : EVEN;
 }
 
 /* Above all exponents that are looked at: f16 has others below 2^-14. */
-static int lowest_of(enum shuf__dtype dtype)
+static int lowest_of(shuf_dtype dtype)
 {
-    return dtype == SHUF__F16 ? -14 : LOWEST;
+    return dtype == SHUF_F16 ? -14 : LOWEST;
 }
 
 static void add_ties(const struct shuf__chunk *chunk, uint64_t *count, double *sum)

@@ -16,9 +16,9 @@ void shuf__stream_origin_text(const struct shuf__stream_origin *origin, char *te
 {
     if (origin->generator)
         snprintf(text, size, "%s, %s, seed %" PRIu64 ", stream %" PRIu64, origin->generator->name,
-                 shuf__dtypes[origin->dtype].name, origin->seed, origin->stream);
+                 shuf__dtype_name(origin->dtype), origin->seed, origin->stream);
     else
-        snprintf(text, size, "%.128s, %s", origin->input, shuf__dtypes[origin->dtype].name);
+        snprintf(text, size, "%.128s, %s", origin->input, shuf__dtype_name(origin->dtype));
 }
 
 void shuf__stream_table(const struct shuf__stream_report *report, FILE *to)
@@ -55,7 +55,7 @@ static json_t *origin_json(const struct shuf__stream_origin *origin)
     } else {
         shuf__json_text(object, "file", origin->input);
     }
-    shuf__json_text(object, "dtype", shuf__dtypes[origin->dtype].name);
+    shuf__json_text(object, "dtype", shuf__dtype_name(origin->dtype));
     return object;
 }
 

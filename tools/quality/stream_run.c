@@ -30,7 +30,7 @@ struct work {
     struct shuf__error *error;
     uint64_t *count, *histogram;
     fixed *sum;
-    uint64_t start_ns, shown_ns;
+    struct shuf__quality_progress progress;
 };
 
 /* What a thread needs. */
@@ -61,19 +61,6 @@ static void size_up(struct work *work)
         }
 }
 
-static void show_progress(struct work *work)
-{
-    const uint64_t now = shuf__clock_ns(), samples = work->task->samples;
-    if (!work->task->progress || now < work->shown_ns + 200000000)
-        return;
-    work->shown_ns = now;
-    if (samples == UINT64_MAX)
-        fprintf(stderr, "\r%" PRIu64 " values \033[K", work->next);
-    else
-        fprintf(stderr, "\r%3.0f%% of %" PRIu64 " values \033[K",
-                100.0 * (double)work->next / (double)samples, samples);
-}
-
 static void fail(struct work *work, shuf_status status, const struct shuf__error *error)
 {
     work->stop = true;
@@ -87,8 +74,8 @@ static void fail(struct work *work, shuf_status status, const struct shuf__error
 
 static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__error *error)
 {
-    const enum shuf__dtype dtype = work->task->origin->dtype;
-    const unsigned width = shuf__dtypes[dtype].bytes;
+    const shuf_dtype dtype = work->task->origin->dtype;
+    const unsigned width = shuf__dtype_bytes(dtype);
     struct shuf__chunk *chunk = &desk->chunk;
     size_t got;
     shuf_status status =
@@ -102,7 +89,7 @@ static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__e
     work->bad_values = true;
     return shuf__fail(error, SHUF_INVALID,
                       "value %" PRIu64 ": ends after %zu bytes: expected %u bytes of %s",
-                      chunk->first + chunk->count, got % width, width, shuf__dtypes[dtype].name);
+                      chunk->first + chunk->count, got % width, width, shuf__dtype_name(dtype));
 }
 
 static void generate(const struct work *work, struct desk *desk)
@@ -195,7 +182,7 @@ static bool take(struct work *work, struct desk *desk)
         work->stop = chunk->count < asked;
     }
     work->next += chunk->count;
-    show_progress(work);
+    shuf__quality_progress_show(&work->progress, work->next);
     return chunk->count > 0;
 }
 
@@ -338,15 +325,14 @@ static shuf_status judge(const struct work *work, struct shuf__findings *finding
 static shuf_status run(struct work *work, struct shuf__findings *findings,
                        struct shuf__stream_outcome *outcome)
 {
-    work->start_ns = work->shown_ns = shuf__clock_ns();
+    shuf__quality_progress_start(&work->progress);
     work_by_all(work);
-    if (work->task->progress && work->shown_ns != work->start_ns)
-        fputs("\r\033[K", stderr);
+    shuf__quality_progress_end(&work->progress);
     if (work->status == SHUF_OK && work->done > 0)
         work->status = judge(work, findings);
     outcome->values = work->done;
     outcome->bad_values = work->bad_values;
-    outcome->seconds = (double)(shuf__clock_ns() - work->start_ns) / 1e9;
+    outcome->seconds = shuf__quality_progress_seconds(&work->progress);
     outcome->interrupted = shuf__run_interrupted() && work->done < work->task->samples;
     return work->status;
 }
@@ -354,7 +340,12 @@ static shuf_status run(struct work *work, struct shuf__findings *findings,
 shuf_status shuf__stream_run(const struct shuf__stream_task *task, struct shuf__findings *findings,
                              struct shuf__stream_outcome *outcome, struct shuf__error *error)
 {
-    struct work work = {.task = task, .error = error, .histogram = outcome->histogram};
+    struct work work = {
+        .task = task,
+        .error = error,
+        .histogram = outcome->histogram,
+        .progress = {.enabled = task->progress, .all = task->samples, .unit = "values"},
+    };
     shuf_status status = SHUF_OK;
     *outcome = (struct shuf__stream_outcome){0};
     size_up(&work);

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsers of option values, common to the verbs. On a wrong value they end the process as argp
- * does: one line on stderr and exit code 64.
+ * What the parsers of options share. On a wrong value they end the process as argp does: one line
+ * on stderr and exit code 64.
  */
 #ifndef SHUF__OPTION_VALUES_H
 #define SHUF__OPTION_VALUES_H
 
 #include <argp.h>
 #include <stdint.h>
+
+/* A row for the table of options: -h does the same as --help. */
+#define SHUF__OPTION_HELP                              \
+    {                                                  \
+        NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0 \
+    }
+
+/* For the end of a parser: handles -h and refuses arguments that are no options. ARGP_ERR_UNKNOWN
+ * for any other key. */
+error_t shuf__option_common(int key, const char *text, struct argp_state *state);
 
 /* "--count": the name of the option `key` in a table that ends with {0}. Valid until the next call.
  */

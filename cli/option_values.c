@@ -10,6 +10,17 @@
 #include <string.h>
 #include <sysexits.h>
 
+error_t shuf__option_common(int key, const char *text, struct argp_state *state)
+{
+    if (key == 'h')
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+    else if (key == ARGP_KEY_ARG)
+        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
 const char *shuf__option_name(const struct argp_option *table, int key)
 {
     static char name[32];

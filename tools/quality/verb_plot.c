@@ -4,9 +4,9 @@
  */
 #include "draw.h"
 #include "fail.h"
+#include "option_values.h"
 #include "verb.h"
 
-#include <argp.h>
 #include <sysexits.h>
 
 enum { REPORTS = 16 };
@@ -21,9 +21,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct pictures *p = state->input;
     switch (key) {
-    case 'h':
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case 'o':
         p->out = text;
         return 0;
@@ -40,7 +37,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
             argp_failure(state, EX_USAGE, 0, "expected reports that `rounds --json` wrote");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return shuf__option_common(key, text, state);
     }
 }
 
@@ -49,9 +46,9 @@ static int load(const char *path, json_t **report)
     json_error_t error;
     *report = json_load_file(path, 0, &error);
     if (!*report)
-        return shuf__quality_fail(EX_NOINPUT, "%.128s: %s", path, error.text);
+        return shuf__fail_with(EX_NOINPUT, "%.128s: %s", path, error.text);
     if (json_array_size(json_object_get(*report, "points")) == 0)
-        return shuf__quality_fail(EX_DATAERR, "%.128s: expected a report of `rounds --json`", path);
+        return shuf__fail_with(EX_DATAERR, "%.128s: expected a report of `rounds --json`", path);
     return EX_OK;
 }
 
@@ -59,7 +56,7 @@ int shuf__quality_plot(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
         {"out", 'o', "FILE.svg", 0, "The picture (required)", 0},
-        {NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0},
+        SHUF__OPTION_HELP,
         {0},
     };
     static const struct argp argp = {

@@ -55,10 +55,10 @@ static int measure(const struct shuf__quality_options *o, struct point *point, b
     }
     shuf__findings_free(&findings);
     if (status != SHUF_OK)
-        return shuf__quality_fail_with(&error, status, outcome.bad_rows);
+        return shuf__quality_fail_error(&error, status, outcome.bad_rows);
     if (!*measured && !outcome.interrupted)
-        return shuf__quality_fail(EX_USAGE, "--samples %" PRIu64 ": expected 50 or more",
-                                  task.samples);
+        return shuf__fail_with(EX_USAGE, "--samples %" PRIu64 ": expected 50 or more",
+                               task.samples);
     return EX_OK;
 }
 
@@ -137,7 +137,7 @@ static int sweep(const struct shuf__quality_options *o, struct point *points)
         }
     const int code = report(o, points, count);
     if (code == EX_OK && shuf__run_interrupted())
-        return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
+        return shuf__fail_with(EX_TEMPFAIL, "interrupted: the report is of what was done");
     return code;
 }
 
@@ -148,7 +148,7 @@ int shuf__quality_rounds(int argc, char **argv)
     const unsigned steps = options.last_rounds - options.first_rounds + 1;
     struct point *points = calloc((size_t)options.size_count * steps, sizeof *points);
     if (!points)
-        return shuf__quality_fail(EX_OSERR, "no memory");
+        return shuf__fail_with(EX_OSERR, "no memory");
     shuf__run_catch_signals();
     int code = options.judging.plot ? shuf__picture_check(options.judging.plot) : EX_OK;
     if (code == EX_OK)

@@ -31,7 +31,7 @@ static int judge_size(struct shuf__report *report, uint32_t n)
             ? shuf__run_on_device(o->backend, &task, &report->findings, &one->outcome, &error)
             : shuf__run(&task, &report->findings, &one->outcome, &error);
     if (status != SHUF_OK)
-        return shuf__quality_fail_with(&error, status, one->outcome.bad_rows);
+        return shuf__quality_fail_error(&error, status, one->outcome.bad_rows);
     report->interrupted |= one->outcome.interrupted;
     report->case_count += one->outcome.rows > 0;
     return EX_OK;
@@ -54,9 +54,9 @@ static int judge_sizes(struct shuf__report *report)
             return code;
     }
     if (report->findings.count == 0 && !report->interrupted)
-        return shuf__quality_fail(EX_DATAERR,
-                                  "%" PRIu64 " rows: too few for any of the tests, expected more",
-                                  rows_of(report));
+        return shuf__fail_with(EX_DATAERR,
+                               "%" PRIu64 " rows: too few for any of the tests, expected more",
+                               rows_of(report));
     return EX_OK;
 }
 
@@ -68,7 +68,7 @@ static int judge(int argc, char **argv, enum shuf__quality_verb verb)
     report.findings.alpha = options.judging.alpha;
     report.cases = calloc(options.size_count, sizeof *report.cases);
     if (!report.cases)
-        return shuf__quality_fail(EX_OSERR, "no memory");
+        return shuf__fail_with(EX_OSERR, "no memory");
     shuf__run_catch_signals();
     int code = judge_sizes(&report);
     if (code == EX_OK)

@@ -72,9 +72,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct bits *b = state->input;
     switch (key) {
-    case 'h':
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
     case 'g':
         b->lookups = find(state, text);
         return 0;
@@ -99,14 +96,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'b':
         b->bytes = shuf__quality_number(state, "--bytes", text, 1, UINT64_MAX);
         return 0;
-    case ARGP_KEY_ARG:
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
-        return 0;
     case ARGP_KEY_END:
         check(state, b);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return shuf__option_common(key, text, state);
     }
 }
 
@@ -171,7 +165,7 @@ int shuf__quality_bits(int argc, char **argv)
         {"epoch", 'e', "E", 0, "of the first row (default 0)", 2},
         {"vary", 'v', "WHAT", 0, "What rows differ in: epoch (default) or seed", 2},
         {"bytes", 'b', "COUNT", 0, "How many (default: until nobody reads)", 3},
-        {NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0},
+        SHUF__OPTION_HELP,
         {0},
     };
     static const struct argp argp = {

@@ -3,11 +3,11 @@
  * `shuf-quality list`: the tests and the generators.
  */
 #include "generator.h"
+#include "option_values.h"
 #include "stream.h"
 #include "test.h"
 #include "verb.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -32,19 +32,16 @@ static void print_generator(const struct shuf__generator *g)
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
-    if (key == 'h')
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-    else if (key == ARGP_KEY_ARG)
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected none", text);
-    else
-        return ARGP_ERR_UNKNOWN;
+    if (key != ARGP_KEY_ARG)
+        return shuf__option_common(key, text, state);
+    argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected none", text);
     return 0;
 }
 
 int shuf__quality_list(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
-        {NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0},
+        SHUF__OPTION_HELP,
         {0},
     };
     static const struct argp argp = {

@@ -17,7 +17,6 @@ void shuf__json_decimal(json_t *object, const char *key,
                         uint64_t value); /* "18446744073709551615" */
 json_t *shuf__json_decimal_string(uint64_t value);
 void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
-void shuf__json_user(json_t *object, uint32_t uid); /* "uid", and "user": its name or null */
 
 /* Prints and frees the object: fractions with 12 digits, or with 17, which are exact. */
 void shuf__json_print(json_t *object, FILE *to);

@@ -4,8 +4,6 @@
  */
 #include "json.h"
 
-#include "user.h"
-
 #include <inttypes.h>
 
 void shuf__json_text(json_t *object, const char *key, const char *value)
@@ -41,16 +39,6 @@ void shuf__json_hex(json_t *object, const char *key, uint64_t value)
     char text[24];
     snprintf(text, sizeof text, "0x%016" PRIx64, value);
     json_object_set_new(object, key, json_string(text));
-}
-
-void shuf__json_user(json_t *object, uint32_t uid)
-{
-    const char *name = shuf__user_name(uid);
-    shuf__json_integer(object, "uid", uid);
-    if (name)
-        shuf__json_text(object, "user", name);
-    else
-        json_object_set_new(object, "user", json_null());
 }
 
 static void print(json_t *object, FILE *to, size_t precision)

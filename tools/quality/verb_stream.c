@@ -57,13 +57,13 @@ static const struct shuf__stream_generator *find(struct argp_state *state, const
     return g;
 }
 
-static enum shuf__dtype read_dtype(struct argp_state *state, const char *text)
+static shuf_dtype read_dtype(struct argp_state *state, const char *text)
 {
-    for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
-        if (strcmp(shuf__dtypes[dtype].name, text) == 0)
-            return (enum shuf__dtype)dtype;
+    for (int dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++)
+        if (strcmp(shuf__dtype_name(dtype), text) == 0)
+            return (shuf_dtype)dtype;
     argp_failure(state, EX_USAGE, 0, "--dtype %.64s: expected f64, f32, f16 or bf16", text);
-    return SHUF__F64;
+    return SHUF_F64;
 }
 
 static const char *test_name(int i)
@@ -73,7 +73,7 @@ static const char *test_name(int i)
 
 static void check_bits(struct argp_state *state, const struct options *o)
 {
-    if (!o->origin.generator || o->origin.dtype != SHUF__F64)
+    if (!o->origin.generator || o->origin.dtype != SHUF_F64)
         argp_failure(state, EX_USAGE, 0, "--as-bits: expected --generator NAME and --dtype f64");
     if (isatty(STDOUT_FILENO))
         argp_failure(state, EX_USAGE, 0,
@@ -93,9 +93,9 @@ static void check(struct argp_state *state, struct options *o)
         o->origin.uniform = o->origin.generator->uniform;
     else if (!o->origin.input)
         o->origin.input = "-";
-    if (o->origin.uniform && o->origin.dtype > SHUF__F32)
+    if (o->origin.uniform && o->origin.dtype > SHUF_F32)
         argp_failure(state, EX_USAGE, 0, "--dtype %s: expected f64 or f32 for the uniform law",
-                     shuf__dtypes[o->origin.dtype].name);
+                     shuf__dtype_name(o->origin.dtype));
     if (o->backend && (o->origin.generator != &shuf__stream_gauss || o->as_bits))
         argp_failure(state, EX_USAGE, 0, "--backend %.64s: expected --generator gauss beside it",
                      o->backend);
@@ -177,7 +177,7 @@ static void parse(int argc, char **argv, struct options *o)
         {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 4},
         {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 4},
         {"as-bits", KEY_AS_BITS, NULL, 0, "Only write 32 bits of each, for dieharder -g 200", 4},
-        {NULL, SHUF__KEY_HELP, NULL, OPTION_HIDDEN, "As --help", 0},
+        SHUF__OPTION_HELP,
         {0},
     };
     static const struct argp argp = {
@@ -185,7 +185,7 @@ static void parse(int argc, char **argv, struct options *o)
         .parser = parse_option,
         .doc = "Judges a stream of normally distributed numbers, or of uniform ones.",
     };
-    *o = (struct options){.samples = 0};
+    *o = (struct options){.origin.dtype = SHUF_F64};
     shuf__judging_init(&o->judging);
     argp_parse(&argp, argc, argv, 0, NULL, o);
 }
@@ -197,14 +197,13 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     const uint64_t values = report->outcome.values;
     int code = EX_OK;
     if (report->findings.count == 0 && !report->outcome.interrupted)
-        return shuf__quality_fail(EX_DATAERR,
-                                  "%" PRIu64 " value%s: too few for any of the tests: expected "
-                                  "more, %d for each of them to say something",
-                                  values, values == 1 ? "" : "s", ENOUGH);
+        return shuf__fail_with(EX_DATAERR,
+                               "%" PRIu64 " value%s: too few for any of the tests: expected "
+                               "more, %d for each of them to say something",
+                               values, values == 1 ? "" : "s", ENOUGH);
     if (values < FEW && !report->outcome.interrupted)
-        shuf__quality_fail(EX_OK,
-                           "warning: %" PRIu64 " value%s: few to judge by; expected %d or more",
-                           values, values == 1 ? "" : "s", FEW);
+        shuf__fail_with(EX_OK, "warning: %" PRIu64 " value%s: few to judge by; expected %d or more",
+                        values, values == 1 ? "" : "s", FEW);
     shuf__findings_decide(&report->findings);
     (o->judging.json ? shuf__stream_json : shuf__stream_table)(report, stdout);
     if (o->judging.plot)
@@ -212,7 +211,7 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     if (code != EX_OK)
         return code;
     if (report->outcome.interrupted)
-        return shuf__quality_fail(EX_TEMPFAIL, "interrupted: the report is of what was done");
+        return shuf__fail_with(EX_TEMPFAIL, "interrupted: the report is of what was done");
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }
 
@@ -229,10 +228,10 @@ static bool is_judged(const struct options *o, const struct shuf__stream_law *la
 static int check_work(const struct options *o, const struct shuf__stream_law *law)
 {
     if (!is_judged(o, law))
-        return shuf__quality_fail(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
-                                  shuf__dtypes[o->origin.dtype].name,
-                                  law->uniform ? "uniform" : "normal",
-                                  o->origin.generator ? "" : ", without a generator");
+        return shuf__fail_with(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
+                               shuf__dtype_name(o->origin.dtype),
+                               law->uniform ? "uniform" : "normal",
+                               o->origin.generator ? "" : ", without a generator");
     return o->judging.plot ? shuf__picture_check(o->judging.plot) : EX_OK;
 }
 
@@ -262,7 +261,7 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
                                                 &report.outcome, &error)
                    : shuf__stream_run(&task, &report.findings, &report.outcome, &error);
     code = status == SHUF_OK ? tell(&report, o)
-                             : shuf__quality_fail_with(&error, status, report.outcome.bad_values);
+                             : shuf__quality_fail_error(&error, status, report.outcome.bad_values);
     shuf__findings_free(&report.findings);
     return code;
 }
@@ -277,7 +276,7 @@ int shuf__quality_stream(int argc, char **argv)
     const shuf_status status =
         shuf__stream_law_make(&law, options.origin.uniform, options.origin.dtype, &error);
     if (status != SHUF_OK)
-        return shuf__quality_fail_with(&error, status, false);
+        return shuf__quality_fail_error(&error, status, false);
     if (options.as_bits)
         shuf__stream_bits(&options.origin, &law,
                           options.samples != 0 ? options.samples : UINT64_MAX);

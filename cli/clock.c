@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See clock.h.
+ */
+#include "clock.h"
+
+#include <time.h>
+
+uint64_t shuf__clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See exit.h.
+ */
+#include "exit.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+const char *shuf__program_name = "shuf";
+
+static const struct {
+    shuf_status status;
+    int code;
+} codes[] = {
+    {SHUF_OK, EX_OK},
+    {SHUF_INVALID, EX_USAGE},
+    {SHUF_NO_DAEMON, EX_UNAVAILABLE},
+    {SHUF_BUSY, EX_TEMPFAIL},
+    {SHUF_DENIED, EX_NOPERM},
+    {SHUF_NO_MEMORY, EX_OSERR},
+    {SHUF_DEVICE, EX_OSERR},
+    {SHUF_VERSION, EX_PROTOCOL},
+    {SHUF_PROTOCOL, EX_PROTOCOL},
+    {SHUF_TIMEOUT, EX_TEMPFAIL},
+    {SHUF_CANCELLED, EX_TEMPFAIL},
+    {SHUF_IO, EX_IOERR},
+    {SHUF_INTERNAL, EX_SOFTWARE},
+};
+
+int shuf__exit_code(shuf_status status)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].status == status)
+            return codes[i].code;
+    return EX_SOFTWARE;
+}
+
+int shuf__fail_with(int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "%s: ", shuf__program_name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}

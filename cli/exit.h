@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a command fails: one line on stderr and an exit code of sysexits.h.
+ */
+#ifndef SHUF__EXIT_H
+#define SHUF__EXIT_H
+
+#include "shuf_status.h"
+
+/* Each line begins with the name of the program. main() sets it first. */
+extern const char *shuf__program_name;
+
+/* Prints "PROGRAM: ..." on stderr and returns `code`. */
+int shuf__fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The exit code of a status. */
+int shuf__exit_code(shuf_status status);
+
+#endif
