@@ -8,11 +8,11 @@
  */
 #include "backend.h"
 #include "clock.h"
-#include "jobs.h"
 #include "process.h"
 #include "processor.h"
 #include "stream_check.h"
 #include "stream_cpu.h"
+#include "timed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,12 +65,12 @@ void rate_row(struct report *report, const char *what, uint64_t n, double *ns, u
     report_rate(report, what, n, "values", ns, samples);
 }
 
-static void compute(struct shuf__backend *backend, const struct shuf__job *job,
+static void compute(struct shuf__backend *backend, const struct shuf__computation *computation,
                     struct shuf__block *block)
 {
     struct shuf__error error;
     uint64_t took;
-    if (shuf__backend_compute(backend, job, block, &took, &error))
+    if (shuf__backend_compute(backend, computation, block, &took, &error))
         die("%s", error.text);
 }
 
@@ -82,14 +82,15 @@ static void measure(struct report *report, const struct kind *kind, const struct
     struct shuf__error error;
     double ns[SAMPLES_MOST];
     double (*const clock_ns)(void) = with->threads == 1 ? thread_ns : now_ns;
-    const struct shuf__job job = job_stream(kind->distribution, kind->dtype, 7, n);
+    const struct shuf__computation computation =
+        timed_stream(kind->distribution, kind->dtype, 7, n);
     snprintf(what, sizeof what, "%s, %s", kind->name, with->name);
-    compute(backend, &job, block);
-    if (stream_check(backend, block, &job.request, &error))
+    compute(backend, &computation, block);
+    if (stream_check(backend, block, &computation.request, &error))
         die("%s: %s", what, error.text);
     for (unsigned i = 0; i < samples; i++) {
         const double start = clock_ns();
-        compute(backend, &job, block);
+        compute(backend, &computation, block);
         ns[i] = clock_ns() - start;
     }
     rate_row(report, what, n, ns, samples);

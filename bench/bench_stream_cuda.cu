@@ -8,11 +8,11 @@
 #include "backend.h"
 #include "cuda/stream.cuh"
 #include "device.cuh"
-#include "jobs.h"
 #include "stream_check.h"
 #include "stream_cuda.h"
 #include "stream_kernels.cuh"
 #include "stream_moments.cuh"
+#include "timed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -69,9 +69,9 @@ struct Bench {
     double memset_ns; /* of the last one */
     std::vector<Share> shares;
 
-    static shuf__job job_of(const Kind &kind, uint64_t n)
+    static shuf__computation timed(const Kind &kind, uint64_t n)
     {
-        return job_stream(kind.distribution, kind.dtype, 7, n);
+        return timed_stream(kind.distribution, kind.dtype, 7, n);
     }
 
     /* The median, before the report sorts them. */
@@ -100,13 +100,13 @@ struct Bench {
 
     void draw(const Kind &kind, uint64_t n)
     {
-        const shuf__job job = job_of(kind, n);
+        const shuf__computation computation = timed(kind, n);
         shuf__error error;
         double ns[samples];
         for (int i = -1; i < samples; i++) { /* the first is a warm-up, and looked at */
             uint64_t took;
-            if (shuf__backend_compute(backend, &job, &values, &took, &error) ||
-                (i < 0 && stream_check(backend, &values, &job.request, &error)))
+            if (shuf__backend_compute(backend, &computation, &values, &took, &error) ||
+                (i < 0 && stream_check(backend, &values, &computation.request, &error)))
                 die(kind.name, error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
@@ -126,12 +126,12 @@ struct Bench {
 
     void not_stored(const Kind &kind, uint64_t n)
     {
-        const shuf__job job = job_of(kind, n);
+        const shuf__computation computation = timed(kind, n);
         void *sums;
         double ns[samples];
         check(cudaMalloc(&sums, bench::not_stored_sums(sm_count)), "memory for sums");
         time_device(kind.name, ns, [&] {
-            check(bench::not_stored_async(job.request, table, sm_count, sums), kind.name);
+            check(bench::not_stored_async(computation.request, table, sm_count, sums), kind.name);
         });
         check(cudaFree(sums), "memory for sums");
         row(std::string(kind.name) + ", summed, not stored", n, 0, ns);

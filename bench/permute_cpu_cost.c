@@ -6,10 +6,10 @@
  */
 #include "backend.h"
 #include "cost.h"
-#include "jobs.h"
 #include "peers/shuffles.h"
 #include "permute_cpu.h"
 #include "process.h"
+#include "timed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const double sample_ns = 1e6, slow_ns = 1e8, once_ns = 1e9;
 struct subject {
     struct shuf__backend *backend;
     struct shuf__block block;
-    struct shuf__job job;
+    struct shuf__computation computation;
     uint32_t *values; /* of std::shuffle */
 };
 
@@ -32,15 +32,15 @@ static void permute(struct subject *s)
 {
     struct shuf__error error;
     uint64_t took;
-    s->job.request.permutation.epoch++;
-    if (shuf__backend_compute(s->backend, &s->job, &s->block, &took, &error))
+    s->computation.request.permutation.epoch++;
+    if (shuf__backend_compute(s->backend, &s->computation, &s->block, &took, &error))
         die("%s", error.text);
 }
 
 static void std_shuffle(struct subject *s)
 {
 #ifdef BENCH_HAVE_CXX
-    peer_std_shuffle(s->values, s->job.request.permutation.n);
+    peer_std_shuffle(s->values, s->computation.request.permutation.n);
 #else
     (void)s;
 #endif
@@ -85,8 +85,8 @@ static void cost_of(struct cost *cost, struct subject *s, enum shuf_algorithm al
                     const char *name, uint64_t n)
 {
     const uint64_t count = n < slice_most ? n : slice_most;
-    s->job = job_permutation(algorithm, n, 7, 0);
-    s->job.request.permutation.count = count;
+    s->computation = timed_permutation(algorithm, n, 7, 0);
+    s->computation.request.permutation.count = count;
     cost_add(cost, s->backend->device, name, n, count, time_of(s, permute) / (double)count);
 }
 
@@ -107,7 +107,7 @@ static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
         die("no memory for %llu values", (unsigned long long)shuffle_most);
     memset(s->values, 1, shuffle_most * sizeof *s->values);
     for (unsigned i = 0; (n = cost_size(i)) != 0 && n <= shuffle_most; i++) {
-        s->job.request.permutation.n = n;
+        s->computation.request.permutation.n = n;
         cost_add(cost, s->backend->device, "std::shuffle", n, n,
                  time_of(s, std_shuffle) / (double)n);
     }

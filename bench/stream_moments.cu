@@ -8,9 +8,9 @@
 #include "stream_moments.cuh"
 
 #include "device.cuh"
-#include "jobs.h"
 #include "moments.h"
 #include "stream_kernels.cuh"
+#include "timed.h"
 
 #include <cmath>
 #include <vector>
@@ -66,13 +66,13 @@ void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name
     Sums sums[powers] = {};
     std::vector<Part> parts(launch_parts);
     Part *memory;
-    shuf__job job = job_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
-    shuf__stream &s = job.request.stream;
+    shuf__computation computation = timed_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
+    shuf__stream &s = computation.request.stream;
     s.stream = dtype; /* streams of their own */
     moments_expected(dtype, expected);
     check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
     for (; s.offset < count; s.offset += launch_values) {
-        check(moments_async(job.request, table, memory), "moments");
+        check(moments_async(computation.request, table, memory), "moments");
         check(
             cudaMemcpy(parts.data(), memory, launch_parts * sizeof *memory, cudaMemcpyDeviceToHost),
             "moments");

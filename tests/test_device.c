@@ -272,7 +272,7 @@ static void test_shuffles_what_is_under_way(void **state)
     request.shuffle = &shuffle;
     wire_send(w, &request);
     assert_int_equal(wire_expect(w, SHUF_OK, "")->result->record, 4);
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     wire_close(w);
     assert_true(harness_stop(&h));
 }

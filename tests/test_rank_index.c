@@ -5,7 +5,7 @@
  * there, and never more work than the table leaves to do.
  */
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 #include "support/random.h"
 
 #include "rank_index.h"
@@ -21,18 +21,19 @@
 
 /* A permutation with a table that knows nothing yet, and all its values. */
 struct subject {
-    struct shuf__job job;
+    struct shuf__computation computation;
     struct shuf__rank_index *counts;
     uint64_t *values;
 };
 
 static struct subject subject_of(enum shuf_algorithm algorithm, uint64_t n)
 {
-    struct subject s = {.job = jobs_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
-    s.values = jobs_run(&s.job, NULL);
+    struct subject s = {.computation =
+                            computation_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
+    s.values = computation_run(&s.computation, NULL);
     s.counts = calloc(1, shuf__rank_index_bytes(algorithm, n));
     assert_non_null(s.counts);
-    s.job.rank_index = s.counts;
+    s.computation.rank_index = s.counts;
     return s;
 }
 
@@ -49,12 +50,12 @@ static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
 
 static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     p->offset = offset;
     p->count = count;
     p->stride = stride;
     const uint64_t known = s->counts->known;
-    uint64_t *values = jobs_run(&s->job, NULL);
+    uint64_t *values = computation_run(&s->computation, NULL);
     for (uint64_t i = 0; i < count; i++)
         assert_int_equal(values[i], s->values[(offset + i * stride) % p->n]);
     assert_true(s->counts->known >= known);
@@ -64,7 +65,7 @@ static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint
 /* Every entry, against a plain count. */
 static void check_table(const struct subject *s)
 {
-    const struct shuf__permutation *p = &s->job.request.permutation;
+    const struct shuf__permutation *p = &s->computation.request.permutation;
     const shuf_philox24 philox24 = shuf_philox24_make(p->n, p->seed, p->epoch);
     const shuf_lcg lcg = shuf_lcg_make(p->n, p->seed, p->epoch);
     uint64_t kept = 0;
@@ -81,7 +82,7 @@ static void check_table(const struct subject *s)
 /* A backend that makes use of a table also fills it. */
 static void check_known(const struct subject *s, bool all)
 {
-    const struct shuf__permutation *p = &s->job.request.permutation;
+    const struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t tiles = BIT(shuf_domain_bits(p->n)) / TILE;
     assert_true(s->counts->known <= tiles);
     if (backend->ops->rank_index_limits)
@@ -102,7 +103,7 @@ static void each_subject(void (*visit)(struct subject *s))
             if (shuf__rank_index_bytes((enum shuf_algorithm)a, sizes[i]) == 0)
                 continue;
             struct subject s = subject_of((enum shuf_algorithm)a, sizes[i]);
-            jobs_set_width(&s.job, i % 2 ? 4 : 8);
+            computation_set_width(&s.computation, i % 2 ? 4 : 8);
             visit(&s);
             check_table(&s);
             subject_free(&s);
@@ -111,7 +112,7 @@ static void each_subject(void (*visit)(struct subject *s))
 
 static void visit_in_any_order(struct subject *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n;
     check_slice(s, n / 2, n / 4, 1); /* half known */
     check_known(s, false);
@@ -137,7 +138,7 @@ static void slices_in_any_order(void **state)
 
 static void visit_borders(struct subject *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n, tiles = BIT(shuf_domain_bits(n)) / TILE;
     check_slice(s, n - 1, 1, 1);
     for (uint64_t tile = 1; tile < tiles && backend->ops->rank_index_limits; tile++) {
@@ -165,7 +166,7 @@ static void slices_at_borders(void **state)
 /* The last value of a padded shard stands at the front, before all others. */
 static void visit_shards(struct subject *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
     for (int turn = 0; turn < 2; turn++) /* what the first learns, the second knows */
         for (size_t w = 0; w < sizeof worlds / sizeof worlds[0]; w++)
@@ -188,14 +189,14 @@ static void what_is_known_is_believed(void **state)
     for (int a = SHUF_ALGORITHM_PHILOX24;
          a < SHUF_ALGORITHM_COUNT && backend->ops->rank_index_limits; a++) {
         struct subject s = subject_of((enum shuf_algorithm)a, BIT(18) + 1);
-        struct shuf__permutation *p = &s.job.request.permutation;
+        struct shuf__permutation *p = &s.computation.request.permutation;
         check_slice(&s, p->n - 1, 1, 1);
         check_known(&s, true);
         for (uint64_t tile = 1; tile <= s.counts->known; tile++)
             s.counts->before[tile]++;
         p->offset = s.counts->before[5] + 10;
         p->count = 3 * TILE / 2; /* of more than two tiles */
-        uint64_t *values = jobs_run(&s.job, NULL);
+        uint64_t *values = computation_run(&s.computation, NULL);
         assert_memory_equal(values, s.values + p->offset - 1, p->count * sizeof *values);
         free(values);
         subject_free(&s);
@@ -208,7 +209,7 @@ static void far_apart(void **state)
     (void)state;
     static const uint64_t known[] = {255, 256, 100, 1, 0}, strides[] = {BIT(21) - 1, BIT(21) + 7};
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct shuf__permutation *p = &s.computation.request.permutation;
     const uint64_t n = p->n;
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
         for (size_t i = 0; i < 2; i++) {
@@ -231,15 +232,15 @@ static void beyond_32_bits(void **state)
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
         const uint64_t n = BIT(33) + 12345;
-        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 9);
-        struct shuf__permutation *p = &job.request.permutation;
+        struct shuf__computation computation = computation_whole((enum shuf_algorithm)a, n, 7, 9);
+        struct shuf__permutation *p = &computation.request.permutation;
         struct shuf__rank_index *counts = calloc(1, shuf__rank_index_bytes(p->algorithm, n));
         for (p->offset = 1000000; p->offset > 300000; p->offset -= 99999) {
             p->count = 20000;
-            job.rank_index = NULL;
-            uint64_t *plain = jobs_run(&job, NULL);
-            job.rank_index = counts;
-            uint64_t *values = jobs_run(&job, NULL);
+            computation.rank_index = NULL;
+            uint64_t *plain = computation_run(&computation, NULL);
+            computation.rank_index = counts;
+            uint64_t *values = computation_run(&computation, NULL);
             assert_memory_equal(values, plain, p->count * sizeof *values);
             free(values);
             free(plain);
@@ -253,7 +254,7 @@ static void beyond_32_bits(void **state)
 
 static atomic_uint asked;
 
-/* Once for each tile that is taken; a multiple of `context` ends the job. */
+/* Once for each tile that is taken; a multiple of `context` ends the computation. */
 static bool count_and_cancel(void *context)
 {
     const unsigned *after = context;
@@ -264,10 +265,10 @@ static unsigned cost_of(struct subject *s, uint64_t offset, uint64_t count, uint
 {
     static unsigned never = UINT32_MAX;
     atomic_store(&asked, 0);
-    s->job.cancelled = count_and_cancel;
-    s->job.cancel_context = &never;
+    s->computation.cancelled = count_and_cancel;
+    s->computation.cancel_context = &never;
     check_slice(s, offset, count, stride);
-    s->job.cancelled = NULL;
+    s->computation.cancelled = NULL;
     return atomic_load(&asked);
 }
 
@@ -277,7 +278,7 @@ static void only_what_is_wanted(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct shuf__permutation *p = &s.computation.request.permutation;
     if (backend->ops == &shuf__cpu_ops) {
         assert_true(cost_of(&s, p->n - 1000, 1000, 1) > 100);
         assert_true(cost_of(&s, p->n - 1500, 1000, 1) <= 4);
@@ -294,22 +295,22 @@ static void cancelled_in_the_middle(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct shuf__permutation *p = &s.computation.request.permutation;
     struct shuf__block block;
-    jobs_alloc(8, &block);
+    computation_alloc(8, &block);
     for (unsigned after = 1; after < 150 && backend->ops->rank_index_limits;
          after += 1 + after / 3) {
         uint64_t ns;
         struct shuf__error error;
         atomic_store(&asked, 0);
-        s.job.cancelled = count_and_cancel;
-        s.job.cancel_context = &after;
+        s.computation.cancelled = count_and_cancel;
+        s.computation.cancel_context = &after;
         p->offset = p->n - 1;
         p->count = 1;
-        shuf_status status = shuf__backend_compute(backend, &s.job, &block, &ns, &error);
+        shuf_status status = shuf__backend_compute(backend, &s.computation, &block, &ns, &error);
         assert_true(status == SHUF_CANCELLED || status == SHUF_OK);
         check_table(&s);
-        s.job.cancelled = NULL;
+        s.computation.cancelled = NULL;
         check_slice(&s, s.counts->before[s.counts->known / 2], 5, 1);
     }
     check_slice(&s, p->n - 1, 1, 1);
@@ -323,67 +324,68 @@ static void whom_it_helps(void **state)
 {
     (void)state;
     const struct shuf__rank_index_limits any = {.min_skip = BIT(20), .min_gap = 5000};
-    const struct shuf__job stream =
-        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 0, BIT(20), 1000);
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    const struct shuf__computation stream =
+        computation_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 0, BIT(20), 1000);
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->count = 1000;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->offset = BIT(20) - 1;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->offset = BIT(20);
-    assert_true(shuf__rank_index_helps(&any, &job.request));
-    assert_false(shuf__rank_index_helps(NULL, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
+    assert_false(shuf__rank_index_helps(NULL, &computation.request));
     assert_false(
         shuf__rank_index_helps(&any, &stream.request)); /* whose values know their places */
     p->rows = 2;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->rows = 1;
     p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->algorithm = SHUF_ALGORITHM_LCG;
-    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
     p->n = BIT(30); /* nothing is left out */
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->n = SHUF__RANK_INDEX_N_MAX - 1;
-    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
     p->n = SHUF__RANK_INDEX_N_MAX + 1;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->n = 1000000000;
     p->offset = 3;
     p->stride = 5000; /* wants something everywhere */
     p->count = p->n / 5000;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->stride = 5000 + 1024; /* may pass over 1024 values at a time */
     p->count = 1024;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->count = 1025;
-    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
 }
 
 /* ---- single places ---- */
 
-static struct shuf__job look_up_job(const struct subject *s, bool inverse)
+static struct shuf__computation look_up_computation(const struct subject *s, bool inverse)
 {
-    struct shuf__job job = s->job;
-    job.request = (struct shuf__request){
+    struct shuf__computation computation = s->computation;
+    computation.request = (struct shuf__request){
         .kind = SHUF__LOOK_UP,
-        .look_up = {.permutation = s->job.request.permutation, .inverse = inverse}};
-    return job;
+        .look_up = {.permutation = s->computation.request.permutation, .inverse = inverse}};
+    return computation;
 }
 
 static void look_up(struct subject *s, bool inverse, uint64_t *place, size_t count)
 {
     struct shuf__error error = {0};
-    const struct shuf__job job = look_up_job(s, inverse);
-    if (backend->ops->look_up(backend, &job, place, count, &error))
+    const struct shuf__computation computation = look_up_computation(s, inverse);
+    if (backend->ops->look_up(backend, &computation, place, count, &error))
         fail_msg("%s", error.text);
 }
 
 static void visit_places(struct subject *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     enum { SOME = 300 };
     const uint64_t n = p->n;
     uint64_t *place = calloc(n, sizeof *place);
@@ -418,7 +420,7 @@ static void places_near_the_front(void **state)
 {
     (void)state;
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct shuf__permutation *p = &s.computation.request.permutation;
     uint64_t place[2] = {100000, 5};
     look_up(&s, false, place, 2);
     assert_int_equal(place[0], s.values[100000]);
@@ -444,10 +446,11 @@ static void places_without_a_table(void **state)
                                      8191, 8192, 8193, 16383, 16384, 32768, BIT(17)};
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-            struct subject s = {.job = jobs_whole((enum shuf_algorithm)a, small[i], 7, i)};
-            struct shuf__permutation *p = &s.job.request.permutation;
+            struct subject s = {.computation =
+                                    computation_whole((enum shuf_algorithm)a, small[i], 7, i)};
+            struct shuf__permutation *p = &s.computation.request.permutation;
             assert_int_equal(shuf__rank_index_bytes(p->algorithm, small[i]), 0);
-            s.values = jobs_run(&s.job, NULL);
+            s.values = computation_run(&s.computation, NULL);
             uint64_t *place = malloc(small[i] * sizeof *place);
             memcpy(place, s.values, small[i] * sizeof *place);
             look_up(&s, true, place, small[i]);
@@ -465,7 +468,8 @@ static void places_of_large_powers(void **state)
 {
     (void)state;
     for (unsigned k = 31; k <= 62; k++) {
-        struct subject s = {.job = jobs_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
+        struct subject s = {.computation =
+                                computation_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
         const shuf_philox24 f = shuf_philox24_make(BIT(k), k, 3);
         uint64_t place[2] = {BIT(k) - 1, 12345};
         look_up(&s, false, place, 2);
@@ -483,14 +487,15 @@ static void places_cancelled(void **state)
     struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
     uint64_t place[8000];
     struct shuf__error error;
-    s.job.cancelled = count_and_cancel;
+    s.computation.cancelled = count_and_cancel;
     for (unsigned after = 1; after < 250; after = 2 * after + 1) {
         for (size_t i = 0; i < 8000; i++)
             place[i] = i * 131;
         atomic_store(&asked, 0);
-        s.job.cancel_context = &after;
-        const struct shuf__job job = look_up_job(&s, false);
-        assert_int_equal(backend->ops->look_up(backend, &job, place, 8000, &error), SHUF_CANCELLED);
+        s.computation.cancel_context = &after;
+        const struct shuf__computation computation = look_up_computation(&s, false);
+        assert_int_equal(backend->ops->look_up(backend, &computation, place, 8000, &error),
+                         SHUF_CANCELLED);
         assert_string_equal(error.text, "index: cancelled");
         check_table(&s);
     }
@@ -515,5 +520,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(places_of_large_powers),
         cmocka_unit_test(places_cancelled),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

@@ -69,7 +69,7 @@ static void kept_for_the_next(void **state)
     assert_int_equal(seen->allocations, 3);
     expect_used(12 * MI, 3);
     ask(MI, 1); /* which is there */
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     assert_int_equal(wire_status(&h).evicted, 0);
     stop();
 }
@@ -83,7 +83,7 @@ static void given_up_for_results(void **state)
     ask(MI, 1);
     expect_used(12 * MI, 2);
     ask(3 * MI, 2);
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     assert_int_equal(seen->workspace_bytes, 0);
     expect_used(16 * MI, 2);
     assert_int_equal(wire_status(&h).evicted, 0); /* the result that was there is there */
@@ -121,7 +121,7 @@ static void keeps_no_results(void **state)
         usleep(50000);
     }
     ask(1000, 1);
-    assert_int_equal(seen->jobs, JOBS + 2);
+    assert_int_equal(seen->launches, JOBS + 2);
     stop();
 }
 
@@ -185,7 +185,7 @@ static void never_fits(void **state)
     wire_expect(w, SHUF_NO_MEMORY,
                 "block of 4194304 bytes beside 14680064 that its input and the work on it take: "
                 "expected at most 16777216 together");
-    assert_int_equal(seen->jobs, 0);
+    assert_int_equal(seen->launches, 0);
     expect_used(0, 0);
     stop();
 }
@@ -209,7 +209,7 @@ static void of_another_memory(void **state)
     wire_expect(w, SHUF_NO_MEMORY,
                 "to compute in: block of 8388608 bytes: expected at most 6291456, all that results "
                 "may hold (device_memory)");
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     stop();
 }
 
@@ -227,7 +227,7 @@ static void others_are_in_its_way(void **state)
                 "with what is computed in: block of 10485760 bytes: 14680064 of 16777216 are in "
                 "use by other results (host_memory); try again");
     expect_used(14 * MI, 2); /* nothing was given up in vain */
-    assert_int_equal(seen->jobs, 1);
+    assert_int_equal(seen->launches, 1);
     wire_release(holder, lease, block);
     ask(MI, 2);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
@@ -375,7 +375,7 @@ static void device_has_nothing(void **state)
     send(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY, "the device is full");
     WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
-    assert_int_equal(seen->jobs, 0);
+    assert_int_equal(seen->launches, 0);
     faults->fulls = 0;
     ask(MI, 1);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
@@ -426,7 +426,7 @@ static void of_its_user(void **state)
     struct child child = child_start_as(65534, ask_as_another, &h);
     child_hear(child.channel);
     child_join(&child);
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     assert_ptr_not_equal(seen->workspace_at, own);
     ask(MI, 2);
     assert_ptr_equal(seen->workspace_at, own);
@@ -446,7 +446,7 @@ static void none_for_a_summary(void **state)
     permute.fingerprint = true;
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
-    assert_int_equal(seen->jobs, 1);
+    assert_int_equal(seen->launches, 1);
     expect_used(4 * MI, 1);
     stop();
 }
@@ -467,7 +467,7 @@ static void none_for_a_buffer(void **state)
     wire_send(w, &request);
     wire_expect(w, SHUF_OK, "");
     expect_used(4 * MI, 1);
-    assert_int_equal(seen->jobs, 0);
+    assert_int_equal(seen->launches, 0);
     stop();
 }
 

@@ -54,10 +54,10 @@ struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
 /* ---- the computation ---- */
 
 /* `job` may cancel it; NULL: nobody can. */
-static struct shuf__job computation_of(const struct shuf__cache_entry *entry,
-                                       struct shuf__engine_job *job)
+static struct shuf__computation computation_of(const struct shuf__cache_entry *entry,
+                                               struct shuf__engine_job *job)
 {
-    return (struct shuf__job){
+    return (struct shuf__computation){
         .request = entry->key.request,
         .input = entry->input ? &entry->input->allocation->block : NULL,
         .cancelled = job ? shuf__engine_job_is_cancelled : NULL,
@@ -119,7 +119,7 @@ bool shuf__entry_is_small(const struct shuf__backend *backend,
 static shuf_status launch_small(struct shuf__backend *backend,
                                 const struct shuf__cache_entry *entry, struct shuf__error *error)
 {
-    const struct shuf__job computation = computation_of(entry, NULL);
+    const struct shuf__computation computation = computation_of(entry, NULL);
     return backend->ops->launch(backend, &computation, &entry->allocation->block, error);
 }
 
@@ -170,7 +170,7 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
 {
     struct shuf__error ignored;
     const struct shuf__cache_entry *entry = job->entry;
-    struct shuf__job computation = computation_of(entry, &job->engine_job);
+    struct shuf__computation computation = computation_of(entry, &job->engine_job);
     const struct shuf__workspace needs = workspace_of(entry, backend);
     if (shuf__workspace_open(&job->workspace, &needs, backend, &computation.workspace, &job->error))
         return job->error.status;

@@ -48,7 +48,7 @@ struct Cuda {
     unsigned long long *sum; /* device memory */
     shuf__sums *sums;        /* the same: of sums_parts */
     float *gauss_table;      /* the same */
-    volatile uint64_t *word; /* pinned: the ticket of the last quick job that is done */
+    volatile uint64_t *word; /* pinned: the ticket of the last quick computation that is done */
     uint64_t *word_there;    /* the same, where the device sees it */
     uint64_t ticket;
     Launched launched;
@@ -84,8 +84,8 @@ int cuda_export(const shuf__block *block);
 /* launch.cu: the same. */
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind);
-shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
-                        shuf__error *error);
+shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computation,
+                        shuf__block *block, shuf__error *error);
 shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, uint64_t *device_ns,
                       shuf__error *error);
 shuf_status cuda_event(shuf__backend *backend, shuf__block *block, uint8_t handle[SHUF__IPC_HANDLE],

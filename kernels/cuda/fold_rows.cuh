@@ -30,7 +30,7 @@ constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
                                        ? Form::blocks_per_sm * 2 / 3
                                        : Form::blocks_per_sm;
 
-/* What is the same for every row of a job. */
+/* What is the same for every row of a computation. */
 struct Rows {
     uint64_t count, offset, stride;
     uint64_t one, leap; /* the distance over a stride, and over those of a block's groups */

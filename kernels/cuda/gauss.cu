@@ -36,7 +36,7 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
 template <typename Number>
 constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
 
-/* Superblocks that lie in the job as a whole. Paired: values come to lie at even places. */
+/* Superblocks that lie in the computation as a whole. Paired: values come to lie at even places. */
 template <typename Number, bool Paired, bool Standard>
 __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,

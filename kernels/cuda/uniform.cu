@@ -73,7 +73,7 @@ template <typename Out, int Each> struct alignas(16) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the job, and lies where its 16 bytes may be stored at once. */
+/* Whole: every value is in the computation, and lies where its 16 bytes may be stored at once. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)

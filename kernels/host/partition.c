@@ -49,7 +49,7 @@ struct layout {
 
 struct work {
     const struct shuf__simd_ops *simd;
-    const struct shuf__job *job;
+    const struct shuf__computation *computation;
     uint64_t n;              /* records */
     union shuf__bijection f; /* the place of a record */
     bool narrow;
@@ -73,8 +73,8 @@ struct collector {
 
 static bool is_cancelled(struct work *work)
 {
-    const struct shuf__job *job = work->job;
-    if (job->cancelled && job->cancelled(job->cancel_context))
+    const struct shuf__computation *computation = work->computation;
+    if (computation->cancelled && computation->cancelled(computation->cancel_context))
         atomic_store(&work->cancelled, true);
     return atomic_load(&work->cancelled);
 }
@@ -186,7 +186,7 @@ collect_turn(struct collector *c, uint64_t first, size_t count, size_t record, s
     const struct lines l = lines_of_collector(c);
     const unsigned bits = work->l.bits;
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
-    const char *from = (const char *)work->job->input->memory + first * record;
+    const char *from = (const char *)work->computation->input->memory + first * record;
     uint32_t narrow[TURN];
     uint64_t wide[TURN];
     if (work->narrow)
@@ -386,12 +386,14 @@ uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads,
     return make_room(&l, threads).end;
 }
 
-bool shuf__partition(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                     unsigned bits, void *memory, void *out)
+bool shuf__partition(const struct shuf__simd_ops *simd, int threads,
+                     const struct shuf__computation *computation, unsigned bits, void *memory,
+                     void *out)
 {
-    const struct shuf__shuffle *shuffle = &job->request.shuffle;
+    const struct shuf__shuffle *shuffle = &computation->request.shuffle;
     const uint64_t n = shuffle->permutation.n;
-    struct work work = {simd, job, .n = n, .l = lay_out(shuffle, bits, threads), .out = out};
+    struct work work = {simd, computation, .n = n, .l = lay_out(shuffle, bits, threads),
+                        .out = out};
     assert(shuffle->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
            ((uintptr_t)out | (uintptr_t)memory) % LINE == 0);
     const shuf_primefold_shape shape = shuf__primefold_shape(n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is the same for a job on every backend.
+ * What is the same for a computation on every backend.
  */
 #include "backend.h"
 #include "shuf/domain.h"
@@ -45,26 +45,27 @@ shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
     return status;
 }
 
-static shuf_status compute(struct shuf__backend *backend, const struct shuf__job *job,
-                           struct shuf__block *block, uint64_t *device_ns,
-                           struct shuf__error *error)
+static shuf_status compute(struct shuf__backend *backend,
+                           const struct shuf__computation *computation, struct shuf__block *block,
+                           uint64_t *device_ns, struct shuf__error *error)
 {
-    shuf_status status = backend->ops->launch(backend, job, block, error);
+    shuf_status status = backend->ops->launch(backend, computation, block, error);
     for (bool done = false; status == SHUF_OK && !done;)
         status = backend->ops->wait(backend, UINT64_MAX, &done, device_ns, error);
     return status;
 }
 
-shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct shuf__job *job,
+shuf_status shuf__backend_compute(struct shuf__backend *backend,
+                                  const struct shuf__computation *computation,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error)
 {
-    struct shuf__job with = *job;
+    struct shuf__computation with = *computation;
     struct shuf__block workspace;
     const struct shuf__workspace wanted =
-        backend->ops->workspace(backend, &job->request, block->kind);
-    if (job->workspace || wanted.best == 0)
-        return compute(backend, job, block, device_ns, error);
+        backend->ops->workspace(backend, &computation->request, block->kind);
+    if (computation->workspace || wanted.best == 0)
+        return compute(backend, computation, block, device_ns, error);
     if (shuf__backend_alloc_workspace(backend, &wanted, &workspace, error))
         return error->status;
     with.workspace = workspace.memory ? &workspace : NULL;
