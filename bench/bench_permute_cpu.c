@@ -22,7 +22,7 @@ enum { SMALL_SAMPLES = 20000 };
 
 struct backend_row {
     enum shuf_algorithm algorithm;
-    const char *what, *spec;
+    const char *label, *spec;
     unsigned threads;
 };
 
@@ -52,7 +52,7 @@ static bool open_row(const struct backend_row *row, uint64_t bytes, struct shuf_
     struct shuf__error error;
     const uint64_t unit = SHUF__BLOCK_UNIT;
     if (shuf__backend_open(row->spec, row->threads, backend, &error)) {
-        printf("%-44s %s\n", row->what, error.text);
+        printf("%-44s %s\n", row->label, error.text);
         return false;
     }
     const struct shuf__backend_ops *ops = (*backend)->ops;
@@ -85,7 +85,7 @@ static void measure(struct report *report, const struct backend_row *row, uint64
             die("%s", error.text);
         ns[i] = (double)took;
     }
-    report_add(report, row->what, n, n, "values", bytes, ns, samples);
+    report_add(report, row->label, n, n, "values", bytes, ns, samples);
     close_row(backend, &block);
 }
 
@@ -107,7 +107,7 @@ static void measure_small(struct report *report, const struct backend_row *row)
             die("%s", error.text);
         ns[i] = now_ns() - start;
     }
-    report_latency(report, row->what, computation.request.permutation.n, ns, SMALL_SAMPLES);
+    report_latency(report, row->label, computation.request.permutation.n, ns, SMALL_SAMPLES);
     close_row(backend, &block);
 }
 

@@ -78,12 +78,12 @@ struct Bench {
         backend->ops->free(backend, &block);
     }
 
-    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    void permute(const char *label, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
     {
         const shuf__computation computation = timed(algorithm, n, rows);
         double ns[samples];
         sample(computation, ns);
-        report_add(out, what, n, rows * n, "values",
+        report_add(out, label, n, rows * n, "values",
                    shuf__request_shape(&computation.request).bytes, ns, samples);
     }
 
@@ -107,7 +107,7 @@ struct Bench {
     }
 
     /* From call to return, by the host's clock: what such a computation costs a request. */
-    void small(const char *what, shuf_algorithm algorithm, uint64_t n)
+    void small(const char *label, shuf_algorithm algorithm, uint64_t n)
     {
         static double ns[small_samples];
         shuf__error error;
@@ -123,10 +123,10 @@ struct Bench {
                 ns[i] = now_ns() - begin;
         }
         backend->ops->free(backend, &block);
-        report_latency(out, what, n, ns, small_samples);
+        report_latency(out, label, n, ns, small_samples);
     }
 
-    template <typename Work> void device(const char *what, uint64_t n, uint64_t bytes, Work work)
+    template <typename Work> void device(const char *label, uint64_t n, uint64_t bytes, Work work)
     {
         void *memory;
         double ns[samples];
@@ -142,12 +142,12 @@ struct Bench {
                 ns[i] = ms * 1e6;
         }
         check(cudaFree(memory));
-        report_add(out, what, n, n, "values", bytes, ns, samples);
+        report_add(out, label, n, n, "values", bytes, ns, samples);
     }
 
-    void memset_of(const char *what, uint64_t n, uint64_t bytes)
+    void memset_of(const char *label, uint64_t n, uint64_t bytes)
     {
-        device(what, n, bytes, [&](void *m) { check(cudaMemsetAsync(m, 1, bytes)); });
+        device(label, n, bytes, [&](void *m) { check(cudaMemsetAsync(m, 1, bytes)); });
     }
 
     void peers(uint64_t n)
@@ -162,7 +162,7 @@ struct Bench {
     }
 
     /* `count` positions at random, resident. The copy is of as many bytes from one to the other. */
-    void look_ups(const char *what, const char *copy, uint64_t n, uint64_t count)
+    void look_ups(const char *label, const char *copy, uint64_t n, uint64_t count)
     {
         shuf__error error;
         shuf__computation computation = timed(SHUF_ALGORITHM_PHILOX24, n, 1);
@@ -175,7 +175,7 @@ struct Bench {
             die(error.text);
         p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
         const auto width = static_cast<unsigned>(bytes / count);
-        device(what, count, bytes, [&](void *m) {
+        device(label, count, bytes, [&](void *m) {
             check(shuf::primefold_look_up_async(p, width, at.memory, m, count, nullptr));
         });
         device(copy, count, bytes, [&](void *m) {

@@ -61,9 +61,9 @@ struct Bench {
     shuf__block in, to, index;
 
     /* Their median, in nanoseconds. */
-    double row(const char *what, const Size &size, Times &times)
+    double row(const char *label, const Size &size, Times &times)
     {
-        const std::string name = std::string(what) + ", " + std::to_string(size.record) + " bytes";
+        const std::string name = std::string(label) + ", " + std::to_string(size.record) + " bytes";
         report_add(out, name.c_str(), size.n, size.n, "records", 2 * size.n * size.record, times.ns,
                    times.count);
         return times.ns[times.count / 2]; /* they are sorted by now */
@@ -129,9 +129,9 @@ struct Bench {
         return row("thrust::shuffle_copy", size, times);
     }
 
-    void ratio(const char *what, const Size &size, double ours_ns, double other_ns)
+    void ratio(const char *label, const Size &size, double ours_ns, double other_ns)
     {
-        const std::string name = "records a second, as a part of " + std::string(what) + ", " +
+        const std::string name = "records a second, as a part of " + std::string(label) + ", " +
                                  std::to_string(size.record) + " bytes";
         report_value(out, name.c_str(), size.n, 100 * other_ns / ours_ns, "%");
     }

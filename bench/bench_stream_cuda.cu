@@ -55,7 +55,7 @@ constexpr Kind kinds[] = {
 };
 
 struct Share {
-    std::string what;
+    std::string label;
     uint64_t n;
     double percent;
 };
@@ -83,19 +83,19 @@ struct Bench {
         return sorted[samples / 2];
     }
 
-    void row(const std::string &what, uint64_t n, uint64_t bytes, double (&ns)[samples])
+    void row(const std::string &label, uint64_t n, uint64_t bytes, double (&ns)[samples])
     {
-        report_add(out, what.c_str(), n, n, "values", bytes, ns, samples);
+        report_add(out, label.c_str(), n, n, "values", bytes, ns, samples);
     }
 
     void memset_of(unsigned width, uint64_t n)
     {
-        const std::string what = "memset, " + std::to_string(width) + " bytes a value";
+        const std::string label = "memset, " + std::to_string(width) + " bytes a value";
         double ns[samples];
         time_device("memset", ns,
                     [&] { check(cudaMemsetAsync(values.memory, 1, n * width), "memset"); });
         memset_ns = median_of(ns);
-        row(what, n, n * width, ns);
+        row(label, n, n * width, ns);
     }
 
     void draw(const Kind &kind, uint64_t n)
@@ -140,7 +140,7 @@ struct Bench {
     void curand(uint64_t n, bool dynamic)
     {
         static constexpr struct {
-            peer_curand what;
+            peer_curand kind;
             const char *name;
             unsigned width;
         } rows[] = {{PEER_NORMAL_F64, "normal f64", 8},
@@ -151,15 +151,15 @@ struct Bench {
         if (!peer_curand_begin(out, dynamic))
             return;
         for (const auto &r : rows) {
-            const std::string what = std::string("cuRAND Philox, ") + r.name;
-            const auto work = [&] { return peer_curand_draw(r.what, values.memory, n); };
+            const std::string label = std::string("cuRAND Philox, ") + r.name;
+            const auto work = [&] { return peer_curand_draw(r.kind, values.memory, n); };
             double ns[samples];
             if (!work()) {
-                report_fact(out, what.c_str(), "failed");
+                report_fact(out, label.c_str(), "failed");
                 continue;
             }
-            time_device(what.c_str(), ns, work);
-            row(dynamic ? what + ", dynamic order" : what, n, n * r.width, ns);
+            time_device(label.c_str(), ns, work);
+            row(dynamic ? label + ", dynamic order" : label, n, n * r.width, ns);
         }
         peer_curand_end();
     }
@@ -187,7 +187,7 @@ struct Bench {
                     curand(n, dynamic);
         }
         for (const Share &s : shares)
-            report_value(out, (s.what + ", bytes a second").c_str(), s.n, s.percent,
+            report_value(out, (s.label + ", bytes a second").c_str(), s.n, s.percent,
                          "% of memset's");
         backend->ops->free(backend, &values);
     }

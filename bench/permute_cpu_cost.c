@@ -21,14 +21,14 @@ enum { SAMPLES = 9, SLOW_SAMPLES = 3 };
 static const uint64_t slice_most = UINT64_C(1) << 24, shuffle_most = (UINT64_C(1) << 30) + 1;
 static const double sample_ns = 1e6, slow_ns = 1e8, once_ns = 1e9;
 
-struct subject {
+struct setup {
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__computation computation;
     uint32_t *values; /* of std::shuffle */
 };
 
-static void permute(struct subject *s)
+static void permute(struct setup *s)
 {
     struct shuf__error error;
     uint64_t took;
@@ -37,7 +37,7 @@ static void permute(struct subject *s)
         die("%s", error.text);
 }
 
-static void std_shuffle(struct subject *s)
+static void std_shuffle(struct setup *s)
 {
 #ifdef BENCH_HAVE_CXX
     peer_std_shuffle(s->values, s->computation.request.permutation.n);
@@ -59,7 +59,7 @@ static double thread_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static double once(struct subject *s, void (*work)(struct subject *), unsigned times)
+static double once(struct setup *s, void (*work)(struct setup *), unsigned times)
 {
     double start = thread_ns();
     for (unsigned i = 0; i < times; i++)
@@ -68,7 +68,7 @@ static double once(struct subject *s, void (*work)(struct subject *), unsigned t
 }
 
 /* Nanoseconds of one: the median of several samples, each of as many as make a millisecond. */
-static double time_of(struct subject *s, void (*work)(struct subject *))
+static double time_of(struct setup *s, void (*work)(struct setup *))
 {
     double first = once(s, work, 1), ns[SAMPLES];
     if (first > once_ns)
@@ -81,7 +81,7 @@ static double time_of(struct subject *s, void (*work)(struct subject *))
     return ns[samples / 2];
 }
 
-static void cost_of(struct cost *cost, struct subject *s, enum shuf_algorithm algorithm,
+static void cost_of(struct cost *cost, struct setup *s, enum shuf_algorithm algorithm,
                     const char *name, uint64_t n)
 {
     const uint64_t count = n < slice_most ? n : slice_most;
@@ -90,7 +90,7 @@ static void cost_of(struct cost *cost, struct subject *s, enum shuf_algorithm al
     cost_add(cost, s->backend->device, name, n, count, time_of(s, permute) / (double)count);
 }
 
-static void costs_of_backend(struct cost *cost, struct subject *s)
+static void costs_of_backend(struct cost *cost, struct setup *s)
 {
     uint64_t n;
     for (unsigned i = 0; (n = cost_size(i)) != 0; i++)
@@ -100,7 +100,7 @@ static void costs_of_backend(struct cost *cost, struct subject *s)
 }
 
 /* The largest only as powers of two and one more. */
-static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
+static void costs_of_std_shuffle(struct cost *cost, struct setup *s)
 {
     uint64_t n;
     if (!(s->values = malloc(shuffle_most * sizeof *s->values)))
@@ -116,7 +116,7 @@ static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
 
 int cost_of_sizes(const char *path)
 {
-    struct subject s = {0};
+    struct setup s = {0};
     struct shuf__error error;
     struct cost *cost = cost_begin(path);
     if (shuf__backend_open("cpu", 1, &s.backend, &error) ||

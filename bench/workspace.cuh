@@ -20,9 +20,8 @@ class Workspace
         : backend_(backend)
     {
         shuf__error error;
-        const shuf__workspace wanted =
-            backend->ops->workspace(backend, &computation->request, kind);
-        if (shuf__backend_alloc_workspace(backend, &wanted, &block_, &error))
+        const shuf__workspace needs = backend->ops->workspace(backend, &computation->request, kind);
+        if (shuf__backend_alloc_workspace(backend, &needs, &block_, &error))
             die("workspace", error.text);
         computation->workspace = block_.memory ? &block_ : nullptr;
     }
