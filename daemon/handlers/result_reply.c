@@ -104,10 +104,10 @@ static void describe_summary(const struct shuf__result_request *r, struct shuf__
         describe_sums(&r->key.request, &summary->sums, reply);
     if (!r->waiter.options.samples)
         return;
-    reply->body.n_head = summary->heads;
-    reply->body.head = summary->head;
-    reply->body.n_tail = summary->tails;
-    reply->body.tail = summary->tail;
+    reply->body.n_first = summary->n_first;
+    reply->body.first = summary->first;
+    reply->body.n_last = summary->n_last;
+    reply->body.last = summary->last;
 }
 
 /* ---- leases ---- */
