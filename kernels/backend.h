@@ -28,7 +28,7 @@ struct shuf__computation {
     /* SHUFFLE: the records. Host memory where the filled block is host memory, else device memory.
      * Never the filled block itself, and never written to. */
     const struct shuf__block *input;
-    /* Scratch memory (ops->workspace) of the wanted kind, with `least` bytes or more. NULL for
+    /* Scratch memory (ops->workspace) of the requested kind, with `least` bytes or more. NULL for
      * none, where `least` is 0. */
     const struct shuf__block *workspace;
     /* Called now and then during long work; true ends the computation with SHUF_CANCELLED. May be
@@ -73,7 +73,7 @@ struct shuf__block {
     int fd;           /* MEMFD: the daemon's own (memfd.h); CUDA_FD: what others import; else -1 */
     uint8_t ipc[SHUF__IPC_HANDLE]; /* CUDA_IPC: what others open */
     uint64_t detail[2];            /* the backend's own */
-    bool open;                     /* MEMFD: others may write to it (memfd.h) */
+    bool client_writable;          /* MEMFD: others may write to it (memfd.h) */
 };
 
 /* Of values x, with z = (x - centre) * scale, in double precision: the order in which they are
@@ -116,14 +116,15 @@ struct shuf__backend_ops {
                           uint64_t *available, uint64_t *total, struct shuf__error *error);
     /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. All zeros, so that
      * nothing of others is ever seen in it, and ready to be mapped by others. SHUF_NO_MEMORY names
-     * what was asked and had. */
+     * the requested and the available bytes. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
     /* Also while a launch still uses it, for which it waits. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
     /* A new descriptor of a block of MEMFD or CUDA_FD for another process, read-only unless the
-     * block is open; the caller's to close. -1 with errno. On any thread, at any time. */
+     * block is client_writable; the caller's to close. -1 with errno. On any thread, at any time.
+     */
     int (*export_block)(const struct shuf__block *block);
     /* Whether another process has the block; unknown of device memory. On any thread, at any time.
      */
@@ -144,11 +145,11 @@ struct shuf__backend_ops {
     shuf_status (*launch)(struct shuf__backend *backend,
                           const struct shuf__computation *computation, struct shuf__block *block,
                           struct shuf__error *error);
-    /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells
+    /* Waits for it, `timeout_ns` at most (UINT64_MAX: as long as it takes). On success *done says
      * whether it is complete, and then *device_ns what the device needed for it: measured by the
      * device itself; of a quick computation by the host's clock, from the launch until it was seen
      * to be done. After a failure nothing is under way. */
-    shuf_status (*wait)(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+    shuf_status (*wait)(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                         uint64_t *device_ns, struct shuf__error *error);
     /* After a launch into a block of CUDA_IPC: a cudaIpcEventHandle_t of an event that lies behind
      * it, valid until the block's next one. NULL in a backend without such blocks. */
@@ -208,10 +209,10 @@ static inline bool shuf__memory_is_private(enum shuf__memory kind)
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
                             const struct shuf__request *request);
 
-/* A block that others fill: ops->alloc, but that one of MEMFD is open (memfd.h). */
-shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
-                                     uint64_t bytes, struct shuf__block *block,
-                                     struct shuf__error *error);
+/* A block that others fill: ops->alloc, but that one of MEMFD is client_writable (memfd.h). */
+shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shuf__memory kind,
+                                         uint64_t bytes, struct shuf__block *block,
+                                         struct shuf__error *error);
 
 /* launch, and waits until it is done. A computation without a workspace has one of its own for so
  * long. */
@@ -223,7 +224,7 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend,
 /* A block for a computation to work in, with what is best for it or, where there is less, with what
  * it cannot do without; an empty one where that is nothing. ops->free gives it back. */
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
-                                          const struct shuf__workspace *wanted,
+                                          const struct shuf__workspace *needs,
                                           struct shuf__block *block, struct shuf__error *error);
 
 #ifdef __cplusplus

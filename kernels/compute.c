@@ -34,14 +34,14 @@ static uint64_t whole_units(uint64_t bytes)
 }
 
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
-                                          const struct shuf__workspace *wanted,
+                                          const struct shuf__workspace *needs,
                                           struct shuf__block *block, struct shuf__error *error)
 {
     const struct shuf__backend_ops *ops = backend->ops;
-    const uint64_t best = whole_units(wanted->best), least = whole_units(wanted->least);
-    shuf_status status = ops->alloc(backend, wanted->kind, best, block, error);
+    const uint64_t best = whole_units(needs->best), least = whole_units(needs->least);
+    shuf_status status = ops->alloc(backend, needs->kind, best, block, error);
     if (status == SHUF_NO_MEMORY && least < best)
-        status = ops->alloc(backend, wanted->kind, least, block, error);
+        status = ops->alloc(backend, needs->kind, least, block, error);
     return status;
 }
 
@@ -62,11 +62,11 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend,
 {
     struct shuf__computation with = *computation;
     struct shuf__block workspace;
-    const struct shuf__workspace wanted =
+    const struct shuf__workspace needs =
         backend->ops->workspace(backend, &computation->request, block->kind);
-    if (computation->workspace || wanted.best == 0)
+    if (computation->workspace || needs.best == 0)
         return compute(backend, computation, block, device_ns, error);
-    if (shuf__backend_alloc_workspace(backend, &wanted, &workspace, error))
+    if (shuf__backend_alloc_workspace(backend, &needs, &workspace, error))
         return error->status;
     with.workspace = workspace.memory ? &workspace : NULL;
     const shuf_status status = compute(backend, &with, block, device_ns, error);

@@ -2,8 +2,8 @@
  *
  * Random access to the algorithms with compaction. The position of a value depends on how many
  * values before it were kept. A rank index has this number for each tile of the domain, so a
- * computation that has one starts at the tile that it wants. Computations fill the index as they
- * evaluate tiles.
+ * computation that has one starts at the first tile that it needs. Computations fill the index as
+ * they evaluate tiles.
  */
 #ifndef SHUF__RANK_INDEX_H
 #define SHUF__RANK_INDEX_H
@@ -32,7 +32,7 @@ struct shuf__rank_index {
 /* From where on an index pays on a backend. */
 struct shuf__rank_index_limits {
     uint64_t min_skip; /* a computation must pass over that many values */
-    uint64_t min_gap;  /* it passes over values only between wanted ones that are farther apart */
+    uint64_t min_gap; /* it passes over values only between requested ones that are farther apart */
 };
 
 /* Bytes of the whole index. 0: values have random access without one, or there is one tile. */

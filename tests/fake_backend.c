@@ -141,12 +141,12 @@ static shuf_status device_launch(struct shuf__backend *backend,
     return cpu->ops->launch(cpu, computation, block, error);
 }
 
-static shuf_status device_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                                uint64_t *device_ns, struct shuf__error *error)
 {
     (void)backend;
     usleep(faults->wait_us);
-    return cpu->ops->wait(cpu, patience_ns, done, device_ns, error);
+    return cpu->ops->wait(cpu, timeout_ns, done, device_ns, error);
 }
 
 static shuf_status device_fingerprint(struct shuf__backend *backend,

@@ -82,11 +82,11 @@ static shuf_status fake_launch(struct shuf__backend *backend,
     return does.launch ? shuf__fail(error, does.launch, "cannot") : SHUF_OK;
 }
 
-static shuf_status fake_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+static shuf_status fake_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                              uint64_t *device_ns, struct shuf__error *error)
 {
     (void)backend;
-    (void)patience_ns;
+    (void)timeout_ns;
     (void)error;
     *done = true;
     *device_ns = 7;
@@ -225,12 +225,13 @@ static void buffers_fit(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     assert_int_equal(
-        shuf__backend_alloc_open(&backend, SHUF__MEMORY_MEMFD, 9 * UNIT, &block, &error),
+        shuf__backend_alloc_writable(&backend, SHUF__MEMORY_MEMFD, 9 * UNIT, &block, &error),
         SHUF_NO_MEMORY);
     assert_string_equal(error.text,
                         "buffer of 18874368 bytes: 16777216 bytes of memory are available");
-    assert_int_equal(shuf__backend_alloc_open(&backend, SHUF__MEMORY_CUDA_FD, UNIT, &block, &error),
-                     SHUF_OK);
+    assert_int_equal(
+        shuf__backend_alloc_writable(&backend, SHUF__MEMORY_CUDA_FD, UNIT, &block, &error),
+        SHUF_OK);
     assert_int_equal(seen.allocations, 1);
     assert_int_equal(block.kind, SHUF__MEMORY_CUDA_FD);
 }

@@ -168,15 +168,15 @@ struct Inverse {
         s.record = sizeof(uint32_t);
         s.inverse = true;
         shuf_primefold_make_inverse(&f);
-        const uint64_t bytes = n * sizeof(uint32_t), wish = shuf::shuffle_wish(s);
-        assert_int_not_equal(wish, 0);
+        const uint64_t bytes = n * sizeof(uint32_t), best_bytes = shuf::shuffle_best_bytes(s);
+        assert_int_not_equal(best_bytes, 0);
         uint32_t *in, *out;
         void *windows = nullptr, *list;
         check(cudaMalloc(&in, bytes));
         check(cudaMalloc(&out, bytes));
         check(cudaMalloc(&list, shuf::shuffle_list_bytes));
         if (with_windows)
-            check(cudaMalloc(&windows, wish));
+            check(cudaMalloc(&windows, best_bytes));
         check(cudaMemset(out, 0xff, bytes));
         count_up<<<1024, 256>>>(in, n);
         bool cancelled;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What kernels/backend.h promises of blocks, on the backend that the command line
- * names: wiped, told how they are shared, and given back with all that belongs to
- * them; and of work that is waited for with little patience, or not to its end.
+ * names: wiped, described as shared, and given back with all that belongs to
+ * them; and of computations that are waited for with short timeouts, or not to their end.
  * What else a memfd promises is in test_memfd.c.
  */
 #include "support/cmocka_all.h"
@@ -148,7 +148,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block,
 }
 
 /* No wait takes much longer than it was given, and all of them together are the same as one. */
-static void check_patience(struct shuf__computation computation, uint64_t patience_ns)
+static void check_wait_timeout(struct shuf__computation computation, uint64_t timeout_ns)
 {
     struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__block block, workspace;
@@ -166,7 +166,7 @@ static void check_patience(struct shuf__computation computation, uint64_t patien
     assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
     for (double deadline = computation_now() + 60; !done;) {
         double begin = computation_now();
-        assert_int_equal(backend->ops->wait(backend, patience_ns, &done, &ns, &error), SHUF_OK);
+        assert_int_equal(backend->ops->wait(backend, timeout_ns, &done, &ns, &error), SHUF_OK);
         assert_true(computation_now() - begin < 0.5 && computation_now() < deadline);
     }
     assert_in_range(ns, 1, 60000000000);
@@ -175,14 +175,14 @@ static void check_patience(struct shuf__computation computation, uint64_t patien
     backend->ops->free(backend, &workspace);
 }
 
-static void waiting_with_little_patience(void **state)
+static void waiting_with_short_timeouts(void **state)
 {
     (void)state;
-    static const uint64_t patience[] = {0, 1000, 200000, UINT64_MAX};
-    for (size_t i = 0; i < sizeof patience / sizeof patience[0]; i++) {
-        check_patience(computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, i, 1), patience[i]);
-        check_patience(computation_whole(SHUF_ALGORITHM_LCG, 4096, i, 1), patience[i]);
-        check_patience(computation_whole(SHUF_ALGORITHM_LCG, (1 << 24) + 1, i, 1), patience[i]);
+    static const uint64_t timeouts[] = {0, 1000, 200000, UINT64_MAX};
+    for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
+        check_wait_timeout(computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, i, 1), timeouts[i]);
+        check_wait_timeout(computation_whole(SHUF_ALGORITHM_LCG, 4096, i, 1), timeouts[i]);
+        check_wait_timeout(computation_whole(SHUF_ALGORITHM_LCG, (1 << 24) + 1, i, 1), timeouts[i]);
     }
 }
 
@@ -284,7 +284,7 @@ static void any_thread_may_drive(void **state)
     backend->ops->free(backend, &block);
 }
 
-static void *ask_for_memory(void *context)
+static void *query_memory(void *context)
 {
     enum shuf__memory kind = *(const enum shuf__memory *)context;
     uint64_t available, total;
@@ -302,7 +302,7 @@ static void memory_is_told_while_others_work(void **state)
     pthread_t thread;
     void *result;
     computation_alloc(16 * UNIT, &block);
-    assert_int_equal(pthread_create(&thread, NULL, ask_for_memory, &computation_kind), 0);
+    assert_int_equal(pthread_create(&thread, NULL, query_memory, &computation_kind), 0);
     for (int i = 0; i < 20; i++)
         computation_fill_whole(&block);
     pthread_join(thread, &result);
@@ -319,7 +319,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_second_block_while_the_first_is_out),
         cmocka_unit_test(descriptors_are_given_back),
         cmocka_unit_test(device_memory_is_given_back),
-        cmocka_unit_test(waiting_with_little_patience),
+        cmocka_unit_test(waiting_with_short_timeouts),
         cmocka_unit_test(a_cancelled_launch_leaves_nothing_behind),
         cmocka_unit_test(an_event_lies_behind_each_launch),
         cmocka_unit_test(any_thread_may_drive),

@@ -153,14 +153,14 @@ static void pays_by_bytes(void **state)
         }
 }
 
-struct asked {
-    unsigned times, most;
+struct cancel_after {
+    unsigned calls, limit;
 };
 
 static bool at_last(void *context)
 {
-    struct asked *asked = context; /* by any thread */
-    return __atomic_add_fetch(&asked->times, 1, __ATOMIC_RELAXED) >= asked->most;
+    struct cancel_after *cancel_after = context; /* by any thread */
+    return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
 }
 
 /* At the third time that it is asked, and at the third time in the second pass: by each thread in
@@ -174,15 +174,15 @@ static void cancelled(void **state)
     struct shuf__computation computation = computation_of(LARGE, 1, &input);
     uint8_t *workspace =
         room(shuf__partition_bytes(&computation.request.shuffle, 2, LEAST_BITS), 0);
-    struct asked asked = {.most = UINT_MAX};
+    struct cancel_after cancel_after = {.limit = UINT_MAX};
     computation.cancelled = at_last;
-    computation.cancel_context = &asked;
+    computation.cancel_context = &cancel_after;
     assert_true(shuf__partition(simd, 2, &computation, LEAST_BITS, workspace, out));
-    assert_int_equal(asked.times, FIRST_PASS + SECOND_PASS);
+    assert_int_equal(cancel_after.calls, FIRST_PASS + SECOND_PASS);
     for (int pass = 0; pass < 2; pass++) {
-        asked = (struct asked){.most = 3 + (pass ? FIRST_PASS : 0)};
+        cancel_after = (struct cancel_after){.limit = 3 + (pass ? FIRST_PASS : 0)};
         assert_false(shuf__partition(simd, 2, &computation, LEAST_BITS, workspace, out));
-        assert_in_range(asked.times, asked.most, asked.most + 5);
+        assert_in_range(cancel_after.calls, cancel_after.limit, cancel_after.limit + 5);
     }
     free(in);
     free(out);
@@ -192,20 +192,20 @@ static void cancelled(void **state)
 /* Records that are moved at once, too: at the first time and at the last, by one thread. */
 static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
 {
-    struct asked asked = {.most = UINT_MAX};
+    struct cancel_after cancel_after = {.limit = UINT_MAX};
     uint8_t *in = room(n, 1), *out = room(n, 2);
     const struct shuf__block input = {.memory = in};
     struct shuf__computation computation = computation_of(n, 1, &input);
     computation.request.shuffle.permutation.algorithm = algorithm;
     computation.cancelled = at_last;
-    computation.cancel_context = &asked;
+    computation.cancel_context = &cancel_after;
     assert_true(shuf__host_shuffle_directly(simd, 1, &computation, out));
-    const unsigned all = asked.times;
+    const unsigned all = cancel_after.calls;
     assert_in_range(all, 2, n);
     for (int last = 0; last < 2; last++) {
-        asked = (struct asked){.most = last ? all : 1};
+        cancel_after = (struct cancel_after){.limit = last ? all : 1};
         assert_false(shuf__host_shuffle_directly(simd, 1, &computation, out));
-        assert_int_equal(asked.times, asked.most);
+        assert_int_equal(cancel_after.calls, cancel_after.limit);
     }
     free(in);
     free(out);
@@ -219,7 +219,7 @@ static void cancelled_at_once(void **state)
     check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);          /* of a whole domain: by none */
 }
 
-/* A computation goes by parts where it has all that it wishes to work in, and by itself where it
+/* A computation goes by parts where it has its best workspace, and by itself where it
  * has less: the workspace shows which. */
 static void with_and_without_workspace(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which tiles a device is given to evaluate by a table of counts, and what the table
- * learns from them: everything that is wanted, nothing without need, no gaps. The device
+ * Which tiles a device is given to evaluate by a rank index, and which counts are added to it:
+ * every needed tile, no other tile, no gaps. The device
  * is a loop here, and its tiles keep any number of values, none and all included.
  */
 #include "support/cmocka_all.h"
@@ -15,16 +15,16 @@
 
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation of which nothing but its counts is looked at, and what a table knows of them. */
-struct subject {
+/* A permutation of which only the counts matter, and a rank index of it. */
+struct fixture {
     struct shuf__computation computation;
     uint64_t tiles, *truth;
 };
 
 /* More than half of all inputs are kept, as everywhere; which ones is as uneven as can be. */
-static struct subject subject_of(uint64_t tiles)
+static struct fixture fixture_of(uint64_t tiles)
 {
-    struct subject s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
+    struct fixture s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
     uint64_t dropped = random_size(tiles * TILE / 2 - 1);
     const uint64_t n = tiles * TILE - dropped;
     s.computation.request.kind = SHUF__PERMUTATION;
@@ -45,13 +45,13 @@ static struct subject subject_of(uint64_t tiles)
     return s;
 }
 
-static void subject_free(struct subject *s)
+static void fixture_free(struct fixture *s)
 {
     free(s->truth);
     free(s->computation.rank_index);
 }
 
-static void check_table(const struct subject *s)
+static void check_rank_index(const struct fixture *s)
 {
     assert_in_range(s->computation.rank_index->known, 0, s->tiles);
     assert_memory_equal(s->computation.rank_index->before, s->truth,
@@ -68,14 +68,14 @@ static uint64_t position_of(const struct shuf__computation *computation, uint64_
 
 /* What became of a computation. */
 struct run {
-    uint64_t most, apart;
+    uint64_t max_tiles, min_gap;
     bool *there;     /* of the computation's values */
     bool *evaluated; /* of the tiles */
     uint64_t launches;
 };
 
-/* As a device does: places what the span's tiles keep, and tells where each of them begins. */
-static void evaluate(const struct subject *s, const struct shuf__span *span, struct run *run)
+/* As a device does: places what the span's tiles keep, and reports where each of them begins. */
+static void evaluate(const struct fixture *s, const struct shuf__span *span, struct run *run)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t low = s->truth[span->begin], high = s->truth[span->end];
@@ -100,34 +100,34 @@ static bool wants_from(const struct shuf__computation *computation, uint64_t low
 }
 
 /* A span begins with a tile that has something, or with the first one that is unknown. */
-static void check_span(const struct subject *s, const struct run *run,
+static void check_span(const struct fixture *s, const struct run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t known = s->computation.rank_index->known, *truth = s->truth;
     assert_in_range(span->begin, previous_end, known);
     assert_in_range(span->end, span->begin + 1, s->tiles);
-    assert_true(span->end - span->begin <= run->most);
+    assert_true(span->end - span->begin <= run->max_tiles);
     if (span->begin < known) /* it has something */
         assert_true(wants_from(&s->computation, truth[span->begin], truth[span->begin + 1]));
     else /* something lies behind what is known */
         assert_true(wants_from(&s->computation, truth[known], p->n));
-    if (span->end <= known && span->end - span->begin < run->most)
+    if (span->end <= known && span->end - span->begin < run->max_tiles)
         assert_true(wants_from(&s->computation, truth[span->end - 1], truth[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
-    if (p->stride >= run->apart && span->end <= known)
+    if (p->stride >= run->min_gap && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
     else if (any < known) /* known, and evaluated since there is always something close by */
-        assert_true(wants_from(&s->computation, truth[any], truth[any + 1] + run->apart));
+        assert_true(wants_from(&s->computation, truth[any], truth[any + 1] + run->min_gap));
 }
 
 /* Stops after so many launches, of which the last one fails: it is not added. */
-static void launch_all(struct subject *s, struct run *run, uint64_t fails_at)
+static void launch_all(struct fixture *s, struct run *run, uint64_t fails_at)
 {
     struct shuf__span span = {0};
     for (uint64_t previous_end = 0;
          shuf__rank_index_next(s->computation.rank_index, &s->computation.request.permutation,
-                               run->most, run->apart, &span);
+                               run->max_tiles, run->min_gap, &span);
          previous_end = span.end) {
         check_span(s, run, &span, previous_end);
         if (++run->launches == fails_at)
@@ -140,16 +140,17 @@ static void launch_all(struct subject *s, struct run *run, uint64_t fails_at)
     }
 }
 
-static void check_computation(struct subject *s, uint64_t most, uint64_t apart, uint64_t fails_at)
+static void check_computation(struct fixture *s, uint64_t max_tiles, uint64_t min_gap,
+                              uint64_t fails_at)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
-    struct run run = {.most = most,
-                      .apart = apart,
+    struct run run = {.max_tiles = max_tiles,
+                      .min_gap = min_gap,
                       .there = calloc(p->count, sizeof(bool)),
                       .evaluated = calloc(s->tiles, sizeof(bool))};
     const uint64_t known = s->computation.rank_index->known;
     launch_all(s, &run, fails_at);
-    check_table(s);
+    check_rank_index(s);
     assert_true(s->computation.rank_index->known >= known);
     for (uint64_t i = 0; i < p->count && run.launches != fails_at; i++)
         assert_true(run.there[i]);
@@ -171,7 +172,7 @@ static void draw_slice(struct shuf__computation *computation)
 
 /* The last value of a padded shard stands at the front, before or behind where the others begin,
  * and here often where a tile begins. */
-static void draw_shard(struct subject *s)
+static void draw_shard(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     p->stride = p->n / 3000 + random_size(p->n / 3);
@@ -186,7 +187,7 @@ static void any_computation(void **state)
     (void)state;
     random_start("any_computation");
     for (int i = 0; i < 300; i++) {
-        struct subject s = subject_of(UINT64_C(2) << random_below(8));
+        struct fixture s = fixture_of(UINT64_C(2) << random_below(8));
         struct shuf__permutation *p = &s.computation.request.permutation;
         for (int k = 0; k < 12; k++) {
             if (random_below(3) == 0)
@@ -198,18 +199,18 @@ static void any_computation(void **state)
             check_computation(&s, random_size(2 * s.tiles), random_size(p->n),
                               random_below(3) ? UINT64_MAX : 1 + random_below(5));
         }
-        subject_free(&s);
+        fixture_free(&s);
     }
 }
 
-static void know(struct subject *s, uint64_t tiles)
+static void know(struct fixture *s, uint64_t tiles)
 {
     memcpy(s->computation.rank_index->before, s->truth, (tiles + 1) * sizeof *s->truth);
     s->computation.rank_index->known = tiles;
 }
 
 /* That position, alone, with the next, and as one that a value wraps to from anywhere behind. */
-static void check_at(struct subject *s, uint64_t known, uint64_t position)
+static void check_at(struct fixture *s, uint64_t known, uint64_t position)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     p->offset = position;
@@ -227,13 +228,13 @@ static void check_at(struct subject *s, uint64_t known, uint64_t position)
     check_computation(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
 }
 
-/* The last value before each tile and the first of it, from any table. */
+/* The last value before each tile and the first of it, from any rank index. */
 static void borders(void **state)
 {
     (void)state;
     random_start("borders");
     for (int i = 0; i < 20; i++) {
-        struct subject s = subject_of(16);
+        struct fixture s = fixture_of(16);
         struct shuf__permutation *p = &s.computation.request.permutation;
         for (uint64_t tile = 0; tile <= s.tiles; tile++)
             for (uint64_t known = 0; known <= s.tiles; known++) {
@@ -243,7 +244,7 @@ static void borders(void **state)
                 if (border < p->n)
                     check_at(&s, known, border);
             }
-        subject_free(&s);
+        fixture_free(&s);
     }
 }
 
@@ -290,7 +291,7 @@ static void worked_out(void **state)
     span = next(&computation, span);
     EXPECT_SPAN(span, 100, 200);
     shuf__rank_index_add(computation.rank_index, &span, starts + 100);
-    expect_end(&computation, span); /* the wanted last is passed */
+    expect_end(&computation, span); /* the requested last is passed */
 
     span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 130, 140); /* known now */

@@ -17,7 +17,8 @@
 
 enum {
     AT_ONCE = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
-    TURN_MS = 1,    /* of the loop, for all look-ups at once; later ones in the turn are jobs */
+    ITERATION_MS =
+        1, /* of the loop, for all look-ups at once; later ones in the iteration are jobs */
 };
 
 struct look_up_job {
@@ -135,12 +136,12 @@ static shuf_status submit_look_up(struct shuf__session *session,
 
 /* ---- the request ---- */
 
-/* Other requests may have used up the loop's turn. */
+/* Other requests may have used up the time of this iteration of the loop. */
 static bool is_small(const struct shuf__session *session, const struct shuf__look_up *request,
                      size_t count)
 {
     return has_random_access(request) && count <= AT_ONCE &&
-           uv_hrtime() / 1000000 <= uv_now(session->all->loop) + TURN_MS;
+           uv_hrtime() / 1000000 <= uv_now(session->all->loop) + ITERATION_MS;
 }
 
 static shuf_status parse_index(const Shuf__Index *message, struct shuf__request *request,

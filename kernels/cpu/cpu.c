@@ -141,10 +141,10 @@ static shuf_status cpu_launch(struct shuf__backend *backend,
     return SHUF_OK;
 }
 
-static shuf_status cpu_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+static shuf_status cpu_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                             uint64_t *device_ns, struct shuf__error *error)
 {
-    (void)patience_ns;
+    (void)timeout_ns;
     (void)error;
     *done = true;
     *device_ns = cpu_of(backend)->device_ns;

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { TURN = 16 }; /* superblocks that a thread takes at a time */
+enum { BATCH = 16 }; /* superblocks that a thread takes at a time */
 
 struct work {
     const struct shuf__computation *computation;
@@ -47,12 +47,12 @@ static void join(struct work *work)
 {
     const struct shuf__computation *computation = work->computation;
     for (;;) {
-        uint64_t super = atomic_fetch_add(&work->next, TURN);
+        uint64_t super = atomic_fetch_add(&work->next, BATCH);
         if (computation->cancelled && computation->cancelled(computation->cancel_context))
             atomic_store(&work->cancelled, true);
         if (super >= work->end || atomic_load(&work->cancelled))
             return;
-        for (int i = 0; i < TURN && super < work->end; i++, super++)
+        for (int i = 0; i < BATCH && super < work->end; i++, super++)
             draw_super(work, super);
     }
 }
@@ -85,7 +85,7 @@ bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,
     work.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
     atomic_init(&work.next, work.super);
     atomic_init(&work.cancelled, false);
-    if (threads == 1 || work.end - work.super <= TURN) {
+    if (threads == 1 || work.end - work.super <= BATCH) {
         join(&work);
     } else {
 #pragma omp parallel num_threads(threads)

@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     const bool aligned = b.offset % Number::each == 0;
     for (uint64_t i = threadIdx.x; i * Number::each < b.count + Number::each; i += blockDim.x)
         draw<Number, false>(b, b.first + i, aligned, out);
-    tell(signal);
+    signal_done(signal);
 }
 
 /* ---- Launching ---- */

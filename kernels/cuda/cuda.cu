@@ -260,11 +260,11 @@ cudaError_t use_device(const Cuda *cuda)
     return e;
 }
 
-shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
+shuf_status fail(shuf__error *error, cudaError_t e, const char *step)
 {
     shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
     cudaGetLastError();
-    return shuf__fail(error, status, "cuda: %s: %s", what, cudaGetErrorString(e));
+    return shuf__fail(error, status, "cuda: %s: %s", step, cudaGetErrorString(e));
 }
 
 } // namespace shuf

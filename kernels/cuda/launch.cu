@@ -97,14 +97,15 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                           bool *cancelled)
 {
     static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
-    const uint64_t wish = shuffle_wish(computation.request.shuffle);
-    const bool best = wish && computation.workspace && computation.workspace->bytes >= wish;
+    const uint64_t best_bytes = shuffle_best_bytes(computation.request.shuffle);
+    const bool best =
+        best_bytes && computation.workspace && computation.workspace->bytes >= best_bytes;
     return shuffle_async(cuda->scratch, computation, computation.input->memory, out,
                          best ? computation.workspace->memory : nullptr, cuda->staging,
                          cuda->stream, cancelled);
 }
 
-/* One launch of a stream is over too soon to be asked again. */
+/* One launch of a stream is over too soon to check for a cancellation again. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
                           bool *cancelled)
 {
@@ -209,7 +210,7 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
     if (!moves && !host)
         return {kind, 0, 0};
     if (moves)
-        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_wish(request->shuffle), 0};
+        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_best_bytes(request->shuffle), 0};
     const uint64_t bytes = shuf__request_shape(request).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
@@ -225,7 +226,7 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computa
     if (e != cudaSuccess)
         return error->status;
     now = Launched{};
-    now.what = shuf__request_name(&computation->request);
+    now.name = shuf__request_name(&computation->request);
     now.is_cancelled = computation->cancelled;
     now.cancel_context = computation->cancel_context;
     now.computed = shuf__request_shape(&computation->request).count == 0;
@@ -240,12 +241,12 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computa
                                  : launch_timed(cuda, computation, block, error);
 }
 
-shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, uint64_t *device_ns,
+shuf_status cuda_wait(shuf__backend *backend, uint64_t timeout_ns, bool *done, uint64_t *device_ns,
                       shuf__error *error)
 {
     Cuda *cuda = cuda_of(backend);
     Launched &now = cuda->launched;
-    const uint64_t until = deadline(patience_ns);
+    const uint64_t until = deadline(timeout_ns);
     cudaError_t e = cudaSuccess;
     *done = false;
     SHUF__STEP(e, "choosing the device", use_device(cuda));
@@ -255,7 +256,7 @@ shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, 
     if (now.computed)
         SHUF__STEP(e, "copying the result", copy_some(cuda, until));
     if (e == cudaSuccess && now.cancelled)
-        shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", now.what);
+        shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", now.name);
     if (e != cudaSuccess || now.cancelled) {
         end(cuda);
         return error->status;

@@ -140,7 +140,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
-    if (shuf_algorithm_has_random_access(p.algorithm)) { /* over too soon to be asked again */
+    if (shuf_algorithm_has_random_access(p.algorithm)) { /* over too soon to check again */
         *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
         return *cancelled ? cudaSuccess
                           : primefold_async(p, width_of(computation), out, nullptr, stream);
@@ -188,7 +188,7 @@ cudaError_t scratch_make(Scratch *scratch)
     if (e == cudaSuccess)
         e = cudaMallocHost(&scratch->starts_here, starts_bytes);
     if (e == cudaSuccess)
-        e = cudaEventCreateWithFlags(&scratch->turn,
+        e = cudaEventCreateWithFlags(&scratch->launch_done,
                                      cudaEventBlockingSync | cudaEventDisableTiming);
     if (e != cudaSuccess)
         scratch_free(scratch);
@@ -201,8 +201,8 @@ void scratch_free(Scratch *scratch)
     cudaFree(scratch->keys);
     cudaFree(scratch->starts);
     cudaFreeHost(scratch->starts_here);
-    if (scratch->turn)
-        cudaEventDestroy(scratch->turn);
+    if (scratch->launch_done)
+        cudaEventDestroy(scratch->launch_done);
     *scratch = Scratch{};
 }
 

@@ -22,7 +22,7 @@ struct Signal {
 #ifdef __CUDACC__
 /* By all threads of a block, as their last act. What the others have written is behind the barrier,
  * and so the fence holds for it too. */
-__device__ __forceinline__ void tell(const Signal &signal)
+__device__ __forceinline__ void signal_done(const Signal &signal)
 {
     __syncthreads();
     if (threadIdx.x == 0) {

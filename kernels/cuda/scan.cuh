@@ -172,8 +172,8 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
 /* A computation of several launches takes long enough to leave the core to others. */
 inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
 {
-    cudaError_t e = cudaEventRecord(scratch.turn, stream);
-    return e == cudaSuccess ? cudaEventSynchronize(scratch.turn) : e;
+    cudaError_t e = cudaEventRecord(scratch.launch_done, stream);
+    return e == cudaSuccess ? cudaEventSynchronize(scratch.launch_done) : e;
 }
 
 /* One computation with its types chosen. */
@@ -261,7 +261,7 @@ template <typename Bijection, typename Sink> struct Run {
         return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
     }
 
-    /* Between two launches: has the computation been cancelled, or been given all it asked for? */
+    /* Between two launches: has the computation been cancelled, or has it all requested values? */
     cudaError_t between(bool *cancelled, bool *complete)
     {
         cudaError_t e = fetch(dense ? 0 : 1);

@@ -117,7 +117,7 @@ cudaError_t listed(const shuf__shuffle &s, const void *in, void *out, void *list
 
 } // namespace
 
-uint64_t shuffle_wish(const shuf__shuffle &s)
+uint64_t shuffle_best_bytes(const shuf__shuffle &s)
 {
     return windows_suit(s) ? windows_bytes(s) : 0;
 }

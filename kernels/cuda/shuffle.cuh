@@ -12,13 +12,13 @@ namespace shuf
 {
 
 /* Device memory that the shuffle works best with beside its input and output; 0 for none. */
-uint64_t shuffle_wish(const shuf__shuffle &s);
+uint64_t shuffle_best_bytes(const shuf__shuffle &s);
 
 /* Device memory that every computation is given. */
 constexpr uint64_t shuffle_list_bytes = SHUF_PRIMEFOLD_EXACT * sizeof(uint32_t);
 
 /* Queues the computation's work. `in` and `out` begin at multiples of 16 bytes; `windows` has what
- * is wished for or is NULL, `list` has shuffle_list_bytes. */
+ * shuffle_best_bytes() says or is NULL, `list` has shuffle_list_bytes. */
 cudaError_t shuffle_async(const Scratch &scratch, const shuf__computation &computation,
                           const void *in, void *out, void *windows, void *list, cudaStream_t stream,
                           bool *cancelled);

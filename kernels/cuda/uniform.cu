@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     const bool aligned = u.offset % Number::each == 0;
     for (uint64_t i = threadIdx.x; i * Number::each < u.count + Number::each; i += blockDim.x)
         draw<Number, false>(u, u.first + i, aligned, out);
-    tell(signal);
+    signal_done(signal);
 }
 
 template <typename Number, bool Whole>

@@ -14,7 +14,7 @@
 enum { CHUNK = 512 }; /* places between two checks for cancellation */
 
 /* One place, by where its tile is found. */
-struct wanted {
+struct query {
     uint64_t key; /* its position; of a value the x of the domain that it is made from */
     uint64_t *place;
 };
@@ -25,7 +25,7 @@ struct lookup {
     const struct shuf__permutation *p; /* of the computation */
     bool inverse;
     union shuf__bijection f;
-    struct wanted *wanted; /* by key */
+    struct query *queries; /* by key */
     size_t count;
     atomic_bool cancelled;
 };
@@ -83,13 +83,13 @@ static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, 
 static void find_in_tile(const struct lookup *l, size_t first, size_t end)
 {
     struct shuf__tile tile;
-    const uint64_t index = tile_of(l, l->wanted[first].key);
+    const uint64_t index = tile_of(l, l->queries[first].key);
     const uint64_t base = index ? l->computation->rank_index->before[index] : 0;
     shuf__tile_fill(l->simd, l->p, &l->f, index, &tile);
     for (size_t i = first, at = 0; i < end; i++) {
-        uint64_t *place = l->wanted[i].place;
+        uint64_t *place = l->queries[i].place;
         if (!l->inverse) {
-            *place = value_at(l, &tile, l->wanted[i].key - base);
+            *place = value_at(l, &tile, l->queries[i].key - base);
             continue;
         }
         while (value_at(l, &tile, at) != *place)
@@ -102,10 +102,10 @@ static void find_in_tile(const struct lookup *l, size_t first, size_t end)
 static void find_from(struct lookup *l, size_t first)
 {
     size_t end = first + 1;
-    const uint64_t tile = tile_of(l, l->wanted[first].key);
-    if ((first > 0 && tile_of(l, l->wanted[first - 1].key) == tile) || is_cancelled(l))
+    const uint64_t tile = tile_of(l, l->queries[first].key);
+    if ((first > 0 && tile_of(l, l->queries[first - 1].key) == tile) || is_cancelled(l))
         return;
-    while (end < l->count && tile_of(l, l->wanted[end].key) == tile)
+    while (end < l->count && tile_of(l, l->queries[end].key) == tile)
         end++;
     find_in_tile(l, first, end);
 }
@@ -128,7 +128,7 @@ static void find_all(struct lookup *l, int threads)
 static void find_directly(struct lookup *l)
 {
     for (size_t i = 0; i < l->count; i++) {
-        uint64_t *place = l->wanted[i].place;
+        uint64_t *place = l->queries[i].place;
         *place = l->inverse ? inverse(l, *place) : forward(l, *place);
     }
 }
@@ -140,7 +140,7 @@ static bool count_tiles(const struct lookup *l, int threads)
     struct shuf__computation slice = *l->computation;
     struct shuf__permutation *p = &slice.request.permutation;
     const struct shuf__rank_index *ranks = slice.rank_index;
-    const uint64_t last = l->wanted[l->count - 1].key;
+    const uint64_t last = l->queries[l->count - 1].key;
     if (!ranks || (l->inverse ? last / SHUF__TILE <= ranks->known
                               : ranks->known > 0 && last < ranks->before[ranks->known]))
         return true;
@@ -153,15 +153,15 @@ static bool count_tiles(const struct lookup *l, int threads)
 
 static int compare(const void *a, const void *b)
 {
-    const struct wanted *x = a, *y = b;
+    const struct query *x = a, *y = b;
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
 static void sort_by_key(struct lookup *l, uint64_t *place)
 {
     for (size_t i = 0; i < l->count; i++)
-        l->wanted[i] = (struct wanted){l->inverse ? inverse(l, place[i]) : place[i], &place[i]};
-    qsort(l->wanted, l->count, sizeof *l->wanted, compare);
+        l->queries[i] = (struct query){l->inverse ? inverse(l, place[i]) : place[i], &place[i]};
+    qsort(l->queries, l->count, sizeof *l->queries, compare);
 }
 
 static void answer(struct lookup *l, int threads)
@@ -188,13 +188,13 @@ static shuf_status look_up_counted(const struct shuf__simd_ops *simd, int thread
     assert(computation->rank_index || shuf__rank_index_bytes(p->algorithm, p->n) == 0);
     if (count == 0)
         return SHUF_OK;
-    if (!(l.wanted = calloc(count, sizeof *l.wanted)))
+    if (!(l.queries = calloc(count, sizeof *l.queries)))
         return shuf__fail(error, SHUF_NO_MEMORY, "index: no memory for %zu places", count);
     atomic_init(&l.cancelled, false);
     shuf__bijection_make(p, 0, NULL, &l.f);
     sort_by_key(&l, place);
     answer(&l, threads);
-    free(l.wanted);
+    free(l.queries);
     return atomic_load(&l.cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
                                      : SHUF_OK;
 }

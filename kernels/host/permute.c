@@ -2,11 +2,11 @@
  *
  * Compaction in one pass, without a second copy: threads take tiles in order,
  * evaluate and compact each in their own cache, learn where it starts from the
- * tile before, and copy the part that was asked for to its place.
+ * tile before, and copy the requested part to its place.
  *
  * At n = 2^B nothing is dropped and every value knows its place by itself; so it
  * does with primefold, whatever n is. Where a rank index knows the tiles, those
- * without wanted values are passed over.
+ * without requested values are passed over.
  *
  * A shuffle has its records moved where the values would have been written.
  */
@@ -47,7 +47,7 @@ struct work {
     shuf_primefold_shape shape;        /* of primefold */
     bool narrow;                       /* whether values have 32 bits: B <= 32 */
     bool direct;                       /* values know their places: primefold, or n = 2^B */
-    uint64_t tiles; /* of a row: of what was asked for where direct, else of the domain */
+    uint64_t tiles; /* of a row: of the requested values where direct, else of the domain */
     char *out;
     atomic_bool cancelled;
 };
@@ -122,7 +122,7 @@ static bool has_hits(const struct work *work, uint64_t base, uint64_t kept)
     return hits.first < hits.end;
 }
 
-/* A tile without wanted values is passed over. */
+/* A tile without requested values is passed over. */
 static void work_on_known(struct work *work, struct row *row, uint64_t index,
                           struct shuf__tile *tile)
 {
@@ -179,7 +179,7 @@ static void work_on_row(struct work *work, struct row *row, struct shuf__tile *t
 }
 
 /* Where values know their places: those at x0, x0 + stride, ... Straight to where they belong, if
- * the loops write what the computation wants. */
+ * the loops write what the computation needs. */
 static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
@@ -214,7 +214,7 @@ static void work_on_direct_row(struct work *work, struct row *row, struct shuf__
     }
 }
 
-/* Known tiles that lie before the first wanted one, or behind the last, are not taken. */
+/* Known tiles that lie before the first requested one, or behind the last, are not taken. */
 static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = work->p;

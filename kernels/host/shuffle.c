@@ -4,7 +4,7 @@
  * their own cache, and move the records.
  *
  * Only primefold knows the values at any positions, and the others where n = 2^B. Else all
- * values are wanted in a list first or, where that would be long, records are moved as
+ * values are requested in a list first or, where that would be long, records are moved as
  * permute.c finds where its tiles belong.
  */
 #include "host/shuffle.h"
@@ -136,11 +136,11 @@ bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
 
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request)
 {
-    struct shuf__workspace wanted = {.kind = SHUF__MEMORY_PRIVATE};
+    struct shuf__workspace needs = {.kind = SHUF__MEMORY_PRIVATE};
     const struct shuf__shuffle *s = &request->shuffle;
     if (request->kind == SHUF__SHUFFLE && shuf__partition_pays(s))
-        wanted.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
-    return wanted;
+        needs.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
+    return needs;
 }
 
 bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,

@@ -254,9 +254,9 @@ void computation_alloc_workspace(struct shuf__computation *computation,
                                  struct shuf__block *workspace)
 {
     struct shuf__error error = {0};
-    const struct shuf__workspace wanted =
+    const struct shuf__workspace needs =
         backend->ops->workspace(backend, &computation->request, computation_kind);
-    expect_ok(shuf__backend_alloc_workspace(backend, &wanted, workspace, &error), &error);
+    expect_ok(shuf__backend_alloc_workspace(backend, &needs, workspace, &error), &error);
     computation->workspace = workspace->memory ? workspace : NULL;
 }
 
