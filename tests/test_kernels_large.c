@@ -152,11 +152,11 @@ static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, 
 }
 
 /* The shuffled block takes the place of the other. */
-static void shuffle_block(const struct shuf__computation *what, bool inverse,
+static void shuffle_block(const struct shuf__computation *original, bool inverse,
                           struct shuf__block *block)
 {
     struct shuf__block shuffled_block;
-    struct shuf__computation computation = *what;
+    struct shuf__computation computation = *original;
     computation.request.shuffle.inverse = inverse;
     computation.input = block;
     make(backend, backend->ops->own, &computation, computation_bytes(&computation),
@@ -278,20 +278,20 @@ static void batch_of_wrapping_shards(void **state)
 
 /* ---- late slices ---- */
 
-/* The CPU's table is whole, and the GPU's what its launches have made of it. */
-struct tables {
+/* The CPU's rank index is complete, and the GPU's as its launches have filled it. */
+struct rank_indexes {
     struct shuf__computation computation;
     struct shuf__rank_index *cpus, *gpus;
 };
 
-static void check_table(const struct tables *t)
+static void check_rank_index(const struct rank_indexes *t)
 {
     assert_memory_equal(t->gpus->before, t->cpus->before,
                         (t->gpus->known + 1) * sizeof *t->cpus->before);
 }
 
 /* With the first `known` tiles known, as far as they are. */
-static void check_slice(struct tables *t, uint64_t known, uint64_t offset, uint64_t count,
+static void check_slice(struct rank_indexes *t, uint64_t known, uint64_t offset, uint64_t count,
                         uint64_t stride)
 {
     if (known < t->gpus->known)
@@ -304,7 +304,7 @@ static void check_slice(struct tables *t, uint64_t known, uint64_t offset, uint6
     const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->computation);
     t->computation.rank_index = t->gpus;
     assert_int_equal(run(backend, computation_kind, &t->computation), expected);
-    check_table(t);
+    check_rank_index(t);
 }
 
 static bool is_second(void *context)
@@ -312,9 +312,9 @@ static bool is_second(void *context)
     return ++*(int *)context == 2;
 }
 
-static void check_cancelled(struct tables *t)
+static void check_cancelled(struct rank_indexes *t)
 {
-    int asked = 0;
+    int calls = 0;
     uint64_t ns;
     struct shuf__error error;
     struct shuf__block block;
@@ -323,14 +323,14 @@ static void check_cancelled(struct tables *t)
     p->offset = p->n - 1;
     p->count = p->stride = 1;
     computation.cancelled = is_second;
-    computation.cancel_context = &asked;
+    computation.cancel_context = &calls;
     t->gpus->known = 0;
     computation_alloc(8, &block);
     assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                      SHUF_CANCELLED);
     backend->ops->free(backend, &block);
     assert_int_equal(t->gpus->known, LAUNCH); /* what was counted stays */
-    check_table(t);
+    check_rank_index(t);
 }
 
 /* Before the first launch a shuffle asks as well. */
@@ -339,7 +339,7 @@ static void cancelled_shuffles(void **state)
     (void)state;
     static const uint64_t sizes[] = {(UINT64_C(1) << 31) + 1, UINT64_C(1) << 32};
     for (int i = 0; i < 4; i++) {
-        int asked = 0;
+        int calls = 0;
         uint64_t ns;
         struct shuf__error error;
         struct shuf__block in, out;
@@ -347,7 +347,7 @@ static void cancelled_shuffles(void **state)
             computation_shuffle(SHUF_ALGORITHM_PHILOX24, sizes[i / 2], 7, 3, 1);
         computation.request.shuffle.inverse = i % 2;
         computation.cancelled = is_second;
-        computation.cancel_context = &asked;
+        computation.cancel_context = &calls;
         computation_kind = backend->ops->own;
         computation_alloc(computation_bytes(&computation), &in);
         computation_alloc(computation_bytes(&computation), &out);
@@ -355,14 +355,14 @@ static void cancelled_shuffles(void **state)
         computation.input = &in;
         assert_int_equal(shuf__backend_compute(backend, &computation, &out, &ns, &error),
                          SHUF_CANCELLED);
-        assert_int_equal(asked, 2);
+        assert_int_equal(calls, 2);
         backend->ops->free(backend, &in);
         backend->ops->free(backend, &out);
     }
 }
 
 /* The domain is four launches. */
-static void check_late_slices(struct tables *t)
+static void check_late_slices(struct rank_indexes *t)
 {
     const uint64_t n = t->computation.request.permutation.n, *before = t->cpus->before;
     check_slice(t, 0, n - 1000, 1000, 1);
@@ -389,7 +389,7 @@ static void late_slices(void **state)
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
         const uint64_t n = (uint64_t)2 * LAUNCH * SHUF__RANK_INDEX_TILE + 1;
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
-        struct tables t = {.computation = computation_whole(algorithm, n, 7, 3)};
+        struct rank_indexes t = {.computation = computation_whole(algorithm, n, 7, 3)};
         t.computation.request.permutation.offset = n - 1;
         t.computation.request.permutation.count = 1;
         t.computation.rank_index = t.cpus = calloc(1, shuf__rank_index_bytes(algorithm, n));

@@ -37,13 +37,13 @@ static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
 
 /* `block` still holds `expected`, which is freed. */
 static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uint64_t bytes,
-                         const char *what, const struct shuf__computation *computation)
+                         const char *label, const struct shuf__computation *computation)
 {
     uint8_t *are = bytes_of(block, bytes);
     char text[SHUF__REQUEST_TEXT];
     for (uint64_t i = 0; memcmp(are, expected, bytes) != 0 && i < bytes; i++)
         if (are[i] != expected[i])
-            fail_msg("%s: %s: byte %" PRIu64 " of %" PRIu64 " is %d, expected %d", what,
+            fail_msg("%s: %s: byte %" PRIu64 " of %" PRIu64 " is %d, expected %d", label,
                      shuf__request_describe(&computation->request, true, text), i, bytes, are[i],
                      expected[i]);
     free(expected);
@@ -181,8 +181,8 @@ static void random_computations(void **state)
 
 static bool at_the_third(void *context)
 {
-    unsigned *asked = context;
-    return __atomic_add_fetch(asked, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
+    unsigned *calls = context;
+    return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
 }
 
 static void cancelled(void **state)
@@ -192,18 +192,18 @@ static void cancelled(void **state)
         struct shuf__block in, out;
         struct shuf__error error = {0};
         uint64_t ns;
-        unsigned asked = 0;
+        unsigned calls = 0;
         struct shuf__computation computation =
             computation_of((enum shuf_algorithm)a, 2 * LARGE + 1, 8);
         make_noise(computation_bytes(&computation), 1, &in);
         computation_alloc(computation_bytes(&computation), &out);
         computation.input = &in;
         computation.cancelled = at_the_third;
-        computation.cancel_context = &asked;
+        computation.cancel_context = &calls;
         const shuf_status status = shuf__backend_compute(backend, &computation, &out, &ns, &error);
         if (backend->ops == &shuf__cpu_ops)
-            assert_true(asked >= 3);
-        if (asked >= 3) /* a GPU may be done before it asks */
+            assert_true(calls >= 3);
+        if (calls >= 3) /* a GPU may be done before it asks */
             assert_int_equal(status, SHUF_CANCELLED);
         else
             assert_int_equal(status, SHUF_OK);
