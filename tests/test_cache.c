@@ -73,27 +73,27 @@ static void unequal_ones_do_not(void **state)
     struct harness h;
     Shuf__Slice slice = SHUF__SLICE__INIT;
     Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute asks[10];
+    Shuf__Permute requests[10];
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
     slice.count = 10;
     slice.stride = 2;
     shard.world = 10;
     for (int i = 0; i < 10; i++)
-        asks[i] = wire_permutation(100, own);
-    asks[1].n = 101;
-    asks[2].seed = 8;
-    asks[3].epoch = 1;
-    asks[4].epochs = 2;
-    asks[5].algorithm = (char *)"lcg";
-    asks[6].dtype = SHUF__DTYPE__DTYPE_U64;
-    asks[7].view_case = SHUF__PERMUTE__VIEW_SLICE;
-    asks[7].slice = &slice;
-    asks[8].view_case = SHUF__PERMUTE__VIEW_SHARD;
-    asks[8].shard = &shard;
-    asks[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of asks[6] */
+        requests[i] = wire_permutation(100, own);
+    requests[1].n = 101;
+    requests[2].seed = 8;
+    requests[3].epoch = 1;
+    requests[4].epochs = 2;
+    requests[5].algorithm = (char *)"lcg";
+    requests[6].dtype = SHUF__DTYPE__DTYPE_U64;
+    requests[7].view_case = SHUF__PERMUTE__VIEW_SLICE;
+    requests[7].slice = &slice;
+    requests[8].view_case = SHUF__PERMUTE__VIEW_SHARD;
+    requests[8].shard = &shard;
+    requests[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of requests[6] */
     for (int i = 0; i < 10; i++) {
-        wire_send_permute(w, &asks[i]);
+        wire_send_permute(w, &requests[i]);
         assert_int_equal(wire_expect(w, SHUF_OK, "")->result->shared, i == 9);
     }
     assert_int_equal(wire_status(&h).computed, 9);

@@ -20,7 +20,7 @@ static struct {
 /* and what it has seen. */
 static struct {
     unsigned allocations, frees, launches;
-    uint64_t bytes; /* asked for last */
+    uint64_t bytes; /* requested last */
     const struct shuf__block *workspace;
 } seen;
 

@@ -213,7 +213,7 @@ static void test_device_fails(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: permute: the device is on fire");
 }
 
-/* The first bytes of the permutation of n that wire_permutation asks for. */
+/* The first bytes of the permutation of n that wire_permutation requests. */
 static void expect_values(const uint8_t *bytes, size_t size, uint64_t n)
 {
     shuf_primefold f = shuf_primefold_make(n, 7, 0);

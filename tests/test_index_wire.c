@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Index requests by hand: what travels, what waits behind what, and how those end
- * whose clients leave or whose daemon is told to.
+ * whose clients leave or whose daemon is stopped.
  */
 #include "harness.h"
 #include "shuf.h"

@@ -192,7 +192,7 @@ static void read_at_any_offset(void **state)
     free(part);
 }
 
-/* What is behind and before a part that is written stays, as a plain copy of it tells. */
+/* What is behind and before a part that is written stays, as a plain copy of it shows. */
 static void write_at_any_offset(void **state)
 {
     (void)state;

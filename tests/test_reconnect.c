@@ -94,7 +94,7 @@ static void stream_across_killed_daemons(void **state)
     shuf_close(handle);
 }
 
-/* In a process of its own: asks until told to stop, and checks every answer. */
+/* In a process of its own: sends requests until it is stopped, and checks every reply. */
 static int request_until(int stop_fd)
 {
     static const shuf_permutation request = {.n = 2000003, .seed = 3, .epoch = 5};

@@ -428,7 +428,7 @@ static void lost_with_a_buffer(void **state)
     shuf_close(handle);
 }
 
-/* Who wants no other daemon is told that there is one no longer, though another is there. */
+/* A client that accepts no other daemon gets NO_DAEMON, though another one is there. */
 static void lost_and_not_replaced(void **state)
 {
     (void)state;

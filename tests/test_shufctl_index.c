@@ -143,7 +143,7 @@ static void every_mistake(void **state)
 {
     (void)state;
 #define RIGHT "index --n 10 --seed 7 --at 1 "
-#define NOBODY "/tmp/shuf-none" /* what is wrong is told before a daemon is missed */
+#define NOBODY "/tmp/shuf-none" /* a wrong option is reported before a missing daemon */
     static const struct {
         const char *arguments;
         int status;

@@ -210,7 +210,7 @@ static void listed(void **state)
     shuf_close(handle);
 }
 
-/* Numbers are told of as such. */
+/* Leases of numbers are reported as such. */
 static void listed_numbers(void **state)
 {
     (void)state;

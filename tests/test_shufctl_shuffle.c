@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle` as people type it: arrays of both forms there and back, what it tells,
+ * `shufctl shuffle` as people type it: arrays of both forms there and back, what it reports,
  * every mistake, and nothing left behind when it does not come to its end.
  */
 #include "shuf.h"
@@ -128,7 +128,7 @@ static void raw(void **state)
     }
 }
 
-/* ---- what is told ---------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------- */
 
 static void summary(void **state)
 {

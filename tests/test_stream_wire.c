@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stream requests by hand: what travels, every field refused by name, equal requests
- * that share, prefetched ones, transports, and how the daemon tells of them.
+ * that share, prefetched ones, transports, and how the daemon lists them.
  */
 #include "support/cmocka_all.h"
 #include "support/draws.h"

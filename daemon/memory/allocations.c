@@ -137,7 +137,7 @@ shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocati
                       size, taken, limit, budget_name(kind));
 }
 
-/* SHUF_BUSY tells the client to try again: the allocation fits when other results are gone. */
+/* With SHUF_BUSY the client tries again: the allocation fits when other results are gone. */
 shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
                                      enum shuf__memory kind, uint64_t size,
                                      struct shuf__error *error)

@@ -50,7 +50,7 @@ uint64_t deadline(uint64_t timeout_ns);
 constexpr uint64_t spin_ns = 50000;
 
 /* Waits for the event, which is best made with cudaEventBlockingSync, until then at most. It is
- * asked for once in any case. */
+ * requested once in any case. */
 cudaError_t await(cudaEvent_t event, uint64_t until, bool *happened);
 
 } // namespace shuf

@@ -24,7 +24,7 @@ inline unsigned width_of(const shuf__computation &computation)
 }
 
 /* Queues the work of a permutation's computation. Waits only between the launches of a computation
- * that takes several, and for what is added to its rank index; *cancelled tells whether it was
+ * that takes several, and for what is added to its rank index; *cancelled says whether it was
  * stopped there.
  */
 cudaError_t permute_async(const Scratch &scratch, const shuf__computation &computation, void *out,
