@@ -62,21 +62,21 @@ struct Bench {
     int sm_count;
 
     /* What a kernel takes, and how many of its blocks the device has at once. */
-    unsigned take(const char *what, const void *kernel, report_taken *taken)
+    unsigned take(const char *label, const void *kernel, report_taken *taken)
     {
         cudaFuncAttributes a;
         int blocks;
-        check(cudaFuncGetAttributes(&a, kernel), what);
+        check(cudaFuncGetAttributes(&a, kernel), label);
         check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, exchange_threads, 0),
-              what);
+              label);
         *taken = {a.numRegs, static_cast<int>(a.localSizeBytes),
                   static_cast<int>(a.sharedSizeBytes), blocks * exchange_threads / 32};
         return static_cast<unsigned>(blocks * sm_count);
     }
 
-    void launch(const char *what, const void *kernel, unsigned blocks, void **arguments)
+    void launch(const char *label, const void *kernel, unsigned blocks, void **arguments)
     {
-        check(cudaLaunchKernel(kernel, blocks, exchange_threads, arguments, 0, nullptr), what);
+        check(cudaLaunchKernel(kernel, blocks, exchange_threads, arguments, 0, nullptr), label);
     }
 
     /* ---- Transpositions ---- */
@@ -113,8 +113,8 @@ struct Bench {
         check_words(t, blocks, true);
         time_device(t.way, ns, [&] { transpose(t, blocks, times); });
         check_words(t, blocks, false);
-        const std::string what = "transpose, " + std::string(t.way);
-        report_kernel(out, what.c_str(), static_cast<uint64_t>(t.size), words * times, "words", ns,
+        const std::string label = "transpose, " + std::string(t.way);
+        report_kernel(out, label.c_str(), static_cast<uint64_t>(t.size), words * times, "words", ns,
                       samples, &taken);
     }
 

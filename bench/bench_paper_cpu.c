@@ -8,13 +8,13 @@
  */
 #include "backend.h"
 #include "clock.h"
-#include "jobs.h"
 #include "paper.h"
 #include "peers/shuffles.h"
 #include "process.h"
 #include "processor.h"
 #include "shuf/philox24.h"
 #include "shuf/primefold.h"
+#include "timed.h"
 
 #include <omp.h>
 #include <stdatomic.h>
@@ -58,19 +58,20 @@ static struct shuf__block alloc(struct bench *b, uint64_t bytes)
     return block;
 }
 
-static void compute(struct bench *b, const struct shuf__job *job, struct shuf__block *block)
+static void compute(struct bench *b, const struct shuf__computation *computation,
+                    struct shuf__block *block)
 {
     struct shuf__error error;
     uint64_t took;
-    if (shuf__backend_compute(b->backend, job, block, &took, &error))
+    if (shuf__backend_compute(b->backend, computation, block, &took, &error))
         die("%s", error.text);
 }
 
 static void shuffle_by(struct bench *b, enum shuf_algorithm algorithm, uint64_t n, uint64_t epoch)
 {
-    struct shuf__job job = job_shuffle(algorithm, n, PAPER_SEED, epoch, 8);
-    job.input = &b->in;
-    compute(b, &job, &b->out);
+    struct shuf__computation computation = timed_shuffle(algorithm, n, PAPER_SEED, epoch, 8);
+    computation.input = &b->in;
+    compute(b, &computation, &b->out);
 }
 
 static void primefold(struct bench *b, uint64_t n, uint64_t epoch)
@@ -228,7 +229,8 @@ static bool has_room(struct bench *b, const struct row *row, uint64_t n)
 static void measure_size(struct bench *b, unsigned w)
 {
     const uint64_t n = (UINT64_C(1) << w) + 1;
-    const struct shuf__job index = job_permutation(SHUF_ALGORITHM_PHILOX24, n, PAPER_SEED, 0);
+    const struct shuf__computation index =
+        timed_permutation(SHUF_ALGORITHM_PHILOX24, n, PAPER_SEED, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!paper_wants(b->paper, rows[i].name) || !has_room(b, &rows[i], n))
             continue;

@@ -8,10 +8,10 @@
  */
 #include "backend.h"
 #include "device.cuh"
-#include "jobs.h"
 #include "paper.h"
 #include "paper_rows.cuh"
 #include "shuf/primefold.h"
+#include "timed.h"
 #include "workspace.cuh"
 
 #include <cstring>
@@ -128,11 +128,12 @@ struct Bench {
 
     void gather(uint64_t n)
     {
-        const shuf__job job = job_permutation(SHUF_ALGORITHM_PHILOX24, n, PAPER_SEED, 0);
+        const shuf__computation computation =
+            timed_permutation(SHUF_ALGORITHM_PHILOX24, n, PAPER_SEED, 0);
         shuf__block index = alloc(4 * n);
         shuf__error error;
         uint64_t took;
-        if (shuf__backend_compute(backend, &job, &index, &took, &error))
+        if (shuf__backend_compute(backend, &computation, &index, &took, &error))
             die("indices", error.text);
         time("gather", n, Defined::by_philox24, [&](uint64_t) {
             check(bench::gather_async(arrays(n), static_cast<uint32_t *>(index.memory)), "gather");
@@ -140,13 +141,13 @@ struct Bench {
         backend->ops->free(backend, &index);
     }
 
-    bool ours(const char *row, shuf__job job, uint64_t epoch, double *ns)
+    bool ours(const char *row, shuf__computation computation, uint64_t epoch, double *ns)
     {
         shuf__error error;
         uint64_t took;
-        job.request.shuffle.permutation.epoch = epoch;
-        if (shuf__backend_compute(backend, &job, &shuffled, &took, &error)) {
-            paper_not_there(out, row, job.request.shuffle.permutation.n, error.text);
+        computation.request.shuffle.permutation.epoch = epoch;
+        if (shuf__backend_compute(backend, &computation, &shuffled, &took, &error)) {
+            paper_not_there(out, row, computation.request.shuffle.permutation.n, error.text);
             return false;
         }
         *ns = static_cast<double>(took);
@@ -177,18 +178,18 @@ struct Bench {
                                 : algorithm == SHUF_ALGORITHM_LCG    ? Defined::by_lcg
                                                                      : Defined::no;
         double ns[PAPER_TRIALS];
-        shuf__job job = job_shuffle(algorithm, n, PAPER_SEED, 0, 8);
+        shuf__computation computation = timed_shuffle(algorithm, n, PAPER_SEED, 0, 8);
         if (!paper_wants(out, row))
             return;
-        job.input = &in;
-        const bench::Workspace workspace(backend, &job, shuffled.kind);
+        computation.input = &in;
+        const bench::Workspace workspace(backend, &computation, shuffled.kind);
         forget(n);
         check(cudaDeviceSynchronize(), row);
-        if (!ours(row, job, 0, ns) || !is_right(row, n, defined, 0) ||
+        if (!ours(row, computation, 0, ns) || !is_right(row, n, defined, 0) ||
             (algorithm == SHUF_ALGORITHM_PRIMEFOLD && !is_primefold(row, n)))
             return;
         for (uint64_t trial = 0; trial < PAPER_TRIALS; trial++)
-            if (!ours(row, job, trial + 1, &ns[trial]))
+            if (!ours(row, computation, trial + 1, &ns[trial]))
                 return;
         paper_add(out, row, n, ns, PAPER_TRIALS);
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * permute on the CPU, n = 1e9 unless said: every instruction set on one thread, the best on
- * all, next to what else makes permutations on a CPU, and a small job from call to return. Memory
- * is touched before the clock runs. Medians of three samples, or of --samples; of a peer, of those
- * that it began within a minute. With --cost, cost against n instead.
+ * all, next to what else makes permutations on a CPU, and a small computation from call to return.
+ * Memory is touched before the clock runs. Medians of three samples, or of --samples; of a peer, of
+ * those that it began within a minute. With --cost, cost against n instead.
  */
 #include "backend.h"
 #include "clock.h"
-#include "jobs.h"
 #include "permute_cpu.h"
 #include "process.h"
 #include "processor.h"
 #include "report.h"
+#include "timed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { SMALL_SAMPLES = 20000 };
 
 struct backend_row {
     enum shuf_algorithm algorithm;
-    const char *what, *spec;
+    const char *label, *spec;
     unsigned threads;
 };
 
@@ -52,7 +52,7 @@ static bool open_row(const struct backend_row *row, uint64_t bytes, struct shuf_
     struct shuf__error error;
     const uint64_t unit = SHUF__BLOCK_UNIT;
     if (shuf__backend_open(row->spec, row->threads, backend, &error)) {
-        printf("%-44s %s\n", row->what, error.text);
+        printf("%-44s %s\n", row->label, error.text);
         return false;
     }
     const struct shuf__backend_ops *ops = (*backend)->ops;
@@ -74,40 +74,40 @@ static void measure(struct report *report, const struct backend_row *row, uint64
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    const struct shuf__job job = job_permutation(row->algorithm, n, 7, 0);
-    const uint64_t bytes = shuf__request_shape(&job.request).bytes;
+    const struct shuf__computation computation = timed_permutation(row->algorithm, n, 7, 0);
+    const uint64_t bytes = shuf__request_shape(&computation.request).bytes;
     double ns[SAMPLES_MOST];
     if (!open_row(row, bytes, &backend, &block))
         return;
     for (unsigned i = 0; i < samples; i++) {
         uint64_t took;
-        if (shuf__backend_compute(backend, &job, &block, &took, &error))
+        if (shuf__backend_compute(backend, &computation, &block, &took, &error))
             die("%s", error.text);
         ns[i] = (double)took;
     }
-    report_add(report, row->what, n, n, "values", bytes, ns, samples);
+    report_add(report, row->label, n, n, "values", bytes, ns, samples);
     close_row(backend, &block);
 }
 
-/* From call to return: what such a job costs a request. */
+/* From call to return: what such a computation costs a request. */
 static void measure_small(struct report *report, const struct backend_row *row)
 {
     static double ns[SMALL_SAMPLES];
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__error error;
-    struct shuf__job job = job_permutation(row->algorithm, 1000, 7, 0);
+    struct shuf__computation computation = timed_permutation(row->algorithm, 1000, 7, 0);
     uint64_t took;
     if (!open_row(row, SHUF__BLOCK_UNIT, &backend, &block))
         return;
     for (int i = 0; i < SMALL_SAMPLES; i++) {
         double start = now_ns();
-        job.request.permutation.epoch++;
-        if (shuf__backend_compute(backend, &job, &block, &took, &error))
+        computation.request.permutation.epoch++;
+        if (shuf__backend_compute(backend, &computation, &block, &took, &error))
             die("%s", error.text);
         ns[i] = now_ns() - start;
     }
-    report_latency(report, row->what, job.request.permutation.n, ns, SMALL_SAMPLES);
+    report_latency(report, row->label, computation.request.permutation.n, ns, SMALL_SAMPLES);
     close_row(backend, &block);
 }
 

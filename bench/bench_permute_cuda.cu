@@ -3,15 +3,15 @@
  * permute on the GPU, device time, resident output: the algorithms next to
  * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
  * ships) and to a plain memset of the same bytes, all in one run; random look-ups
- * next to a copy of what they read and write; and small jobs from call to return.
+ * next to a copy of what they read and write; and small computations from call to return.
  * With --cost, cost against n instead.
  */
 #include "backend.h"
 #include "clock.h"
 #include "cost.h"
 #include "cuda/permute.cuh"
-#include "jobs.h"
 #include "report.h"
+#include "timed.h"
 
 #include <thrust/execution_policy.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -47,11 +47,11 @@ struct Bench {
     shuf__backend *backend;
     cudaEvent_t start, stop;
 
-    static shuf__job job_of(shuf_algorithm algorithm, uint64_t n, uint64_t rows)
+    static shuf__computation timed(shuf_algorithm algorithm, uint64_t n, uint64_t rows)
     {
-        shuf__job job = job_permutation(algorithm, n, 7, 0);
-        job.request.permutation.rows = rows;
-        return job;
+        shuf__computation computation = timed_permutation(algorithm, n, 7, 0);
+        computation.request.permutation.rows = rows;
+        return computation;
     }
 
     shuf__block alloc(uint64_t bytes)
@@ -64,13 +64,13 @@ struct Bench {
         return block;
     }
 
-    void sample(const shuf__job &job, double (&ns)[samples])
+    void sample(const shuf__computation &computation, double (&ns)[samples])
     {
         shuf__error error;
-        shuf__block block = alloc(shuf__request_shape(&job.request).bytes);
+        shuf__block block = alloc(shuf__request_shape(&computation.request).bytes);
         for (int i = -1; i < samples; i++) { /* the first is a warm-up */
             uint64_t took;
-            if (shuf__backend_compute(backend, &job, &block, &took, &error))
+            if (shuf__backend_compute(backend, &computation, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
@@ -78,13 +78,13 @@ struct Bench {
         backend->ops->free(backend, &block);
     }
 
-    void permute(const char *what, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
+    void permute(const char *label, shuf_algorithm algorithm, uint64_t n, uint64_t rows = 1)
     {
-        const shuf__job job = job_of(algorithm, n, rows);
+        const shuf__computation computation = timed(algorithm, n, rows);
         double ns[samples];
-        sample(job, ns);
-        report_add(out, what, n, rows * n, "values", shuf__request_shape(&job.request).bytes, ns,
-                   samples);
+        sample(computation, ns);
+        report_add(out, label, n, rows * n, "values",
+                   shuf__request_shape(&computation.request).bytes, ns, samples);
     }
 
     /* Up to `quick` values by the host's clock, from call to return; above, by the device's events.
@@ -97,7 +97,7 @@ struct Bench {
             uint64_t n;
             for (unsigned i = 0; (n = cost_size(i)) != 0; i++) {
                 double ns[samples];
-                sample(job_of(algorithm, n, 1), ns);
+                sample(timed(algorithm, n, 1), ns);
                 std::sort(ns, ns + samples);
                 cost_add(file, backend->device, name, n, n,
                          ns[samples / 2] / static_cast<double>(n));
@@ -106,27 +106,27 @@ struct Bench {
         return cost_end(file);
     }
 
-    /* From call to return, by the host's clock: what such a job costs a request. */
-    void small(const char *what, shuf_algorithm algorithm, uint64_t n)
+    /* From call to return, by the host's clock: what such a computation costs a request. */
+    void small(const char *label, shuf_algorithm algorithm, uint64_t n)
     {
         static double ns[small_samples];
         shuf__error error;
-        shuf__job job = job_of(algorithm, n, 1);
-        shuf__block block = alloc(shuf__request_shape(&job.request).bytes);
+        shuf__computation computation = timed(algorithm, n, 1);
+        shuf__block block = alloc(shuf__request_shape(&computation.request).bytes);
         for (int i = -1; i < small_samples; i++) {
             uint64_t took;
             const double begin = now_ns();
-            job.request.permutation.epoch++;
-            if (shuf__backend_compute(backend, &job, &block, &took, &error))
+            computation.request.permutation.epoch++;
+            if (shuf__backend_compute(backend, &computation, &block, &took, &error))
                 die(error.text);
             if (i >= 0)
                 ns[i] = now_ns() - begin;
         }
         backend->ops->free(backend, &block);
-        report_latency(out, what, n, ns, small_samples);
+        report_latency(out, label, n, ns, small_samples);
     }
 
-    template <typename Work> void device(const char *what, uint64_t n, uint64_t bytes, Work work)
+    template <typename Work> void device(const char *label, uint64_t n, uint64_t bytes, Work work)
     {
         void *memory;
         double ns[samples];
@@ -142,12 +142,12 @@ struct Bench {
                 ns[i] = ms * 1e6;
         }
         check(cudaFree(memory));
-        report_add(out, what, n, n, "values", bytes, ns, samples);
+        report_add(out, label, n, n, "values", bytes, ns, samples);
     }
 
-    void memset_of(const char *what, uint64_t n, uint64_t bytes)
+    void memset_of(const char *label, uint64_t n, uint64_t bytes)
     {
-        device(what, n, bytes, [&](void *m) { check(cudaMemsetAsync(m, 1, bytes)); });
+        device(label, n, bytes, [&](void *m) { check(cudaMemsetAsync(m, 1, bytes)); });
     }
 
     void peers(uint64_t n)
@@ -162,20 +162,20 @@ struct Bench {
     }
 
     /* `count` positions at random, resident. The copy is of as many bytes from one to the other. */
-    void look_ups(const char *what, const char *copy, uint64_t n, uint64_t count)
+    void look_ups(const char *label, const char *copy, uint64_t n, uint64_t count)
     {
         shuf__error error;
-        shuf__job job = job_of(SHUF_ALGORITHM_PHILOX24, n, 1);
-        shuf__permutation &p = job.request.permutation;
+        shuf__computation computation = timed(SHUF_ALGORITHM_PHILOX24, n, 1);
+        shuf__permutation &p = computation.request.permutation;
         p.count = count;
-        const uint64_t bytes = shuf__request_shape(&job.request).bytes;
+        const uint64_t bytes = shuf__request_shape(&computation.request).bytes;
         shuf__block at = alloc(bytes);
         uint64_t took;
-        if (shuf__backend_compute(backend, &job, &at, &took, &error))
+        if (shuf__backend_compute(backend, &computation, &at, &took, &error))
             die(error.text);
         p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
         const auto width = static_cast<unsigned>(bytes / count);
-        device(what, count, bytes, [&](void *m) {
+        device(label, count, bytes, [&](void *m) {
             check(shuf::primefold_look_up_async(p, width, at.memory, m, count, nullptr));
         });
         device(copy, count, bytes, [&](void *m) {

@@ -7,8 +7,8 @@
  */
 #include "daemon.h"
 #include "number.h"
-#include "peer.h"
 #include "process.h"
+#include "python_peer.h"
 #include "report.h"
 #include "share_worker.h"
 
@@ -66,14 +66,14 @@ static void disperse(struct party *p)
     }
 }
 
-static void tell(struct party *p, uint64_t i, enum act act, uint64_t epoch)
+static void send_command(struct party *p, uint64_t i, enum act act, uint64_t epoch)
 {
-    struct order order = {act, epoch};
-    if (send(p->fd[i], &order, sizeof order, 0) != sizeof order)
+    struct command command = {act, epoch};
+    if (send(p->fd[i], &command, sizeof command, 0) != sizeof command)
         die("process %" PRIu64 " is gone", i);
 }
 
-static const struct outcome *hear(struct party *p, uint64_t i)
+static const struct outcome *receive_outcome(struct party *p, uint64_t i)
 {
     struct outcome *outcome = &p->outcome[i];
     if (recv(p->fd[i], outcome, sizeof *outcome, 0) != sizeof *outcome)
@@ -83,24 +83,24 @@ static const struct outcome *hear(struct party *p, uint64_t i)
     return outcome;
 }
 
-static const struct outcome *ask(struct party *p, uint64_t i, enum act act, uint64_t epoch)
+static const struct outcome *run_command(struct party *p, uint64_t i, enum act act, uint64_t epoch)
 {
-    tell(p, i, act, epoch);
-    return hear(p, i);
+    send_command(p, i, act, epoch);
+    return receive_outcome(p, i);
 }
 
 /* All from `first` on at the same time. */
-static void ask_all(struct party *p, uint64_t first, enum act act, uint64_t epoch)
+static void run_command_all(struct party *p, uint64_t first, enum act act, uint64_t epoch)
 {
     for (uint64_t i = first; i < p->settings->processes; i++)
-        tell(p, i, act, epoch);
+        send_command(p, i, act, epoch);
     for (uint64_t i = first; i < p->settings->processes; i++)
-        hear(p, i);
+        receive_outcome(p, i);
 }
 
 static void check_all(struct party *p)
 {
-    ask_all(p, 0, ACT_CHECK, 0);
+    run_command_all(p, 0, ACT_CHECK, 0);
     for (uint64_t i = 1; i < p->settings->processes; i++)
         if (p->outcome[i].fingerprint != p->outcome[0].fingerprint ||
             p->outcome[i].block != p->outcome[0].block)
@@ -109,18 +109,18 @@ static void check_all(struct party *p)
 
 static uint64_t result_bytes(uint64_t n)
 {
-    shuf_permutation what = {.n = n};
+    shuf_permutation request = {.n = n};
     shuf_shape shape;
     char why[256];
-    if (shuf_permutation_shape(&what, &shape, why, sizeof why) != SHUF_OK)
+    if (shuf_permutation_shape(&request, &shape, why, sizeof why) != SHUF_OK)
         die("--n: %s", why);
     return shape.bytes;
 }
 
-static const char *row(const struct party *p, const char *what)
+static const char *row(const struct party *p, const char *label)
 {
     static char name[96];
-    snprintf(name, sizeof name, "%s: %s", shuf_transport_name(p->transport), what);
+    snprintf(name, sizeof name, "%s: %s", shuf_transport_name(p->transport), label);
     return name;
 }
 
@@ -129,7 +129,7 @@ static const char *row(const struct party *p, const char *what)
 static void first_lease(struct party *p)
 {
     uint64_t n = p->settings->n, bytes = result_bytes(n);
-    double ns = ask(p, 0, ACT_TAKE, 0)->ns, device_ns = (double)p->outcome[0].device_ns;
+    double ns = run_command(p, 0, ACT_TAKE, 0)->ns, device_ns = (double)p->outcome[0].device_ns;
     if (p->outcome[0].shared)
         die("the first lease was shared: expected it to be computed");
     report_add(p->report, row(p, "first lease, which computes"), n, n, "values", bytes, &ns, 1);
@@ -138,7 +138,7 @@ static void first_lease(struct party *p)
 
 /* Rounds of all further processes one after another, or all at once. The first keeps its lease, so
  * the result stays. */
-static void views(struct party *p, const char *what, uint64_t rounds, bool anew, bool at_once)
+static void views(struct party *p, const char *label, uint64_t rounds, bool anew, bool at_once)
 {
     uint64_t others = p->settings->processes - 1, count = 0;
     double *ns = calloc(rounds * others, sizeof *ns);
@@ -146,19 +146,19 @@ static void views(struct party *p, const char *what, uint64_t rounds, bool anew,
         die("out of memory");
     for (uint64_t round = 0; round < rounds; round++) {
         if (anew)
-            ask_all(p, 1, ACT_CONNECT, 0);
+            run_command_all(p, 1, ACT_CONNECT, 0);
         for (uint64_t i = 1; i <= others && !at_once; i++)
-            ask(p, i, ACT_TAKE, 0);
+            run_command(p, i, ACT_TAKE, 0);
         if (at_once)
-            ask_all(p, 1, ACT_TAKE, 0);
+            run_command_all(p, 1, ACT_TAKE, 0);
         for (uint64_t i = 1; i <= others; i++) {
             if (!p->outcome[i].shared)
                 die("process %" PRIu64 " had it computed anew", i);
             ns[count++] = p->outcome[i].ns;
         }
-        ask_all(p, 1, ACT_RELEASE, 0);
+        run_command_all(p, 1, ACT_RELEASE, 0);
     }
-    report_latency(p->report, row(p, what), p->settings->n, ns, count);
+    report_latency(p->report, row(p, label), p->settings->n, ns, count);
     free(ns);
 }
 
@@ -167,7 +167,7 @@ static void first_views(struct party *p)
     double ns[PROCESSES];
     uint64_t others = p->settings->processes - 1;
     for (uint64_t i = 1; i <= others; i++)
-        ns[i - 1] = ask(p, i, ACT_TAKE, 0)->ns;
+        ns[i - 1] = run_command(p, i, ACT_TAKE, 0)->ns;
     report_latency(p->report, row(p, "first view of each further process"), p->settings->n, ns,
                    others);
 }
@@ -215,7 +215,7 @@ static void all_at_once(struct party *p)
     double ns[PROCESSES];
     shuf_daemon before, after;
     daemon_status(&p->daemon, &before);
-    ask_all(p, 0, ACT_TAKE, 1);
+    run_command_all(p, 0, ACT_TAKE, 1);
     for (uint64_t i = 0; i < processes; i++)
         ns[i] = p->outcome[i].ns;
     daemon_status(&p->daemon, &after);
@@ -225,24 +225,24 @@ static void all_at_once(struct party *p)
     report_latency(p->report, row(p, "all at once, not yet computed"), p->settings->n, ns,
                    processes);
     check_all(p);
-    ask_all(p, 0, ACT_RELEASE, 0);
+    run_command_all(p, 0, ACT_RELEASE, 0);
 }
 
 static void measure(struct party *p)
 {
     shuf_daemon before;
     uint64_t rounds = p->settings->rounds;
-    ask_all(p, 0, ACT_BEGIN, 0);
+    run_command_all(p, 0, ACT_BEGIN, 0);
     daemon_status(&p->daemon, &before);
     first_lease(p);
     first_views(p);
     check_all(p);
     memory_rows(p, &before);
-    ask_all(p, 1, ACT_RELEASE, 0);
+    run_command_all(p, 1, ACT_RELEASE, 0);
     views(p, "view, on a new connection", rounds, true, false);
     views(p, "view again, on the same connection", rounds, false, false);
     views(p, "view again, all at once", rounds, false, true);
-    ask(p, 0, ACT_RELEASE, 0);
+    run_command(p, 0, ACT_RELEASE, 0);
     all_at_once(p);
 }
 
@@ -261,27 +261,27 @@ static void transport_rows(struct report *report, const struct settings *setting
 
 static void peer_rows(struct report *report, const struct settings *settings, const char *device)
 {
-    char n[32], processes[32], what[96];
+    char n[32], processes[32], label[96];
     const char *arguments[] = {"--n", n, "--processes", processes, "--device", device, NULL};
     double *ns, wall;
     int together;
     const char *version, *dtype;
     snprintf(n, sizeof n, "%" PRIu64, settings->n);
     snprintf(processes, sizeof processes, "%" PRIu64, settings->processes);
-    json_t *peer = peer_run(report, "randperm_share.py", arguments);
+    json_t *peer = python_peer_run(report, "randperm_share.py", arguments);
     if (!peer)
         return;
-    size_t count = peer_numbers(peer, "ns", &ns);
+    size_t count = python_peer_numbers(peer, "ns", &ns);
     if (json_unpack(peer, "{s:s, s:s, s:b, s:F}", "torch", &version, "dtype", &dtype, "together",
                     &together, "wall_ns", &wall) != 0)
         die("randperm_share.py: something is missing in what it printed");
     report_fact(report, "torch", version);
     report_fact(report, "torch's processes",
                 together ? "all at the same time" : "one after another, for want of memory");
-    snprintf(what, sizeof what, "torch.randperm, %s, %s, each process", device, dtype + 6);
-    report_latency(report, what, settings->n, ns, count);
-    snprintf(what, sizeof what, "torch.randperm, %s, %s, all of them", device, dtype + 6);
-    report_latency(report, what, settings->n, &wall, 1);
+    snprintf(label, sizeof label, "torch.randperm, %s, %s, each process", device, dtype + 6);
+    report_latency(report, label, settings->n, ns, count);
+    snprintf(label, sizeof label, "torch.randperm, %s, %s, all of them", device, dtype + 6);
+    report_latency(report, label, settings->n, &wall, 1);
     free(ns);
     json_decref(peer);
 }

@@ -5,7 +5,7 @@
  */
 #include "backend.h"
 #include "device.cuh"
-#include "jobs.h"
+#include "timed.h"
 #include "workspace.cuh"
 
 #include <string>
@@ -61,9 +61,9 @@ struct Bench {
     shuf__block in, to, index;
 
     /* Their median, in nanoseconds. */
-    double row(const char *what, const Size &size, Times &times)
+    double row(const char *label, const Size &size, Times &times)
     {
-        const std::string name = std::string(what) + ", " + std::to_string(size.record) + " bytes";
+        const std::string name = std::string(label) + ", " + std::to_string(size.record) + " bytes";
         report_add(out, name.c_str(), size.n, size.n, "records", 2 * size.n * size.record, times.ns,
                    times.count);
         return times.ns[times.count / 2]; /* they are sorted by now */
@@ -72,15 +72,15 @@ struct Bench {
     double ours(const Size &size, shuf_algorithm algorithm, bool inverse)
     {
         const std::string name = algorithm == SHUF_ALGORITHM_PRIMEFOLD ? "primefold" : "philox24";
-        shuf__job job = job_shuffle(algorithm, size.n, 7, 0, size.record);
+        shuf__computation computation = timed_shuffle(algorithm, size.n, 7, 0, size.record);
         shuf__error error;
         Times times(size);
-        job.request.shuffle.inverse = inverse;
-        job.input = &in;
-        const bench::Workspace workspace(backend, &job, to.kind);
+        computation.request.shuffle.inverse = inverse;
+        computation.input = &in;
+        const bench::Workspace workspace(backend, &computation, to.kind);
         for (int i = -1; i < times.count; i++) { /* the first is a warm-up */
             uint64_t took;
-            if (shuf__backend_compute(backend, &job, &to, &took, &error))
+            if (shuf__backend_compute(backend, &computation, &to, &took, &error))
                 die("shuffle", error.text);
             if (i >= 0)
                 times.ns[i] = static_cast<double>(took);
@@ -101,11 +101,12 @@ struct Bench {
 
     double gathered(const Size &size)
     {
-        const shuf__job job = job_permutation(SHUF_ALGORITHM_PRIMEFOLD, size.n, 0, 0);
+        const shuf__computation computation =
+            timed_permutation(SHUF_ALGORITHM_PRIMEFOLD, size.n, 0, 0);
         shuf__error error;
         uint64_t took;
         Times times(size);
-        if (shuf__backend_compute(backend, &job, &index, &took, &error))
+        if (shuf__backend_compute(backend, &computation, &index, &took, &error))
             die("indices", error.text);
         time_device("gather", times.ns, times.count, [&] {
             gather<<<static_cast<unsigned>((size.n + 255) / 256), 256>>>(
@@ -128,9 +129,9 @@ struct Bench {
         return row("thrust::shuffle_copy", size, times);
     }
 
-    void ratio(const char *what, const Size &size, double ours_ns, double other_ns)
+    void ratio(const char *label, const Size &size, double ours_ns, double other_ns)
     {
-        const std::string name = "records a second, as a part of " + std::string(what) + ", " +
+        const std::string name = "records a second, as a part of " + std::string(label) + ", " +
                                  std::to_string(size.record) + " bytes";
         report_value(out, name.c_str(), size.n, 100 * other_ns / ours_ns, "%");
     }

@@ -3,16 +3,16 @@
  * Streams on the CPU: values a second of each distribution and type, every instruction
  * set on one thread and the best on all, next to plain loops and numpy. Values are written
  * to memory that was touched before, and checked before the clock runs. One thread is timed
- * by its own clock, so that a core's rate is told though others have work for it; all of
+ * by its own clock, so that a core's rate is reported though others have work for it; all of
  * them by the wall's.
  */
 #include "backend.h"
 #include "clock.h"
-#include "jobs.h"
 #include "process.h"
 #include "processor.h"
 #include "stream_check.h"
 #include "stream_cpu.h"
+#include "timed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,19 +58,19 @@ double thread_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-void rate_row(struct report *report, const char *what, uint64_t n, double *ns, unsigned samples)
+void rate_row(struct report *report, const char *label, uint64_t n, double *ns, unsigned samples)
 {
     for (unsigned i = 0; i < samples; i++)
         ns[i] = (double)n * 1e9 / ns[i];
-    report_rate(report, what, n, "values", ns, samples);
+    report_rate(report, label, n, "values", ns, samples);
 }
 
-static void compute(struct shuf__backend *backend, const struct shuf__job *job,
+static void compute(struct shuf__backend *backend, const struct shuf__computation *computation,
                     struct shuf__block *block)
 {
     struct shuf__error error;
     uint64_t took;
-    if (shuf__backend_compute(backend, job, block, &took, &error))
+    if (shuf__backend_compute(backend, computation, block, &took, &error))
         die("%s", error.text);
 }
 
@@ -78,21 +78,22 @@ static void measure(struct report *report, const struct kind *kind, const struct
                     struct shuf__backend *backend, struct shuf__block *block, uint64_t n,
                     unsigned samples)
 {
-    char what[64];
+    char label[64];
     struct shuf__error error;
     double ns[SAMPLES_MOST];
     double (*const clock_ns)(void) = with->threads == 1 ? thread_ns : now_ns;
-    const struct shuf__job job = job_stream(kind->distribution, kind->dtype, 7, n);
-    snprintf(what, sizeof what, "%s, %s", kind->name, with->name);
-    compute(backend, &job, block);
-    if (stream_check(backend, block, &job.request, &error))
-        die("%s: %s", what, error.text);
+    const struct shuf__computation computation =
+        timed_stream(kind->distribution, kind->dtype, 7, n);
+    snprintf(label, sizeof label, "%s, %s", kind->name, with->name);
+    compute(backend, &computation, block);
+    if (stream_check(backend, block, &computation.request, &error))
+        die("%s: %s", label, error.text);
     for (unsigned i = 0; i < samples; i++) {
         const double start = clock_ns();
-        compute(backend, &job, block);
+        compute(backend, &computation, block);
         ns[i] = clock_ns() - start;
     }
-    rate_row(report, what, n, ns, samples);
+    rate_row(report, label, n, ns, samples);
 }
 
 static void rows_of(struct report *report, const struct loops *with, uint64_t n, unsigned samples)

@@ -8,11 +8,11 @@
 #include "backend.h"
 #include "cuda/stream.cuh"
 #include "device.cuh"
-#include "jobs.h"
 #include "stream_check.h"
 #include "stream_cuda.h"
 #include "stream_kernels.cuh"
 #include "stream_moments.cuh"
+#include "timed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,7 @@ constexpr Kind kinds[] = {
 };
 
 struct Share {
-    std::string what;
+    std::string label;
     uint64_t n;
     double percent;
 };
@@ -69,9 +69,9 @@ struct Bench {
     double memset_ns; /* of the last one */
     std::vector<Share> shares;
 
-    static shuf__job job_of(const Kind &kind, uint64_t n)
+    static shuf__computation timed(const Kind &kind, uint64_t n)
     {
-        return job_stream(kind.distribution, kind.dtype, 7, n);
+        return timed_stream(kind.distribution, kind.dtype, 7, n);
     }
 
     /* The median, before the report sorts them. */
@@ -83,30 +83,30 @@ struct Bench {
         return sorted[samples / 2];
     }
 
-    void row(const std::string &what, uint64_t n, uint64_t bytes, double (&ns)[samples])
+    void row(const std::string &label, uint64_t n, uint64_t bytes, double (&ns)[samples])
     {
-        report_add(out, what.c_str(), n, n, "values", bytes, ns, samples);
+        report_add(out, label.c_str(), n, n, "values", bytes, ns, samples);
     }
 
     void memset_of(unsigned width, uint64_t n)
     {
-        const std::string what = "memset, " + std::to_string(width) + " bytes a value";
+        const std::string label = "memset, " + std::to_string(width) + " bytes a value";
         double ns[samples];
         time_device("memset", ns,
                     [&] { check(cudaMemsetAsync(values.memory, 1, n * width), "memset"); });
         memset_ns = median_of(ns);
-        row(what, n, n * width, ns);
+        row(label, n, n * width, ns);
     }
 
     void draw(const Kind &kind, uint64_t n)
     {
-        const shuf__job job = job_of(kind, n);
+        const shuf__computation computation = timed(kind, n);
         shuf__error error;
         double ns[samples];
         for (int i = -1; i < samples; i++) { /* the first is a warm-up, and looked at */
             uint64_t took;
-            if (shuf__backend_compute(backend, &job, &values, &took, &error) ||
-                (i < 0 && stream_check(backend, &values, &job.request, &error)))
+            if (shuf__backend_compute(backend, &computation, &values, &took, &error) ||
+                (i < 0 && stream_check(backend, &values, &computation.request, &error)))
                 die(kind.name, error.text);
             if (i >= 0)
                 ns[i] = static_cast<double>(took);
@@ -126,12 +126,12 @@ struct Bench {
 
     void not_stored(const Kind &kind, uint64_t n)
     {
-        const shuf__job job = job_of(kind, n);
+        const shuf__computation computation = timed(kind, n);
         void *sums;
         double ns[samples];
         check(cudaMalloc(&sums, bench::not_stored_sums(sm_count)), "memory for sums");
         time_device(kind.name, ns, [&] {
-            check(bench::not_stored_async(job.request, table, sm_count, sums), kind.name);
+            check(bench::not_stored_async(computation.request, table, sm_count, sums), kind.name);
         });
         check(cudaFree(sums), "memory for sums");
         row(std::string(kind.name) + ", summed, not stored", n, 0, ns);
@@ -140,7 +140,7 @@ struct Bench {
     void curand(uint64_t n, bool dynamic)
     {
         static constexpr struct {
-            peer_curand what;
+            peer_curand kind;
             const char *name;
             unsigned width;
         } rows[] = {{PEER_NORMAL_F64, "normal f64", 8},
@@ -151,15 +151,15 @@ struct Bench {
         if (!peer_curand_begin(out, dynamic))
             return;
         for (const auto &r : rows) {
-            const std::string what = std::string("cuRAND Philox, ") + r.name;
-            const auto work = [&] { return peer_curand_draw(r.what, values.memory, n); };
+            const std::string label = std::string("cuRAND Philox, ") + r.name;
+            const auto work = [&] { return peer_curand_draw(r.kind, values.memory, n); };
             double ns[samples];
             if (!work()) {
-                report_fact(out, what.c_str(), "failed");
+                report_fact(out, label.c_str(), "failed");
                 continue;
             }
-            time_device(what.c_str(), ns, work);
-            row(dynamic ? what + ", dynamic order" : what, n, n * r.width, ns);
+            time_device(label.c_str(), ns, work);
+            row(dynamic ? label + ", dynamic order" : label, n, n * r.width, ns);
         }
         peer_curand_end();
     }
@@ -187,7 +187,7 @@ struct Bench {
                     curand(n, dynamic);
         }
         for (const Share &s : shares)
-            report_value(out, (s.what + ", bytes a second").c_str(), s.n, s.percent,
+            report_value(out, (s.label + ", bytes a second").c_str(), s.n, s.percent,
                          "% of memset's");
         backend->ops->free(backend, &values);
     }

@@ -24,7 +24,7 @@ void daemon_start(struct daemon *daemon, const char *backend);
 /* By SIGTERM; its exit code must be 0. */
 void daemon_stop(struct daemon *daemon);
 
-/* A connection, and what the daemon tells of itself. */
+/* A connection, and what the daemon reports of itself. */
 shuf *daemon_connect(const struct daemon *daemon);
 void daemon_status(const struct daemon *daemon, shuf_daemon *status);
 

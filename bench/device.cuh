@@ -16,44 +16,44 @@
 namespace bench
 {
 
-[[noreturn]] inline void die(const char *what, const char *text)
+[[noreturn]] inline void die(const char *label, const char *text)
 {
-    fprintf(stderr, "%s: %s\n", what, text);
+    fprintf(stderr, "%s: %s\n", label, text);
     exit(1);
 }
 
-inline void check(cudaError_t e, const char *what)
+inline void check(cudaError_t e, const char *label)
 {
     if (e != cudaSuccess)
-        die(what, cudaGetErrorString(e));
+        die(label, cudaGetErrorString(e));
 }
 
 constexpr int samples = 9;
 
 /* Work that is queued on the default stream, so often, in nanoseconds, after one that warms up. */
-template <typename Work> void time_device(const char *what, double *ns, int count, Work work)
+template <typename Work> void time_device(const char *label, double *ns, int count, Work work)
 {
     cudaEvent_t start, stop;
-    check(cudaEventCreate(&start), what);
-    check(cudaEventCreate(&stop), what);
+    check(cudaEventCreate(&start), label);
+    check(cudaEventCreate(&stop), label);
     for (int i = -1; i < count; i++) {
         float ms;
-        check(cudaEventRecord(start), what);
+        check(cudaEventRecord(start), label);
         work();
-        check(cudaGetLastError(), what);
-        check(cudaEventRecord(stop), what);
-        check(cudaEventSynchronize(stop), what);
-        check(cudaEventElapsedTime(&ms, start, stop), what);
+        check(cudaGetLastError(), label);
+        check(cudaEventRecord(stop), label);
+        check(cudaEventSynchronize(stop), label);
+        check(cudaEventElapsedTime(&ms, start, stop), label);
         if (i >= 0)
             ns[i] = static_cast<double>(ms) * 1e6;
     }
-    check(cudaEventDestroy(start), what);
-    check(cudaEventDestroy(stop), what);
+    check(cudaEventDestroy(start), label);
+    check(cudaEventDestroy(stop), label);
 }
 
-template <typename Work> void time_device(const char *what, double (&ns)[samples], Work work)
+template <typename Work> void time_device(const char *label, double (&ns)[samples], Work work)
 {
-    time_device(what, ns, samples, work);
+    time_device(label, ns, samples, work);
 }
 
 /* Device and driver; returns the number of multiprocessors. */

@@ -113,7 +113,7 @@ static void send_all(const struct connection *c, const void *bytes, size_t size)
         die("send: %s", strerror(errno));
 }
 
-static void ask(struct generator *g, struct connection *c)
+static void send_request(struct generator *g, struct connection *c)
 {
     struct form *form = c->lease ? &g->next : &g->first;
     if (g->load->kind == LOAD_PING) {
@@ -204,19 +204,19 @@ static void check(const struct generator *g, const struct connection *c, const u
 /* The reply is whole where *size of its bytes are there. */
 static bool take_reply(struct generator *g, struct connection *c, int fd, size_t *size)
 {
-    size_t length, bulk = g->load->kind == LOAD_INLINE ? g->load->n * sizeof(uint32_t) : 0;
+    size_t length, payload = g->load->kind == LOAD_INLINE ? g->load->n * sizeof(uint32_t) : 0;
     enum shuf__frame_result result = shuf__frame_parse(c->in, c->have, &length);
     if (result == SHUF__FRAME_BAD)
         die("reply: no frame");
-    *size = SHUF__FRAME_HEADER + length + bulk;
+    *size = SHUF__FRAME_HEADER + length + payload;
     if (result == SHUF__FRAME_PARTIAL || c->have < *size) {
         if (fd >= 0)
             die("reply: a descriptor ahead of its frame");
         return false;
     }
     const Shuf__ResultReply *p = open_reply(g, c, length);
-    const uint8_t *bytes = bulk ? c->in + *size - bulk : view(g, p, fd);
-    if (!bulk && p->lease == 0)
+    const uint8_t *bytes = payload ? c->in + *size - payload : view(g, p, fd);
+    if (!payload && p->lease == 0)
         die("reply: no lease");
     c->lease = p->lease;
     check(g, c, bytes);
@@ -246,7 +246,7 @@ static void serve(struct generator *g, struct connection *c)
     c->have = 0;
     g->requests++;
     g->quiet++;
-    ask(g, c);
+    send_request(g, c);
 }
 
 /* ---- Connections ---- */
@@ -320,7 +320,7 @@ static double measure(const struct load *load, const char *socket, double warm_n
     g->load = load;
     begin(g, socket);
     for (unsigned i = 0; i < load->connections; i++)
-        ask(g, &g->connections[i]);
+        send_request(g, &g->connections[i]);
     double start = now_ns();
     do
         run_for(g, warm_ns);
@@ -342,9 +342,9 @@ double load_rate(const struct load *load, const char *socket, double warm_ns, do
         _exit(write(ends[1], &rate, sizeof rate) != sizeof rate);
     }
     close(ends[1]);
-    bool told = read(ends[0], &rate, sizeof rate) == sizeof rate;
+    bool reported = read(ends[0], &rate, sizeof rate) == sizeof rate;
     close(ends[0]);
-    if (process_end(pid, 0) != 0 || !told)
+    if (process_end(pid, 0) != 0 || !reported)
         die("the load failed");
     return rate;
 }

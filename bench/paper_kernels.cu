@@ -21,17 +21,17 @@ using tuning::items;
 using tuning::tile;
 constexpr int warps = tuning::threads / 32;
 
-struct Task {
+struct Parameters {
     uint32_t n, domain;
     uint32_t key[shuf::key_words];
 };
 
-Task task_of(uint64_t n, shuf_purpose purpose, uint64_t epoch)
+Parameters parameters_of(uint64_t n, shuf_purpose purpose, uint64_t epoch)
 {
-    Task task{static_cast<uint32_t>(n), static_cast<uint32_t>(domain_of(n)), {}};
+    Parameters parameters{static_cast<uint32_t>(n), static_cast<uint32_t>(domain_of(n)), {}};
     for (int block = 0; block < shuf::key_words / 8; block++)
-        shuf_key_words(PAPER_SEED, epoch, purpose, block, task.key + 8 * block);
-    return task;
+        shuf_key_words(PAPER_SEED, epoch, purpose, block, parameters.key + 8 * block);
+    return parameters;
 }
 
 unsigned blocks_for(uint64_t work, int threads = tuning::threads)
@@ -58,47 +58,48 @@ __device__ __forceinline__ uint32_t first_of_thread()
 
 /* f of this thread's numbers, as rank_kept() wants them; n or more where the domain has ended. */
 template <typename Bijection>
-__device__ __forceinline__ void evaluate_tile(const Bijection &f, const Task &task, uint32_t *key,
-                                              uint32_t (&x)[items])
+__device__ __forceinline__ void evaluate_tile(const Bijection &f, const Parameters &parameters,
+                                              uint32_t *key, uint32_t (&x)[items])
 {
     if (threadIdx.x < shuf::key_words)
-        key[threadIdx.x] = task.key[threadIdx.x];
+        key[threadIdx.x] = parameters.key[threadIdx.x];
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < items; i++)
         x[i] = first_of_thread() + 32 * i;
     f.evaluate(key, x);
-    if (task.domain < tile) {
+    if (parameters.domain < tile) {
 #pragma unroll
         for (int i = 0; i < items; i++)
-            x[i] = first_of_thread() + 32 * i < task.domain ? x[i] : task.n;
+            x[i] = first_of_thread() + 32 * i < parameters.domain ? x[i] : parameters.n;
     }
 }
 
 /* All of them are under way before any is waited for. */
-__device__ __forceinline__ void load(const Arrays &arrays, const Task &task,
+__device__ __forceinline__ void load(const Arrays &arrays, const Parameters &parameters,
                                      const uint32_t (&x)[items], uint64_t (&item)[items])
 {
 #pragma unroll
     for (int i = 0; i < items; i++)
-        item[i] = x[i] < task.n ? arrays.in[x[i]] : 0;
+        item[i] = x[i] < parameters.n ? arrays.in[x[i]] : 0;
 }
 
 /* ---- Bijective0 ---- */
 
 template <typename Bijection>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
-    evaluate(Bijection f, __grid_constant__ const Task task, uint32_t *values, uint32_t *kept)
+    evaluate(Bijection f, __grid_constant__ const Parameters parameters, uint32_t *values,
+             uint32_t *kept)
 {
     __shared__ uint32_t key[shuf::key_words];
     uint32_t x[items];
-    evaluate_tile(f, task, key, x);
+    evaluate_tile(f, parameters, key, x);
 #pragma unroll
     for (int i = 0; i < items; i++) {
         const uint32_t at = first_of_thread() + 32 * i;
-        if (at < task.domain) {
+        if (at < parameters.domain) {
             values[at] = x[i];
-            kept[at] = x[i] < task.n;
+            kept[at] = x[i] < parameters.n;
         }
     }
 }
@@ -116,33 +117,33 @@ __global__ void __launch_bounds__(tuning::threads)
 
 template <typename Bijection>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
-    count(Bijection f, __grid_constant__ const Task task, uint32_t *counts)
+    count(Bijection f, __grid_constant__ const Parameters parameters, uint32_t *counts)
 {
     __shared__ uint32_t key[shuf::key_words];
     uint32_t x[items], kept = 0;
-    evaluate_tile(f, task, key, x);
+    evaluate_tile(f, parameters, key, x);
 #pragma unroll
     for (int i = 0; i < items; i++)
-        kept += __syncthreads_count(x[i] < task.n);
+        kept += __syncthreads_count(x[i] < parameters.n);
     if (threadIdx.x == 0)
         counts[blockIdx.x] = kept;
 }
 
 template <typename Bijection>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
-    place(Bijection f, __grid_constant__ const Task task, const Arrays arrays,
+    place(Bijection f, __grid_constant__ const Parameters parameters, const Arrays arrays,
           const uint32_t *places)
 {
     __shared__ uint32_t key[shuf::key_words], warp_kept[warps];
     uint32_t x[items], rank[items];
     uint64_t item[items];
-    evaluate_tile(f, task, key, x);
-    load(arrays, task, x, item);
-    shuf::rank_kept<warps>(x, task.n, rank, warp_kept, warps);
+    evaluate_tile(f, parameters, key, x);
+    load(arrays, parameters, x, item);
+    shuf::rank_kept<warps>(x, parameters.n, rank, warp_kept, warps);
     uint64_t *out = arrays.out + places[blockIdx.x];
 #pragma unroll
     for (int i = 0; i < items; i++)
-        if (x[i] < task.n)
+        if (x[i] < parameters.n)
             out[rank[i]] = item[i];
 }
 
@@ -227,10 +228,10 @@ uint64_t tiles_of(uint64_t n)
 
 cudaError_t evaluate_async(uint64_t n, uint64_t epoch, uint32_t *values, uint32_t *kept)
 {
-    const Task task = task_of(n, SHUF_PURPOSE_PHILOX24, epoch);
+    const Parameters parameters = parameters_of(n, SHUF_PURPOSE_PHILOX24, epoch);
     const auto tiles = static_cast<unsigned>(tiles_of(n));
     return with_philox(
-        n, [&](auto f) { evaluate<<<tiles, tuning::threads>>>(f, task, values, kept); });
+        n, [&](auto f) { evaluate<<<tiles, tuning::threads>>>(f, parameters, values, kept); });
 }
 
 cudaError_t compact_async(const Arrays &arrays, const uint32_t *values, const uint32_t *kept,
@@ -243,17 +244,19 @@ cudaError_t compact_async(const Arrays &arrays, const uint32_t *values, const ui
 
 cudaError_t count_async(uint64_t n, uint64_t epoch, uint32_t *counts)
 {
-    const Task task = task_of(n, SHUF_PURPOSE_PHILOX24, epoch);
+    const Parameters parameters = parameters_of(n, SHUF_PURPOSE_PHILOX24, epoch);
     const auto tiles = static_cast<unsigned>(tiles_of(n));
-    return with_philox(n, [&](auto f) { count<<<tiles, tuning::threads>>>(f, task, counts); });
+    return with_philox(n,
+                       [&](auto f) { count<<<tiles, tuning::threads>>>(f, parameters, counts); });
 }
 
 cudaError_t place_async(const Arrays &arrays, uint64_t epoch, const uint32_t *places)
 {
-    const Task task = task_of(arrays.n, SHUF_PURPOSE_PHILOX24, epoch);
+    const Parameters parameters = parameters_of(arrays.n, SHUF_PURPOSE_PHILOX24, epoch);
     const auto tiles = static_cast<unsigned>(tiles_of(arrays.n));
-    return with_philox(arrays.n,
-                       [&](auto f) { place<<<tiles, tuning::threads>>>(f, task, arrays, places); });
+    return with_philox(arrays.n, [&](auto f) {
+        place<<<tiles, tuning::threads>>>(f, parameters, arrays, places);
+    });
 }
 
 cudaError_t gather_async(const Arrays &arrays, const uint32_t *index)

@@ -6,10 +6,10 @@
  */
 #include "backend.h"
 #include "cost.h"
-#include "jobs.h"
 #include "peers/shuffles.h"
 #include "permute_cpu.h"
 #include "process.h"
+#include "timed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,26 +21,26 @@ enum { SAMPLES = 9, SLOW_SAMPLES = 3 };
 static const uint64_t slice_most = UINT64_C(1) << 24, shuffle_most = (UINT64_C(1) << 30) + 1;
 static const double sample_ns = 1e6, slow_ns = 1e8, once_ns = 1e9;
 
-struct subject {
+struct setup {
     struct shuf__backend *backend;
     struct shuf__block block;
-    struct shuf__job job;
+    struct shuf__computation computation;
     uint32_t *values; /* of std::shuffle */
 };
 
-static void permute(struct subject *s)
+static void permute(struct setup *s)
 {
     struct shuf__error error;
     uint64_t took;
-    s->job.request.permutation.epoch++;
-    if (shuf__backend_compute(s->backend, &s->job, &s->block, &took, &error))
+    s->computation.request.permutation.epoch++;
+    if (shuf__backend_compute(s->backend, &s->computation, &s->block, &took, &error))
         die("%s", error.text);
 }
 
-static void std_shuffle(struct subject *s)
+static void std_shuffle(struct setup *s)
 {
 #ifdef BENCH_HAVE_CXX
-    peer_std_shuffle(s->values, s->job.request.permutation.n);
+    peer_std_shuffle(s->values, s->computation.request.permutation.n);
 #else
     (void)s;
 #endif
@@ -59,7 +59,7 @@ static double thread_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static double once(struct subject *s, void (*work)(struct subject *), unsigned times)
+static double once(struct setup *s, void (*work)(struct setup *), unsigned times)
 {
     double start = thread_ns();
     for (unsigned i = 0; i < times; i++)
@@ -68,7 +68,7 @@ static double once(struct subject *s, void (*work)(struct subject *), unsigned t
 }
 
 /* Nanoseconds of one: the median of several samples, each of as many as make a millisecond. */
-static double time_of(struct subject *s, void (*work)(struct subject *))
+static double time_of(struct setup *s, void (*work)(struct setup *))
 {
     double first = once(s, work, 1), ns[SAMPLES];
     if (first > once_ns)
@@ -81,16 +81,16 @@ static double time_of(struct subject *s, void (*work)(struct subject *))
     return ns[samples / 2];
 }
 
-static void cost_of(struct cost *cost, struct subject *s, enum shuf_algorithm algorithm,
+static void cost_of(struct cost *cost, struct setup *s, enum shuf_algorithm algorithm,
                     const char *name, uint64_t n)
 {
     const uint64_t count = n < slice_most ? n : slice_most;
-    s->job = job_permutation(algorithm, n, 7, 0);
-    s->job.request.permutation.count = count;
+    s->computation = timed_permutation(algorithm, n, 7, 0);
+    s->computation.request.permutation.count = count;
     cost_add(cost, s->backend->device, name, n, count, time_of(s, permute) / (double)count);
 }
 
-static void costs_of_backend(struct cost *cost, struct subject *s)
+static void costs_of_backend(struct cost *cost, struct setup *s)
 {
     uint64_t n;
     for (unsigned i = 0; (n = cost_size(i)) != 0; i++)
@@ -100,14 +100,14 @@ static void costs_of_backend(struct cost *cost, struct subject *s)
 }
 
 /* The largest only as powers of two and one more. */
-static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
+static void costs_of_std_shuffle(struct cost *cost, struct setup *s)
 {
     uint64_t n;
     if (!(s->values = malloc(shuffle_most * sizeof *s->values)))
         die("no memory for %llu values", (unsigned long long)shuffle_most);
     memset(s->values, 1, shuffle_most * sizeof *s->values);
     for (unsigned i = 0; (n = cost_size(i)) != 0 && n <= shuffle_most; i++) {
-        s->job.request.permutation.n = n;
+        s->computation.request.permutation.n = n;
         cost_add(cost, s->backend->device, "std::shuffle", n, n,
                  time_of(s, std_shuffle) / (double)n);
     }
@@ -116,7 +116,7 @@ static void costs_of_std_shuffle(struct cost *cost, struct subject *s)
 
 int cost_of_sizes(const char *path)
 {
-    struct subject s = {0};
+    struct setup s = {0};
     struct shuf__error error;
     struct cost *cost = cost_begin(path);
     if (shuf__backend_open("cpu", 1, &s.backend, &error) ||

@@ -4,10 +4,10 @@
  * a sum can tell.
  */
 #include "clock.h"
-#include "peer.h"
 #include "peers/shuffles.h"
 #include "permute_cpu.h"
 #include "process.h"
+#include "python_peer.h"
 #include "shuf/philox24.h"
 
 #include <omp.h>
@@ -20,12 +20,12 @@ static const double minute_ns = 60e9;
 
 /* ---- numpy ---- */
 
-static void numpy_row(struct report *report, const char *what, uint64_t n, unsigned bytes,
+static void numpy_row(struct report *report, const char *label, uint64_t n, unsigned bytes,
                       const json_t *answer, const char *member)
 {
     double *ns;
-    size_t samples = peer_numbers(answer, member, &ns);
-    report_add(report, what, n, n, "values", n * bytes, ns, samples);
+    size_t samples = python_peer_numbers(answer, member, &ns);
+    report_add(report, label, n, n, "values", n * bytes, ns, samples);
     free(ns);
 }
 
@@ -35,7 +35,7 @@ void numpy_rows(struct report *report, uint64_t n, unsigned samples)
     snprintf(n_text, sizeof n_text, "%llu", (unsigned long long)n);
     snprintf(samples_text, sizeof samples_text, "%u", samples);
     const char *const arguments[] = {"--n", n_text, "--samples", samples_text, NULL};
-    json_t *answer = peer_run(report, "numpy_permutation.py", arguments);
+    json_t *answer = python_peer_run(report, "numpy_permutation.py", arguments);
     if (!answer)
         return;
     report_fact(report, "numpy", json_string_value(json_object_get(answer, "numpy")));
@@ -94,7 +94,7 @@ static uint64_t sum_over(const uint32_t *values, uint64_t n)
     return sum;
 }
 
-static void peer_row(struct report *report, const struct room *room, const char *what,
+static void peer_row(struct report *report, const struct room *room, const char *label,
                      void (*shuffle)(const struct room *room, int threads), int threads,
                      unsigned samples)
 {
@@ -107,8 +107,8 @@ static void peer_row(struct report *report, const struct room *room, const char 
         ns[taken++] = now_ns() - start;
     }
     if (sum_over(room->values, room->n) != sum_over(NULL, room->n))
-        die("%s: not a permutation", what);
-    report_add(report, what, room->n, room->n, "values", room->n * 4, ns, taken);
+        die("%s: not a permutation", label);
+    report_add(report, label, room->n, room->n, "values", room->n * 4, ns, taken);
 }
 
 static uint32_t *touched(uint64_t n)

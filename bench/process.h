@@ -37,7 +37,7 @@ int process_end(pid_t pid, int signal);
 char *process_output(const char *const *argv);
 
 /* Bytes of memory that the kernel charges to a process: its own, and its share of what it shares
- * with others. 0 where the kernel does not tell. */
+ * with others. 0 where the kernel does not say. */
 double process_memory(pid_t pid);
 
 #endif

@@ -119,9 +119,9 @@ static void print_heading(const char *columns)
     printed = columns;
 }
 
-static void print_name(const char *what, uint64_t n)
+static void print_name(const char *label, uint64_t n)
 {
-    printf("%-44s %12llu ", what, (unsigned long long)n);
+    printf("%-44s %12llu ", label, (unsigned long long)n);
 }
 
 static void end_row(void)
@@ -155,25 +155,25 @@ static json_t *numbers(const double *values, size_t count)
     return list;
 }
 
-static void add_row(struct report *report, const char *what, uint64_t n, json_t *row)
+static void add_row(struct report *report, const char *label, uint64_t n, json_t *row)
 {
-    json_object_set_new(row, "what", json_string(what));
+    json_object_set_new(row, "what", json_string(label));
     json_object_set_new(row, "n", json_integer((json_int_t)n));
     json_array_append_new(report->results, row);
 }
 
-void report_add(struct report *report, const char *what, uint64_t n, uint64_t items,
+void report_add(struct report *report, const char *label, uint64_t n, uint64_t items,
                 const char *unit, uint64_t bytes, double *ns, size_t samples)
 {
     static const char columns[] = "   median ms      best ms            G/s       GB/s";
     sort(ns, samples);
     double median = median_of(ns, samples);
-    add_row(report, what, n,
+    add_row(report, label, n,
             json_pack("{s:I, s:s, s:I, s:f, s:o}", "items", (json_int_t)items, "unit", unit,
                       "bytes", (json_int_t)bytes, "median_ns", median, "samples_ns",
                       numbers(ns, samples)));
     print_heading(columns);
-    print_name(what, n);
+    print_name(label, n);
     printf("%12.4f %12.4f %7.2f %-6s", median / 1e6, ns[0] / 1e6, (double)items / median, unit);
     if (bytes > 0)
         printf(" %10.1f", (double)bytes / median);
@@ -188,81 +188,82 @@ static json_t *percentiles(const double *sorted, size_t count)
     return list;
 }
 
-void report_latency(struct report *report, const char *what, uint64_t n, double *ns, size_t samples)
+void report_latency(struct report *report, const char *label, uint64_t n, double *ns,
+                    size_t samples)
 {
     static const char columns[] = "      p50 us       p90 us       p99 us       max us  samples";
     sort(ns, samples);
     double median = median_of(ns, samples), p90 = percentile(ns, samples, 90),
            p99 = percentile(ns, samples, 99), most = ns[samples - 1];
     bool few = samples <= 1000;
-    add_row(report, what, n,
+    add_row(report, label, n,
             json_pack("{s:I, s:f, s:f, s:f, s:f, s:o}", "samples", (json_int_t)samples, "p50_ns",
                       median, "p90_ns", p90, "p99_ns", p99, "max_ns", most,
                       few ? "samples_ns" : "percentiles_ns",
                       few ? numbers(ns, samples) : percentiles(ns, samples)));
     print_heading(columns);
-    print_name(what, n);
+    print_name(label, n);
     printf("%12.1f %12.1f %12.1f %12.1f %8zu", median / 1e3, p90 / 1e3, p99 / 1e3, most / 1e3,
            samples);
     end_row();
 }
 
-void report_rate(struct report *report, const char *what, uint64_t n, const char *unit,
+void report_rate(struct report *report, const char *label, uint64_t n, const char *unit,
                  double *rates, size_t samples)
 {
     static const char columns[] = "    median/s      worst/s       best/s";
     sort(rates, samples);
     double median = median_of(rates, samples);
-    add_row(report, what, n,
+    add_row(report, label, n,
             json_pack("{s:s, s:f, s:o}", "unit", unit, "median_per_second", median,
                       "samples_per_second", numbers(rates, samples)));
     print_heading(columns);
-    print_name(what, n);
+    print_name(label, n);
     printf("%12.0f %12.0f %12.0f %s", median, rates[0], rates[samples - 1], unit);
     end_row();
 }
 
-void report_value(struct report *report, const char *what, uint64_t n, double value,
+void report_value(struct report *report, const char *label, uint64_t n, double value,
                   const char *unit)
 {
     static const char columns[] = "       value";
-    add_row(report, what, n, json_pack("{s:f, s:s}", "value", value, "unit", unit));
+    add_row(report, label, n, json_pack("{s:f, s:s}", "value", value, "unit", unit));
     print_heading(columns);
-    print_name(what, n);
+    print_name(label, n);
     printf("%12.15g %s", value, unit);
     end_row();
 }
 
-void report_kernel(struct report *report, const char *what, uint64_t n, uint64_t items,
+void report_kernel(struct report *report, const char *label, uint64_t n, uint64_t items,
                    const char *unit, double *ns, size_t samples, const struct report_taken *taken)
 {
     static const char columns[] =
         "   median ms      best ms            G/s       registers  local shared warps";
     sort(ns, samples);
     double median = median_of(ns, samples);
-    add_row(report, what, n,
+    add_row(report, label, n,
             json_pack("{s:I, s:s, s:f, s:o, s:i, s:i, s:i, s:i}", "items", (json_int_t)items,
                       "unit", unit, "median_ns", median, "samples_ns", numbers(ns, samples),
                       "registers", taken->registers, "local_bytes", taken->local, "shared_bytes",
                       taken->shared, "warps_per_multiprocessor", taken->warps));
     print_heading(columns);
-    print_name(what, n);
+    print_name(label, n);
     printf("%12.4f %12.4f %9.2f %-6s %9d %6d %6d %5d", median / 1e6, ns[0] / 1e6,
            (double)items / median, unit, taken->registers, taken->local, taken->shared,
            taken->warps);
     end_row();
 }
 
-void report_expected(struct report *report, const char *what, uint64_t n, double value,
+void report_expected(struct report *report, const char *label, uint64_t n, double value,
                      double expected, double error, double spread)
 {
     static const char columns[] = "            value         expected  st. error   off  spread";
     const double off = (value - expected) / error;
-    add_row(report, what, n,
+    add_row(report, label, n,
             json_pack("{s:f, s:f, s:f, s:f, s:f}", "value", value, "expected", expected,
                       "standard_error", error, "off", off, "spread", spread));
     print_heading(columns);
-    print_name(what, n);
+    print_name(label, n);
     printf("%17.12g %16.12g %10.2e %5.2f %7.4f", value, expected, error, off, spread);
     end_row();
 }

@@ -16,7 +16,7 @@ extern "C" {
 
 struct report;
 
-/* What a benchmark may be told besides --json FILE. */
+/* Options of a benchmark besides --json FILE. */
 struct report_option {
     const char *name;  /* "--n" */
     const char *value; /* what follows it, "N"; NULL where nothing does */
@@ -34,20 +34,20 @@ void report_fact(struct report *report, const char *name, const char *value);
 
 /* `samples` durations in nanoseconds of doing `items` items named `unit`, moving `bytes`
  * bytes (0: not said). Sorts the samples. */
-void report_add(struct report *report, const char *what, uint64_t n, uint64_t items,
+void report_add(struct report *report, const char *label, uint64_t n, uint64_t items,
                 const char *unit, uint64_t bytes, double *ns, size_t samples);
 
 /* `samples` durations in nanoseconds, of which the slow ones matter too. Sorts them. Of more than a
  * thousand, the JSON has the percentiles. */
-void report_latency(struct report *report, const char *what, uint64_t n, double *ns,
+void report_latency(struct report *report, const char *label, uint64_t n, double *ns,
                     size_t samples);
 
 /* `samples` rates in `unit` a second. Sorts them. */
-void report_rate(struct report *report, const char *what, uint64_t n, const char *unit,
+void report_rate(struct report *report, const char *label, uint64_t n, const char *unit,
                  double *rates, size_t samples);
 
 /* One figure. */
-void report_value(struct report *report, const char *what, uint64_t n, double value,
+void report_value(struct report *report, const char *label, uint64_t n, double value,
                   const char *unit);
 
 /* What a kernel takes: registers of a thread, bytes of local and of shared memory, and the warps
@@ -57,12 +57,12 @@ struct report_taken {
 };
 
 /* As report_add(), of a kernel. */
-void report_kernel(struct report *report, const char *what, uint64_t n, uint64_t items,
+void report_kernel(struct report *report, const char *label, uint64_t n, uint64_t items,
                    const char *unit, double *ns, size_t samples, const struct report_taken *taken);
 
 /* A figure next to what it should be and the standard error of that; `spread`: how far parts of
  * what it was made of differ, as a ratio to what that error says. */
-void report_expected(struct report *report, const char *what, uint64_t n, double value,
+void report_expected(struct report *report, const char *label, uint64_t n, double value,
                      double expected, double error, double spread);
 
 /* Writes the JSON file; returns the exit code. Frees. */

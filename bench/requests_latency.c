@@ -7,15 +7,15 @@
 #include "context.h"
 #include "daemon.h"
 #include "expected.h"
-#include "peer.h"
 #include "process.h"
+#include "python_peer.h"
 #include "requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 1000, SAMPLES = 20000, TURN = 500, WARM_UP = 1000, CHECKED = 500 };
+enum { N = 1000, SAMPLES = 20000, BATCH = 500, WARM_UP = 1000, CHECKED = 500 };
 
 static const uint64_t seed = 7;
 
@@ -40,22 +40,22 @@ struct row {
 };
 
 /* `count` requests; the times of the last of them are kept from `ns` on, unless it is NULL. */
-static void ask(shuf *handle, struct row *row, const shuf_lease_options *options,
-                shuf_lease **lease, double *ns, int count)
+static void time_requests(shuf *handle, struct row *row, const shuf_lease_options *options,
+                          shuf_lease **lease, double *ns, int count)
 {
-    shuf_permutation what = {.n = N, .seed = seed, .algorithm = row->algorithm};
+    shuf_permutation request = {.n = N, .seed = seed, .algorithm = row->algorithm};
     for (int i = 0; i < count; i++) {
-        what.epoch = ++row->epoch;
+        request.epoch = ++row->epoch;
         double start = now_ns();
-        if (shuf_lease_take(handle, &what, options, lease) != SHUF_OK)
+        if (shuf_lease_take(handle, &request, options, lease) != SHUF_OK)
             die("%s: %s", shuf_transport_name(options->transports), shuf_message(handle));
         if (ns)
             ns[i] = now_ns() - start;
-        check(handle, *lease, row->algorithm, what.epoch);
+        check(handle, *lease, row->algorithm, request.epoch);
     }
 }
 
-/* The algorithms take turns, so that whatever else goes on meets both. */
+/* Batches of the algorithms alternate, so that whatever else goes on meets both. */
 static void transport_rows(struct report *report, const struct daemon *daemon,
                            shuf_transport transport)
 {
@@ -67,11 +67,11 @@ static void transport_rows(struct report *report, const struct daemon *daemon,
     char name[96];
     for (int r = 0; r < ROWS; r++) {
         rows[r].epoch = 0;
-        ask(handle, &rows[r], &options, &lease, NULL, WARM_UP);
+        time_requests(handle, &rows[r], &options, &lease, NULL, WARM_UP);
     }
-    for (int i = 0; i < SAMPLES; i += TURN)
+    for (int i = 0; i < SAMPLES; i += BATCH)
         for (int r = 0; r < ROWS; r++)
-            ask(handle, &rows[r], &options, &lease, rows[r].ns + i, TURN);
+            time_requests(handle, &rows[r], &options, &lease, rows[r].ns + i, BATCH);
     if (shuf_lease_release(handle, lease) != SHUF_OK)
         die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     shuf_close(handle);
@@ -87,10 +87,10 @@ static void peer_row(struct report *report, const char *device)
     const char *arguments[] = {"--device", device, NULL}, *version;
     double *ns;
     char name[96];
-    json_t *peer = peer_run(report, "randperm_latency.py", arguments);
+    json_t *peer = python_peer_run(report, "randperm_latency.py", arguments);
     if (!peer)
         return;
-    size_t count = peer_numbers(peer, "ns", &ns);
+    size_t count = python_peer_numbers(peer, "ns", &ns);
     if (json_unpack(peer, "{s:s}", "torch", &version) == 0)
         report_fact(report, "torch", version);
     snprintf(name, sizeof name, "torch.randperm in process, %s", device);

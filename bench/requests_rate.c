@@ -23,7 +23,7 @@ enum { ROUNDS = 7 };
 static const double warm_ns = 0.3e9, run_ns = 0.7e9;
 
 struct row {
-    const char *what;
+    const char *label;
     struct load load;
     const char *pings; /* redis-benchmark: requests of a run; NULL: our load */
 };
@@ -136,9 +136,9 @@ static void run_row(const struct row *row, const char *backend, const struct red
     daemon_stop(&daemon);
 }
 
-static bool wanted(const struct row *row, const struct redis *redis, const char *only)
+static bool is_selected(const struct row *row, const struct redis *redis, const char *only)
 {
-    return (redis->pid != 0 || row->load.kind != LOAD_PING) && (!only || strstr(row->what, only));
+    return (redis->pid != 0 || row->load.kind != LOAD_PING) && (!only || strstr(row->label, only));
 }
 
 void requests_rate(struct report *report, const char *backend, const char *only)
@@ -152,11 +152,11 @@ void requests_rate(struct report *report, const char *backend, const char *only)
     redis_start(&redis, report);
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < ROWS; i++)
-            if (wanted(&rows[i], &redis, only))
+            if (is_selected(&rows[i], &redis, only))
                 run_row(&rows[i], backend, &redis, &rates[i][round]);
     for (int i = 0; i < ROWS; i++)
-        if (wanted(&rows[i], &redis, only))
-            report_rate(report, rows[i].what, rows[i].load.n, "requests", rates[i], ROUNDS);
+        if (is_selected(&rows[i], &redis, only))
+            report_rate(report, rows[i].label, rows[i].load.n, "requests", rates[i], ROUNDS);
     if (redis.pid)
         process_end(redis.pid, SIGTERM);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * See share_worker.h. The first and the last values of a view are held to the cipher's own,
- * evaluated here; of what lies between, a fingerprint is told, to be the same in each process.
+ * evaluated here; of what lies between, a fingerprint is reported, to be the same in each process.
  */
 #include "share_worker.h"
 
@@ -31,9 +31,9 @@ struct worker {
     struct outcome *outcome;
 };
 
-static void fail(struct worker *w, const char *what, const char *why)
+static void fail(struct worker *w, const char *label, const char *why)
 {
-    snprintf(w->outcome->error, sizeof w->outcome->error, "%s: %s", what, why);
+    snprintf(w->outcome->error, sizeof w->outcome->error, "%s: %s", label, why);
 }
 
 static void connect_worker(struct worker *w)
@@ -56,10 +56,10 @@ static void begin(struct worker *w)
 /* The clock stops when the first value is there to be read, where the host can. */
 static void take(struct worker *w, uint64_t epoch)
 {
-    shuf_permutation what = {.n = w->n, .seed = share_seed, .epoch = epoch};
+    shuf_permutation request = {.n = w->n, .seed = share_seed, .epoch = epoch};
     shuf_lease_options options = {.transports = w->transport};
     double start = now_ns();
-    if (shuf_lease_take(w->handle, &what, &options, &w->lease) != SHUF_OK) {
+    if (shuf_lease_take(w->handle, &request, &options, &w->lease) != SHUF_OK) {
         fail(w, "lease", shuf_message(w->handle));
         return;
     }
@@ -140,9 +140,9 @@ static void release(struct worker *w)
     w->lease = NULL;
 }
 
-static void obey(struct worker *w, const struct order *order)
+static void obey(struct worker *w, const struct command *command)
 {
-    switch (order->act) {
+    switch (command->act) {
     case ACT_BEGIN:
         begin(w);
         return;
@@ -150,7 +150,7 @@ static void obey(struct worker *w, const struct order *order)
         connect_worker(w);
         return;
     case ACT_TAKE:
-        take(w, order->epoch);
+        take(w, command->epoch);
         return;
     case ACT_CHECK:
         check(w);
@@ -164,11 +164,11 @@ static void obey(struct worker *w, const struct order *order)
 _Noreturn void share_work(const struct daemon *daemon, shuf_transport transport, uint64_t n, int fd)
 {
     struct worker w = {.daemon = daemon, .transport = transport, .n = n};
-    struct order order;
-    while (recv(fd, &order, sizeof order, 0) == sizeof order) {
+    struct command command;
+    while (recv(fd, &command, sizeof command, 0) == sizeof command) {
         struct outcome outcome = {0};
         w.outcome = &outcome;
-        obey(&w, &order);
+        obey(&w, &command);
         if (send(fd, &outcome, sizeof outcome, 0) != sizeof outcome)
             break;
     }

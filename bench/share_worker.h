@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process of bench_share, which takes leases and checks its views, told what to do over a
- * socket: one message for an order, one for its outcome.
+ * A process of bench_share, which takes leases and checks its views. It gets commands over
+ * a socket: one message for a command, one for its outcome.
  */
 #ifndef SHUF__BENCH_SHARE_WORKER_H
 #define SHUF__BENCH_SHARE_WORKER_H
@@ -19,7 +19,7 @@ enum act {
     ACT_RELEASE, /* after a glance at its first values */
 };
 
-struct order {
+struct command {
     enum act act;
     uint64_t epoch;
 };
@@ -35,7 +35,7 @@ struct outcome {
 
 static const uint64_t share_seed = 7;
 
-/* Does as it is told until the socket ends. */
+/* Runs commands until the socket ends. */
 _Noreturn void share_work(const struct daemon *daemon, shuf_transport transport, uint64_t n,
                           int fd);
 

@@ -22,14 +22,15 @@ static shuf_status check_samples(struct shuf__backend *backend, const struct shu
 {
     const struct shuf__shape shape = shuf__request_shape(request);
     for (uint64_t k = 0; k < SAMPLES; k++) {
-        const uint64_t i = shuf_fingerprint_term(k, 0) % shape.count, wanted = bits_at(request, i);
+        const uint64_t i = shuf_fingerprint_term(k, 0) % shape.count,
+                       expected = bits_at(request, i);
         uint64_t found = 0; /* its lower bytes are the value */
         if (backend->ops->read(backend, block, i * shape.width, shape.width, &found, error))
             return error->status;
-        if (found != wanted)
+        if (found != expected)
             return shuf__fail(error, SHUF_INTERNAL, "value %llu is %#llx, expected %#llx",
                               (unsigned long long)i, (unsigned long long)found,
-                              (unsigned long long)wanted);
+                              (unsigned long long)expected);
     }
     return SHUF_OK;
 }
@@ -37,16 +38,16 @@ static shuf_status check_samples(struct shuf__backend *backend, const struct shu
 shuf_status stream_check(struct shuf__backend *backend, const struct shuf__block *block,
                          const struct shuf__request *request, struct shuf__error *error)
 {
-    uint64_t found, wanted = 0;
+    uint64_t found, expected = 0;
     const struct shuf__shape shape = shuf__request_shape(request);
     const uint64_t count = shape.count < FIRST ? shape.count : FIRST;
     for (uint64_t i = 0; i < count; i++)
-        wanted += shuf_fingerprint_term(i, bits_at(request, i));
+        expected += shuf_fingerprint_term(i, bits_at(request, i));
     if (backend->ops->fingerprint(backend, block, (unsigned)shape.width, count, &found, error))
         return error->status;
-    if (found != wanted)
+    if (found != expected)
         return shuf__fail(
             error, SHUF_INTERNAL, "fingerprint of %llu values is %#llx, expected %#llx",
-            (unsigned long long)count, (unsigned long long)found, (unsigned long long)wanted);
+            (unsigned long long)count, (unsigned long long)found, (unsigned long long)expected);
     return check_samples(backend, block, request, error);
 }

@@ -15,7 +15,7 @@ enum { SAMPLES_MOST = 99 };
 double thread_ns(void);
 
 /* So many durations of drawing n values become a row of rates. */
-void rate_row(struct report *report, const char *what, uint64_t n, double *ns, unsigned samples);
+void rate_row(struct report *report, const char *label, uint64_t n, double *ns, unsigned samples);
 
 /* numpy's, in a process of its own. */
 void numpy_rows(struct report *report, uint64_t n, unsigned samples);

@@ -3,9 +3,9 @@
  * See stream_cpu.h. What a loop made is looked at: a mean of 0 and a variance of 1, as
  * far as so many values can tell.
  */
-#include "peer.h"
 #include "peers/normals.h"
 #include "process.h"
+#include "python_peer.h"
 #include "stream_cpu.h"
 
 #include <math.h>
@@ -15,18 +15,18 @@
 /* ---- numpy ---- */
 
 static void numpy_row(struct report *report, uint64_t n, const json_t *answer, const char *member,
-                      const char *what)
+                      const char *label)
 {
     double *ns;
-    const size_t samples = peer_numbers(answer, member, &ns);
-    rate_row(report, what, n, ns, (unsigned)samples);
+    const size_t samples = python_peer_numbers(answer, member, &ns);
+    rate_row(report, label, n, ns, (unsigned)samples);
     free(ns);
 }
 
 void numpy_rows(struct report *report, uint64_t n, unsigned samples)
 {
     static const struct {
-        const char *member, *what;
+        const char *member, *label;
     } rows[] = {
         {"normal_f64_ns", "numpy standard_normal f64 (ziggurat)"},
         {"normal_f32_ns", "numpy standard_normal f32 (ziggurat)"},
@@ -39,43 +39,43 @@ void numpy_rows(struct report *report, uint64_t n, unsigned samples)
     snprintf(n_text, sizeof n_text, "%llu", (unsigned long long)n);
     snprintf(samples_text, sizeof samples_text, "%u", samples);
     const char *const arguments[] = {"--n", n_text, "--samples", samples_text, NULL};
-    json_t *answer = peer_run(report, "numpy_streams.py", arguments);
+    json_t *answer = python_peer_run(report, "numpy_streams.py", arguments);
     if (!answer)
         return;
     report_fact(report, "numpy", json_string_value(json_object_get(answer, "numpy")));
     report_fact(report, "numpy's words", json_string_value(json_object_get(answer, "words")));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        numpy_row(report, n, answer, rows[i].member, rows[i].what);
+        numpy_row(report, n, answer, rows[i].member, rows[i].label);
     json_decref(answer);
 }
 
 /* ---- Plain loops ---- */
 
-static void check(const char *what, double sum, double squares, uint64_t n)
+static void check(const char *label, double sum, double squares, uint64_t n)
 {
     const double root = sqrt((double)n), mean = sum / root,
                  spread = (squares - (double)n) / (root * sqrt(2));
     if (!(fabs(mean) < 6 && fabs(spread) < 6))
-        die("%s: mean %g and variance %g standard errors off", what, mean, spread);
+        die("%s: mean %g and variance %g standard errors off", label, mean, spread);
 }
 
-#define PLAIN_ROW(name, type)                                                                 \
-    static void row_##name(struct report *report, const char *what, void *memory, uint64_t n, \
-                           unsigned samples)                                                  \
-    {                                                                                         \
-        type *const values = memory;                                                          \
-        double ns[SAMPLES_MOST], sum = 0, squares = 0;                                        \
-        for (unsigned i = 0; i < samples; i++) {                                              \
-            const double start = thread_ns();                                                 \
-            peer_##name(values, n, 7);                                                        \
-            ns[i] = thread_ns() - start;                                                      \
-        }                                                                                     \
-        for (uint64_t i = 0; i < n; i++) {                                                    \
-            sum += (double)values[i];                                                         \
-            squares += (double)values[i] * (double)values[i];                                 \
-        }                                                                                     \
-        check(what, sum, squares, n);                                                         \
-        rate_row(report, what, n, ns, samples);                                               \
+#define PLAIN_ROW(name, type)                                                                  \
+    static void row_##name(struct report *report, const char *label, void *memory, uint64_t n, \
+                           unsigned samples)                                                   \
+    {                                                                                          \
+        type *const values = memory;                                                           \
+        double ns[SAMPLES_MOST], sum = 0, squares = 0;                                         \
+        for (unsigned i = 0; i < samples; i++) {                                               \
+            const double start = thread_ns();                                                  \
+            peer_##name(values, n, 7);                                                         \
+            ns[i] = thread_ns() - start;                                                       \
+        }                                                                                      \
+        for (uint64_t i = 0; i < n; i++) {                                                     \
+            sum += (double)values[i];                                                          \
+            squares += (double)values[i] * (double)values[i];                                  \
+        }                                                                                      \
+        check(label, sum, squares, n);                                                         \
+        rate_row(report, label, n, ns, samples);                                               \
     }
 
 PLAIN_ROW(box_muller_f64, double)

@@ -31,7 +31,7 @@ enum peer_curand {
 bool peer_curand_begin(struct report *report, bool dynamic);
 
 /* n values to device memory, on the default stream; false when it fails. */
-bool peer_curand_draw(enum peer_curand what, void *memory, size_t n);
+bool peer_curand_draw(enum peer_curand kind, void *memory, size_t n);
 
 void peer_curand_end(void);
 

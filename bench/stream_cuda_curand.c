@@ -78,9 +78,9 @@ bool peer_curand_begin(struct report *report, bool dynamic)
     return false;
 }
 
-bool peer_curand_draw(enum peer_curand what, void *memory, size_t n)
+bool peer_curand_draw(enum peer_curand kind, void *memory, size_t n)
 {
-    switch (what) {
+    switch (kind) {
     case PEER_NORMAL_F64:
         return curand.normal_double(generator, memory, n, 0, 1) == CURAND_STATUS_SUCCESS;
     case PEER_NORMAL_F32:
@@ -109,9 +109,9 @@ bool peer_curand_begin(struct report *report, bool dynamic)
     return false;
 }
 
-bool peer_curand_draw(enum peer_curand what, void *memory, size_t n)
+bool peer_curand_draw(enum peer_curand kind, void *memory, size_t n)
 {
-    (void)what;
+    (void)kind;
     (void)memory;
     (void)n;
     return false;

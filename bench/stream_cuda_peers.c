@@ -2,8 +2,8 @@
  *
  * torch, for stream_cuda.h.
  */
-#include "peer.h"
 #include "process.h"
+#include "python_peer.h"
 #include "stream_cuda.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 
 static void torch_row(struct report *report, const json_t *row)
 {
-    char what[64];
+    char label[64];
     double *ns;
     const uint64_t n = (uint64_t)json_integer_value(json_object_get(row, "n"));
     const uint64_t width = (uint64_t)json_integer_value(json_object_get(row, "width"));
-    const size_t samples = peer_numbers(row, "ns", &ns);
-    snprintf(what, sizeof what, "torch normal_ %s",
+    const size_t samples = python_peer_numbers(row, "ns", &ns);
+    snprintf(label, sizeof label, "torch normal_ %s",
              json_string_value(json_object_get(row, "number")));
-    report_add(report, what, n, n, "values", n * width, ns, samples);
+    report_add(report, label, n, n, "values", n * width, ns, samples);
     free(ns);
 }
 
@@ -33,7 +33,7 @@ void torch_rows(struct report *report, const uint64_t *sizes, size_t count)
         snprintf(text[i], sizeof text[i], "%llu", (unsigned long long)sizes[i]);
         arguments[1 + i] = text[i];
     }
-    json_t *answer = peer_run(report, "torch_normal.py", arguments);
+    json_t *answer = python_peer_run(report, "torch_normal.py", arguments);
     if (!answer)
         return;
     report_fact(report, "torch", json_string_value(json_object_get(answer, "torch")));

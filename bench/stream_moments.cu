@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_moments.cuh. What is found is told next to what independent normal values
+ * See stream_moments.cuh. The moments are reported next to what independent normal values
  * of that type have: the expected moment, its standard error, and how far off it is in
  * standard errors. Values of a block share their table entries, so the spread of the
- * parts' means is told too, as a ratio to what independent values would show.
+ * parts' means is reported too, as a ratio to what independent values would show.
  */
 #include "stream_moments.cuh"
 
 #include "device.cuh"
-#include "jobs.h"
 #include "moments.h"
 #include "stream_kernels.cuh"
+#include "timed.h"
 
 #include <cmath>
 #include <vector>
@@ -49,13 +49,13 @@ double value_of(const exact_sum &s)
 void row_of(report *out, const char *number, int k, const Sums &sums, const double *expected,
             uint64_t count)
 {
-    char what[64];
+    char label[64];
     const auto values = static_cast<double>(count), parts = values / double{part_values};
     const double error = std::sqrt(expected[2 * k] - expected[k] * expected[k]);
     const double away = value_of(sums.distance) / parts;
     const double variance = (value_of(sums.square) - parts * away * away) / (parts - 1);
-    snprintf(what, sizeof what, "gauss %s, mean of z^%d", number, k);
-    report_expected(out, what, count, value_of(sums.whole) / values, expected[k],
+    snprintf(label, sizeof label, "gauss %s, mean of z^%d", number, k);
+    report_expected(out, label, count, value_of(sums.whole) / values, expected[k],
                     error / std::sqrt(values),
                     std::sqrt(variance) / (error / std::sqrt(double{part_values})));
 }
@@ -66,13 +66,13 @@ void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name
     Sums sums[powers] = {};
     std::vector<Part> parts(launch_parts);
     Part *memory;
-    shuf__job job = job_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
-    shuf__stream &s = job.request.stream;
+    shuf__computation computation = timed_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
+    shuf__stream &s = computation.request.stream;
     s.stream = dtype; /* streams of their own */
     moments_expected(dtype, expected);
     check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
     for (; s.offset < count; s.offset += launch_values) {
-        check(moments_async(job.request, table, memory), "moments");
+        check(moments_async(computation.request, table, memory), "moments");
         check(
             cudaMemcpy(parts.data(), memory, launch_parts * sizeof *memory, cudaMemcpyDeviceToHost),
             "moments");

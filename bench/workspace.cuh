@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a job works in, kept over many runs of it, as the daemon keeps it: in memory
+ * What a computation works in, kept over many runs of it, as the daemon keeps it: in memory
  * that is new the same work takes longer.
  */
 #ifndef SHUF__BENCH_WORKSPACE_CUH
@@ -12,17 +12,18 @@
 namespace bench
 {
 
-/* Of a job that fills blocks of that kind; the job has it as long as this lives. */
+/* Of a computation that fills blocks of that kind; the computation has it as long as this lives. */
 class Workspace
 {
   public:
-    Workspace(shuf__backend *backend, shuf__job *job, shuf__memory kind) : backend_(backend)
+    Workspace(shuf__backend *backend, shuf__computation *computation, shuf__memory kind)
+        : backend_(backend)
     {
         shuf__error error;
-        const shuf__workspace wanted = backend->ops->workspace(backend, &job->request, kind);
-        if (shuf__backend_alloc_workspace(backend, &wanted, &block_, &error))
+        const shuf__workspace needs = backend->ops->workspace(backend, &computation->request, kind);
+        if (shuf__backend_alloc_workspace(backend, &needs, &block_, &error))
             die("workspace", error.text);
-        job->workspace = block_.memory ? &block_ : nullptr;
+        computation->workspace = block_.memory ? &block_ : nullptr;
     }
     ~Workspace()
     {

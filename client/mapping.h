@@ -38,7 +38,7 @@ struct shuf__mappings {
     uint64_t generation; /* of the connection that the block ids are valid for */
     struct shuf__gpu *gpus;
     unsigned idle_count;
-    TAILQ_HEAD(shuf__idle, shuf__mapping) idle; /* oldest first */
+    TAILQ_HEAD(shuf__idle_mappings, shuf__mapping) idle; /* oldest first */
     LIST_HEAD(, shuf__mapping) buckets[SHUF__MAPPING_BUCKETS];
 };
 

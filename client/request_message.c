@@ -312,13 +312,14 @@ static shuf_status check_shape(const shuf_shape *shape, const Shuf__ResultReply 
                       shape->bytes);
 }
 
-/* Copies at most SHUF_EDGE of `count` values: the first ones of a head, the last ones of a tail.
+/* Copies at most SHUF_SAMPLES of `count` values: the first or the last ones.
  * Returns their number. */
-static unsigned copy_edge(uint64_t edge[SHUF_EDGE], const uint64_t *values, size_t count, bool tail)
+static unsigned copy_samples(uint64_t samples[SHUF_SAMPLES], const uint64_t *values, size_t count,
+                             bool last)
 {
-    unsigned kept = count < SHUF_EDGE ? (unsigned)count : SHUF_EDGE;
+    unsigned kept = count < SHUF_SAMPLES ? (unsigned)count : SHUF_SAMPLES;
     if (kept > 0)
-        memcpy(edge, values + (tail ? count - kept : 0), kept * sizeof *edge);
+        memcpy(samples, values + (last ? count - kept : 0), kept * sizeof *samples);
     return kept;
 }
 
@@ -340,8 +341,8 @@ shuf_status shuf__request_message_read_reply(const struct shuf__request_message 
     shuf__copy_string(result->device, sizeof result->device, p->device);
     result->device_ns = p->device_ns;
     result->fingerprint = p->fingerprint;
-    result->heads = copy_edge(result->head, p->head, p->n_head, false);
-    result->tails = copy_edge(result->tail, p->tail, p->n_tail, true);
+    result->n_first = copy_samples(result->first, p->first, p->n_first, false);
+    result->n_last = copy_samples(result->last, p->last, p->n_last, true);
     if (p->sums)
         result->moments = shuf__moments_from_sums(p->sums, p->count);
     return SHUF_OK;

@@ -80,7 +80,7 @@ struct shuf__request {
     };
 };
 
-/* Which values of each row are wanted. */
+/* Which values of each row are requested. */
 enum shuf__view_kind { SHUF__VIEW_ALL, SHUF__VIEW_SLICE, SHUF__VIEW_SHARD };
 
 struct shuf__view {
@@ -98,10 +98,8 @@ struct shuf__view {
 shuf_status shuf__permutation_make(struct shuf__request *request, const struct shuf__view *view,
                                    struct shuf__error *error);
 
-/* Takes all but the distribution of request->stream, and dtype. `distribution` and `method` are
- * the wire's numbers. */
-shuf_status shuf__stream_make(struct shuf__request *request, int distribution, int method,
-                              struct shuf__error *error);
+/* Takes all of request->stream, and dtype. */
+shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error *error);
 
 /* Takes n, seed, epoch and algorithm of request->shuffle.permutation, record and inverse. */
 shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error);
@@ -155,10 +153,6 @@ const char *shuf__request_name(const struct shuf__request *request);
 
 /* "gauss", "uniform", "box-muller"; "none" for any other number. Static storage. */
 const char *shuf__distribution_name(unsigned distribution);
-
-/* How the wire writes a distribution: box-muller is a method of gauss. */
-int shuf__wire_distribution(enum shuf__distribution distribution);
-int shuf__wire_method(enum shuf__distribution distribution);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which positions of a row a permutation's slice (request.h) wants, for host and device.
+ * Which positions of a row a permutation's slice (request.h) has, for host and device.
  *
  * Value i stands at position offset + i * stride. Only the last value of a padded shard may lie
  * past the end; it wraps to the front. A caller with values of a part of the row asks
@@ -45,9 +45,9 @@ SHUF_FUNCTION uint64_t shuf__slice_index(const struct shuf__slice *s, uint64_t p
     return position <= s->offset ? 0 : (position - s->offset + s->stride - 1) / s->stride;
 }
 
-/* The wanted ones of `kept` values in a row: first, first + stride, ... before `end`, counted from
- * the first of the kept values. `index` is the number of the first wanted value in the slice. None
- * is wanted where first == end. */
+/* The requested ones of `kept` values in a row: first, first + stride, ... before `end`, counted
+ * from the first of the kept values. `index` is the number of the first requested value in the
+ * slice. None is requested where first == end. */
 struct shuf__hits {
     uint64_t index, first, end;
 };
@@ -64,7 +64,7 @@ SHUF_FUNCTION struct shuf__hits shuf__slice_hits(const struct shuf__slice *s, ui
     return hits;
 }
 
-/* How many values are wanted. */
+/* How many values are requested. */
 SHUF_FUNCTION uint64_t shuf__hits_count(const struct shuf__hits *hits, uint64_t stride)
 {
     return hits->first < hits->end ? (hits->end - hits->first - 1) / stride + 1 : 0;

@@ -15,10 +15,8 @@
 static const double mean_most = 0x1p100, std_least = 0x1p-100, std_most = 0x1p100;
 static const double f16_most = 65504; /* finite */
 
-enum { TABLE, BOX_MULLER }; /* methods of gauss, as on the wire */
-
 static const char *const names[] = {"none",
-#define X(name, text, what) text,
+#define X(name, text, description) text,
                                     SHUF_DISTRIBUTION_MAP(X)
 #undef X
 };
@@ -26,38 +24,6 @@ static const char *const names[] = {"none",
 const char *shuf__distribution_name(unsigned distribution)
 {
     return names[distribution < SHUF_DISTRIBUTION_COUNT ? distribution : 0];
-}
-
-int shuf__wire_distribution(enum shuf__distribution distribution)
-{
-    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? (int)SHUF_DISTRIBUTION_GAUSS
-                                                        : (int)distribution;
-}
-
-int shuf__wire_method(enum shuf__distribution distribution)
-{
-    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? BOX_MULLER : TABLE;
-}
-
-static shuf_status take_distribution(struct shuf__stream *s, int distribution, int method,
-                                     struct shuf__error *error)
-{
-    if (distribution != SHUF_DISTRIBUTION_GAUSS && distribution != SHUF_DISTRIBUTION_UNIFORM)
-        return shuf__fail(error, SHUF_INVALID,
-                          "distribution %d: expected %d (gauss) or %d (uniform)", distribution,
-                          SHUF_DISTRIBUTION_GAUSS, SHUF_DISTRIBUTION_UNIFORM);
-    s->distribution = (enum shuf__distribution)distribution;
-    if (method == TABLE)
-        return SHUF_OK;
-    if (method != BOX_MULLER)
-        return shuf__fail(error, SHUF_INVALID, "method %d: expected %d (table) or %d (box-muller)",
-                          method, TABLE, BOX_MULLER);
-    if (s->distribution != SHUF_DISTRIBUTION_GAUSS)
-        return shuf__fail(error, SHUF_INVALID,
-                          "method box-muller: expected none with %s, only gauss has it",
-                          names[s->distribution]);
-    s->distribution = SHUF_DISTRIBUTION_BOX_MULLER;
-    return SHUF_OK;
 }
 
 static shuf_status check_range(const struct shuf__stream *s, struct shuf__error *error)
@@ -123,7 +89,7 @@ static shuf_status refuse_dtype(int dtype, enum shuf__distribution distribution,
     }
     snprintf(number, sizeof number, "%d", dtype);
     return shuf__fail(error, SHUF_INVALID, "dtype %s: expected %s with %s", name ? name : number,
-                      expected, names[shuf__wire_distribution(distribution)]);
+                      expected, shuf__distribution_is_normal(distribution) ? "gauss" : "uniform");
 }
 
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
@@ -160,14 +126,12 @@ static shuf_status check_size(const struct shuf__request *request, struct shuf__
                       request->stream.count, shuf__dtype_name((int)request->dtype));
 }
 
-shuf_status shuf__stream_make(struct shuf__request *request, int distribution, int method,
-                              struct shuf__error *error)
+shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error *error)
 {
     struct shuf__stream *s = &request->stream;
     request->kind = SHUF__STREAM;
-    if (take_distribution(s, distribution, method, error) || check_range(s, error) ||
-        check_moments(s, error) || choose_dtype(request, error) || check_f16(request, error) ||
-        check_size(request, error))
+    if (check_range(s, error) || check_moments(s, error) || choose_dtype(request, error) ||
+        check_f16(request, error) || check_size(request, error))
         return error->status;
     return SHUF_OK;
 }

@@ -115,7 +115,7 @@ static void for_each_session(struct shuf__server *server, void (*end)(struct shu
     }
 }
 
-static void on_patience_lost(uv_timer_t *timer)
+static void on_shutdown_timeout(uv_timer_t *timer)
 {
     struct shuf__server *server = timer->data;
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
@@ -147,7 +147,7 @@ static void force(struct shuf__server *server, const char *why)
               why, server->service.sessions.count, shuf__plural(server->service.sessions.count));
     end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why,
              server->service.sessions.count, shuf__plural(server->service.sessions.count));
-    uv_timer_start(&server->deadline, on_patience_lost, FORCED_END_MS, 0);
+    uv_timer_start(&server->deadline, on_shutdown_timeout, FORCED_END_MS, 0);
     for_each_session(server, shuf__session_close);
 }
 
@@ -235,16 +235,16 @@ static uint64_t open_files(void)
  * and that must be at least one for each client. */
 static void share_descriptors(struct shuf__server *server)
 {
-    uint64_t files = open_files(), wanted = server->config->clients;
+    uint64_t files = open_files(), configured = server->config->clients;
     uint64_t room = files > RESERVED_DESCRIPTORS ? files - RESERVED_DESCRIPTORS : 0;
     uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
-    uint64_t limit = wanted < most ? wanted : most > 1 ? most : 1;
+    uint64_t limit = configured < most ? configured : most > 1 ? most : 1;
     uint64_t theirs = DESCRIPTORS_PER_CLIENT * limit;
     server->acceptor.limit = limit;
-    server->service.allocations.most = room > theirs ? room - theirs : 1;
-    if (limit < wanted)
+    server->service.allocations.max_count = room > theirs ? room - theirs : 1;
+    if (limit < configured)
         shuf__log(server->log, SHUF__LOG_WARNING,
-                  "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files", wanted,
+                  "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files", configured,
                   limit);
 }
 

@@ -23,15 +23,16 @@ struct shuf__rank_index;
 struct shuf__rank_index_limits;
 
 /* One computation on its way. */
-struct shuf__job {
+struct shuf__computation {
     struct shuf__request request; /* a PERMUTATION, STREAM or SHUFFLE; LOOK_UP: look-ups only */
     /* SHUFFLE: the records. Host memory where the filled block is host memory, else device memory.
      * Never the filled block itself, and never written to. */
     const struct shuf__block *input;
-    /* Scratch memory (ops->workspace) of the wanted kind, with `least` bytes or more. NULL for
+    /* Scratch memory (ops->workspace) of the requested kind, with `least` bytes or more. NULL for
      * none, where `least` is 0. */
     const struct shuf__block *workspace;
-    /* Called now and then during long work; true ends the job with SHUF_CANCELLED. May be NULL. */
+    /* Called now and then during long work; true ends the computation with SHUF_CANCELLED. May be
+     * NULL. */
     bool (*cancelled)(void *context);
     void *cancel_context;
     /* Of the permutation, which has one row. `launch` uses it and adds to it, and is done with it
@@ -54,9 +55,10 @@ enum {
     SHUF__BLOCK_UNIT = 2 << 20, /* blocks are multiples of it: the driver's own unit */
 };
 
-/* Scratch memory of a job. Its kind is private, because a process that could write to it could make
- * the job read and write anywhere. `best` bytes give full speed, `least` are required; both are 0
- * if the job needs none. Its contents before and after the job have no meaning. */
+/* Scratch memory of a computation. Its kind is private, because a process that could write to it
+ * could make the computation read and write anywhere. `best` bytes give full speed, `least` are
+ * required; both are 0 if the computation needs none. Its contents before and after the computation
+ * have no meaning. */
 struct shuf__workspace {
     enum shuf__memory kind;
     uint64_t best, least;
@@ -71,7 +73,7 @@ struct shuf__block {
     int fd;           /* MEMFD: the daemon's own (memfd.h); CUDA_FD: what others import; else -1 */
     uint8_t ipc[SHUF__IPC_HANDLE]; /* CUDA_IPC: what others open */
     uint64_t detail[2];            /* the backend's own */
-    bool open;                     /* MEMFD: others may write to it (memfd.h) */
+    bool client_writable;          /* MEMFD: others may write to it (memfd.h) */
 };
 
 /* Of values x, with z = (x - centre) * scale, in double precision: the order in which they are
@@ -94,10 +96,10 @@ struct shuf__backend_ops {
     const char *name; /* "cpu", "cuda" */
     bool makes[SHUF__MEMORY_KINDS];
     enum shuf__memory own; /* the kind that it computes into when nobody asks for another */
-    /* A job of at most so many evaluations is over in microseconds: sooner than another thread
-     * would be awake. They are rows times count with streams and primefold (times n where n <=
-     * SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others;
-     * a shuffle moves 8 bytes for each at most. */
+    /* A computation of at most so many evaluations is over in microseconds: sooner than another
+     * thread would be awake. They are rows times count with streams and primefold (times n where n
+     * <= SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others; a shuffle moves 8
+     * bytes for each at most. */
     uint64_t quick;
     /* From where on a rank index pays; NULL: `launch` makes no use of one. */
     const struct shuf__rank_index_limits *rank_index_limits;
@@ -114,14 +116,15 @@ struct shuf__backend_ops {
                           uint64_t *available, uint64_t *total, struct shuf__error *error);
     /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. All zeros, so that
      * nothing of others is ever seen in it, and ready to be mapped by others. SHUF_NO_MEMORY names
-     * what was asked and had. */
+     * the requested and the available bytes. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
     /* Also while a launch still uses it, for which it waits. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
     /* A new descriptor of a block of MEMFD or CUDA_FD for another process, read-only unless the
-     * block is open; the caller's to close. -1 with errno. On any thread, at any time. */
+     * block is client_writable; the caller's to close. -1 with errno. On any thread, at any time.
+     */
     int (*export_block)(const struct shuf__block *block);
     /* Whether another process has the block; unknown of device memory. On any thread, at any time.
      */
@@ -130,8 +133,8 @@ struct shuf__backend_ops {
      * thread, at any time. */
     uint64_t (*committed)(const struct shuf__block *block);
 
-    /* What a job of the request would like to work in when it fills a block of that kind. On any
-     * thread, at any time. */
+    /* What a computation of the request would like to work in when it fills a block of that kind.
+     * On any thread, at any time. */
     struct shuf__workspace (*workspace)(const struct shuf__backend *backend,
                                         const struct shuf__request *request,
                                         enum shuf__memory kind);
@@ -139,13 +142,14 @@ struct shuf__backend_ops {
      * only at the end where the host computes, where the work is too large for one go, or where
      * tiles are counted. Each launch that succeeds must be followed by waits until one says that it
      * is done; nothing else computes in between. On failure nothing is under way. */
-    shuf_status (*launch)(struct shuf__backend *backend, const struct shuf__job *job,
-                          struct shuf__block *block, struct shuf__error *error);
-    /* Waits for it, `patience_ns` at most (UINT64_MAX: as long as it takes). On success *done tells
+    shuf_status (*launch)(struct shuf__backend *backend,
+                          const struct shuf__computation *computation, struct shuf__block *block,
+                          struct shuf__error *error);
+    /* Waits for it, `timeout_ns` at most (UINT64_MAX: as long as it takes). On success *done says
      * whether it is complete, and then *device_ns what the device needed for it: measured by the
-     * device itself; of a quick job by the host's clock, from the launch until it was seen to be
-     * done. After a failure nothing is under way. */
-    shuf_status (*wait)(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+     * device itself; of a quick computation by the host's clock, from the launch until it was seen
+     * to be done. After a failure nothing is under way. */
+    shuf_status (*wait)(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                         uint64_t *device_ns, struct shuf__error *error);
     /* After a launch into a block of CUDA_IPC: a cudaIpcEventHandle_t of an event that lies behind
      * it, valid until the block's next one. NULL in a backend without such blocks. */
@@ -168,10 +172,11 @@ struct shuf__backend_ops {
                          uint64_t bytes, const void *in, struct shuf__error *error);
     /* Answers a LOOK_UP: replaces each place, all below n, by the value at that position or, with
      * `inverse`, by the position of that value. Computed on the host. With random access on any
-     * thread, at any time. With compaction it counts first what job->rank_index lacks, which may be
-     * NULL where shuf__rank_index_bytes() is 0. */
-    shuf_status (*look_up)(struct shuf__backend *backend, const struct shuf__job *job,
-                           uint64_t *place, size_t count, struct shuf__error *error);
+     * thread, at any time. With compaction it counts first what computation->rank_index lacks,
+     * which may be NULL where shuf__rank_index_bytes() is 0. */
+    shuf_status (*look_up)(struct shuf__backend *backend,
+                           const struct shuf__computation *computation, uint64_t *place,
+                           size_t count, struct shuf__error *error);
 };
 
 extern const struct shuf__backend_ops shuf__cpu_ops;
@@ -200,24 +205,26 @@ static inline bool shuf__memory_is_private(enum shuf__memory kind)
     return kind == SHUF__MEMORY_PRIVATE || kind == SHUF__MEMORY_CUDA_PRIVATE;
 }
 
-/* Whether a job of the request is quick on such a backend: ops->quick. */
+/* Whether a computation of the request is quick on such a backend: ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
                             const struct shuf__request *request);
 
-/* A block that others fill: ops->alloc, but that one of MEMFD is open (memfd.h). */
-shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
-                                     uint64_t bytes, struct shuf__block *block,
-                                     struct shuf__error *error);
+/* A block that others fill: ops->alloc, but that one of MEMFD is client_writable (memfd.h). */
+shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shuf__memory kind,
+                                         uint64_t bytes, struct shuf__block *block,
+                                         struct shuf__error *error);
 
-/* launch, and waits until it is done. A job without a workspace has one of its own for so long. */
-shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct shuf__job *job,
+/* launch, and waits until it is done. A computation without a workspace has one of its own for so
+ * long. */
+shuf_status shuf__backend_compute(struct shuf__backend *backend,
+                                  const struct shuf__computation *computation,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error);
 
-/* A block for a job to work in, with what is best for it or, where there is less, with what it
- * cannot do without; an empty one where that is nothing. ops->free gives it back. */
+/* A block for a computation to work in, with what is best for it or, where there is less, with what
+ * it cannot do without; an empty one where that is nothing. ops->free gives it back. */
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
-                                          const struct shuf__workspace *wanted,
+                                          const struct shuf__workspace *needs,
                                           struct shuf__block *block, struct shuf__error *error);
 
 #ifdef __cplusplus

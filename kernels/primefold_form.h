@@ -11,7 +11,7 @@
  * 2. Range check. The largest number of a group shows whether all are in range. All forms compare
  *    the values with n, since values of [n, p) belong to no position (GPU: is_below(most()), CPU:
  *    FORM(any_from)). A form whose maps or folds are exact only for smaller numbers also keeps the
- *    largest number before a fold in `met`, and in_range(met) tells whether all results are right.
+ *    largest number before a fold in `met`, and in_range(met) says whether all results are right.
  *    A form with RangeCheck::off leaves this to a second kernel, which knows the wrong numbers.
  * 3. Repair. A group that fails the check is computed again by exact maps, one value at a time, and
  *    cycle walking: the permutation of [0, p) is applied until the value is below n (GPU:

@@ -49,8 +49,8 @@ uint64_t shuf__rank_index_written(const struct shuf__rank_index *ranks)
     return (ranks->known + 2) * sizeof(uint64_t);
 }
 
-/* The first wanted position from `from` on; n: none. A value that wraps stands at the front. */
-static uint64_t next_wanted(const struct shuf__slice *s, uint64_t from)
+/* The first requested position from `from` on; n: none. A value that wraps stands at the front. */
+static uint64_t next_requested(const struct shuf__slice *s, uint64_t from)
 {
     const uint64_t wrapped = shuf__slice_wraps(s) ? s->last - s->n : s->n;
     uint64_t next = s->offset + shuf__slice_index(s, from) * s->stride;
@@ -59,12 +59,12 @@ static uint64_t next_wanted(const struct shuf__slice *s, uint64_t from)
     return from <= wrapped && wrapped < next ? wrapped : next;
 }
 
-/* The last position of the run of wanted values, less than min_gap from each other, that begins at
- * `wanted`: all of it is evaluated at once. */
-static uint64_t end_of_run(const struct shuf__slice *s, uint64_t wanted, uint64_t min_gap)
+/* The last position of the run of requested values, less than min_gap from each other, that begins
+ * at `requested`: all of it is evaluated at once. */
+static uint64_t end_of_run(const struct shuf__slice *s, uint64_t requested, uint64_t min_gap)
 {
-    if (s->stride >= min_gap || wanted < s->offset)
-        return wanted;
+    if (s->stride >= min_gap || requested < s->offset)
+        return requested;
     return shuf__slice_wraps(s) ? s->last - s->stride : s->last;
 }
 
@@ -74,11 +74,11 @@ bool shuf__rank_index_next(const struct shuf__rank_index *ranks, const struct sh
     const struct shuf__slice slice = shuf__slice_make(p);
     const uint64_t known = ranks->known, behind = ranks->before[known];
     assert(span->end <= known);
-    const uint64_t wanted = next_wanted(&slice, ranks->before[span->end]);
-    if (wanted == p->n)
+    const uint64_t requested = next_requested(&slice, ranks->before[span->end]);
+    if (requested == p->n)
         return false;
-    const uint64_t last = end_of_run(&slice, wanted, min_gap);
-    span->begin = wanted < behind ? shuf__rank_index_find(ranks, wanted) : known;
+    const uint64_t last = end_of_run(&slice, requested, min_gap);
+    span->begin = requested < behind ? shuf__rank_index_find(ranks, requested) : known;
     span->end = last < behind ? shuf__rank_index_find(ranks, last) + 1
                               : (UINT64_C(1) << shuf_domain_bits(p->n)) / SHUF__RANK_INDEX_TILE;
     if (span->end - span->begin > most)

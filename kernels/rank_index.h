@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Random access to the algorithms with compaction. The position of a value depends on how many
- * values before it were kept. A rank index has this number for each tile of the domain, so a job
- * that has one starts at the tile that it wants. Jobs fill the index as they evaluate tiles.
+ * values before it were kept. A rank index has this number for each tile of the domain, so a
+ * computation that has one starts at the first tile that it needs. Computations fill the index as
+ * they evaluate tiles.
  */
 #ifndef SHUF__RANK_INDEX_H
 #define SHUF__RANK_INDEX_H
@@ -30,15 +31,15 @@ struct shuf__rank_index {
 
 /* From where on an index pays on a backend. */
 struct shuf__rank_index_limits {
-    uint64_t min_skip; /* a job must pass over that many values */
-    uint64_t min_gap;  /* it passes over values only between wanted ones that are farther apart */
+    uint64_t min_skip; /* a computation must pass over that many values */
+    uint64_t min_gap; /* it passes over values only between requested ones that are farther apart */
 };
 
 /* Bytes of the whole index. 0: values have random access without one, or there is one tile. */
 uint64_t shuf__rank_index_bytes(enum shuf_algorithm algorithm, uint64_t n);
 
-/* Whether a job of the request passes over enough values, before its first or between them. False
- * where limits is NULL. */
+/* Whether a computation of the request passes over enough values, before its first or between them.
+ * False where limits is NULL. */
 bool shuf__rank_index_helps(const struct shuf__rank_index_limits *limits,
                             const struct shuf__request *request);
 

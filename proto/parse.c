@@ -51,6 +51,40 @@ shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__reque
     return shuf__permutation_make(request, &view, error);
 }
 
+Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS
+                                                        : (Shuf__Distribution)distribution;
+}
+
+Shuf__Method shuf__wire_method(enum shuf__distribution distribution)
+{
+    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__METHOD__METHOD_BOX_MULLER
+                                                        : SHUF__METHOD__METHOD_TABLE;
+}
+
+/* A peer may send any number: protobuf does not check enums. */
+static shuf_status parse_distribution(int distribution, int method, enum shuf__distribution *parsed,
+                                      struct shuf__error *error)
+{
+    if (distribution != SHUF_DISTRIBUTION_GAUSS && distribution != SHUF_DISTRIBUTION_UNIFORM)
+        return shuf__fail(error, SHUF_INVALID,
+                          "distribution %d: expected %d (gauss) or %d (uniform)", distribution,
+                          SHUF_DISTRIBUTION_GAUSS, SHUF_DISTRIBUTION_UNIFORM);
+    *parsed = (enum shuf__distribution)distribution;
+    if (method == SHUF__METHOD__METHOD_TABLE)
+        return SHUF_OK;
+    if (method != SHUF__METHOD__METHOD_BOX_MULLER)
+        return shuf__fail(error, SHUF_INVALID, "method %d: expected %d (table) or %d (box-muller)",
+                          method, SHUF__METHOD__METHOD_TABLE, SHUF__METHOD__METHOD_BOX_MULLER);
+    if (distribution != SHUF_DISTRIBUTION_GAUSS)
+        return shuf__fail(error, SHUF_INVALID,
+                          "method box-muller: expected none with %s, only gauss has it",
+                          shuf__distribution_name((unsigned)distribution));
+    *parsed = SHUF_DISTRIBUTION_BOX_MULLER;
+    return SHUF_OK;
+}
+
 shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request *request,
                                struct shuf__error *error)
 {
@@ -61,7 +95,10 @@ shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request
                                                  .count = message->count,
                                                  .mean = message->mean,
                                                  .std = message->std}};
-    return shuf__stream_make(request, (int)message->distribution, (int)message->method, error);
+    if (parse_distribution((int)message->distribution, (int)message->method,
+                           &request->stream.distribution, error))
+        return error->status;
+    return shuf__stream_make(request, error);
 }
 
 shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__request *request,

@@ -25,4 +25,8 @@ shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *
 shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
                                  struct shuf__error *error);
 
+/* How the wire writes a distribution: box-muller is a method of gauss. */
+Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution);
+Shuf__Method shuf__wire_method(enum shuf__distribution distribution);
+
 #endif

@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Noreturn void give_up(const char *what)
+static _Noreturn void give_up(const char *call)
 {
-    perror(what);
+    perror(call);
     exit(EXIT_FAILURE);
 }
 

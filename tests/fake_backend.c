@@ -95,11 +95,12 @@ static uint64_t device_committed(const struct shuf__block *block)
     return cpu->ops->committed(block);
 }
 
-static shuf_status device_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                                  uint64_t *place, size_t count, struct shuf__error *error)
+static shuf_status device_look_up(struct shuf__backend *backend,
+                                  const struct shuf__computation *computation, uint64_t *place,
+                                  size_t count, struct shuf__error *error)
 {
     (void)backend;
-    return cpu->ops->look_up(cpu, job, place, count, error);
+    return cpu->ops->look_up(cpu, computation, place, count, error);
 }
 
 static struct shuf__workspace device_workspace(const struct shuf__backend *backend,
@@ -114,37 +115,38 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
                                     faults->best, faults->least};
 }
 
-/* Overwrites the workspace: a job may write all of it. */
-static void note_job(const struct shuf__block *workspace)
+/* Overwrites the workspace: a computation may write all of it. */
+static void note_launch(const struct shuf__block *workspace)
 {
-    seen->jobs++;
+    seen->launches++;
     seen->workspace_bytes = workspace ? workspace->bytes : 0;
     seen->workspace_at = workspace ? workspace->memory : NULL;
     if (workspace)
         memset(workspace->memory, 0x5a, workspace->bytes);
 }
 
-static shuf_status device_launch(struct shuf__backend *backend, const struct shuf__job *job,
+static shuf_status device_launch(struct shuf__backend *backend,
+                                 const struct shuf__computation *computation,
                                  struct shuf__block *block, struct shuf__error *error)
 {
     (void)backend;
-    note_job(job->workspace);
+    note_launch(computation->workspace);
     while (faults->hangs)
         pause();
-    const struct shuf__permutation *p = shuf__request_permutation(&job->request);
-    while (p && p->n == WAITING_N && !job->cancelled(job->cancel_context))
+    const struct shuf__permutation *p = shuf__request_permutation(&computation->request);
+    while (p && p->n == WAITING_N && !computation->cancelled(computation->cancel_context))
         usleep(10000);
     if (faults->permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
-    return cpu->ops->launch(cpu, job, block, error);
+    return cpu->ops->launch(cpu, computation, block, error);
 }
 
-static shuf_status device_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                                uint64_t *device_ns, struct shuf__error *error)
 {
     (void)backend;
     usleep(faults->wait_us);
-    return cpu->ops->wait(cpu, patience_ns, done, device_ns, error);
+    return cpu->ops->wait(cpu, timeout_ns, done, device_ns, error);
 }
 
 static shuf_status device_fingerprint(struct shuf__backend *backend,

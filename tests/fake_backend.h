@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WAITING_N = 12345 }; /* a job with this n runs until it is cancelled */
+enum { WAITING_N = 12345 }; /* a computation with this n runs until it is cancelled */
 
-/* Faults of the device, and the workspaces of its jobs. */
+/* Faults of the device, and the workspaces of its computations. */
 struct faults {
     unsigned read_us;         /* duration of each read */
     uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
@@ -23,16 +23,16 @@ struct faults {
     bool elsewhere;             /* the workspace is in device memory, results in host memory */
     uint64_t available, total;  /* bytes of host memory; 0: the real values */
     uint64_t device;            /* bytes of device memory; 0: as host memory */
-    unsigned wait_us;           /* duration of each job */
+    unsigned wait_us;           /* duration of each computation */
     unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on, */
     bool fails_when_full;       /* with SHUF_DEVICE instead of SHUF_NO_MEMORY */
 };
 
 /* Counters of the device. */
 struct seen {
-    unsigned allocations, jobs;
+    unsigned allocations, launches;
     _Atomic uint64_t taken;   /* bytes of device memory in use */
-    uint64_t workspace_bytes; /* of the last job; 0: none */
+    uint64_t workspace_bytes; /* of the last computation; 0: none */
     const void *workspace_at;
 };
 

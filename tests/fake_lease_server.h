@@ -78,7 +78,7 @@ int lease_server_mappings(void);
 
 /* ---- For other scripts ---------------------------------------------------------- */
 
-struct lease_server_reply lease_server_reply_to(const Shuf__Permute *asked);
+struct lease_server_reply lease_server_reply_to(const Shuf__Permute *message);
 
 /* A descriptor of a block with its values; the caller closes it. */
 int lease_server_memory(const struct lease_server_reply *reply, int connection);

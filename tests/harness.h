@@ -2,7 +2,7 @@
  *
  * A real shufd for a test: started in a directory of its own, reached over its
  * socket, stopped by signals. Every wait is bounded, and what the daemon wrote
- * is shown when it did not do as it was told. Needs no test framework.
+ * is shown when it failed. Needs no test framework.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H

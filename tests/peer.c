@@ -122,7 +122,7 @@ const Shuf__Request *peer_get(int fd)
     return shuf__request_unpack(&arena, frame, length);
 }
 
-void peer_linger(int fd)
+void peer_wait_until_gone(int fd)
 {
     char byte;
     while (recv(fd, &byte, 1, 0) > 0)
@@ -146,13 +146,13 @@ void peer_welcome(int fd, uint32_t version, uint64_t id_shift)
     peer_put_reply(fd, &reply, NULL, 0);
 }
 
-void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t bulk)
+void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t payload)
 {
     static char why[] = "because\033[2J\n";
     Shuf__Reply reply = SHUF__REPLY__INIT;
     reply.id = id;
     reply.status = status;
     reply.message = why;
-    reply.payload_bytes = bulk;
+    reply.payload_bytes = payload;
     peer_put_reply(fd, &reply, NULL, 0);
 }

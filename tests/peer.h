@@ -34,7 +34,7 @@ void peer_put_reply(int fd, const Shuf__Reply *reply, const int *descriptors, un
 const Shuf__Request *peer_get(int fd);
 
 /* Until the client has gone. */
-void peer_linger(int fd);
+void peer_wait_until_gone(int fd);
 
 extern char peer_hostile[]; /* clears a terminal, and feigns a line */
 #define PEER_HOSTILE_SHOWN "?[2Jshufd?1"
@@ -43,6 +43,6 @@ extern char peer_hostile[]; /* clears a terminal, and feigns a line */
 void peer_welcome(int fd, uint32_t version, uint64_t id_shift);
 
 /* A reply of these, without a body, which says "because" and something hostile. */
-void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t bulk);
+void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t payload);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory that somebody may still have mapped: charged for as long as that is so, back
- * with the system soon after, and never written to under one who cannot be told.
+ * with the system soon after, and never written to under a client that cannot be notified.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -89,7 +89,7 @@ static void mapped_by_a_client(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         const void *view = keep_mapped(*state);
         expect_charged(*state);
-        wire_unmap(view, UNIT); /* which the daemon is not told */
+        wire_unmap(view, UNIT); /* which is not reported to the daemon */
         expect_back(*state, &late);
     }
     assert_true(late <= ROUNDS / 2);

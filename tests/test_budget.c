@@ -97,7 +97,7 @@ static void buffers(void **state)
 
 /* ---- results and what jobs work in ------------------------------------------------- */
 
-static void ask(uint64_t n, uint64_t seed)
+static void request_permutation(uint64_t n, uint64_t seed)
 {
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = seed;
@@ -109,10 +109,10 @@ static void workspaces(void **state)
 {
     (void)state;
     faults->best = 6 * MI;
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     assert_int_equal(limit(), 110 * MI);
-    ask(MI, 2); /* in the same */
+    request_permutation(MI, 2); /* in the same */
     assert_int_equal(limit(), 114 * MI);
 }
 

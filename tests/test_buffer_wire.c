@@ -139,7 +139,7 @@ static void whose_lease(void **state)
 
 static void expect_used(const struct harness *h, uint64_t host_used, uint64_t pending_free)
 {
-    usleep(100000); /* in which the daemon looks at what lingers several times */
+    usleep(100000); /* in which the daemon sweeps the pending blocks several times */
     Shuf__StatusReply s = wire_status(h);
     assert_int_equal(s.host_used, host_used);
     assert_int_equal(s.pending_free, pending_free);

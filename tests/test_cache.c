@@ -26,7 +26,7 @@ static Shuf__Transport own; /* of the backend */
 /* A budget of four blocks. */
 static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 
-/* Leases, and gives back at once: `shared` tells whether it was there. */
+/* Leases, and gives back at once: `shared` says whether it was there. */
 static bool touch(struct wire *w, uint64_t n, uint64_t seed)
 {
     const Shuf__ResultReply *reply = wire_lease(w, n, seed, own);
@@ -73,27 +73,27 @@ static void unequal_ones_do_not(void **state)
     struct harness h;
     Shuf__Slice slice = SHUF__SLICE__INIT;
     Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute asks[10];
+    Shuf__Permute requests[10];
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
     slice.count = 10;
     slice.stride = 2;
     shard.world = 10;
     for (int i = 0; i < 10; i++)
-        asks[i] = wire_permutation(100, own);
-    asks[1].n = 101;
-    asks[2].seed = 8;
-    asks[3].epoch = 1;
-    asks[4].epochs = 2;
-    asks[5].algorithm = (char *)"lcg";
-    asks[6].dtype = SHUF__DTYPE__DTYPE_U64;
-    asks[7].view_case = SHUF__PERMUTE__VIEW_SLICE;
-    asks[7].slice = &slice;
-    asks[8].view_case = SHUF__PERMUTE__VIEW_SHARD;
-    asks[8].shard = &shard;
-    asks[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of asks[6] */
+        requests[i] = wire_permutation(100, own);
+    requests[1].n = 101;
+    requests[2].seed = 8;
+    requests[3].epoch = 1;
+    requests[4].epochs = 2;
+    requests[5].algorithm = (char *)"lcg";
+    requests[6].dtype = SHUF__DTYPE__DTYPE_U64;
+    requests[7].view_case = SHUF__PERMUTE__VIEW_SLICE;
+    requests[7].slice = &slice;
+    requests[8].view_case = SHUF__PERMUTE__VIEW_SHARD;
+    requests[8].shard = &shard;
+    requests[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of requests[6] */
     for (int i = 0; i < 10; i++) {
-        wire_send_permute(w, &asks[i]);
+        wire_send_permute(w, &requests[i]);
         assert_int_equal(wire_expect(w, SHUF_OK, "")->result->shared, i == 9);
     }
     assert_int_equal(wire_status(&h).computed, 9);
@@ -115,7 +115,7 @@ static void summary_then_lease(void **state)
     assert_int_equal(wire_status(&h).computed, 1);
     wire_send_permute(w, &summary); /* which knows its fingerprint by now */
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
-    assert_true(reply->shared && reply->fingerprint == fingerprint && reply->n_head == 4);
+    assert_true(reply->shared && reply->fingerprint == fingerprint && reply->n_first == 4);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
@@ -133,7 +133,7 @@ static struct golden find_golden(uint64_t n)
 
 enum { EIGHT = 8, MANY = 16777217 }; /* which takes a CPU longer than eight processes need to ask */
 
-static void ask_for_many(int channel, void *context)
+static void request_many(int channel, void *context)
 {
     struct harness *h = context;
     struct golden row = find_golden(MANY);
@@ -162,7 +162,7 @@ static void eight_processes(bool held)
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
     for (int i = 0; i < EIGHT; i++)
-        children[i] = child_start(ask_for_many, &h);
+        children[i] = child_start(request_many, &h);
     for (int i = 0; i < EIGHT; i++)
         child_hear(children[i].channel);
     if (held) {
@@ -285,8 +285,8 @@ static void leased_ones_stay(void **state)
     (void)state;
     struct harness h;
     wire_start(&h, backend, small);
-    struct wire *w = wire_greet(&h), *holder = wire_greet(&h);
-    uint64_t block = wire_lease(holder, BLOCK_N, 1, own)->block;
+    struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
+    uint64_t block = wire_lease(owner, BLOCK_N, 1, own)->block;
     for (uint64_t seed = 2; seed <= 12; seed++) {
         const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, seed, own);
         assert_int_not_equal(reply->block, block);
@@ -296,7 +296,7 @@ static void leased_ones_stay(void **state)
     assert_true(reply->shared && reply->block == block);
     assert_true(wire_status(&h).memory_used <= 4 * UNIT);
     wire_close(w);
-    wire_close(holder);
+    wire_close(owner);
     assert_true(harness_stop(&h));
 }
 
@@ -306,23 +306,23 @@ static void over_the_budget(void **state)
     struct harness h;
     uint64_t ids[4];
     wire_start(&h, backend, small);
-    struct wire *w = wire_greet(&h), *holder = wire_greet(&h);
+    struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
     expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY,
                    "block of 10485760 bytes: expected at most 8388608");
     for (uint64_t i = 0; i < 4; i++)
-        ids[i] = wire_lease(holder, BLOCK_N, i, own)->lease;
+        ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
     expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
                    "block of 2097152 bytes: 8388608 of 8388608 are in use by ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results (");
     assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
-    wire_send_release(holder, ids, 1, NULL, 0);
-    wire_expect(holder, SHUF_OK, "");
-    assert_false(touch(w, BLOCK_N, 9)); /* in the holder's block, which it keeps mapped */
+    wire_send_release(owner, ids, 1, NULL, 0);
+    wire_expect(owner, SHUF_OK, "");
+    assert_false(touch(w, BLOCK_N, 9)); /* in the owner's block, which it keeps mapped */
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "try again"); /* for which that cannot make room */
     assert_true(touch(w, BLOCK_N, 9));                     /* and so is not given up in vain */
-    wire_send_goodbye(holder);
-    wire_expect(holder, SHUF_OK, "");
-    wire_close(holder);
+    wire_send_goodbye(owner);
+    wire_expect(owner, SHUF_OK, "");
+    wire_close(owner);
     WIRE_AWAIT(&h, s, s.leases == 0);
     wire_check_alive(w);
     wire_close(w);
@@ -352,7 +352,7 @@ static void too_large_at_once(void **state)
 static void nothing_is_kept(void **state)
 {
     (void)state;
-    static const uint64_t head[] = {5, 9, 8, 0};
+    static const uint64_t first[] = {5, 9, 8, 0};
     struct harness h;
     wire_start(&h, backend, "cache_ms = 0\n");
     struct wire *w = wire_greet(&h);
@@ -361,7 +361,8 @@ static void nothing_is_kept(void **state)
     for (int i = 0; i < 3; i++) {
         wire_send_permute(w, &summary);
         const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
-        assert_memory_equal(reply->head, head, sizeof head); /* though the result is gone by now */
+        assert_memory_equal(reply->first, first,
+                            sizeof first); /* though the result is gone by now */
         assert_false(touch(w, BLOCK_N, 1));
         wire_check_alive(w);
         WIRE_AWAIT(&h, s, s.memory_used == 0 && s.blocks == 0);

@@ -23,7 +23,7 @@
 static shuf_permutation random_request(uint64_t n_limit)
 {
     static const char *const algorithms[] = {NULL, "primefold", "philox24", "lcg"};
-    shuf_permutation what = {
+    shuf_permutation request = {
         .algorithm = algorithms[random_below(4)],
         .n = random_size(n_limit),
         .seed = random_u64(),
@@ -31,8 +31,8 @@ static shuf_permutation random_request(uint64_t n_limit)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&what);
-    return what;
+    expected_draw_view(&request);
+    return request;
 }
 
 static void no_daemon(void **state)
@@ -112,8 +112,8 @@ static void every_type_and_view(void **state)
     shuf *handle = client_open();
     random_start("every_type_and_view");
     for (int i = 0; i < 300; i++) {
-        shuf_permutation what = random_request(5000);
-        assert_true(client_check(handle, &what));
+        shuf_permutation request = random_request(5000);
+        assert_true(client_check(handle, &request));
     }
     shuf_close(handle);
 }
@@ -121,17 +121,17 @@ static void every_type_and_view(void **state)
 /* A row of the table, its values as they arrived in the type asked for. */
 static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtype)
 {
-    shuf_permutation what = {.algorithm = row->algorithm,
-                             .n = row->n,
-                             .seed = row->seed,
-                             .epoch = row->epoch,
-                             .dtype = dtype,
-                             .fingerprint = true};
+    shuf_permutation request = {.algorithm = row->algorithm,
+                                .n = row->n,
+                                .seed = row->seed,
+                                .epoch = row->epoch,
+                                .dtype = dtype,
+                                .fingerprint = true};
     unsigned width = dtype == SHUF_U32 ? 4 : 8;
     shuf_result result;
     void *out = malloc(row->n * width);
     uint64_t *values = malloc(row->n * sizeof *values);
-    assert_int_equal(shuf_permute(handle, &what, out, row->n * width, &result), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &request, out, row->n * width, &result), SHUF_OK);
     for (uint64_t i = 0; i < row->n; i++)
         values[i] = expected_read(out, width, i);
     for (unsigned i = 0; i < row->count; i++)
@@ -163,11 +163,11 @@ static void more_ranks_than_values(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation what = {.n = 3, .view = SHUF_VIEW_SHARD, .rank = 6, .world = 7};
-    assert_true(client_check(handle, &what));
-    what.drop_last = true;
-    assert_true(client_check(handle, &what));
-    assert_int_equal(shuf_permute(handle, &what, NULL, 0, NULL), SHUF_OK);
+    shuf_permutation request = {.n = 3, .view = SHUF_VIEW_SHARD, .rank = 6, .world = 7};
+    assert_true(client_check(handle, &request));
+    request.drop_last = true;
+    assert_true(client_check(handle, &request));
+    assert_int_equal(shuf_permute(handle, &request, NULL, 0, NULL), SHUF_OK);
     shuf_close(handle);
 }
 
@@ -175,10 +175,10 @@ static void results_are_described(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation what = {.n = 100003, .seed = 7, .epoch = 1, .epochs = 2, .dtype = SHUF_I64};
+    shuf_permutation request = {.n = 100003, .seed = 7, .epoch = 1, .epochs = 2, .dtype = SHUF_I64};
     shuf_result result;
-    uint64_t count, *values = expected_values(&what, &count);
-    assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_OK);
+    uint64_t count, *values = expected_values(&request, &count);
+    assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_OK);
     assert_string_equal(shuf_message(handle), "");
     assert_string_equal(result.algorithm, "primefold");
     assert_string_equal(result.backend, harness_backend);
@@ -186,13 +186,13 @@ static void results_are_described(void **state)
     assert_int_equal(result.shape.bytes, count * 8);
     assert_int_equal(result.fingerprint, golden_fingerprint(values, count));
     uint64_t *sent = malloc(result.shape.bytes);
-    what.fingerprint = true;
-    assert_int_equal(shuf_permute(handle, &what, sent, result.shape.bytes, &result), SHUF_OK);
+    request.fingerprint = true;
+    assert_int_equal(shuf_permute(handle, &request, sent, result.shape.bytes, &result), SHUF_OK);
     assert_int_equal(result.fingerprint, golden_fingerprint(values, count));
     free(sent);
-    assert_true(result.heads == SHUF_EDGE && result.tails == SHUF_EDGE);
-    assert_memory_equal(result.head, values, sizeof result.head);
-    assert_memory_equal(result.tail, values + count - SHUF_EDGE, sizeof result.tail);
+    assert_true(result.n_first == SHUF_SAMPLES && result.n_last == SHUF_SAMPLES);
+    assert_memory_equal(result.first, values, sizeof result.first);
+    assert_memory_equal(result.last, values + count - SHUF_SAMPLES, sizeof result.last);
     free(values);
     shuf_close(handle);
 }
@@ -202,14 +202,16 @@ static void heads_and_tails_never_overlap(void **state)
     (void)state;
     shuf *handle = client_open();
     for (uint64_t n = 1; n <= 10; n++) {
-        shuf_permutation what = {.n = n, .seed = n};
+        shuf_permutation request = {.n = n, .seed = n};
         shuf_result result;
-        uint64_t *values = expected_values(&what, NULL);
-        assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_OK);
-        assert_true(result.heads + result.tails <= n);
-        assert_true(result.heads + result.tails == (n < 2 * SHUF_EDGE ? n : 2 * SHUF_EDGE));
-        assert_memory_equal(result.head, values, result.heads * sizeof *values);
-        assert_memory_equal(result.tail, values + n - result.tails, result.tails * sizeof *values);
+        uint64_t *values = expected_values(&request, NULL);
+        assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_OK);
+        assert_true(result.n_first + result.n_last <= n);
+        assert_true(result.n_first + result.n_last ==
+                    (n < 2 * SHUF_SAMPLES ? n : 2 * SHUF_SAMPLES));
+        assert_memory_equal(result.first, values, result.n_first * sizeof *values);
+        assert_memory_equal(result.last, values + n - result.n_last,
+                            result.n_last * sizeof *values);
         free(values);
     }
     shuf_close(handle);
@@ -261,8 +263,8 @@ static void endless_algorithm(void **state)
     char *name = malloc(100001);
     memset(name, 'a', 100000);
     name[100000] = '\0';
-    shuf_permutation what = {.n = 10, .algorithm = name}, whole = {.n = 10};
-    client_expect(handle, shuf_summarize(handle, &what, &(shuf_result){0}), SHUF_INVALID,
+    shuf_permutation request = {.n = 10, .algorithm = name}, whole = {.n = 10};
+    client_expect(handle, shuf_summarize(handle, &request, &(shuf_result){0}), SHUF_INVALID,
                   "aaa\": expected primefold, philox24 or lcg");
     free(name);
     assert_true(client_check(handle, &whole));
@@ -274,9 +276,9 @@ static void too_large_for_the_daemon(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation what = {.n = UINT64_C(1) << 45}, whole = {.n = 10};
+    shuf_permutation request = {.n = UINT64_C(1) << 45}, whole = {.n = 10};
     shuf_result result;
-    assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_NO_MEMORY);
+    assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_NO_MEMORY);
     assert_true(shuf_message(handle)[0] != '\0');
     assert_true(client_check(handle, &whole));
     shuf_close(handle);
@@ -312,7 +314,7 @@ static struct {
 
 struct client {
     pthread_t thread;
-    shuf_permutation what[3];
+    shuf_permutation request[3];
     bool right;
 };
 
@@ -326,7 +328,7 @@ static void *be_client(void *argument)
         fprintf(stderr, "%s\n", shuf_message(handle));
     c->right &= write(gate.ready[1], "", 1) == 1 && read(gate.go[0], &byte, 1) == 0;
     for (int i = 0; i < 3 && c->right; i++)
-        c->right = client_check(handle, &c->what[i]);
+        c->right = client_check(handle, &c->request[i]);
     shuf_close(handle);
     return NULL;
 }
@@ -335,7 +337,7 @@ static void start_clients(struct client *clients, int threads)
 {
     for (int i = 0; i < threads; i++) {
         for (int k = 0; k < 3; k++)
-            clients[i].what[k] = random_request(20000);
+            clients[i].request[k] = random_request(20000);
         if (pthread_create(&clients[i].thread, NULL, be_client, &clients[i]) != 0)
             abort();
     }

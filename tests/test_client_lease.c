@@ -39,10 +39,10 @@ static int random_transport(void)
     return SHUF_INLINE << random_below(last_transport() == SHUF_CUDA_IPC ? 4 : 2);
 }
 
-static void take(shuf *handle, const shuf_permutation *what, int transport, shuf_lease **lease)
+static void take(shuf *handle, const shuf_permutation *request, int transport, shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = (unsigned)transport};
-    if (shuf_lease_take(handle, what, &options, lease) != SHUF_OK)
+    if (shuf_lease_take(handle, request, &options, lease) != SHUF_OK)
         fail_msg("%s", shuf_message(handle));
     assert_true((int)(*lease)->transport == transport || (*lease)->result.shape.bytes == 0);
     assert_int_equal(strncmp((*lease)->device_id, "GPU-", 4) == 0,
@@ -57,9 +57,9 @@ static void *read_all(shuf *handle, const shuf_lease *lease)
     return bytes;
 }
 
-static void check(shuf *handle, const shuf_lease *lease, const shuf_permutation *what)
+static void check(shuf *handle, const shuf_lease *lease, const shuf_permutation *request)
 {
-    uint64_t count, *values = expected_values(what, &count);
+    uint64_t count, *values = expected_values(request, &count);
     void *bytes = read_all(handle, lease);
     assert_int_equal(lease->result.shape.bytes, count * lease->result.shape.width);
     assert_true(expected_equal(values, bytes, lease->result.shape.width, count));
@@ -70,13 +70,13 @@ static void check(shuf *handle, const shuf_lease *lease, const shuf_permutation 
 static void check_golden(shuf *handle, const struct golden *row, int transport, shuf_dtype dtype,
                          shuf_lease **lease)
 {
-    shuf_permutation what = {.algorithm = row->algorithm,
-                             .n = row->n,
-                             .seed = row->seed,
-                             .epoch = row->epoch,
-                             .dtype = dtype,
-                             .fingerprint = true};
-    take(handle, &what, transport, lease);
+    shuf_permutation request = {.algorithm = row->algorithm,
+                                .n = row->n,
+                                .seed = row->seed,
+                                .epoch = row->epoch,
+                                .dtype = dtype,
+                                .fingerprint = true};
+    take(handle, &request, transport, lease);
     assert_int_equal((*lease)->result.fingerprint, row->fingerprint);
     void *bytes = read_all(handle, *lease);
     uint64_t *values = malloc(row->n * sizeof *values);
@@ -109,15 +109,15 @@ static void golden_table(void **state)
 
 static shuf_permutation random_request(uint64_t n_limit)
 {
-    shuf_permutation what = {
+    shuf_permutation request = {
         .n = random_size(n_limit),
         .seed = random_below(3),
         .epoch = random_below(3),
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&what);
-    return what;
+    expected_draw_view(&request);
+    return request;
 }
 
 /* Several leases at once, taken, exchanged and released in any order, each by any transport. */
@@ -165,16 +165,16 @@ static void await_no_leases(const char *socket)
 static void prefetch_and_take(shuf *handle, int transport)
 {
     const shuf_lease_options options = {.transports = (unsigned)transport};
-    shuf_permutation what = {.n = 100003, .seed = 900 + (uint64_t)transport};
+    shuf_permutation request = {.n = 100003, .seed = 900 + (uint64_t)transport};
     shuf_daemon before, after;
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_daemon_status(handle, &before), SHUF_OK);
-    for (what.epoch = 0; what.epoch < SHUF_PREFETCHES; what.epoch++)
-        assert_int_equal(shuf_prefetch(handle, &what, &options), SHUF_OK);
-    for (what.epoch = 0; what.epoch < SHUF_PREFETCHES; what.epoch++) {
-        take(handle, &what, transport, &lease);
+    for (request.epoch = 0; request.epoch < SHUF_PREFETCHES; request.epoch++)
+        assert_int_equal(shuf_prefetch(handle, &request, &options), SHUF_OK);
+    for (request.epoch = 0; request.epoch < SHUF_PREFETCHES; request.epoch++) {
+        take(handle, &request, transport, &lease);
         assert_true(lease->shared);
-        check(handle, lease, &what);
+        check(handle, lease, &request);
     }
     assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
@@ -200,17 +200,17 @@ static void hold_a_thousand(int transport)
     shuf *handle = open_handle(harness_shared.socket);
     shuf_daemon status;
     for (uint64_t i = 0; i < LEASES; i++) {
-        shuf_permutation what = {.n = 100, .seed = 5, .epoch = i % 10};
+        shuf_permutation request = {.n = 100, .seed = 5, .epoch = i % 10};
         leases[i] = NULL;
-        take(handle, &what, transport, &leases[i]);
+        take(handle, &request, transport, &leases[i]);
     }
     assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
     assert_int_equal(status.leases, transport == SHUF_INLINE ? 0 : LEASES);
     for (uint64_t i = 0; i < LEASES; i++)
         if (i % 2 == 0)
             assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
-    shuf_permutation what = {.n = 100, .seed = 5, .epoch = 9};
-    check(handle, leases[999], &what);
+    shuf_permutation request = {.n = 100, .seed = 5, .epoch = 9};
+    check(handle, leases[999], &request);
     shuf_close(handle); /* the other half is out */
 }
 
@@ -241,17 +241,17 @@ static void most_leases(void **state)
     shuf *handle = open_handle(h.socket);
     for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
         const shuf_lease_options options = {.transports = (unsigned)transport};
-        shuf_permutation what = {.n = 1000, .seed = 7};
+        shuf_permutation request = {.n = 1000, .seed = 7};
         shuf_lease *leases[2] = {NULL, NULL}, *third = NULL;
-        take(handle, &what, transport, &leases[0]);
-        what.epoch = 1;
-        take(handle, &what, transport, &leases[1]);
-        what.epoch = 2;
-        assert_int_equal(shuf_lease_take(handle, &what, &options, &third), SHUF_BUSY);
+        take(handle, &request, transport, &leases[0]);
+        request.epoch = 1;
+        take(handle, &request, transport, &leases[1]);
+        request.epoch = 2;
+        assert_int_equal(shuf_lease_take(handle, &request, &options, &third), SHUF_BUSY);
         assert_non_null(strstr(shuf_message(handle), "leases 2"));
         assert_null(third);
-        take(handle, &what, transport, &leases[1]); /* in exchange */
-        check(handle, leases[1], &what);
+        take(handle, &request, transport, &leases[1]); /* in exchange */
+        check(handle, leases[1], &request);
         assert_int_equal(shuf_lease_release(handle, leases[0]), SHUF_OK);
         assert_int_equal(shuf_lease_release(handle, leases[1]), SHUF_OK);
     }
@@ -298,9 +298,9 @@ static void with_an_event(void **state)
     shuf *handle = open_handle(harness_shared.socket);
     shuf_lease *lease = NULL;
     for (uint64_t epoch = 0; epoch < 8; epoch++) {
-        shuf_permutation what = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch};
-        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_OK);
-        check(handle, lease, &what);
+        shuf_permutation request = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch};
+        assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
+        check(handle, lease, &request);
     }
     shuf_close(handle);
 }
@@ -309,8 +309,8 @@ static void with_an_event(void **state)
 static int leave(shuf *handle, shuf_lease *leases[2])
 {
     shuf_lease *more = NULL;
-    shuf_permutation what = {.n = 1000};
-    return shuf_lease_take(handle, &what, NULL, &more) != SHUF_INVALID ||
+    shuf_permutation request = {.n = 1000};
+    return shuf_lease_take(handle, &request, NULL, &more) != SHUF_INVALID ||
            shuf_lease_release(handle, leases[0]) != SHUF_OK || (shuf_close(handle), false);
 }
 
@@ -322,10 +322,10 @@ static void forked(void **state)
     for (int transport = SHUF_MEMFD; transport <= last_transport(); transport <<= 1) {
         int end;
         shuf_daemon status;
-        shuf_permutation what = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
+        shuf_permutation request = {.n = 1000, .seed = 7}, large = {.n = 3000000, .seed = 8};
         shuf_lease *leases[2] = {NULL, NULL};
         take(handle, &large, transport, &leases[0]);
-        take(handle, &what, transport, &leases[1]);
+        take(handle, &request, transport, &leases[1]);
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0)
@@ -335,7 +335,7 @@ static void forked(void **state)
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
         assert_int_equal(status.leases, 2);
         check(handle, leases[0], &large);
-        check(handle, leases[1], &what);
+        check(handle, leases[1], &request);
         assert_int_equal(shuf_lease_release(handle, leases[0]), SHUF_OK);
         assert_int_equal(shuf_lease_release(handle, leases[1]), SHUF_OK);
     }
@@ -348,12 +348,12 @@ static void wrong_transports(void **state)
     shuf *handle = open_handle(harness_shared.socket);
     for (int transport = last_transport() << 1; transport <= SHUF_CUDA_IPC; transport <<= 1) {
         const shuf_lease_options options = {.transports = (unsigned)transport};
-        shuf_permutation what = {.n = 10};
+        shuf_permutation request = {.n = 10};
         shuf_lease *lease = NULL;
-        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_INVALID);
+        assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_INVALID);
         assert_non_null(
             strstr(shuf_message(handle), shuf_transport_name((shuf_transport)transport)));
-        assert_int_equal(shuf_prefetch(handle, &what, &options), SHUF_INVALID);
+        assert_int_equal(shuf_prefetch(handle, &request, &options), SHUF_INVALID);
     }
     shuf_close(handle);
 }

@@ -25,11 +25,11 @@ static uint64_t get_request(int fd, uint64_t *epoch)
 }
 
 enum { VALUES = 300007, BYTES = VALUES * 4 };
-static const shuf_permutation asked = {.n = VALUES, .seed = 7, .epoch = 3};
+static const shuf_permutation expected_request = {.n = VALUES, .seed = 7, .epoch = 3};
 static uint32_t answer[VALUES];
 
-/* The right reply, but for what a script changed; then `bytes` of the bulk. */
-static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t bulk, size_t bytes)
+/* The right reply, but for what a script changed; then `bytes` of the payload. */
+static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
 {
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -42,11 +42,11 @@ static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t bulk, 
     permute.dtype = permute.dtype ? permute.dtype : SHUF__DTYPE__DTYPE_U32;
     permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     reply.id = get_request(fd, &epoch);
-    if (reply.id == 0 || epoch != asked.epoch)
+    if (reply.id == 0 || epoch != expected_request.epoch)
         return;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &permute;
-    reply.payload_bytes = bulk;
+    reply.payload_bytes = payload;
     peer_put_reply(fd, &reply, NULL, 0);
     peer_put(fd, answer, bytes);
 }
@@ -57,49 +57,49 @@ static void says_garbage(int fd, int connection)
 {
     (void)connection;
     peer_put(fd, "\x08\x00\x00\x00garbage!", 12);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void says_http(int fd, int connection)
 {
     (void)connection;
     peer_put(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void says_nothing_at_length(int fd, int connection)
 {
     (void)connection;
     peer_put(fd, "\0\0\0\0", 4);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void says_too_much(int fd, int connection)
 {
     (void)connection;
     peer_put(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void answers_another(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 1);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void speaks_version_2(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, 2, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void refuses_the_version(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, get_request(fd, NULL), SHUF_VERSION, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 /* Before the greeting is read, under no id, and gone: the words still arrive. */
@@ -113,21 +113,21 @@ static void succeeds_under_no_id(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, 0, SHUF_OK, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void answers_without_a_body(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void claims_no_daemon(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, get_request(fd, NULL), SHUF_NO_DAEMON, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void closes(int fd, int connection)
@@ -146,7 +146,7 @@ static void closes_in_a_frame(int fd, int connection)
 static void is_silent(int fd, int connection)
 {
     (void)connection;
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void greetings(void **state)
@@ -192,7 +192,7 @@ static void answers_too_few_bytes(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, NULL, BYTES - 1, BYTES - 1);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void answers_too_many_rows(int fd, int connection)
@@ -202,7 +202,7 @@ static void answers_too_many_rows(int fd, int connection)
     permute.rows = 2;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void answers_another_type(int fd, int connection)
@@ -212,7 +212,7 @@ static void answers_another_type(int fd, int connection)
     permute.dtype = SHUF__DTYPE__DTYPE_I64;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void refuses_with_bulk(int fd, int connection)
@@ -220,7 +220,7 @@ static void refuses_with_bulk(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     peer_refuse(fd, get_request(fd, NULL), SHUF_BUSY, 10);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void greets_again(int fd, int connection)
@@ -228,7 +228,7 @@ static void greets_again(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     peer_refuse(fd, get_request(fd, NULL), SHUF_OK, BYTES);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void ends_in_words(int fd, int connection)
@@ -236,7 +236,7 @@ static void ends_in_words(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     peer_refuse(fd, get_request(fd, NULL), (shuf_status)200, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void wrong_answers(void **state)
@@ -259,7 +259,7 @@ static void wrong_answers(void **state)
         shuf *handle;
         peer_start(rows[i].script);
         assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-        int status = (int)shuf_permute(handle, &asked, out, sizeof out, NULL);
+        int status = (int)shuf_permute(handle, &expected_request, out, sizeof out, NULL);
         if (status != rows[i].status || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, rows[i].status);
@@ -276,7 +276,7 @@ static void describes_with_escapes(int fd, int connection)
     permute.algorithm = permute.backend = permute.device = peer_hostile;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, &permute, BYTES, BYTES);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void reports_with_escapes(int fd, int connection)
@@ -290,7 +290,7 @@ static void reports_with_escapes(int fd, int connection)
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
     peer_put_reply(fd, &reply, NULL, 0);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 /* Nothing that a peer sends reaches a terminal as commands. */
@@ -303,7 +303,7 @@ static void words_are_printable(void **state)
     shuf_daemon daemon;
     peer_start(describes_with_escapes);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, &result), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, &result), SHUF_OK);
     assert_string_equal(result.algorithm, PEER_HOSTILE_SHOWN);
     assert_string_equal(result.backend, PEER_HOSTILE_SHOWN);
     assert_string_equal(result.device, PEER_HOSTILE_SHOWN);
@@ -330,7 +330,7 @@ static void leaves_later_each_time(int fd, int connection)
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     put_answer(fd, NULL, BYTES, cuts[connection]);
     if (cuts[connection] == BYTES)
-        peer_linger(fd);
+        peer_wait_until_gone(fd);
 }
 
 static void memory_across_losses(void **state)
@@ -340,7 +340,7 @@ static void memory_across_losses(void **state)
     shuf *handle;
     peer_start(leaves_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
     assert_memory_equal(out, answer, sizeof out);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
@@ -367,7 +367,7 @@ static void stream_across_losses(void **state)
     shuf *handle;
     peer_start(leaves_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute_each(handle, &asked, follow, &s, NULL), SHUF_OK);
+    assert_int_equal(shuf_permute_each(handle, &expected_request, follow, &s, NULL), SHUF_OK);
     assert_true(s.right && s.size == BYTES);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
@@ -380,7 +380,7 @@ static void leaves_when_asked(int fd, int connection)
     get_request(fd, NULL);
 }
 
-/* A request that is every daemon's end must not be asked for ever. */
+/* A request that is every daemon's end must not be expected_request for ever. */
 static void losses_without_progress(void **state)
 {
     (void)state;
@@ -388,7 +388,8 @@ static void losses_without_progress(void **state)
     shuf *handle;
     peer_start(leaves_when_asked);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
+    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
+                     SHUF_NO_DAEMON);
     shuf_close(handle);
     assert_int_equal(peer_stop(), 16);
 }
@@ -401,7 +402,8 @@ static void losses_without_reconnecting(void **state)
     peer_start(leaves_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     shuf_set_reconnect(handle, 0);
-    assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_NO_DAEMON);
+    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
+                     SHUF_NO_DAEMON);
     assert_non_null(strstr(shuf_message(handle), "the daemon left"));
     shuf_close(handle);
     assert_int_equal(peer_stop(), 1);
@@ -424,7 +426,7 @@ static void loss_between_calls(void **state)
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     for (int i = 0; i < 3; i++) {
         memset(out, 0, sizeof out);
-        assert_int_equal(shuf_permute(handle, &asked, out, sizeof out, NULL), SHUF_OK);
+        assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
         assert_memory_equal(out, answer, sizeof out);
     }
     shuf_close(handle);
@@ -434,7 +436,7 @@ static void loss_between_calls(void **state)
 static int prepare(void **state)
 {
     (void)state;
-    uint64_t count, *values = expected_values(&asked, &count);
+    uint64_t count, *values = expected_values(&expected_request, &count);
     for (uint64_t i = 0; i < count; i++)
         answer[i] = (uint32_t)values[i];
     free(values);

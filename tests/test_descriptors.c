@@ -47,7 +47,7 @@ static void descriptor_comes_once(void **state)
     reply = wire_lease(other, N, 5, own); /* which has not had it */
     assert_true(reply->descriptor && reply->block == block);
     wire_release(w, id, 0);
-    reply = wire_lease(w, N, 5, own); /* nor is it told that the block is unmapped */
+    reply = wire_lease(w, N, 5, own); /* nor is the unmapping reported */
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, block);
     reply = wire_lease(w, N, 5, own);

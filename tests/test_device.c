@@ -113,7 +113,7 @@ static void test_leaves_in_a_fetch(void **state)
 }
 
 /* Clients that have the loop watch for room in the socket when their job begins: by more
- * requests than one turn takes, and by a result that the socket does not hold. */
+ * requests than one iteration takes, and by a result that the socket does not hold. */
 static struct wire *begin_after_requests(const struct harness *h)
 {
     enum { REQUESTS = 17 };
@@ -138,10 +138,10 @@ static struct wire *begin_after_bulk(const struct harness *h)
 {
     enum { N = 1 << 20 };
     static uint32_t values[N];
-    Shuf__Permute bulk = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    Shuf__Permute inline_permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     Shuf__Permute last = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_greet(h);
-    wire_send_permute(w, &bulk);
+    wire_send_permute(w, &inline_permute);
     wire_send_permute(w, &last);
     w->id--;
     wire_expect(w, SHUF_OK, "");
@@ -213,7 +213,7 @@ static void test_device_fails(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: permute: the device is on fire");
 }
 
-/* The first bytes of the permutation of n that wire_permutation asks for. */
+/* The first bytes of the permutation of n that wire_permutation requests. */
 static void expect_values(const uint8_t *bytes, size_t size, uint64_t n)
 {
     shuf_primefold f = shuf_primefold_make(n, 7, 0);
@@ -246,7 +246,7 @@ static void test_device_fails_in_bulk(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
 
-/* A lease that is told by its event may be shuffled at once: the job that fills it comes first. */
+/* A lease with an event may be shuffled at once: the job that fills it comes first. */
 static void test_shuffles_what_is_under_way(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void test_shuffles_what_is_under_way(void **state)
     request.shuffle = &shuffle;
     wire_send(w, &request);
     assert_int_equal(wire_expect(w, SHUF_OK, "")->result->record, 4);
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     wire_close(w);
     assert_true(harness_stop(&h));
 }

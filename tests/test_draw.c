@@ -49,18 +49,18 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static uint64_t bits_of(const shuf_numbers *what, uint64_t i)
+static uint64_t bits_of(const shuf_numbers *request, uint64_t i)
 {
     return draw_bits(
-        &(struct draw){.distribution = what->method == SHUF_BOX_MULLER
+        &(struct draw){.distribution = request->method == SHUF_BOX_MULLER
                                            ? SHUF_DISTRIBUTION_BOX_MULLER
-                                           : (enum shuf__distribution)what->distribution,
-                       .dtype = what->dtype,
-                       .seed = what->seed,
-                       .stream = what->stream,
-                       .index = what->offset + i,
-                       .mean = what->mean,
-                       .std = what->std});
+                                           : (enum shuf__distribution)request->distribution,
+                       .dtype = request->dtype,
+                       .seed = request->seed,
+                       .stream = request->stream,
+                       .index = request->offset + i,
+                       .mean = request->mean,
+                       .std = request->std});
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -70,13 +70,13 @@ static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
     return bits;
 }
 
-static bool is_right(const shuf_numbers *what, const void *values)
+static bool is_right(const shuf_numbers *request, const void *values)
 {
-    const unsigned width = draw_width(what->dtype);
-    for (uint64_t i = 0; i < what->count; i++)
-        if (bits_at(values, width, i) != bits_of(what, i)) {
-            fprintf(stderr, "value %" PRIu64 " from %" PRIu64 " of kind %d, %d\n", i, what->offset,
-                    (int)what->distribution, (int)what->dtype);
+    const unsigned width = draw_width(request->dtype);
+    for (uint64_t i = 0; i < request->count; i++)
+        if (bits_at(values, width, i) != bits_of(request, i)) {
+            fprintf(stderr, "value %" PRIu64 " from %" PRIu64 " of kind %d, %d\n", i,
+                    request->offset, (int)request->distribution, (int)request->dtype);
             return false;
         }
     return true;
@@ -99,17 +99,17 @@ static shuf_numbers random_numbers(int kind, uint64_t limit)
     };
 }
 
-static bool ask_and_check(shuf *handle, const shuf_numbers *what)
+static bool draw_and_check(shuf *handle, const shuf_numbers *request)
 {
     shuf_shape shape;
     shuf_result result;
-    assert_int_equal(shuf_numbers_shape(what, &shape, NULL, 0), SHUF_OK);
-    assert_true(shape.rows == 1 && shape.count == what->count && shape.dtype == what->dtype);
-    assert_int_equal(shape.bytes, what->count * shape.width);
+    assert_int_equal(shuf_numbers_shape(request, &shape, NULL, 0), SHUF_OK);
+    assert_true(shape.rows == 1 && shape.count == request->count && shape.dtype == request->dtype);
+    assert_int_equal(shape.bytes, request->count * shape.width);
     void *out = malloc(shape.bytes);
-    bool right = shuf_draw(handle, what, out, shape.bytes, &result) == SHUF_OK &&
-                 is_right(what, out) && result.distribution == what->distribution &&
-                 result.method == what->method && result.algorithm[0] == '\0';
+    bool right = shuf_draw(handle, request, out, shape.bytes, &result) == SHUF_OK &&
+                 is_right(request, out) && result.distribution == request->distribution &&
+                 result.method == request->method && result.algorithm[0] == '\0';
     if (!right)
         fprintf(stderr, "%s\n", shuf_message(handle));
     free(out);
@@ -124,8 +124,8 @@ static void every_kind(void **state)
     shuf *handle = open_handle();
     random_start("every_kind");
     for (int i = 0; i < 20 * KINDS; i++) {
-        const shuf_numbers what = random_numbers(i % KINDS, 5000);
-        assert_true(ask_and_check(handle, &what));
+        const shuf_numbers request = random_numbers(i % KINDS, 5000);
+        assert_true(draw_and_check(handle, &request));
     }
     shuf_close(handle);
 }
@@ -140,15 +140,15 @@ static void far_out(void **state)
     for (int i = 0; i < KINDS; i++)
         for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
             const bool gauss = kinds[i].distribution == SHUF_GAUSS;
-            const shuf_numbers what = {.distribution = kinds[i].distribution,
-                                       .method = kinds[i].method,
-                                       .seed = 7,
-                                       .stream = 3,
-                                       .offset = offsets[k],
-                                       .count = 2000,
-                                       .std = gauss ? 1 : 0,
-                                       .dtype = kinds[i].dtype};
-            assert_true(ask_and_check(handle, &what));
+            const shuf_numbers request = {.distribution = kinds[i].distribution,
+                                          .method = kinds[i].method,
+                                          .seed = 7,
+                                          .stream = 3,
+                                          .offset = offsets[k],
+                                          .count = 2000,
+                                          .std = gauss ? 1 : 0,
+                                          .dtype = kinds[i].dtype};
+            assert_true(draw_and_check(handle, &request));
         }
     shuf_close(handle);
 }
@@ -186,11 +186,11 @@ static int transport_count(void)
     return strncmp(harness_backend, "cuda", 4) == 0 ? 4 : 2;
 }
 
-static void take(shuf *handle, const shuf_numbers *what, shuf_transport transport,
+static void take(shuf *handle, const shuf_numbers *request, shuf_transport transport,
                  shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = transport};
-    if (shuf_draw_lease(handle, what, &options, lease) != SHUF_OK)
+    if (shuf_draw_lease(handle, request, &options, lease) != SHUF_OK)
         fail_msg("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     assert_int_equal((*lease)->transport, transport);
 }
@@ -203,8 +203,8 @@ static void check_row(shuf *handle, const struct golden_stream *row, const shuf_
         uint64_t bits = 0;
         assert_int_equal(shuf_lease_read(handle, lease, i * width, width, &bits), SHUF_OK);
         assert_int_equal(bits, row->bits[i]);
-        if (i < lease->result.heads)
-            assert_int_equal(lease->result.head[i], row->bits[i]);
+        if (i < lease->result.n_first)
+            assert_int_equal(lease->result.first[i], row->bits[i]);
     }
 }
 
@@ -218,9 +218,9 @@ static void golden_table(void **state)
     shuf *handle = open_handle();
     FILE *table = golden_open("streams.txt");
     for (; golden_next_stream(table, &row); rows++) {
-        const shuf_numbers what = numbers_of(&row);
+        const shuf_numbers request = numbers_of(&row);
         for (int i = 0; i < transport_count(); i++) {
-            take(handle, &what, transports[i], &leases[i]);
+            take(handle, &request, transports[i], &leases[i]);
             check_row(handle, &row, leases[i]);
         }
     }
@@ -231,18 +231,18 @@ static void golden_table(void **state)
 
 /* ---- moments ------------------------------------------------------------------ */
 
-static double value_at(const shuf_numbers *what, const void *values, uint64_t i)
+static double value_at(const shuf_numbers *request, const void *values, uint64_t i)
 {
-    const shuf_dtype dtype = what->dtype;
+    const shuf_dtype dtype = request->dtype;
     return draw_value(dtype, bits_at(values, draw_width(dtype), i));
 }
 
-static double central(const shuf_numbers *what, const void *values, double mean, int power)
+static double central(const shuf_numbers *request, const void *values, double mean, int power)
 {
     double sum = 0;
-    for (uint64_t i = 0; i < what->count; i++)
-        sum += pow(value_at(what, values, i) - mean, power);
-    return sum / (double)what->count;
+    for (uint64_t i = 0; i < request->count; i++)
+        sum += pow(value_at(request, values, i) - mean, power);
+    return sum / (double)request->count;
 }
 
 static void expect_near(double got, double wanted, double scale)
@@ -251,18 +251,18 @@ static void expect_near(double got, double wanted, double scale)
         fail_msg("%.17g, expected %.17g", got, wanted);
 }
 
-static void check_moments(const shuf_numbers *what, const void *values, const shuf_moments *m)
+static void check_moments(const shuf_numbers *request, const void *values, const shuf_moments *m)
 {
-    const double mean = central(what, values, 0, 1), m2 = central(what, values, mean, 2);
-    double least = value_at(what, values, 0), largest = least;
-    for (uint64_t i = 1; i < what->count; i++) {
-        least = fmin(least, value_at(what, values, i));
-        largest = fmax(largest, value_at(what, values, i));
+    const double mean = central(request, values, 0, 1), m2 = central(request, values, mean, 2);
+    double least = value_at(request, values, 0), largest = least;
+    for (uint64_t i = 1; i < request->count; i++) {
+        least = fmin(least, value_at(request, values, i));
+        largest = fmax(largest, value_at(request, values, i));
     }
     expect_near(m->mean, mean, fabs(mean) + sqrt(m2));
     expect_near(m->variance, m2, m2);
-    expect_near(m->skewness, central(what, values, mean, 3) / (m2 * sqrt(m2)), 1);
-    expect_near(m->kurtosis, central(what, values, mean, 4) / (m2 * m2), 1);
+    expect_near(m->skewness, central(request, values, mean, 3) / (m2 * sqrt(m2)), 1);
+    expect_near(m->kurtosis, central(request, values, mean, 4) / (m2 * m2), 1);
     assert_true(m->least == least && m->largest == largest);
 }
 
@@ -272,21 +272,21 @@ static void moments(void **state)
     shuf *handle = open_handle();
     random_start("moments");
     for (int i = 0; i < 2 * KINDS; i++) {
-        shuf_numbers what = random_numbers(i % KINDS, 30000);
+        shuf_numbers request = random_numbers(i % KINDS, 30000);
         shuf_result result, summary;
         shuf_shape shape;
-        what.count += 100; /* enough for them to differ */
-        what.mean = what.std != 0 ? 3 * what.std : 0;
-        what.moments = true;
-        assert_int_equal(shuf_numbers_shape(&what, &shape, NULL, 0), SHUF_OK);
+        request.count += 100; /* enough for them to differ */
+        request.mean = request.std != 0 ? 3 * request.std : 0;
+        request.moments = true;
+        assert_int_equal(shuf_numbers_shape(&request, &shape, NULL, 0), SHUF_OK);
         void *values = malloc(shape.bytes);
-        assert_int_equal(shuf_draw(handle, &what, values, shape.bytes, &result), SHUF_OK);
-        check_moments(&what, values, &result.moments);
+        assert_int_equal(shuf_draw(handle, &request, values, shape.bytes, &result), SHUF_OK);
+        check_moments(&request, values, &result.moments);
         assert_int_equal(result.fingerprint, 0);
-        assert_int_equal(shuf_draw_summary(handle, &what, &summary), SHUF_OK);
+        assert_int_equal(shuf_draw_summary(handle, &request, &summary), SHUF_OK);
         assert_memory_equal(&summary.moments, &result.moments, sizeof result.moments);
-        assert_true(summary.fingerprint != 0 && summary.heads == SHUF_EDGE);
-        assert_memory_equal(summary.head, result.head, sizeof summary.head);
+        assert_true(summary.fingerprint != 0 && summary.n_first == SHUF_SAMPLES);
+        assert_memory_equal(summary.first, result.first, sizeof summary.first);
         free(values);
     }
     shuf_close(handle);
@@ -296,16 +296,16 @@ static void moments(void **state)
 static void moments_of_one(void **state)
 {
     (void)state;
-    shuf_numbers what = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true};
+    shuf_numbers request = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true};
     shuf_result result;
     double value;
     shuf *handle = open_handle();
-    assert_int_equal(shuf_draw(handle, &what, &value, sizeof value, &result), SHUF_OK);
+    assert_int_equal(shuf_draw(handle, &request, &value, sizeof value, &result), SHUF_OK);
     assert_true(result.moments.least == value && result.moments.largest == value);
     assert_true(fabs(result.moments.mean - value) < 1e-12 && result.moments.variance == 0);
     assert_true(isnan(result.moments.skewness) && isnan(result.moments.kurtosis));
-    what.moments = false;
-    assert_int_equal(shuf_draw(handle, &what, &value, sizeof value, &result), SHUF_OK);
+    request.moments = false;
+    assert_int_equal(shuf_draw(handle, &request, &value, sizeof value, &result), SHUF_OK);
     assert_true(result.moments.mean == 0 && result.moments.least == 0);
     shuf_close(handle);
 }
@@ -376,22 +376,22 @@ static void memory_across_killed_daemons(void **state)
     shuf *handle = open_handle();
     random_start("memory_across_killed_daemons");
     for (int i = 0; i < KINDS; i++) {
-        const shuf_numbers what = random_numbers(i, 5000);
+        const shuf_numbers request = random_numbers(i, 5000);
         harness_kill(&harness_shared, SIGKILL);
         assert_true(harness_restart(&harness_shared));
-        assert_true(ask_and_check(handle, &what));
+        assert_true(draw_and_check(handle, &request));
     }
     shuf_close(handle);
 }
 
 /* ---- leases ------------------------------------------------------------------- */
 
-static void check_lease(shuf *handle, const shuf_numbers *what, const shuf_lease *lease)
+static void check_lease(shuf *handle, const shuf_numbers *request, const shuf_lease *lease)
 {
     const uint64_t bytes = lease->result.shape.bytes;
     void *copy = malloc(bytes);
     assert_int_equal(shuf_lease_read(handle, lease, 0, bytes, copy), SHUF_OK);
-    assert_true(is_right(what, copy));
+    assert_true(is_right(request, copy));
     if (lease->device_id[0] == '\0')
         assert_memory_equal(lease->data, copy, bytes);
     free(copy);
@@ -404,15 +404,15 @@ static void leases_of_every_kind(void **state)
     random_start("leases_of_every_kind");
     for (int t = 0; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
-        const shuf_permutation order = {.n = 1000, .seed = 1};
+        const shuf_permutation permutation = {.n = 1000, .seed = 1};
         shuf *handle = open_handle();
         shuf_lease *lease = NULL;
         for (int i = 0; i < 3 * KINDS; i++) {
-            const shuf_numbers what = random_numbers(i % KINDS, 100000);
-            take(handle, &what, transports[t], &lease);
-            check_lease(handle, &what, lease);
+            const shuf_numbers request = random_numbers(i % KINDS, 100000);
+            take(handle, &request, transports[t], &lease);
+            check_lease(handle, &request, lease);
             if (i % 3 == 0)
-                assert_int_equal(shuf_lease_take(handle, &order, &options, &lease), SHUF_OK);
+                assert_int_equal(shuf_lease_take(handle, &permutation, &options, &lease), SHUF_OK);
         }
         assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
         shuf_close(handle);
@@ -422,17 +422,17 @@ static void leases_of_every_kind(void **state)
 static void lease_outlives_the_daemon(void **state)
 {
     (void)state;
-    const shuf_numbers what = {
+    const shuf_numbers request = {
         .distribution = SHUF_GAUSS, .seed = 9, .count = 30000, .std = 1, .dtype = SHUF_F32};
     shuf *handle = open_handle();
     for (int t = 0; t < transport_count(); t++) {
         shuf_lease *lease = NULL;
-        take(handle, &what, transports[t], &lease);
+        take(handle, &request, transports[t], &lease);
         harness_kill(&harness_shared, SIGKILL);
-        check_lease(handle, &what, lease);
+        check_lease(handle, &request, lease);
         assert_true(harness_restart(&harness_shared));
-        take(handle, &what, transports[t], &lease);
-        check_lease(handle, &what, lease);
+        take(handle, &request, transports[t], &lease);
+        check_lease(handle, &request, lease);
         assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
     }
     shuf_close(handle);
@@ -441,20 +441,20 @@ static void lease_outlives_the_daemon(void **state)
 static void prefetched(void **state)
 {
     (void)state;
-    const shuf_numbers what = {.distribution = SHUF_UNIFORM,
-                               .seed = 11,
-                               .count = 30000,
-                               .dtype = SHUF_U32,
-                               .moments = true};
+    const shuf_numbers request = {.distribution = SHUF_UNIFORM,
+                                  .seed = 11,
+                                  .count = 30000,
+                                  .dtype = SHUF_U32,
+                                  .moments = true};
     for (int t = 1; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
         shuf *handle = open_handle();
         shuf_lease *lease = NULL;
-        assert_int_equal(shuf_draw_prefetch(handle, &what, &options), SHUF_OK);
-        take(handle, &what, transports[t], &lease);
+        assert_int_equal(shuf_draw_prefetch(handle, &request, &options), SHUF_OK);
+        take(handle, &request, transports[t], &lease);
         assert_true(lease->shared);
-        check_lease(handle, &what, lease);
-        assert_true(lease->result.moments.kurtosis > 1.5 && lease->result.heads == SHUF_EDGE);
+        check_lease(handle, &request, lease);
+        assert_true(lease->result.moments.kurtosis > 1.5 && lease->result.n_first == SHUF_SAMPLES);
         shuf_close(handle);
     }
 }
@@ -468,19 +468,19 @@ static bool look(void *context, const shuf_lease_entry *e)
 static void listed(void **state)
 {
     (void)state;
-    const shuf_numbers what = {.distribution = SHUF_GAUSS,
-                               .seed = 1,
-                               .stream = 2,
-                               .offset = 3,
-                               .count = 4,
-                               .mean = 5.5,
-                               .std = 6.5,
-                               .dtype = SHUF_F16,
-                               .method = SHUF_BOX_MULLER};
+    const shuf_numbers request = {.distribution = SHUF_GAUSS,
+                                  .seed = 1,
+                                  .stream = 2,
+                                  .offset = 3,
+                                  .count = 4,
+                                  .mean = 5.5,
+                                  .std = 6.5,
+                                  .dtype = SHUF_F16,
+                                  .method = SHUF_BOX_MULLER};
     shuf_lease_entry e = {.id = 0};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
-    take(handle, &what, SHUF_MEMFD, &lease);
+    take(handle, &request, SHUF_MEMFD, &lease);
     assert_int_equal(shuf_leases(handle, look, &e), SHUF_OK);
     assert_int_equal(e.id, lease->id);
     assert_int_equal(e.distribution, SHUF_GAUSS);
@@ -528,21 +528,21 @@ static void wrong_parameters(void **state)
     expect(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
     assert_int_equal(shuf_numbers_shape(&empty, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "count 0: expected at least 1");
-    assert_true(ask_and_check(handle, &good));
+    assert_true(draw_and_check(handle, &good));
     shuf_close(handle);
 }
 
 static void too_large_for_the_daemon(void **state)
 {
     (void)state;
-    shuf_numbers what = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45};
+    shuf_numbers request = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
-    expect(handle, shuf_draw_summary(handle, &what, &(shuf_result){0}), SHUF_NO_MEMORY, "bytes");
-    expect(handle, shuf_draw_lease(handle, &what, NULL, &lease), SHUF_NO_MEMORY, "bytes");
+    expect(handle, shuf_draw_summary(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY, "bytes");
+    expect(handle, shuf_draw_lease(handle, &request, NULL, &lease), SHUF_NO_MEMORY, "bytes");
     assert_null(lease);
-    what.count = UINT64_C(1) << 60;
-    expect(handle, shuf_draw_summary(handle, &what, &(shuf_result){0}), SHUF_NO_MEMORY,
+    request.count = UINT64_C(1) << 60;
+    expect(handle, shuf_draw_summary(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
            "pass 2^63");
     shuf_close(handle);
 }

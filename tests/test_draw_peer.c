@@ -26,7 +26,7 @@ static Shuf__Stream heard; /* the last request; its pointers are gone */
 static void answer(int fd, uint64_t id)
 {
     static const double values[COUNT];
-    static uint64_t head[6] = {1, 2, 3, 4, 5, 6}; /* more than there is room for */
+    static uint64_t first[6] = {1, 2, 3, 4, 5, 6}; /* more than there is room for */
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__ResultReply body = SHUF__RESULT_REPLY__INIT;
     Shuf__Sums sums = SHUF__SUMS__INIT;
@@ -37,8 +37,8 @@ static void answer(int fd, uint64_t id)
     body.count = part.count;
     body.bytes = BYTES;
     body.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    body.n_head = body.n_tail = 6;
-    body.head = body.tail = head;
+    body.n_first = body.n_last = 6;
+    body.first = body.last = first;
     sums.centre = 100;
     sums.scale = 2;
     sums.z1 = 10; /* of z = 3 twice, 1 four times and 0 */
@@ -65,14 +65,14 @@ static void answers(int fd, int connection)
     }
 }
 
-static const shuf_numbers what = {.distribution = SHUF_GAUSS,
-                                  .seed = 1,
-                                  .stream = 2,
-                                  .offset = 3,
-                                  .count = COUNT,
-                                  .mean = -4.5,
-                                  .std = 5.5,
-                                  .moments = true};
+static const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
+                                     .seed = 1,
+                                     .stream = 2,
+                                     .offset = 3,
+                                     .count = COUNT,
+                                     .mean = -4.5,
+                                     .std = 5.5,
+                                     .moments = true};
 
 static int start(void **state)
 {
@@ -98,7 +98,7 @@ static int stop(void **state)
 static void expect(shuf *handle, const char *words)
 {
     double out[COUNT];
-    assert_int_equal(shuf_draw(handle, &what, out, sizeof out, NULL), SHUF_PROTOCOL);
+    assert_int_equal(shuf_draw(handle, &numbers, out, sizeof out, NULL), SHUF_PROTOCOL);
     if (!strstr(shuf_message(handle), words))
         fail_msg("%s", shuf_message(handle));
 }
@@ -108,12 +108,12 @@ static void right(void **state)
 {
     double out[COUNT];
     shuf_result r;
-    assert_int_equal(shuf_draw(*state, &what, out, sizeof out, &r), SHUF_OK);
+    assert_int_equal(shuf_draw(*state, &numbers, out, sizeof out, &r), SHUF_OK);
     assert_true(heard.distribution == SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS && heard.seed == 1);
     assert_true(heard.stream == 2 && heard.offset == 3 && heard.count == COUNT);
     assert_true(heard.mean == -4.5 && heard.std == 5.5 && heard.sums && !heard.fingerprint);
     assert_int_equal(r.distribution, SHUF_GAUSS);
-    assert_true(r.heads == 4 && r.head[3] == 4 && r.tails == 4 && r.tail[0] == 3);
+    assert_true(r.n_first == 4 && r.first[3] == 4 && r.n_last == 4 && r.last[0] == 3);
     assert_true(fabs(r.moments.mean - 100.5) < 1e-14);
     assert_true(fabs(r.moments.variance - 1.2 / 4) < 1e-14);
     assert_true(fabs(r.moments.skewness - 1.2 / pow(1.2, 1.5)) < 1e-14);

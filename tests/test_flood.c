@@ -50,7 +50,7 @@ static bool send_descriptors(const struct wire *w, const void *bytes, size_t siz
 }
 
 /* With each request, which is answered. */
-static void ask_with_descriptors(struct wire *w)
+static void send_with_descriptors(struct wire *w)
 {
     uint8_t frame[64];
     Shuf__Status status = SHUF__STATUS__INIT;
@@ -78,7 +78,7 @@ static void flood_descriptors(int channel, void *context)
     const struct harness *h = context;
     struct wire *w = wire_greet(h);
     for (int i = 0; i < MESSAGES; i++) {
-        ask_with_descriptors(w);
+        send_with_descriptors(w);
         if (i % 4 == 0)
             leave_with_descriptors(h);
     }

@@ -36,27 +36,27 @@ static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-static void look_up(shuf *handle, const shuf_permutation *what, shuf_direction direction,
+static void look_up(shuf *handle, const shuf_permutation *request, shuf_direction direction,
                     const uint64_t *at, size_t count, uint64_t *out)
 {
-    expect(handle, shuf_index(handle, what, direction, at, count, out), SHUF_OK, "");
+    expect(handle, shuf_index(handle, request, direction, at, count, out), SHUF_OK, "");
 }
 
 /* ---- the values ---- */
 
 /* Every position, and back from every value. */
-static void check_whole(shuf *handle, const shuf_permutation *what)
+static void check_whole(shuf *handle, const shuf_permutation *request)
 {
-    size_t size = what->n * sizeof(uint64_t);
+    size_t size = request->n * sizeof(uint64_t);
     uint64_t *values = malloc(size), *at = malloc(size), *out = malloc(size);
-    shuf_permutation whole = *what;
+    shuf_permutation whole = *request;
     whole.dtype = SHUF_U64;
     expect(handle, shuf_permute(handle, &whole, values, size, NULL), SHUF_OK, "");
-    for (uint64_t i = 0; i < what->n; i++)
+    for (uint64_t i = 0; i < request->n; i++)
         at[i] = i;
-    look_up(handle, what, SHUF_FORWARD, at, what->n, out);
+    look_up(handle, request, SHUF_FORWARD, at, request->n, out);
     assert_memory_equal(out, values, size);
-    look_up(handle, what, SHUF_INVERSE, values, what->n, out);
+    look_up(handle, request, SHUF_INVERSE, values, request->n, out);
     assert_memory_equal(out, at, size);
     free(values);
     free(at);
@@ -73,9 +73,9 @@ static void whole_permutations(void **state)
     shuf *handle = open_handle();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int e = 0; e < 4; e++) {
-            const shuf_permutation what = {
+            const shuf_permutation request = {
                 .algorithm = names[e % 2], .n = sizes[i], .seed = BIT(50) - i, .epoch = epochs[e]};
-            check_whole(handle, &what);
+            check_whole(handle, &request);
         }
     shuf_close(handle);
 }
@@ -90,9 +90,9 @@ static void counted_permutations(void **state)
     shuf *handle = open_handle();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int a = 0; a < 2; a++) {
-            const shuf_permutation what = {
+            const shuf_permutation request = {
                 .algorithm = names[a], .n = sizes[i], .seed = i, .epoch = BIT(63) + i};
-            check_whole(handle, &what);
+            check_whole(handle, &request);
         }
     shuf_close(handle);
 }
@@ -107,13 +107,13 @@ static void golden_values(void **state)
     FILE *table = golden_open("permute.txt");
     shuf *handle = open_handle();
     while (golden_next(table, &row)) {
-        const shuf_permutation what = {
+        const shuf_permutation request = {
             .algorithm = row.algorithm, .n = row.n, .seed = row.seed, .epoch = row.epoch};
         for (unsigned i = 0; i < row.count; i++)
             at[i] = golden_position(&row, i);
-        look_up(handle, &what, SHUF_FORWARD, at, row.count, out);
+        look_up(handle, &request, SHUF_FORWARD, at, row.count, out);
         assert_memory_equal(out, row.values, row.count * sizeof *out);
-        look_up(handle, &what, SHUF_INVERSE, row.values, row.count, out);
+        look_up(handle, &request, SHUF_INVERSE, row.values, row.count, out);
         assert_memory_equal(out, at, row.count * sizeof *out);
         rows++;
     }
@@ -128,22 +128,22 @@ enum { SAMPLE = 200 };
 static void check_sample(shuf *handle, uint64_t n)
 {
     uint64_t values[SAMPLE], at[SAMPLE], out[SAMPLE];
-    shuf_permutation what = {.n = n, .seed = random_u64(), .epoch = random_u64()};
-    shuf_permutation slice = what;
+    shuf_permutation request = {.n = n, .seed = random_u64(), .epoch = random_u64()};
+    shuf_permutation slice = request;
     slice.view = SHUF_VIEW_SLICE;
     slice.dtype = SHUF_U64;
     slice.count = SAMPLE;
     slice.stride = 1 + random_below(n / SAMPLE);
     slice.offset = random_below(n - (SAMPLE - 1) * slice.stride);
     expect(handle, shuf_permute(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
-    const shuf_primefold f = shuf_primefold_make(n, what.seed, what.epoch);
+    const shuf_primefold f = shuf_primefold_make(n, request.seed, request.epoch);
     for (int i = 0; i < SAMPLE; i++) {
         at[i] = slice.offset + (uint64_t)i * slice.stride;
         assert_int_equal(values[i], shuf_primefold_forward(&f, at[i]));
     }
-    look_up(handle, &what, SHUF_FORWARD, at, SAMPLE, out);
+    look_up(handle, &request, SHUF_FORWARD, at, SAMPLE, out);
     assert_memory_equal(out, values, sizeof values);
-    look_up(handle, &what, SHUF_INVERSE, out, SAMPLE, out);
+    look_up(handle, &request, SHUF_INVERSE, out, SAMPLE, out);
     assert_memory_equal(out, at, sizeof at);
 }
 
@@ -166,18 +166,20 @@ static void many_at_once(void **state)
     (void)state;
     static const size_t counts[] = {1,    1023,     1024,     1025,         MOST - 1,
                                     MOST, MOST + 1, 2 * MOST, 2 * MOST + 1, 100003};
-    const shuf_permutation what = {.n = BIT(62), .seed = 7, .epoch = 9};
-    const shuf_primefold f = shuf_primefold_make(what.n, what.seed, what.epoch);
+    const shuf_permutation permutation = {.n = BIT(62), .seed = 7, .epoch = 9};
+    const shuf_primefold f =
+        shuf_primefold_make(permutation.n, permutation.seed, permutation.epoch);
     shuf *handle = open_handle();
     random_start("many_at_once");
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         uint64_t *at = malloc(counts[c] * sizeof *at), *out = malloc(counts[c] * sizeof *out);
         for (size_t i = 0; i < counts[c]; i++)
-            at[i] = out[i] = i % 3 == 2 ? at[i / 2] : random_below(what.n); /* some come twice */
-        look_up(handle, &what, SHUF_FORWARD, out, counts[c], out);
+            at[i] = out[i] =
+                i % 3 == 2 ? at[i / 2] : random_below(permutation.n); /* some come twice */
+        look_up(handle, &permutation, SHUF_FORWARD, out, counts[c], out);
         for (size_t i = 0; i < counts[c]; i++)
             assert_int_equal(out[i], shuf_primefold_forward(&f, at[i]));
-        look_up(handle, &what, SHUF_INVERSE, out, counts[c], out);
+        look_up(handle, &permutation, SHUF_INVERSE, out, counts[c], out);
         assert_memory_equal(out, at, counts[c] * sizeof *at);
         free(at);
         free(out);
@@ -193,7 +195,7 @@ static void every_mistake(void **state)
     (void)state;
     static const uint64_t at[4] = {0, 1, 999, 1000};
     static const struct {
-        shuf_permutation what;
+        shuf_permutation request;
         int direction;
         const char *words;
     } rows[] = {
@@ -238,7 +240,7 @@ static void every_mistake(void **state)
     shuf *handle = open_handle();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect(handle,
-               shuf_index(handle, &rows[i].what, (shuf_direction)rows[i].direction, at, 4, out),
+               shuf_index(handle, &rows[i].request, (shuf_direction)rows[i].direction, at, 4, out),
                SHUF_INVALID, rows[i].words);
     const shuf_permutation right = {.n = 2000, .epochs = 1};
     look_up(handle, &right, SHUF_FORWARD, at, 4, out);
@@ -251,12 +253,12 @@ static void bad_arguments(void **state)
     (void)state;
     static char name[2000];
     uint64_t place = 0;
-    const shuf_permutation what = {.n = 5};
+    const shuf_permutation request = {.n = 5};
     const shuf_permutation long_name = {.n = 5, .algorithm = memset(name, 'x', sizeof name - 1)};
     shuf *handle = open_handle();
-    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
+    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
            "at NULL: expected 3 numbers");
-    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
+    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
            "out NULL: expected 1 numbers");
     expect(handle, shuf_index(handle, &long_name, SHUF_FORWARD, &place, 1, &place), SHUF_INVALID,
            "xxx\": expected primefold, philox24 or lcg");
@@ -269,15 +271,15 @@ static void found_before_it_is_sent(void **state)
 {
     (void)state;
     static uint64_t at[2 * MOST + 10], out[2 * MOST + 10];
-    const shuf_permutation what = {.n = 5};
+    const shuf_permutation request = {.n = 5};
     shuf *handle;
     assert_int_equal(shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON);
     shuf_set_reconnect(handle, 0);
     at[2 * MOST + 9] = 5;
-    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, at, 2 * MOST + 10, out), SHUF_INVALID,
+    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 2 * MOST + 10, out), SHUF_INVALID,
            "at[16009] 5: expected less than n = 5");
-    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, NULL, 0, NULL), SHUF_OK, "");
-    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, at, 1, out), SHUF_NO_DAEMON,
+    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 0, NULL), SHUF_OK, "");
+    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 1, out), SHUF_NO_DAEMON,
            "/nonexistent/shufd.sock");
     shuf_close(handle);
 }
@@ -286,17 +288,17 @@ static void the_next_daemon_answers(void **state)
 {
     (void)state;
     uint64_t at[3] = {1, 2, 3}, before[3], after[3];
-    const shuf_permutation what = {.n = 12345, .seed = 3};
+    const shuf_permutation request = {.n = 12345, .seed = 3};
     shuf *handle = open_handle();
-    look_up(handle, &what, SHUF_FORWARD, at, 3, before);
+    look_up(handle, &request, SHUF_FORWARD, at, 3, before);
     harness_kill(&harness_shared, SIGKILL);
     assert_true(harness_restart(&harness_shared));
-    look_up(handle, &what, SHUF_FORWARD, at, 3, after);
+    look_up(handle, &request, SHUF_FORWARD, at, 3, after);
     assert_memory_equal(before, after, sizeof before);
     shuf_close(handle);
 }
 
-/* ---- tables of counts ---- */
+/* ---- rank indexes ---- */
 
 enum { COUNTED_N = 300001 }; /* 32 tiles */
 
@@ -318,25 +320,25 @@ static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
     enum { SOME = 500 };
     uint64_t at[SOME], out[SOME], part[SOME];
     const uint64_t *values = plain_values(seed);
-    const shuf_permutation what = {.algorithm = "philox24", .n = COUNTED_N, .seed = seed};
-    shuf_permutation slice = what;
+    const shuf_permutation request = {.algorithm = "philox24", .n = COUNTED_N, .seed = seed};
+    shuf_permutation slice = request;
     slice.view = SHUF_VIEW_SLICE;
     slice.dtype = SHUF_U64;
     slice.count = SOME;
-    for (int turn = 0; turn < 2; turn++) {
-        slice.stride = turn ? 1 : 7;
+    for (int round = 0; round < 2; round++) {
+        slice.stride = round ? 1 : 7;
         slice.offset = COUNTED_N - SOME * slice.stride - random_below(1000);
-        if ((turn == 0) == slice_first) {
+        if ((round == 0) == slice_first) {
             expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
             for (uint64_t i = 0; i < SOME; i++)
                 assert_int_equal(part[i], values[slice.offset + i * slice.stride]);
         }
         for (int i = 0; i < SOME; i++)
             at[i] = random_below(COUNTED_N);
-        look_up(handle, &what, SHUF_FORWARD, at, SOME, out);
+        look_up(handle, &request, SHUF_FORWARD, at, SOME, out);
         for (int i = 0; i < SOME; i++)
             assert_int_equal(out[i], values[at[i]]);
-        look_up(handle, &what, SHUF_INVERSE, out, SOME, out);
+        look_up(handle, &request, SHUF_INVERSE, out, SOME, out);
         assert_memory_equal(out, at, sizeof at);
     }
 }
@@ -349,37 +351,38 @@ static void late_slices(void **state)
     struct harness h;
     shuf *handle;
     uint64_t at[SOME], out[SOME], part[SOME];
-    const shuf_permutation what = {.algorithm = "philox24", .n = BIT(27) + BIT(20) + 1, .seed = 5};
-    shuf_permutation slice = what;
+    const shuf_permutation request = {
+        .algorithm = "philox24", .n = BIT(27) + BIT(20) + 1, .seed = 5};
+    shuf_permutation slice = request;
     slice.view = SHUF_VIEW_SLICE;
     slice.dtype = SHUF_U64;
     slice.count = SOME;
     slice.stride = 1;
     wire_start(&h, harness_backend, "");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
-    for (uint64_t turn = 0; turn < 3; turn++) {
-        slice.offset = what.n - SOME - 100000 * turn;
+    for (uint64_t round = 0; round < 3; round++) {
+        slice.offset = request.n - SOME - 100000 * round;
         expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
-        if (turn == 0) /* the slice, and its table in the host's memory */
+        if (round == 0) /* the slice, and its rank index in the host's memory */
             WIRE_AWAIT(&h, s, s.blocks == 2 && s.host_used > 0);
         for (int i = 0; i < SOME; i++)
             at[i] = slice.offset + (uint64_t)i;
-        look_up(handle, &what, SHUF_FORWARD, at, SOME, out);
+        look_up(handle, &request, SHUF_FORWARD, at, SOME, out);
         assert_memory_equal(out, part, sizeof out);
-        look_up(handle, &what, SHUF_INVERSE, part, SOME, out);
+        look_up(handle, &request, SHUF_INVERSE, part, SOME, out);
         assert_memory_equal(out, at, sizeof out);
     }
     shuf_close(handle);
     assert_true(harness_stop(&h));
 }
 
-/* More tables than the budget holds: the coldest go, and come back. */
-static void many_tables(void **state)
+/* More rank indexes than the budget holds: the least recently used are evicted, and come back. */
+static void many_rank_indexes(void **state)
 {
     (void)state;
     struct harness h;
     shuf *handle;
-    random_start("many_tables");
+    random_start("many_rank_indexes");
     wire_start(&h, harness_backend, "host_memory = 8Mi\ndevice_memory = 8Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t i = 0; i < 24; i++)
@@ -392,15 +395,15 @@ static void many_tables(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A slice does without a table where it must, and a place says what it misses. */
+/* A slice does without a rank index where it must, and a place says what it misses. */
 static void no_room_for_a_table(void **state)
 {
     (void)state;
     struct harness h;
     shuf *handle;
     uint64_t place = 0, values[3];
-    const shuf_permutation what = {.algorithm = "philox24", .n = COUNTED_N, .seed = 3};
-    shuf_permutation slice = what;
+    const shuf_permutation request = {.algorithm = "philox24", .n = COUNTED_N, .seed = 3};
+    shuf_permutation slice = request;
     slice.view = SHUF_VIEW_SLICE;
     slice.dtype = SHUF_U64;
     slice.offset = COUNTED_N - 3;
@@ -411,10 +414,10 @@ static void no_room_for_a_table(void **state)
     shuf_lease *lease = NULL; /* has the only block there is */
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
-    expect(handle, shuf_index(handle, &what, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
+    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
            "2097152 of 2097152 are in use by other results (host_memory)");
     shuf_lease_release(handle, lease);
-    look_up(handle, &what, SHUF_FORWARD, &place, 1, &place);
+    look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, plain_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
     expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
@@ -451,7 +454,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(found_before_it_is_sent),
         cmocka_unit_test(the_next_daemon_answers),
         cmocka_unit_test(late_slices),
-        cmocka_unit_test(many_tables),
+        cmocka_unit_test(many_rank_indexes),
         cmocka_unit_test(no_room_for_a_table),
         cmocka_unit_test(no_table_is_kept),
     };

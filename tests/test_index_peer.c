@@ -15,15 +15,15 @@ enum { N = 20000 };
 /* What the peer says, but for the right thing: N - 1 less each place. */
 static struct {
     Shuf__Reply__BodyCase body;
-    int more;      /* values too many */
-    bool large;    /* the last one is n */
-    uint64_t bulk; /* raw bytes that are said to follow */
+    int more;         /* values too many */
+    bool large;       /* the last one is n */
+    uint64_t payload; /* raw bytes that are said to follow */
     char *algorithm;
     int leaves_after; /* replies of a connection; 0: never */
 } part;
 
-static char heard[3][64]; /* the algorithms of the requests */
-static size_t asked[3];   /* and how many places each had */
+static char heard[3][64];   /* the algorithms of the requests */
+static size_t requested[3]; /* and how many places each had */
 static unsigned requests;
 
 static void answer(int fd, const Shuf__Request *request)
@@ -40,7 +40,7 @@ static void answer(int fd, const Shuf__Request *request)
     index.value = values;
     index.algorithm = part.algorithm;
     reply.id = request->id;
-    reply.payload_bytes = part.bulk;
+    reply.payload_bytes = part.payload;
     reply.body_case = part.body;
     if (part.body == SHUF__REPLY__BODY_INDEX)
         reply.index = &index;
@@ -57,7 +57,7 @@ static void answers(int fd, int connection)
     for (int replies = 1; (request = peer_get(fd)); replies++) {
         if (requests < 3) {
             snprintf(heard[requests], sizeof heard[0], "%s", request->index->algorithm);
-            asked[requests++] = request->index->n_at;
+            requested[requests++] = request->index->n_at;
         }
         answer(fd, request);
         if (replies == part.leaves_after)
@@ -65,7 +65,7 @@ static void answers(int fd, int connection)
     }
 }
 
-static const shuf_permutation what = {.n = N};
+static const shuf_permutation all_values = {.n = N};
 
 static shuf *begin(void)
 {
@@ -89,7 +89,7 @@ static void expect_protocol(shuf *handle, const char *words)
 {
     const uint64_t at[3] = {0, 1, 2};
     uint64_t out[3];
-    assert_int_equal(shuf_index(handle, &what, SHUF_FORWARD, at, 3, out), SHUF_PROTOCOL);
+    assert_int_equal(shuf_index(handle, &all_values, SHUF_FORWARD, at, 3, out), SHUF_PROTOCOL);
     if (!strstr(shuf_message(handle), words))
         fprintf(stderr, "%s\n", shuf_message(handle));
     assert_non_null(strstr(shuf_message(handle), words));
@@ -110,7 +110,7 @@ static void wrong_answers(void **state)
     part.large = true;
     expect_protocol(handle, "reply value 20000: expected less than n = 20000");
     part.large = false;
-    part.bulk = 8;
+    part.payload = 8;
     expect_protocol(handle, "payload_bytes 8: expected 0");
     finish(handle, 5);
 }
@@ -124,7 +124,7 @@ static void check_all(int leaves_after, int connections)
     part.leaves_after = leaves_after;
     for (uint64_t i = 0; i < N; i++)
         at[i] = i;
-    assert_int_equal(shuf_index(handle, &what, SHUF_INVERSE, at, N, at), SHUF_OK);
+    assert_int_equal(shuf_index(handle, &all_values, SHUF_INVERSE, at, N, at), SHUF_OK);
     for (uint64_t i = 0; i < N; i++)
         assert_int_equal(at[i], N - 1 - i);
     finish(handle, connections);
@@ -132,9 +132,9 @@ static void check_all(int leaves_after, int connections)
     assert_string_equal(heard[0], "");
     assert_string_equal(heard[1], "first");
     assert_string_equal(heard[2], "first");
-    assert_int_equal(asked[0], SHUF_LOOKUPS);
-    assert_int_equal(asked[1], SHUF_LOOKUPS);
-    assert_int_equal(asked[2], N - 2 * SHUF_LOOKUPS);
+    assert_int_equal(requested[0], SHUF_LOOKUPS);
+    assert_int_equal(requested[1], SHUF_LOOKUPS);
+    assert_int_equal(requested[2], N - 2 * SHUF_LOOKUPS);
 }
 
 static void several_requests(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Index requests by hand: what travels, what waits behind what, and how those end
- * whose clients leave or whose daemon is told to.
+ * whose clients leave or whose daemon is stopped.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -19,7 +19,7 @@
 
 enum { MOST = SHUF_LOOKUPS };
 
-static Shuf__Index ask_for(uint64_t n, uint64_t *at, size_t count)
+static Shuf__Index look_up_message(uint64_t n, uint64_t *at, size_t count)
 {
     Shuf__Index index = SHUF__INDEX__INIT;
     index.n = n;
@@ -63,7 +63,7 @@ static void requests_by_hand(void **state)
         at[i] = BIT(62) - 1 - i;
     static const size_t counts[] = {0, 1, 1024, 1025, MOST};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        Shuf__Index index = ask_for(BIT(62), at, counts[i]);
+        Shuf__Index index = look_up_message(BIT(62), at, counts[i]);
         index.seed = index.epoch = UINT64_MAX;
         send_index(w, &index);
         assert_int_equal(w->id, i + 2);
@@ -77,7 +77,7 @@ static void refused_by_hand(void **state)
     (void)state;
     static uint64_t at[MOST + 100];
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Index index = ask_for(10, at, MOST + 1);
+    Shuf__Index index = look_up_message(10, at, MOST + 1);
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "at: 8001 positions, expected at most 8000 in one request");
     index.n_at = 3;
@@ -113,7 +113,7 @@ static void pipelined(void **state)
         at[i] = i;
     const uint64_t first = w->id + 1;
     for (size_t i = 0; i < ROUNDS; i++) {
-        index[i] = ask_for(BIT(40) + i, at + i, i % 3 == 0 ? 1 : 4000 + 100 * i);
+        index[i] = look_up_message(BIT(40) + i, at + i, i % 3 == 0 ? 1 : 4000 + 100 * i);
         send_index(w, &index[i]);
     }
     for (size_t i = 0; i < ROUNDS; i++) {
@@ -134,7 +134,7 @@ static void behind_an_endless_job(void **state)
     Shuf__Slice slice;
     Shuf__Permute endless = wire_endless(&slice);
     endless.algorithm = (char *)"philox24"; /* which looks for the place of a value */
-    Shuf__Index few = ask_for(1000, at, 1024), many = ask_for(1000, at, MOST);
+    Shuf__Index few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
     wire_start(&h, harness_backend, "queue = 1\n");
     struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(busy, &endless);
@@ -160,7 +160,7 @@ static void clients_that_leave(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
-    Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
+    Shuf__Index index = look_up_message(50, at, MOST); /* the slowest size */
     for (int i = 0; i < 100; i++) {
         struct wire *w = wire_greet(&harness_shared);
         send_index(w, &index);
@@ -175,12 +175,12 @@ static void clients_that_leave(void **state)
 }
 
 /* Minutes of counting, unless the client leaves. What others want of the same permutation is right
- * then, though the table holds only what was counted by then. */
+ * then, though the rank index has only the counts until then. */
 static void counting_is_cancelled(void **state)
 {
     (void)state;
     uint64_t at[2] = {BIT(35), 0};
-    Shuf__Index late = ask_for(BIT(35) + 1, at, 2);
+    Shuf__Index late = look_up_message(BIT(35) + 1, at, 2);
     late.algorithm = (char *)"philox24";
     const shuf_philox24 f = shuf_philox24_make(BIT(35) + 1, 7, 0);
     uint64_t x = 0;
@@ -209,7 +209,7 @@ static void drained(void **state)
     (void)state;
     static uint64_t at[MOST];
     struct harness h;
-    Shuf__Index index = ask_for(50, at, MOST); /* the slowest size */
+    Shuf__Index index = look_up_message(50, at, MOST); /* the slowest size */
     wire_start(&h, harness_backend, "");
     struct wire *clients[20];
     for (int i = 0; i < 20; i++) {
@@ -233,7 +233,7 @@ static void cut_short(void **state)
     (void)state;
     struct harness h;
     static uint64_t at[MOST];
-    Shuf__Index late = ask_for(BIT(36) - 1, at, MOST);
+    Shuf__Index late = look_up_message(BIT(36) - 1, at, MOST);
     late.algorithm = (char *)"lcg";
     late.inverse = true;
     for (size_t i = 0; i < MOST; i++)

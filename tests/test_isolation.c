@@ -103,8 +103,8 @@ static shuf_permutation canary(uint64_t seed, uint64_t bytes)
 /* One that shares nothing with what anybody asked before. */
 static void use(struct user *user, uint64_t bytes, shuf_lease **lease)
 {
-    const shuf_permutation what = canary(user->seed++, bytes);
-    expect_ok(user->handle, shuf_lease_take(user->handle, &what, &user->options, lease));
+    const shuf_permutation request = canary(user->seed++, bytes);
+    expect_ok(user->handle, shuf_lease_take(user->handle, &request, &user->options, lease));
     assert_false((*lease)->shared);
     check_block(user, *lease);
 }
@@ -236,7 +236,7 @@ static void no_foreign_byte(void **state)
     }
 }
 
-static void ask_what_root_has(int channel, void *context)
+static void request_result_of_root(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     const Shuf__ResultReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
@@ -253,7 +253,7 @@ static void equal_requests_do_not_meet(void **state)
     start(&h);
     struct wire *w = wire_greet(&h);
     uint64_t block = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD)->block;
-    struct child child = child_start_as(CHILD_NOBODY, ask_what_root_has, &h);
+    struct child child = child_start_as(CHILD_NOBODY, request_result_of_root, &h);
     assert_int_not_equal(child_hear(child.channel), block);
     assert_int_equal(wire_status(&h).computed, 2);
     child_say(child.channel, 0);
@@ -264,7 +264,7 @@ static void equal_requests_do_not_meet(void **state)
 
 /* ---- what is closed to whom -------------------------------------------------------- */
 
-static void ask_for_ipc(int channel, void *context)
+static void request_ipc(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
@@ -291,13 +291,13 @@ static void ipc_of_another_user(void **state)
     if (!is_cuda())
         skip();
     start(&h);
-    struct child child = child_start_as(CHILD_NOBODY, ask_for_ipc, &h);
+    struct child child = child_start_as(CHILD_NOBODY, request_ipc, &h);
     child_hear(child.channel);
     child_join(&child);
     assert_true(harness_stop(&h));
 }
 
-static void ask_from_elsewhere(int channel, const struct harness *h)
+static void request_from_elsewhere(int channel, const struct harness *h)
 {
     struct wire *w = wire_greet(h);
     Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
@@ -319,7 +319,7 @@ static void live_elsewhere(int channel, void *context)
     pid_t first = fork();
     assert_true(first >= 0);
     if (first == 0) {
-        ask_from_elsewhere(channel, context);
+        request_from_elsewhere(channel, context);
         _exit(0);
     }
     child_say(channel, (uint64_t)first);

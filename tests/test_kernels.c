@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * What kernels/backend.h promises, on the backend that the command line names
- * and every kind of memory that it makes: the golden table, quick jobs, reading,
+ * and every kind of memory that it makes: the golden table, quick computations, reading,
  * cancelling. Slices, shards and batches are in test_slices.c, what a block is in
  * test_memory.c.
  */
 #include "support/cmocka_all.h"
+#include "support/computation.h"
 #include "support/golden.h"
-#include "support/jobs.h"
 #include "support/random.h"
 
 #include "shuf/primefold.h"
@@ -17,11 +17,11 @@
 
 static void check_golden(const struct golden *row, unsigned width)
 {
-    struct shuf__job job =
-        jobs_whole(jobs_algorithm(row->algorithm), row->n, row->seed, row->epoch);
+    struct shuf__computation computation =
+        computation_whole(computation_algorithm(row->algorithm), row->n, row->seed, row->epoch);
     uint64_t fingerprint;
-    jobs_set_width(&job, width);
-    uint64_t *values = jobs_run(&job, &fingerprint);
+    computation_set_width(&computation, width);
+    uint64_t *values = computation_run(&computation, &fingerprint);
     for (unsigned i = 0; i < row->count; i++)
         assert_int_equal(values[golden_position(row, i)], row->values[i]);
     assert_int_equal(fingerprint, row->fingerprint);
@@ -46,15 +46,16 @@ static void golden_table(void **state)
 /* Single positions, also at sizes whose permutations no table holds whole. */
 static void check_places(const struct golden_places *row, struct shuf__block *block)
 {
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, row->n, row->seed, row->epoch);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PRIMEFOLD, row->n, row->seed, row->epoch);
+    struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__error error = {0};
     p->count = 1;
-    jobs_set_width(&job, 8);
+    computation_set_width(&computation, 8);
     for (unsigned i = 0; i < row->count; i++) {
         uint64_t value = UINT64_MAX;
         p->offset = row->position[i];
-        jobs_fill(&job, block);
+        computation_fill(&computation, block);
         assert_int_equal(backend->ops->read(backend, block, 0, 8, &value, &error), SHUF_OK);
         assert_int_equal(value, row->value[i]);
     }
@@ -67,7 +68,7 @@ static void golden_places(void **state)
     struct shuf__block block;
     unsigned rows = 0;
     FILE *table = golden_open("primefold.txt");
-    jobs_alloc(8, &block);
+    computation_alloc(8, &block);
     for (; golden_next_places(table, &row); rows++)
         check_places(&row, &block);
     backend->ops->free(backend, &block);
@@ -75,30 +76,32 @@ static void golden_places(void **state)
     assert_in_range(rows, 300, 10000);
 }
 
-/* Around the size up to which a job is quick, by its domain and by its rows. */
-static void quick_jobs(void **state)
+/* Around the size up to which a computation is quick, by its domain and by its rows. */
+static void quick_computations(void **state)
 {
     (void)state;
     const uint64_t most = backend->ops->quick;
     const struct {
         uint64_t n, rows;
         bool quick;
-    } jobs[] = {
+    } computations[] = {
         {1, 1, true},          {1000, 1, true},
         {most - 1, 1, true},   {most, 1, true},
         {most + 1, 1, false},  {17, most / 32, true},
         {16, most / 16, true}, {16, most / 16 + 1, false},
         {1, most, false},
     };
-    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
-        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, jobs[i].n, 8, UINT64_MAX - i);
-        struct shuf__permutation *p = &job.request.permutation;
-        p->rows = jobs[i].rows;
-        assert_int_equal(shuf__backend_is_quick(backend->ops, &job.request), jobs[i].quick);
-        jobs_check(&job);
-        jobs_set_width(&job, 8);
+    for (size_t i = 0; i < sizeof computations / sizeof computations[0]; i++) {
+        struct shuf__computation computation =
+            computation_whole(SHUF_ALGORITHM_PHILOX24, computations[i].n, 8, UINT64_MAX - i);
+        struct shuf__permutation *p = &computation.request.permutation;
+        p->rows = computations[i].rows;
+        assert_int_equal(shuf__backend_is_quick(backend->ops, &computation.request),
+                         computations[i].quick);
+        computation_check(&computation);
+        computation_set_width(&computation, 8);
         p->algorithm = SHUF_ALGORITHM_LCG;
-        jobs_check(&job);
+        computation_check(&computation);
     }
 }
 
@@ -110,7 +113,7 @@ static void quick_jobs_by_position(void **state)
     const struct {
         uint64_t n, rows, count;
         bool quick;
-    } jobs[] = {
+    } computations[] = {
         {1, 1, 1, true},
         {1, most, 1, true},
         {1, most + 1, 1, false},
@@ -124,13 +127,15 @@ static void quick_jobs_by_position(void **state)
         {UINT64_C(1) << 62, 1, most, true},
         {UINT64_C(1) << 62, 1, 0, true},
     };
-    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
-        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, jobs[i].n, 8, UINT64_MAX - i);
-        struct shuf__permutation *p = &job.request.permutation;
-        p->rows = jobs[i].rows;
-        p->count = jobs[i].count;
-        assert_int_equal(shuf__backend_is_quick(backend->ops, &job.request), jobs[i].quick);
-        jobs_check(&job);
+    for (size_t i = 0; i < sizeof computations / sizeof computations[0]; i++) {
+        struct shuf__computation computation =
+            computation_whole(SHUF_ALGORITHM_PRIMEFOLD, computations[i].n, 8, UINT64_MAX - i);
+        struct shuf__permutation *p = &computation.request.permutation;
+        p->rows = computations[i].rows;
+        p->count = computations[i].count;
+        assert_int_equal(shuf__backend_is_quick(backend->ops, &computation.request),
+                         computations[i].quick);
+        computation_check(&computation);
     }
 }
 
@@ -141,13 +146,14 @@ static void fingerprint_of_any_length(void **state)
     static const uint64_t lengths[] = {0, 1, 2, 31, 33, 255, 257, 65535, 65536, 65537, 200000};
     struct shuf__error error = {0};
     struct shuf__block block;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 200000, 11, 12);
-    struct shuf__permutation *p = &job.request.permutation;
-    uint64_t *values = jobs_run(&job, NULL), sum;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, 200000, 11, 12);
+    struct shuf__permutation *p = &computation.request.permutation;
+    uint64_t *values = computation_run(&computation, NULL), sum;
     for (unsigned width = 4; width <= 8; width += 4) {
-        jobs_set_width(&job, width);
-        jobs_alloc(p->n * width, &block);
-        jobs_fill(&job, &block);
+        computation_set_width(&computation, width);
+        computation_alloc(p->n * width, &block);
+        computation_fill(&computation, &block);
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             assert_int_equal(
                 backend->ops->fingerprint(backend, &block, width, lengths[i], &sum, &error),
@@ -164,12 +170,12 @@ static void read_at_any_offset(void **state)
     (void)state;
     random_start("read_at_any_offset");
     enum { N = 100000, BYTES = 4 * N };
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_LCG, N, 5, 6);
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_LCG, N, 5, 6);
     struct shuf__block block;
     struct shuf__error error = {0};
     uint8_t *whole = malloc(BYTES), *part = malloc(BYTES + 2);
-    jobs_alloc(BYTES, &block);
-    jobs_fill(&job, &block);
+    computation_alloc(BYTES, &block);
+    computation_fill(&computation, &block);
     assert_int_equal(backend->ops->read(backend, &block, 0, BYTES, whole, &error), SHUF_OK);
     for (int i = 0; i < 200; i++) {
         uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
@@ -186,7 +192,7 @@ static void read_at_any_offset(void **state)
     free(part);
 }
 
-/* What is behind and before a part that is written stays, as a plain copy of it tells. */
+/* What is behind and before a part that is written stays, as a plain copy of it shows. */
 static void write_at_any_offset(void **state)
 {
     (void)state;
@@ -195,7 +201,7 @@ static void write_at_any_offset(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     uint8_t *expected = calloc(1, BYTES), *found = malloc(BYTES);
-    jobs_alloc(BYTES, &block);
+    computation_alloc(BYTES, &block);
     for (int i = 0; i < 100; i++) {
         uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
         uint64_t bytes = i ? random_size(BYTES - offset) : 0;
@@ -215,15 +221,15 @@ static void write_at_any_offset(void **state)
 static void host_view_is_the_block(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000, 7, 0);
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, 7, 0);
     struct shuf__block block;
     struct shuf__error error = {0};
     uint32_t values[1000];
-    jobs_alloc(sizeof values, &block);
-    jobs_fill(&job, &block);
+    computation_alloc(sizeof values, &block);
+    computation_fill(&computation, &block);
     assert_int_equal(backend->ops->read(backend, &block, 0, sizeof values, values, &error),
                      SHUF_OK);
-    assert_int_equal(block.host != NULL, jobs_kind == SHUF__MEMORY_MEMFD);
+    assert_int_equal(block.host != NULL, computation_kind == SHUF__MEMORY_MEMFD);
     if (block.host)
         assert_memory_equal(block.host, values, sizeof values);
     backend->ops->free(backend, &block);
@@ -233,16 +239,16 @@ static void host_view_is_the_block(void **state)
 static void nothing_at_all(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 10, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 10, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__block block;
     struct shuf__error error = {0};
     uint64_t sum = 1;
     p->count = 0;
-    jobs_alloc(0, &block);
+    computation_alloc(0, &block);
     assert_null(block.memory);
     assert_int_equal(block.fd, -1);
-    jobs_fill(&job, &block);
+    computation_fill(&computation, &block);
     assert_int_equal(backend->ops->fingerprint(backend, &block, 4, 0, &sum, &error), SHUF_OK);
     assert_int_equal(sum, 0);
     assert_int_equal(backend->ops->read(backend, &block, 0, 0, NULL, &error), SHUF_OK);
@@ -256,7 +262,7 @@ static void check_refused(uint64_t bytes)
     char number[32];
     bytes -= bytes % SHUF__BLOCK_UNIT;
     snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
-    assert_int_equal(backend->ops->alloc(backend, jobs_kind, bytes, &block, &error),
+    assert_int_equal(backend->ops->alloc(backend, computation_kind, bytes, &block, &error),
                      SHUF_NO_MEMORY);
     assert_int_equal(error.status, SHUF_NO_MEMORY);
     assert_non_null(strstr(error.text, number));
@@ -269,7 +275,8 @@ static void impossible_size(void **state)
     (void)state;
     uint64_t available, total;
     struct shuf__error error = {0};
-    assert_int_equal(backend->ops->memory(backend, jobs_kind, &available, &total, &error), SHUF_OK);
+    assert_int_equal(backend->ops->memory(backend, computation_kind, &available, &total, &error),
+                     SHUF_OK);
     check_refused(total);
     check_refused(UINT64_C(1) << 50);
     check_refused(UINT64_C(1) << 62);
@@ -281,7 +288,8 @@ static void memory_is_told(void **state)
     (void)state;
     uint64_t available = 0, total = 0;
     struct shuf__error error = {0};
-    assert_int_equal(backend->ops->memory(backend, jobs_kind, &available, &total, &error), SHUF_OK);
+    assert_int_equal(backend->ops->memory(backend, computation_kind, &available, &total, &error),
+                     SHUF_OK);
     assert_in_range(total, 1, UINT64_MAX);
     assert_in_range(available, 1, total);
 }
@@ -290,7 +298,7 @@ static void memory_is_told(void **state)
 
 static bool past(void *context)
 {
-    return jobs_now() > *(const double *)context;
+    return computation_now() > *(const double *)context;
 }
 
 static bool never(void *context)
@@ -303,61 +311,65 @@ static bool never(void *context)
 static void long_job_is_cancelled(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 40) + 1, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 40) + 1, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__block block;
     struct shuf__error error = {0};
-    double begin = jobs_now(), deadline = begin + 0.1;
+    double begin = computation_now(), deadline = begin + 0.1;
     uint64_t ns;
     p->offset = p->n - 1;
     p->count = 1;
-    job.cancelled = past;
-    job.cancel_context = &deadline;
-    jobs_alloc(8, &block);
-    assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    computation.cancelled = past;
+    computation.cancel_context = &deadline;
+    computation_alloc(8, &block);
+    assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
+                     SHUF_CANCELLED);
     assert_int_equal(error.status, SHUF_CANCELLED);
     backend->ops->free(backend, &block);
-    if (jobs_now() - begin > 5)
-        fail_msg("cancelled after 0.1 s, ended after %.1f s", jobs_now() - begin);
+    if (computation_now() - begin > 5)
+        fail_msg("cancelled after 0.1 s, ended after %.1f s", computation_now() - begin);
 }
 
-static void check_cancelled_at_once(struct shuf__job job)
+static void check_cancelled_at_once(struct shuf__computation computation)
 {
     struct shuf__block block;
     struct shuf__error error = {0};
     double past_already = 0;
     uint64_t ns;
-    job.cancelled = past;
-    job.cancel_context = &past_already;
-    jobs_alloc(4 * jobs_values(&job), &block);
-    assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    computation.cancelled = past;
+    computation.cancel_context = &past_already;
+    computation_alloc(4 * computation_values(&computation), &block);
+    assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
+                     SHUF_CANCELLED);
     backend->ops->free(backend, &block);
 }
 
 static void many_rows_are_cancelled(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 17, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 17, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
     p->rows = 1 << 20;
-    check_cancelled_at_once(job);
+    check_cancelled_at_once(computation);
     p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    check_cancelled_at_once(job);
+    check_cancelled_at_once(computation);
 }
 
 static void long_row_is_cancelled(void **state)
 {
     (void)state;
-    check_cancelled_at_once(jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 26, 7, 0));
+    check_cancelled_at_once(computation_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 26, 7, 0));
 }
 
-/* Being asked changes nothing, and a cancelled job leaves the backend whole. */
+/* Being asked changes nothing, and a cancelled computation leaves the backend whole. */
 static void question_changes_nothing(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (1 << 20) + 1, 7, 0);
-    job.cancelled = never;
-    jobs_check(&job);
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, (1 << 20) + 1, 7, 0);
+    computation.cancelled = never;
+    computation_check(&computation);
 }
 
 int main(int argc, char **argv)
@@ -365,7 +377,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_table),
         cmocka_unit_test(golden_places),
-        cmocka_unit_test(quick_jobs),
+        cmocka_unit_test(quick_computations),
         cmocka_unit_test(quick_jobs_by_position),
         cmocka_unit_test(fingerprint_of_any_length),
         cmocka_unit_test(write_at_any_offset),
@@ -379,5 +391,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_row_is_cancelled),
         cmocka_unit_test(question_changes_nothing),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

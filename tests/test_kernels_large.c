@@ -7,7 +7,7 @@
  * where that is missing; one case takes 70 GB of the GPU's.
  */
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 
 #include "rank_index.h"
 #include "shuf/fingerprint.h"
@@ -23,59 +23,64 @@ enum {
 
 static struct shuf__backend *cpu;
 
-static uint64_t run(struct shuf__backend *on, enum shuf__memory kind, const struct shuf__job *job)
+static uint64_t run(struct shuf__backend *on, enum shuf__memory kind,
+                    const struct shuf__computation *computation)
 {
-    const struct shuf__permutation *p = &job->request.permutation;
+    const struct shuf__permutation *p = &computation->request.permutation;
     struct shuf__error error = {0};
     struct shuf__block block;
-    uint64_t ns, fingerprint = 0, values = jobs_values(job);
-    uint64_t units = (values * jobs_width(job) + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
+    uint64_t ns, fingerprint = 0, values = computation_values(computation);
+    uint64_t units =
+        (values * computation_width(computation) + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, &block, &error) ||
-        shuf__backend_compute(on, job, &block, &ns, &error) ||
-        on->ops->fingerprint(on, &block, jobs_width(job), values, &fingerprint, &error))
+        shuf__backend_compute(on, computation, &block, &ns, &error) ||
+        on->ops->fingerprint(on, &block, computation_width(computation), values, &fingerprint,
+                             &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &block);
     printf("%s n=%llu width %u: %016llx\n", on->ops->name, (unsigned long long)p->n,
-           jobs_width(job), (unsigned long long)fingerprint);
+           computation_width(computation), (unsigned long long)fingerprint);
     return fingerprint;
 }
 
-static void compare(const struct shuf__job *job)
+static void compare(const struct shuf__computation *computation)
 {
-    uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, job);
-    while (jobs_next_kind())
-        assert_int_equal(run(backend, jobs_kind, job), expected);
+    uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, computation);
+    while (computation_next_kind())
+        assert_int_equal(run(backend, computation_kind, computation), expected);
 }
 
 static void compare_whole(uint64_t n)
 {
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 7, 0);
-    compare(&job);
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, n, 7, 0);
+    compare(&computation);
 }
 
-static void make(struct shuf__backend *on, enum shuf__memory kind, const struct shuf__job *job,
-                 uint64_t bytes, struct shuf__block *block)
+static void make(struct shuf__backend *on, enum shuf__memory kind,
+                 const struct shuf__computation *computation, uint64_t bytes,
+                 struct shuf__block *block)
 {
     struct shuf__error error = {0};
     uint64_t ns, units = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, block, &error) ||
-        shuf__backend_compute(on, job, block, &ns, &error))
+        shuf__backend_compute(on, computation, block, &ns, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
 }
 
 /* The fingerprint of a stream's words after the shuffle. */
-static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struct shuf__job job)
+static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind,
+                         struct shuf__computation computation)
 {
     struct shuf__error error = {0};
-    const struct shuf__shuffle *s = &job.request.shuffle;
-    const uint64_t bytes = jobs_bytes(&job);
+    const struct shuf__shuffle *s = &computation.request.shuffle;
+    const uint64_t bytes = computation_bytes(&computation);
     struct shuf__block in, out;
     uint64_t fingerprint;
-    const struct shuf__job noise =
-        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
+    const struct shuf__computation noise =
+        computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
     make(on, kind, &noise, bytes, &in);
-    job.input = &in;
-    make(on, kind, &job, bytes, &out);
+    computation.input = &in;
+    make(on, kind, &computation, bytes, &out);
     if (on->ops->fingerprint(on, &out, 4, bytes / 4, &fingerprint, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &in);
@@ -86,18 +91,19 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind, struc
     return fingerprint;
 }
 
-static void compare_shuffled(const struct shuf__job *job)
+static void compare_shuffled(const struct shuf__computation *computation)
 {
-    const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, *job);
-    while (jobs_next_kind())
-        assert_int_equal(shuffled(backend, jobs_kind, *job), expected);
+    const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, *computation);
+    while (computation_next_kind())
+        assert_int_equal(shuffled(backend, computation_kind, *computation), expected);
 }
 
 static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
 {
-    struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, n, 7, 3, record);
-    job.request.shuffle.inverse = inverse;
-    compare_shuffled(&job);
+    struct shuf__computation computation =
+        computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, n, 7, 3, record);
+    computation.request.shuffle.inverse = inverse;
+    compare_shuffled(&computation);
 }
 
 /* Whole tiles, and the fewest records that go by windows: few enough for compute-sanitizer. */
@@ -129,8 +135,9 @@ static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
     const uint64_t n = (UINT64_C(1) << 28) + (UINT64_C(1) << 23) - 1000;
-    const struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, n, 35965, 0, 4);
-    compare_shuffled(&job);
+    const struct shuf__computation computation =
+        computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, n, 35965, 0, 4);
+    compare_shuffled(&computation);
 }
 
 /* ---- shuffles of several launches ---- */
@@ -145,13 +152,15 @@ static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, 
 }
 
 /* The shuffled block takes the place of the other. */
-static void shuffle_block(const struct shuf__job *what, bool inverse, struct shuf__block *block)
+static void shuffle_block(const struct shuf__computation *original, bool inverse,
+                          struct shuf__block *block)
 {
     struct shuf__block shuffled_block;
-    struct shuf__job job = *what;
-    job.request.shuffle.inverse = inverse;
-    job.input = block;
-    make(backend, backend->ops->own, &job, jobs_bytes(&job), &shuffled_block);
+    struct shuf__computation computation = *original;
+    computation.request.shuffle.inverse = inverse;
+    computation.input = block;
+    make(backend, backend->ops->own, &computation, computation_bytes(&computation),
+         &shuffled_block);
     backend->ops->free(backend, block);
     *block = shuffled_block;
 }
@@ -184,11 +193,11 @@ static void check_values(uint64_t n, unsigned width)
     const uint64_t in_order = fingerprint_in_order(n);
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
-        struct shuf__job job = jobs_whole(algorithm, n, 7, 3);
-        const struct shuf__job shuffle = jobs_shuffle(algorithm, n, 7, 3, width);
+        struct shuf__computation computation = computation_whole(algorithm, n, 7, 3);
+        const struct shuf__computation shuffle = computation_shuffle(algorithm, n, 7, 3, width);
         struct shuf__block block;
-        jobs_set_width(&job, width);
-        make(backend, backend->ops->own, &job, n * width, &block);
+        computation_set_width(&computation, width);
+        make(backend, backend->ops->own, &computation, n * width, &block);
         const uint64_t values = fingerprint_of(&block, width, n);
         shuffle_block(&shuffle, true, &block);
         assert_int_equal(fingerprint_of(&block, width, n), in_order);
@@ -213,18 +222,18 @@ static void shuffles_of_three_bytes(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-        const struct shuf__job job =
-            jobs_shuffle((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 4, 7, 3, 3);
-        const uint64_t bytes = jobs_bytes(&job);
-        const struct shuf__job noise =
-            jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
+        const struct shuf__computation computation =
+            computation_shuffle((enum shuf_algorithm)a, (UINT64_C(1) << 31) + 4, 7, 3, 3);
+        const uint64_t bytes = computation_bytes(&computation);
+        const struct shuf__computation noise =
+            computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
         struct shuf__block block;
-        const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, job);
+        const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, computation);
         make(backend, backend->ops->own, &noise, bytes, &block);
         const uint64_t before = fingerprint_of(&block, 4, bytes / 4);
-        shuffle_block(&job, false, &block);
+        shuffle_block(&computation, false, &block);
         assert_int_equal(fingerprint_of(&block, 4, bytes / 4), expected);
-        shuffle_block(&job, true, &block);
+        shuffle_block(&computation, true, &block);
         assert_int_equal(fingerprint_of(&block, 4, bytes / 4), before);
         backend->ops->free(backend, &block);
     }
@@ -246,54 +255,56 @@ static void past_32_bits(void **state)
 static void batch_of_long_rows(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 26) + 1, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 26) + 1, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
     p->rows = 40;
-    compare(&job);
+    compare(&computation);
 }
 
 /* A padded shard of each row, whose last value stands at its front. */
 static void batch_of_wrapping_shards(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 32) + 1, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 32) + 1, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
     p->rows = 2;
     p->offset = 999;
     p->stride = 1000;
     p->count = p->n / p->stride + 1;
-    compare(&job);
+    compare(&computation);
 }
 
 /* ---- late slices ---- */
 
-/* The CPU's table is whole, and the GPU's what its launches have made of it. */
-struct tables {
-    struct shuf__job job;
+/* The CPU's rank index is complete, and the GPU's as its launches have filled it. */
+struct rank_indexes {
+    struct shuf__computation computation;
     struct shuf__rank_index *cpus, *gpus;
 };
 
-static void check_table(const struct tables *t)
+static void check_rank_index(const struct rank_indexes *t)
 {
     assert_memory_equal(t->gpus->before, t->cpus->before,
                         (t->gpus->known + 1) * sizeof *t->cpus->before);
 }
 
 /* With the first `known` tiles known, as far as they are. */
-static void check_slice(struct tables *t, uint64_t known, uint64_t offset, uint64_t count,
+static void check_slice(struct rank_indexes *t, uint64_t known, uint64_t offset, uint64_t count,
                         uint64_t stride)
 {
     if (known < t->gpus->known)
         t->gpus->known = known;
-    struct shuf__permutation *p = &t->job.request.permutation;
+    struct shuf__permutation *p = &t->computation.request.permutation;
     p->offset = offset;
     p->count = count;
     p->stride = stride;
-    t->job.rank_index = t->cpus;
-    const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->job);
-    t->job.rank_index = t->gpus;
-    assert_int_equal(run(backend, jobs_kind, &t->job), expected);
-    check_table(t);
+    t->computation.rank_index = t->cpus;
+    const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->computation);
+    t->computation.rank_index = t->gpus;
+    assert_int_equal(run(backend, computation_kind, &t->computation), expected);
+    check_rank_index(t);
 }
 
 static bool is_second(void *context)
@@ -301,24 +312,25 @@ static bool is_second(void *context)
     return ++*(int *)context == 2;
 }
 
-static void check_cancelled(struct tables *t)
+static void check_cancelled(struct rank_indexes *t)
 {
-    int asked = 0;
+    int calls = 0;
     uint64_t ns;
     struct shuf__error error;
     struct shuf__block block;
-    struct shuf__job job = t->job;
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = t->computation;
+    struct shuf__permutation *p = &computation.request.permutation;
     p->offset = p->n - 1;
     p->count = p->stride = 1;
-    job.cancelled = is_second;
-    job.cancel_context = &asked;
+    computation.cancelled = is_second;
+    computation.cancel_context = &calls;
     t->gpus->known = 0;
-    jobs_alloc(8, &block);
-    assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
+    computation_alloc(8, &block);
+    assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
+                     SHUF_CANCELLED);
     backend->ops->free(backend, &block);
     assert_int_equal(t->gpus->known, LAUNCH); /* what was counted stays */
-    check_table(t);
+    check_rank_index(t);
 }
 
 /* Before the first launch a shuffle asks as well. */
@@ -327,30 +339,32 @@ static void cancelled_shuffles(void **state)
     (void)state;
     static const uint64_t sizes[] = {(UINT64_C(1) << 31) + 1, UINT64_C(1) << 32};
     for (int i = 0; i < 4; i++) {
-        int asked = 0;
+        int calls = 0;
         uint64_t ns;
         struct shuf__error error;
         struct shuf__block in, out;
-        struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PHILOX24, sizes[i / 2], 7, 3, 1);
-        job.request.shuffle.inverse = i % 2;
-        job.cancelled = is_second;
-        job.cancel_context = &asked;
-        jobs_kind = backend->ops->own;
-        jobs_alloc(jobs_bytes(&job), &in);
-        jobs_alloc(jobs_bytes(&job), &out);
-        jobs_kind = SHUF__MEMORY_KINDS;
-        job.input = &in;
-        assert_int_equal(shuf__backend_compute(backend, &job, &out, &ns, &error), SHUF_CANCELLED);
-        assert_int_equal(asked, 2);
+        struct shuf__computation computation =
+            computation_shuffle(SHUF_ALGORITHM_PHILOX24, sizes[i / 2], 7, 3, 1);
+        computation.request.shuffle.inverse = i % 2;
+        computation.cancelled = is_second;
+        computation.cancel_context = &calls;
+        computation_kind = backend->ops->own;
+        computation_alloc(computation_bytes(&computation), &in);
+        computation_alloc(computation_bytes(&computation), &out);
+        computation_kind = SHUF__MEMORY_KINDS;
+        computation.input = &in;
+        assert_int_equal(shuf__backend_compute(backend, &computation, &out, &ns, &error),
+                         SHUF_CANCELLED);
+        assert_int_equal(calls, 2);
         backend->ops->free(backend, &in);
         backend->ops->free(backend, &out);
     }
 }
 
 /* The domain is four launches. */
-static void check_late_slices(struct tables *t)
+static void check_late_slices(struct rank_indexes *t)
 {
-    const uint64_t n = t->job.request.permutation.n, *before = t->cpus->before;
+    const uint64_t n = t->computation.request.permutation.n, *before = t->cpus->before;
     check_slice(t, 0, n - 1000, 1000, 1);
     assert_int_equal(t->gpus->known, 4 * LAUNCH);
     check_slice(t, 4 * LAUNCH, n / 3, 100000, 1);
@@ -375,13 +389,13 @@ static void late_slices(void **state)
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
         const uint64_t n = (uint64_t)2 * LAUNCH * SHUF__RANK_INDEX_TILE + 1;
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
-        struct tables t = {.job = jobs_whole(algorithm, n, 7, 3)};
-        t.job.request.permutation.offset = n - 1;
-        t.job.request.permutation.count = 1;
-        t.job.rank_index = t.cpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
-        run(cpu, SHUF__MEMORY_MEMFD, &t.job);
+        struct rank_indexes t = {.computation = computation_whole(algorithm, n, 7, 3)};
+        t.computation.request.permutation.offset = n - 1;
+        t.computation.request.permutation.count = 1;
+        t.computation.rank_index = t.cpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
+        run(cpu, SHUF__MEMORY_MEMFD, &t.computation);
         assert_int_equal(t.cpus->known, 4 * LAUNCH);
-        while (jobs_next_kind()) {
+        while (computation_next_kind()) {
             t.gpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
             check_late_slices(&t);
             free(t.gpus);
@@ -401,8 +415,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(cancelled_shuffles),
     };
     const uint64_t needed = UINT64_C(36) << 30;
-    backend = jobs_open(argc == 2 ? argv[1] : "");
-    cpu = jobs_open("cpu");
+    backend = computation_open(argc == 2 ? argv[1] : "");
+    cpu = computation_open("cpu");
     int result = SKIPPED;
     if (has_memory(backend, backend->ops->own, needed) &&
         has_memory(cpu, SHUF__MEMORY_MEMFD, needed))

@@ -73,10 +73,10 @@ static void expect_permutation(const uint32_t *values, uint64_t n)
 /* Into an empty place, or in exchange for what is there. */
 static void take(struct client *c)
 {
-    const shuf_permutation what = random_request();
+    const shuf_permutation request = random_request();
     const shuf_lease_options options = random_options();
     shuf_lease **lease = &c->leases[random_below(LEASES)];
-    expect_ok(c->handle, shuf_lease_take(c->handle, &what, &options, lease));
+    expect_ok(c->handle, shuf_lease_take(c->handle, &request, &options, lease));
 }
 
 static void release(struct client *c)
@@ -102,24 +102,24 @@ static void read_one(struct client *c)
 
 static void prefetch(struct client *c)
 {
-    const shuf_permutation what = random_request();
+    const shuf_permutation request = random_request();
     const shuf_lease_options options = random_options();
-    expect_ok(c->handle, shuf_prefetch(c->handle, &what, &options));
+    expect_ok(c->handle, shuf_prefetch(c->handle, &request, &options));
 }
 
 static void copy(struct client *c)
 {
     static uint32_t values[MOST_VALUES];
-    const shuf_permutation what = random_request();
-    expect_ok(c->handle, shuf_permute(c->handle, &what, values, sizeof values, NULL));
-    expect_permutation(values, what.n);
+    const shuf_permutation request = random_request();
+    expect_ok(c->handle, shuf_permute(c->handle, &request, values, sizeof values, NULL));
+    expect_permutation(values, request.n);
 }
 
 static void summarize(struct client *c)
 {
     shuf_result result;
-    const shuf_permutation what = random_request();
-    expect_ok(c->handle, shuf_summarize(c->handle, &what, &result));
+    const shuf_permutation request = random_request();
+    expect_ok(c->handle, shuf_summarize(c->handle, &request, &result));
 }
 
 static void connect_anew(struct client *c, const char *socket)
@@ -213,9 +213,9 @@ static void warm_up(int channel, void *context)
     (void)channel;
     connect_anew(&c, h->socket);
     for (int i = 0; i < 2 * transports(); i++) {
-        const shuf_permutation what = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32};
+        const shuf_permutation request = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32};
         const shuf_lease_options options = {.transports = any_transport[i / 2], .event = i % 2};
-        expect_ok(c.handle, shuf_lease_take(c.handle, &what, &options, &c.leases[0]));
+        expect_ok(c.handle, shuf_lease_take(c.handle, &request, &options, &c.leases[0]));
         read_lease(&c, c.leases[0]);
         copy(&c);
         summarize(&c);
@@ -236,7 +236,7 @@ static void expect_baseline(const struct harness *h, unsigned descriptors)
 }
 
 /* A test in which nobody got far would prove little. */
-static void tell(const struct harness *h, int deaths)
+static void report(const struct harness *h, int deaths)
 {
     Shuf__StatusReply s = wire_status(h);
     printf("%d deaths: %d requests served, %d results computed, %d joined, %d hits\n", deaths,
@@ -256,7 +256,7 @@ static void killed(const char *config, int deaths)
     fprintf(stderr, "%u descriptors at first\n", descriptors);
     kill_many(&h, deaths);
     expect_baseline(&h, descriptors);
-    tell(&h, deaths);
+    report(&h, deaths);
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);

@@ -154,7 +154,7 @@ __global__ void count_up(uint32_t *out, uint64_t count)
 
 /* The inverse of a row: records that count up, which an inverse shuffle has moved. */
 struct Inverse {
-    shuf__job job{};
+    shuf__computation computation{};
     shuf__permutation p;
     shuf_primefold f;
     std::vector<uint32_t> position;
@@ -162,25 +162,25 @@ struct Inverse {
     Inverse(uint64_t n, bool with_windows)
         : p(permutation_of(n, 0, n)), f(shuf_primefold_make(n, p.seed, p.epoch)), position(n)
     {
-        shuf__shuffle &s = job.request.shuffle;
-        job.request.kind = SHUF__SHUFFLE;
+        shuf__shuffle &s = computation.request.shuffle;
+        computation.request.kind = SHUF__SHUFFLE;
         s.permutation = p;
         s.record = sizeof(uint32_t);
         s.inverse = true;
         shuf_primefold_make_inverse(&f);
-        const uint64_t bytes = n * sizeof(uint32_t), wish = shuf::shuffle_wish(s);
-        assert_int_not_equal(wish, 0);
+        const uint64_t bytes = n * sizeof(uint32_t), best_bytes = shuf::shuffle_best_bytes(s);
+        assert_int_not_equal(best_bytes, 0);
         uint32_t *in, *out;
         void *windows = nullptr, *list;
         check(cudaMalloc(&in, bytes));
         check(cudaMalloc(&out, bytes));
         check(cudaMalloc(&list, shuf::shuffle_list_bytes));
         if (with_windows)
-            check(cudaMalloc(&windows, wish));
+            check(cudaMalloc(&windows, best_bytes));
         check(cudaMemset(out, 0xff, bytes));
         count_up<<<1024, 256>>>(in, n);
         bool cancelled;
-        check(shuf::shuffle_async({}, job, in, out, windows, list, nullptr, &cancelled));
+        check(shuf::shuffle_async({}, computation, in, out, windows, list, nullptr, &cancelled));
         assert_false(cancelled);
         check(cudaMemcpy(position.data(), out, bytes, cudaMemcpyDeviceToHost));
         for (void *memory : {static_cast<void *>(in), static_cast<void *>(out), list, windows})

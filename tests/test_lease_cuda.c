@@ -232,14 +232,14 @@ static void from_one_context_to_another(void **state)
 {
     (void)state;
     struct fake_context one = {.gpu = 1}, other = {.gpu = 1};
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
     shuf_lease *lease = NULL, *second = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
     push(&one);
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     cuda->stack[0] = &other;
-    expect_failure(handle, shuf_lease_take(handle, &what, &options, &second),
+    expect_failure(handle, shuf_lease_take(handle, &request, &options, &second),
                    "block 5 is leased in another context of " FAKE_ID_1);
     assert_null(second);
     check(handle, lease, 5);
@@ -258,12 +258,12 @@ static void from_one_context_to_another(void **state)
 static void unseen_gpu(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     lease_server.device_id = id_none;
-    expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease),
+    expect_failure(handle, shuf_lease_take(handle, &request, &options, &lease),
                    "device GPU-no-such: not among the 2 that this process sees");
     assert_null(lease);
     lease_server.device_id = id_1;
@@ -281,20 +281,20 @@ static void moves_to_another_gpu(struct lease_server_reply *p)
 static void moved_block(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     lease_server.corrupt = moves_to_another_gpu;
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
-    assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_PROTOCOL);
+    assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "block 5 of"));
     finish(handle, "hello take+ take-1");
 }
 
 static void fail_each(Shuf__Transport transport, const char *const *calls, const char *said)
 {
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = lease_server_transport(transport)};
     struct fake_context other = {.gpu = 0};
     for (; *calls; calls++) {
@@ -304,7 +304,7 @@ static void fail_each(Shuf__Transport transport, const char *const *calls, const
         push(&other); /* so that every call of the contexts' is made */
         cuda->fails = *calls;
         snprintf(words, sizeof words, "device %s: %s: the fake fails", id_1, *calls);
-        expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease), words);
+        expect_failure(handle, shuf_lease_take(handle, &request, &options, &lease), words);
         cuda->fails = NULL;
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
         lease_server_take(handle, 5, LEASE_SERVER_SMALL,
@@ -389,12 +389,12 @@ static void wrong_handles(void **state)
         {sends_a_descriptor, "reply with a descriptor: expected none with cuda-ipc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+        shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
         shuf_lease_options options = {.transports = SHUF_CUDA_IPC};
         shuf_lease *lease = NULL;
         lease_server.corrupt = rows[i].corrupt;
         shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_PROTOCOL);
+        assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         finish(handle, i < 2 ? "hello take" : "hello take+");
     }
@@ -450,12 +450,13 @@ static void results_are_not_written_to(void **state)
 static void without_libcuda(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 5};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     for (int i = 0; i < 2; i++)
-        expect_failure(handle, shuf_lease_take(handle, &what, &options, &lease), "libcuda.so.1: ");
+        expect_failure(handle, shuf_lease_take(handle, &request, &options, &lease),
+                       "libcuda.so.1: ");
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_MEMFD;
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     lease_server_check(lease, 0, 5);

@@ -48,11 +48,11 @@ static void copies(void **state)
     shuf_lease *lease = NULL;
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     shuf *handle = lease_server_start(lease_server_script);
-    shuf_permutation what = {.n = LEASE_SERVER_LARGE, .seed = 5};
+    shuf_permutation request = {.n = LEASE_SERVER_LARGE, .seed = 5};
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
     uint32_t value;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
+        assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
         assert_true(lease->transport == SHUF_INLINE && lease->id == 0 && lease->block == 0);
         lease_server_check(lease, 0, 0);
     }
@@ -304,7 +304,7 @@ static void leases_of_a_lost_daemon(void **state)
 static void released_after_the_loss(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL};
     shuf_lease *one = NULL, *other = NULL;
     lease_server.lost_at = 3;
     lease_server.lost_connections = 1;
@@ -316,7 +316,7 @@ static void released_after_the_loss(void **state)
     lease_server_release(handle, &other); /* on no connection at all */
     assert_int_equal(lease_server_mappings(), 0);
     shuf_set_reconnect(handle, 0);
-    assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
+    assert_int_equal(shuf_prefetch(handle, &request, NULL), SHUF_OK);
     lease_server_finish(handle, "hello take+ take+ lost hello prefetch");
 }
 
@@ -326,18 +326,18 @@ static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
     uint32_t value;
     char words[64];
     shuf_daemon status;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 9};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 9};
     shuf_lease *none = NULL;
     int wrong = lease_server_mappings() != 3;
     snprintf(words, sizeof words, "handle of process %d: expected", (int)parent);
     wrong += shuf_lease_read(handle, leases[0], 0, 4, &value) != SHUF_INVALID;
     wrong += shuf_daemon_status(handle, &status) != SHUF_INVALID;
     wrong += !strstr(shuf_message(handle), words);
-    wrong += shuf_prefetch(handle, &what, NULL) != SHUF_INVALID;
-    wrong += shuf_lease_take(handle, &what, NULL, &none) != SHUF_INVALID || none;
-    wrong += shuf_permute(handle, &what, words, sizeof words, NULL) != SHUF_INVALID;
+    wrong += shuf_prefetch(handle, &request, NULL) != SHUF_INVALID;
+    wrong += shuf_lease_take(handle, &request, NULL, &none) != SHUF_INVALID || none;
+    wrong += shuf_permute(handle, &request, words, sizeof words, NULL) != SHUF_INVALID;
     wrong += *(const uint32_t *)leases[0]->data != lease_server_value(0, 1, 0);
-    wrong += shuf_lease_take(handle, &what, NULL, &leases[0]) != SHUF_INVALID || leases[0];
+    wrong += shuf_lease_take(handle, &request, NULL, &leases[0]) != SHUF_INVALID || leases[0];
     wrong += !strstr(shuf_message(handle), words);
     wrong += lease_server_mappings() != 2;
     wrong += shuf_lease_release(handle, leases[1]) != SHUF_OK || *shuf_message(handle);
@@ -375,11 +375,11 @@ static void prefetch(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 1};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 1};
     shuf *handle = lease_server_start(lease_server_script);
-    assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
+    assert_int_equal(shuf_prefetch(handle, &request, NULL), SHUF_OK);
     lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
-    assert_int_equal(shuf_prefetch(handle, &what, NULL), SHUF_OK);
+    assert_int_equal(shuf_prefetch(handle, &request, NULL), SHUF_OK);
     lease_server_check(lease, 0, 1);
     lease_server_finish(handle, "hello prefetch take+ prefetch");
 }

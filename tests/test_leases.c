@@ -248,7 +248,7 @@ static void list_as_nobody(int channel, void *context)
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_int_equal(list(w, 11, &all), 2);
-    assert_int_equal(all, 2); /* and of the others it is not told */
+    assert_int_equal(all, 2); /* and the others are not listed */
     child_say(channel, 0);
     child_hear(channel);
     wire_close(w);
@@ -271,7 +271,7 @@ static void thousand_leases(void **state)
         struct child child = child_start_as(CHILD_NOBODY, list_as_nobody, NULL);
         child_hear(child.channel);
         assert_int_equal(list(other, 11, &all), 2);
-        assert_int_equal(all, 1043); /* root is told of all */
+        assert_int_equal(all, 1043); /* all are listed for root */
         child_say(child.channel, 0);
         child_join(&child);
     }

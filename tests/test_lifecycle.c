@@ -266,7 +266,7 @@ static void test_lock_goes_too(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Who finds the lock held and nobody listening is told why. */
+/* Who finds the lock held and nobody listening gets the reason. */
 static void test_lock_without_socket(void **state)
 {
     (void)state;

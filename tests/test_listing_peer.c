@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a daemon tells of its leases and users, from a peer that tells it in
+ * What a daemon reports of its leases and users, from a peer that reports it in
  * pages, in frames of every length, and wrongly.
  */
 #include "peer.h"

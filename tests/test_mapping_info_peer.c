@@ -146,11 +146,11 @@ static void wrong_offers(void **state)
         {could_shrink, "block 7 by a descriptor without F_SEAL_SHRINK"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
+        shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
         shuf_lease *lease = NULL;
         lease_server.corrupt = rows[i].corrupt;
         shuf *handle = lease_server_start(lease_server_script);
-        shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
+        shuf_status status = shuf_lease_take(handle, &request, NULL, &lease);
         if (status != SHUF_PROTOCOL || !strstr(shuf_message(handle), rows[i].words))
             fprintf(stderr, "row %zu: %s\n", i, shuf_message(handle));
         assert_int_equal(status, SHUF_PROTOCOL);
@@ -174,12 +174,12 @@ static void changes_its_size(struct lease_server_reply *p)
 static void changed_block(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
     lease_server.corrupt = changes_its_size;
     shuf *handle = lease_server_start(lease_server_script);
     lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
-    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "block 7 of 4194304 bytes by memfd: expected"));
     lease_server_finish(handle, "hello take+ take-1");
 }
@@ -190,12 +190,12 @@ static void unasked_lease(void **state)
     (void)state;
     uint32_t values[LEASE_SERVER_SMALL];
     shuf *handle = lease_server_start(lease_server_script);
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_result result;
-    assert_int_equal(shuf_summarize(handle, &what, &result), SHUF_PROTOCOL);
+    assert_int_equal(shuf_summarize(handle, &request, &result), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with lease 1: expected none"));
     lease_server.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    assert_int_equal(shuf_permute(handle, &what, values, sizeof values, NULL), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &request, values, sizeof values, NULL), SHUF_OK);
     lease_server_finish(handle, "hello take+ hello take");
 }
 
@@ -226,16 +226,16 @@ static void sends_one_with_the_values(int fd, int connection)
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
     peer_put_reply(fd, &reply, &memory, 1);
     close(memory);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void descriptor_among_the_values(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(sends_one_with_the_values);
-    shuf_permutation what = {.n = LEASE_SERVER_LARGE};
+    shuf_permutation request = {.n = LEASE_SERVER_LARGE};
     shuf_lease *lease = NULL;
-    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_PROTOCOL);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "reply with 1 descriptors: expected 0"));
     lease_server_finish(handle, "");
 }
@@ -261,7 +261,7 @@ static void uses_up_descriptors(int fd, int connection)
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
     peer_put_reply(fd, &reply, &memory, 1);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
     while (count > 0)
         close(taken[--count]);
     close(memory);
@@ -272,13 +272,13 @@ static void no_room_for_a_descriptor(void **state)
 {
     (void)state;
     struct rlimit before, low;
-    shuf_permutation what = {.n = LEASE_SERVER_SMALL, .seed = 7};
+    shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     shuf *handle = lease_server_start(uses_up_descriptors);
     low = (struct rlimit){.rlim_cur = 128, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    shuf_status status = shuf_lease_take(handle, &what, NULL, &lease);
+    shuf_status status = shuf_lease_take(handle, &request, NULL, &lease);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(status, SHUF_IO);
     assert_non_null(strstr(shuf_message(handle), "a descriptor could not be received"));
@@ -303,7 +303,7 @@ static void sends_bytes_one_by_one(int fd, int connection)
         usleep(100);
     }
     close(memory);
-    peer_linger(fd);
+    peer_wait_until_gone(fd);
 }
 
 static void slow_reply(void **state)

@@ -6,7 +6,7 @@
  */
 #include "host/memfd.h"
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,18 +127,18 @@ static void what_is_shared_cannot_be_changed(void **state)
 {
     (void)state;
     struct shuf__block block;
-    struct shuf__job job = jobs_filling(UNIT);
-    jobs_alloc(UNIT, &block);
+    struct shuf__computation computation = computation_filling(UNIT);
+    computation_alloc(UNIT, &block);
     int fd = shuf__memfd_share(&block);
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-    jobs_fill_whole(&block);
+    computation_fill_whole(&block);
     assert_true(cannot_be_changed_through(fd));
     assert_true(cannot_be_changed_through(block.fd));
     if (geteuid() == 0)
         in_a_child(a_stranger_cannot_reopen, fd);
     in_a_child(seals_hold_for_the_owner, fd);
-    jobs_check_block(&job, &block);
+    computation_check_block(&computation, &block);
     close(fd);
     backend->ops->free(backend, &block);
 }
@@ -147,14 +147,14 @@ static void values_are_seen_through_what_is_shared(void **state)
 {
     (void)state;
     struct shuf__block block;
-    jobs_alloc(UNIT, &block);
+    computation_alloc(UNIT, &block);
     int fd = shuf__memfd_share(&block);
     void *view = map(fd, PROT_READ);
     assert_true(view != MAP_FAILED);
-    jobs_fill_whole(&block);
+    computation_fill_whole(&block);
     assert_memory_equal(view, block.host, UNIT);
     backend->ops->free(backend, &block);
-    assert_true(jobs_any_set(view, UNIT)); /* it stays where the block is gone */
+    assert_true(computation_any_set(view, UNIT)); /* it stays where the block is gone */
     munmap(view, UNIT);
     close(fd);
 }
@@ -165,9 +165,9 @@ static void a_descriptor_or_a_mapping_is_noticed(void **state)
 {
     (void)state;
     struct shuf__block block;
-    jobs_alloc(UNIT, &block);
+    computation_alloc(UNIT, &block);
     assert_true(shuf__memfd_is_unmapped(&block));
-    jobs_fill_whole(&block);
+    computation_fill_whole(&block);
     assert_true(shuf__memfd_is_unmapped(&block)); /* our own mapping is not in the way */
     int fd = shuf__memfd_share(&block), again = reopen(fd, O_RDONLY);
     assert_false(shuf__memfd_is_unmapped(&block));
@@ -181,9 +181,9 @@ static void a_descriptor_or_a_mapping_is_noticed(void **state)
     munmap((char *)view + UNIT / 2, UNIT / 2);
     assert_true(shuf__memfd_is_unmapped(&block));
     assert_true(shuf__memfd_is_unmapped(&block));
-    double begin = jobs_now(); /* who opens it does not wait for a lease */
+    double begin = computation_now(); /* who opens it does not wait for a lease */
     fd = shuf__memfd_share(&block);
-    assert_true(fd >= 0 && jobs_now() - begin < 5);
+    assert_true(fd >= 0 && computation_now() - begin < 5);
     assert_false(shuf__memfd_is_unmapped(&block));
     close(fd);
     backend->ops->free(backend, &block);
@@ -228,7 +228,7 @@ static void a_childs_mapping_is_noticed(void **state)
 {
     (void)state;
     struct shuf__block block;
-    jobs_alloc(UNIT, &block);
+    computation_alloc(UNIT, &block);
     int fd = shuf__memfd_share(&block);
     pid_t child = start_child(map_and_close, &fd);
     close(fd);
@@ -255,12 +255,12 @@ static void an_opener_in_between_is_survived(void **state)
     char path[64];
     struct shuf__block block;
     unsigned mapped = 0;
-    jobs_alloc(UNIT, &block);
+    computation_alloc(UNIT, &block);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), block.fd);
     pid_t child = fork_child();
     while (child == 0)
         close(open(path, O_RDONLY));
-    for (double end = jobs_now() + 0.3; jobs_now() < end;)
+    for (double end = computation_now() + 0.3; computation_now() < end;)
         mapped += !shuf__memfd_is_unmapped(&block);
     kill_child(child);
     printf("seen open %u times\n", mapped);
@@ -276,9 +276,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_childs_mapping_is_noticed),
         cmocka_unit_test(an_opener_in_between_is_survived),
     };
-    backend = jobs_open(argc == 2 ? argv[1] : "");
-    jobs_kind = SHUF__MEMORY_MEMFD; /* every backend makes it */
-    int failed = cmocka_run_group_tests_name(jobs_kind_name(), tests, NULL, NULL);
+    backend = computation_open(argc == 2 ? argv[1] : "");
+    computation_kind = SHUF__MEMORY_MEMFD; /* every backend makes it */
+    int failed = cmocka_run_group_tests_name(computation_kind_name(), tests, NULL, NULL);
     backend->ops->close(backend);
     return failed != 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * What kernels/backend.h promises of blocks, on the backend that the command line
- * names: wiped, told how they are shared, and given back with all that belongs to
- * them; and of work that is waited for with little patience, or not to its end.
+ * names: wiped, described as shared, and given back with all that belongs to
+ * them; and of computations that are waited for with short timeouts, or not to their end.
  * What else a memfd promises is in test_memfd.c.
  */
 #include "support/cmocka_all.h"
+#include "support/computation.h"
 #include "support/descriptors.h"
-#include "support/jobs.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,11 +38,11 @@ static void a_block_is_wiped(void **state)
     struct shuf__block blocks[BLOCKS];
     for (int turn = 0; turn < 3; turn++) {
         for (int i = 0; i < BLOCKS; i++) {
-            jobs_alloc((uint64_t)(i + 1) * UNIT, &blocks[i]);
+            computation_alloc((uint64_t)(i + 1) * UNIT, &blocks[i]);
             expect_zeros(&blocks[i]);
         }
         for (int i = 0; i < BLOCKS; i++)
-            jobs_fill_whole(&blocks[i]);
+            computation_fill_whole(&blocks[i]);
         for (int i = 0; i < BLOCKS; i++)
             backend->ops->free(backend, &blocks[i]);
     }
@@ -52,13 +52,14 @@ static void a_block_tells_how_it_is_shared(void **state)
 {
     (void)state;
     struct shuf__block block;
-    jobs_alloc(3 * UNIT, &block);
-    assert_int_equal(block.kind, jobs_kind);
+    computation_alloc(3 * UNIT, &block);
+    assert_int_equal(block.kind, computation_kind);
     assert_int_equal(block.bytes, 3 * UNIT);
     assert_non_null(block.memory);
-    assert_ptr_equal(block.host, jobs_kind == SHUF__MEMORY_MEMFD ? block.memory : NULL);
-    assert_int_equal(jobs_any_set(block.ipc, sizeof block.ipc), jobs_kind == SHUF__MEMORY_CUDA_IPC);
-    if (jobs_kind == SHUF__MEMORY_CUDA_IPC)
+    assert_ptr_equal(block.host, computation_kind == SHUF__MEMORY_MEMFD ? block.memory : NULL);
+    assert_int_equal(computation_any_set(block.ipc, sizeof block.ipc),
+                     computation_kind == SHUF__MEMORY_CUDA_IPC);
+    if (computation_kind == SHUF__MEMORY_CUDA_IPC)
         assert_int_equal(block.fd, -1);
     else
         assert_int_equal(fcntl(block.fd, F_GETFD), FD_CLOEXEC);
@@ -72,16 +73,16 @@ static void a_second_block_while_the_first_is_out(void **state)
 {
     (void)state;
     struct shuf__block first, second;
-    struct shuf__job job = jobs_filling(UNIT), other = job;
+    struct shuf__computation computation = computation_filling(UNIT), other = computation;
     other.request.permutation.epoch++;
-    jobs_alloc(UNIT, &first);
-    jobs_fill(&job, &first);
-    jobs_alloc(UNIT, &second);
-    jobs_fill(&other, &second);
-    jobs_check_block(&job, &first);
-    jobs_check_block(&other, &second);
+    computation_alloc(UNIT, &first);
+    computation_fill(&computation, &first);
+    computation_alloc(UNIT, &second);
+    computation_fill(&other, &second);
+    computation_check_block(&computation, &first);
+    computation_check_block(&other, &second);
     backend->ops->free(backend, &first);
-    jobs_check_block(&other, &second);
+    computation_check_block(&other, &second);
     backend->ops->free(backend, &second);
 }
 
@@ -89,21 +90,22 @@ static void refuse_one(void)
 {
     struct shuf__block block;
     struct shuf__error error = {0};
-    assert_int_equal(backend->ops->alloc(backend, jobs_kind, UINT64_C(1) << 50, &block, &error),
-                     SHUF_NO_MEMORY);
+    assert_int_equal(
+        backend->ops->alloc(backend, computation_kind, UINT64_C(1) << 50, &block, &error),
+        SHUF_NO_MEMORY);
 }
 
 static void descriptors_are_given_back(void **state)
 {
     (void)state;
     struct shuf__block block;
-    jobs_alloc(UNIT, &block); /* whatever a driver opens once is open then */
-    jobs_fill_whole(&block);
+    computation_alloc(UNIT, &block); /* whatever a driver opens once is open then */
+    computation_fill_whole(&block);
     backend->ops->free(backend, &block);
     int before = count_descriptors();
     for (int i = 0; i < 50; i++) {
-        jobs_alloc(UNIT, &block);
-        jobs_fill_whole(&block);
+        computation_alloc(UNIT, &block);
+        computation_fill_whole(&block);
         backend->ops->free(backend, &block);
         refuse_one();
     }
@@ -116,68 +118,71 @@ static void device_memory_is_given_back(void **state)
     uint64_t before, after, total;
     struct shuf__block block;
     struct shuf__error error = {0};
-    if (jobs_kind == SHUF__MEMORY_MEMFD)
+    if (computation_kind == SHUF__MEMORY_MEMFD)
         return; /* the machine's memory is everybody's */
-    jobs_alloc(64 * UNIT, &block);
+    computation_alloc(64 * UNIT, &block);
     backend->ops->free(backend, &block);
-    assert_int_equal(backend->ops->memory(backend, jobs_kind, &before, &total, &error), SHUF_OK);
+    assert_int_equal(backend->ops->memory(backend, computation_kind, &before, &total, &error),
+                     SHUF_OK);
     for (int i = 0; i < 20; i++) {
-        jobs_alloc(64 * UNIT, &block);
-        jobs_fill_whole(&block);
+        computation_alloc(64 * UNIT, &block);
+        computation_fill_whole(&block);
         backend->ops->free(backend, &block);
     }
-    assert_int_equal(backend->ops->memory(backend, jobs_kind, &after, &total, &error), SHUF_OK);
+    assert_int_equal(backend->ops->memory(backend, computation_kind, &after, &total, &error),
+                     SHUF_OK);
     assert_in_range(after, before - 64 * UNIT, UINT64_MAX);
 }
 
 /* ---- Waiting -------------------------------------------------------------- */
 
-static uint64_t fingerprint_of(const struct shuf__block *block, const struct shuf__job *job)
+static uint64_t fingerprint_of(const struct shuf__block *block,
+                               const struct shuf__computation *computation)
 {
     uint64_t sum = 0;
     struct shuf__error error = {0};
-    assert_int_equal(
-        backend->ops->fingerprint(backend, block, jobs_width(job), jobs_values(job), &sum, &error),
-        SHUF_OK);
+    assert_int_equal(backend->ops->fingerprint(backend, block, computation_width(computation),
+                                               computation_values(computation), &sum, &error),
+                     SHUF_OK);
     return sum;
 }
 
 /* No wait takes much longer than it was given, and all of them together are the same as one. */
-static void check_patience(struct shuf__job job, uint64_t patience_ns)
+static void check_wait_timeout(struct shuf__computation computation, uint64_t timeout_ns)
 {
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__block block, workspace;
     struct shuf__error error = {0};
     bool done = false;
     uint64_t ns = 0;
-    jobs_alloc_workspace(&job, &workspace);
-    jobs_alloc(jobs_values(&job) * jobs_width(&job), &block);
-    jobs_fill(&job, &block);
-    uint64_t expected = fingerprint_of(&block, &job);
+    computation_alloc_workspace(&computation, &workspace);
+    computation_alloc(computation_values(&computation) * computation_width(&computation), &block);
+    computation_fill(&computation, &block);
+    uint64_t expected = fingerprint_of(&block, &computation);
     p->epoch++;
-    jobs_fill(&job, &block);
+    computation_fill(&computation, &block);
     p->epoch--;
-    assert_int_not_equal(fingerprint_of(&block, &job), expected);
-    assert_int_equal(backend->ops->launch(backend, &job, &block, &error), SHUF_OK);
-    for (double deadline = jobs_now() + 60; !done;) {
-        double begin = jobs_now();
-        assert_int_equal(backend->ops->wait(backend, patience_ns, &done, &ns, &error), SHUF_OK);
-        assert_true(jobs_now() - begin < 0.5 && jobs_now() < deadline);
+    assert_int_not_equal(fingerprint_of(&block, &computation), expected);
+    assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
+    for (double deadline = computation_now() + 60; !done;) {
+        double begin = computation_now();
+        assert_int_equal(backend->ops->wait(backend, timeout_ns, &done, &ns, &error), SHUF_OK);
+        assert_true(computation_now() - begin < 0.5 && computation_now() < deadline);
     }
     assert_in_range(ns, 1, 60000000000);
-    assert_int_equal(fingerprint_of(&block, &job), expected);
+    assert_int_equal(fingerprint_of(&block, &computation), expected);
     backend->ops->free(backend, &block);
     backend->ops->free(backend, &workspace);
 }
 
-static void waiting_with_little_patience(void **state)
+static void waiting_with_short_timeouts(void **state)
 {
     (void)state;
-    static const uint64_t patience[] = {0, 1000, 200000, UINT64_MAX};
-    for (size_t i = 0; i < sizeof patience / sizeof patience[0]; i++) {
-        check_patience(jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000, i, 1), patience[i]);
-        check_patience(jobs_whole(SHUF_ALGORITHM_LCG, 4096, i, 1), patience[i]);
-        check_patience(jobs_whole(SHUF_ALGORITHM_LCG, (1 << 24) + 1, i, 1), patience[i]);
+    static const uint64_t timeouts[] = {0, 1000, 200000, UINT64_MAX};
+    for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
+        check_wait_timeout(computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, i, 1), timeouts[i]);
+        check_wait_timeout(computation_whole(SHUF_ALGORITHM_LCG, 4096, i, 1), timeouts[i]);
+        check_wait_timeout(computation_whole(SHUF_ALGORITHM_LCG, (1 << 24) + 1, i, 1), timeouts[i]);
     }
 }
 
@@ -193,19 +198,19 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     (void)state;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__job good = jobs_filling(UNIT), bad = good;
+    struct shuf__computation good = computation_filling(UNIT), bad = good;
     uint64_t ns;
-    jobs_alloc(64 * UNIT, &block);
+    computation_alloc(64 * UNIT, &block);
     int before = count_descriptors();
     for (unsigned bits = 16; bits <= 24; bits += 8) {
         struct shuf__permutation *p = &bad.request.permutation;
         p->n = p->count = (UINT64_C(1) << bits) + 1;
         bad.cancelled = yes;
         shuf_status status = shuf__backend_compute(backend, &bad, &block, &ns, &error);
-        if (jobs_kind == SHUF__MEMORY_MEMFD || status != SHUF_OK)
+        if (computation_kind == SHUF__MEMORY_MEMFD || status != SHUF_OK)
             assert_int_equal(status, SHUF_CANCELLED);
-        jobs_fill(&good, &block);
-        jobs_check_block(&good, &block);
+        computation_fill(&good, &block);
+        computation_check_block(&good, &block);
     }
     assert_int_equal(count_descriptors(), before);
     backend->ops->free(backend, &block);
@@ -216,21 +221,21 @@ static void an_event_lies_behind_each_launch(void **state)
     (void)state;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__job job = jobs_filling(UNIT);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__permutation *p = &computation.request.permutation;
     uint8_t handle[SHUF__IPC_HANDLE] = {0};
     uint64_t ns;
-    if (jobs_kind != SHUF__MEMORY_CUDA_IPC)
+    if (computation_kind != SHUF__MEMORY_CUDA_IPC)
         return;
-    jobs_alloc(UNIT, &block);
+    computation_alloc(UNIT, &block);
     for (p->n = p->count = 1024; p->n <= UNIT / 4; p->n *= 4, p->count = p->n) {
         bool done = false;
-        assert_int_equal(backend->ops->launch(backend, &job, &block, &error), SHUF_OK);
+        assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
         assert_int_equal(backend->ops->event(backend, &block, handle, &error), SHUF_OK);
-        assert_true(jobs_any_set(handle, sizeof handle));
+        assert_true(computation_any_set(handle, sizeof handle));
         assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
         assert_true(done);
-        jobs_check_block(&job, &block);
+        computation_check_block(&computation, &block);
     }
     backend->ops->free(backend, &block);
 }
@@ -242,11 +247,11 @@ static void a_quick_job_starts_no_thread(void **state)
 {
     (void)state;
     struct shuf__block block;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000, 5, 6);
-    jobs_alloc(UNIT, &block);
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, 5, 6);
+    computation_alloc(UNIT, &block);
     int before = count_entries("/proc/self/task");
-    jobs_fill(&job, &block);
-    fingerprint_of(&block, &job);
+    computation_fill(&computation, &block);
+    fingerprint_of(&block, &computation);
     assert_int_equal(count_entries("/proc/self/task"), before);
     backend->ops->free(backend, &block);
 }
@@ -254,11 +259,11 @@ static void a_quick_job_starts_no_thread(void **state)
 static void *run_elsewhere(void *context)
 {
     struct shuf__block *block = context;
-    struct shuf__job job = jobs_filling(block->bytes);
+    struct shuf__computation computation = computation_filling(block->bytes);
     struct shuf__error error = {0};
     uint64_t ns;
     if (backend->ops->alloc(backend, block->kind, block->bytes, block, &error) ||
-        shuf__backend_compute(backend, &job, block, &ns, &error)) {
+        shuf__backend_compute(backend, &computation, block, &ns, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return NULL;
     }
@@ -268,18 +273,18 @@ static void *run_elsewhere(void *context)
 static void any_thread_may_drive(void **state)
 {
     (void)state;
-    struct shuf__block block = {.kind = jobs_kind, .bytes = UNIT};
-    struct shuf__job job = jobs_filling(UNIT);
+    struct shuf__block block = {.kind = computation_kind, .bytes = UNIT};
+    struct shuf__computation computation = computation_filling(UNIT);
     pthread_t thread;
     void *result;
     assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, &block), 0);
     pthread_join(thread, &result);
     assert_ptr_equal(result, &block);
-    jobs_check_block(&job, &block);
+    computation_check_block(&computation, &block);
     backend->ops->free(backend, &block);
 }
 
-static void *ask_for_memory(void *context)
+static void *query_memory(void *context)
 {
     enum shuf__memory kind = *(const enum shuf__memory *)context;
     uint64_t available, total;
@@ -296,12 +301,12 @@ static void memory_is_told_while_others_work(void **state)
     struct shuf__block block;
     pthread_t thread;
     void *result;
-    jobs_alloc(16 * UNIT, &block);
-    assert_int_equal(pthread_create(&thread, NULL, ask_for_memory, &jobs_kind), 0);
+    computation_alloc(16 * UNIT, &block);
+    assert_int_equal(pthread_create(&thread, NULL, query_memory, &computation_kind), 0);
     for (int i = 0; i < 20; i++)
-        jobs_fill_whole(&block);
+        computation_fill_whole(&block);
     pthread_join(thread, &result);
-    assert_ptr_equal(result, &jobs_kind);
+    assert_ptr_equal(result, &computation_kind);
     backend->ops->free(backend, &block);
 }
 
@@ -314,11 +319,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_second_block_while_the_first_is_out),
         cmocka_unit_test(descriptors_are_given_back),
         cmocka_unit_test(device_memory_is_given_back),
-        cmocka_unit_test(waiting_with_little_patience),
+        cmocka_unit_test(waiting_with_short_timeouts),
         cmocka_unit_test(a_cancelled_launch_leaves_nothing_behind),
         cmocka_unit_test(an_event_lies_behind_each_launch),
         cmocka_unit_test(any_thread_may_drive),
         cmocka_unit_test(memory_is_told_while_others_work),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

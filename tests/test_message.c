@@ -60,11 +60,11 @@ static void request_there_and_back(void **state)
 static void reply_there_and_back(void **state)
 {
     (void)state;
-    uint64_t head[] = {5, UINT64_MAX, 8};
+    uint64_t first[] = {5, UINT64_MAX, 8};
     static char device[] = "a device", message[] = "queue full";
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
-    permute.n_head = 3;
-    permute.head = head;
+    permute.n_first = 3;
+    permute.first = first;
     permute.device = device;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     reply.id = UINT64_MAX;
@@ -80,9 +80,9 @@ static void reply_there_and_back(void **state)
     assert_int_equal(r->id, UINT64_MAX);
     assert_int_equal(r->status, 3);
     assert_string_equal(r->message, "queue full");
-    assert_int_equal(r->result->n_head, 3);
-    assert_memory_equal(r->result->head, head, sizeof head);
-    assert_int_equal(r->result->n_tail, 0);
+    assert_int_equal(r->result->n_first, 3);
+    assert_memory_equal(r->result->first, first, sizeof first);
+    assert_int_equal(r->result->n_last, 0);
     assert_string_equal(r->result->device, "a device");
     assert_int_equal(r->payload_bytes, UINT64_C(1) << 40);
 }
@@ -149,7 +149,7 @@ static size_t put_field(uint8_t *to, unsigned field, size_t length)
     return used;
 }
 
-/* ResultReply.head, packed: each byte of input would take eight. The arena
+/* ResultReply.first, packed: each byte of input would take eight. The arena
  * refuses; the process's own heap is never asked. */
 static void hostile_growth_is_refused(void **state)
 {
@@ -157,10 +157,10 @@ static void hostile_growth_is_refused(void **state)
     static uint8_t bytes[SHUF__FRAME_MAX];
     size_t few = 1000, many = SHUF__FRAME_MAX - 16;
     for (size_t packed = few; packed <= many; packed += many - few) {
-        uint8_t head[8];
-        size_t inner = put_field(head, 8, packed);
+        uint8_t first[8];
+        size_t inner = put_field(first, 8, packed);
         size_t length = put_field(bytes, 5, inner + packed);
-        memcpy(bytes + length, head, inner);
+        memcpy(bytes + length, first, inner);
         memset(bytes + length + inner, 1, packed);
         const Shuf__Reply *r = shuf__reply_unpack(&arena, bytes, length + inner + packed);
         assert_int_equal(r != NULL, packed == few);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How people write numbers: what is one, what is not, and what they are told.
+ * How people write numbers: what is one, what is not, and the errors.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"

@@ -28,9 +28,10 @@ static uint8_t *room(uint64_t bytes, int byte)
     return memory;
 }
 
-static struct shuf__job job_of(uint64_t n, uint64_t record, const struct shuf__block *input)
+static struct shuf__computation computation_of(uint64_t n, uint64_t record,
+                                               const struct shuf__block *input)
 {
-    return (struct shuf__job){
+    return (struct shuf__computation){
         .request = {.kind = SHUF__SHUFFLE,
                     .shuffle = {.permutation = {.algorithm = SHUF_ALGORITHM_PRIMEFOLD,
                                                 .n = n,
@@ -42,15 +43,15 @@ static struct shuf__job job_of(uint64_t n, uint64_t record, const struct shuf__b
         .input = input};
 }
 
-static void compare(const struct shuf__job *job, unsigned bits, int threads)
+static void compare(const struct shuf__computation *computation, unsigned bits, int threads)
 {
-    const struct shuf__shuffle *s = &job->request.shuffle;
+    const struct shuf__shuffle *s = &computation->request.shuffle;
     const uint64_t bytes = s->permutation.n * s->record;
     const uint64_t beside = shuf__partition_bytes(s, threads, bits);
     uint8_t *expected = room(bytes, 0xa5), *out = room(bytes, 0xa5);
     uint8_t *workspace = room(beside, 0x5a);
-    assert_true(shuf__host_shuffle_directly(simd, threads, job, expected));
-    assert_true(shuf__partition(simd, threads, job, bits, workspace, out));
+    assert_true(shuf__host_shuffle_directly(simd, threads, computation, expected));
+    assert_true(shuf__partition(simd, threads, computation, bits, workspace, out));
     for (unsigned i = 0; i < GUARD; i++)
         assert_int_equal(workspace[beside + i], 0x5a);
     if (memcmp(out, expected, bytes + GUARD) != 0)
@@ -67,12 +68,12 @@ static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
 {
     uint8_t *in = room(n * record, 0);
     struct shuf__block input = {.memory = in};
-    struct shuf__job job = job_of(n, record, &input);
+    struct shuf__computation computation = computation_of(n, record, &input);
     for (uint64_t i = 0; i < n * record; i++)
         in[i] = (uint8_t)(random_u64() >> 13);
-    compare(&job, bits, threads);
-    job.request.shuffle.inverse = true;
-    compare(&job, bits, threads);
+    compare(&computation, bits, threads);
+    computation.request.shuffle.inverse = true;
+    compare(&computation, bits, threads);
     free(in);
 }
 
@@ -98,10 +99,10 @@ static void widths_of_places(void **state)
         check(300001, 4, bits, 2);
 }
 
-static void random_jobs(void **state)
+static void random_computations(void **state)
 {
     (void)state;
-    random_start("random_jobs");
+    random_start("random_computations");
     for (int i = 0; i < 40; i++) {
         const uint64_t record = 1 + random_below(127);
         check(random_size(LARGE / record), record, LEAST_BITS + (unsigned)random_below(6),
@@ -113,7 +114,7 @@ static void random_jobs(void **state)
 
 static struct shuf__shuffle shuffle_of(uint64_t n, uint64_t record)
 {
-    return job_of(n, record, NULL).request.shuffle;
+    return computation_of(n, record, NULL).request.shuffle;
 }
 
 static void when_it_pays(void **state)
@@ -152,14 +153,14 @@ static void pays_by_bytes(void **state)
         }
 }
 
-struct asked {
-    unsigned times, most;
+struct cancel_after {
+    unsigned calls, limit;
 };
 
 static bool at_last(void *context)
 {
-    struct asked *asked = context; /* by any thread */
-    return __atomic_add_fetch(&asked->times, 1, __ATOMIC_RELAXED) >= asked->most;
+    struct cancel_after *cancel_after = context; /* by any thread */
+    return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
 }
 
 /* At the third time that it is asked, and at the third time in the second pass: by each thread in
@@ -170,17 +171,18 @@ static void cancelled(void **state)
     enum { FIRST_PASS = LARGE / (16 * 2048), SECOND_PASS = LARGE >> LEAST_BITS };
     uint8_t *in = room(LARGE, 1), *out = room(LARGE, 2);
     struct shuf__block input = {.memory = in};
-    struct shuf__job job = job_of(LARGE, 1, &input);
-    uint8_t *workspace = room(shuf__partition_bytes(&job.request.shuffle, 2, LEAST_BITS), 0);
-    struct asked asked = {.most = UINT_MAX};
-    job.cancelled = at_last;
-    job.cancel_context = &asked;
-    assert_true(shuf__partition(simd, 2, &job, LEAST_BITS, workspace, out));
-    assert_int_equal(asked.times, FIRST_PASS + SECOND_PASS);
+    struct shuf__computation computation = computation_of(LARGE, 1, &input);
+    uint8_t *workspace =
+        room(shuf__partition_bytes(&computation.request.shuffle, 2, LEAST_BITS), 0);
+    struct cancel_after cancel_after = {.limit = UINT_MAX};
+    computation.cancelled = at_last;
+    computation.cancel_context = &cancel_after;
+    assert_true(shuf__partition(simd, 2, &computation, LEAST_BITS, workspace, out));
+    assert_int_equal(cancel_after.calls, FIRST_PASS + SECOND_PASS);
     for (int pass = 0; pass < 2; pass++) {
-        asked = (struct asked){.most = 3 + (pass ? FIRST_PASS : 0)};
-        assert_false(shuf__partition(simd, 2, &job, LEAST_BITS, workspace, out));
-        assert_in_range(asked.times, asked.most, asked.most + 5);
+        cancel_after = (struct cancel_after){.limit = 3 + (pass ? FIRST_PASS : 0)};
+        assert_false(shuf__partition(simd, 2, &computation, LEAST_BITS, workspace, out));
+        assert_in_range(cancel_after.calls, cancel_after.limit, cancel_after.limit + 5);
     }
     free(in);
     free(out);
@@ -190,20 +192,20 @@ static void cancelled(void **state)
 /* Records that are moved at once, too: at the first time and at the last, by one thread. */
 static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
 {
-    struct asked asked = {.most = UINT_MAX};
+    struct cancel_after cancel_after = {.limit = UINT_MAX};
     uint8_t *in = room(n, 1), *out = room(n, 2);
     const struct shuf__block input = {.memory = in};
-    struct shuf__job job = job_of(n, 1, &input);
-    job.request.shuffle.permutation.algorithm = algorithm;
-    job.cancelled = at_last;
-    job.cancel_context = &asked;
-    assert_true(shuf__host_shuffle_directly(simd, 1, &job, out));
-    const unsigned all = asked.times;
+    struct shuf__computation computation = computation_of(n, 1, &input);
+    computation.request.shuffle.permutation.algorithm = algorithm;
+    computation.cancelled = at_last;
+    computation.cancel_context = &cancel_after;
+    assert_true(shuf__host_shuffle_directly(simd, 1, &computation, out));
+    const unsigned all = cancel_after.calls;
     assert_in_range(all, 2, n);
     for (int last = 0; last < 2; last++) {
-        asked = (struct asked){.most = last ? all : 1};
-        assert_false(shuf__host_shuffle_directly(simd, 1, &job, out));
-        assert_int_equal(asked.times, asked.most);
+        cancel_after = (struct cancel_after){.limit = last ? all : 1};
+        assert_false(shuf__host_shuffle_directly(simd, 1, &computation, out));
+        assert_int_equal(cancel_after.calls, cancel_after.limit);
     }
     free(in);
     free(out);
@@ -217,15 +219,15 @@ static void cancelled_at_once(void **state)
     check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);          /* of a whole domain: by none */
 }
 
-/* A job goes by parts where it has all that it wishes to work in, and by itself where it has less:
- * the workspace shows which. */
+/* A computation goes by parts where it has its best workspace, and by itself where it
+ * has less: the workspace shows which. */
 static void with_and_without_workspace(void **state)
 {
     (void)state;
     struct shuf__block input = {.fd = -1}, workspace = {.kind = SHUF__MEMORY_PRIVATE};
-    struct shuf__job job = job_of(LARGE + 1, 4, &input);
-    struct shuf__permutation *p = &job.request.shuffle.permutation;
-    while (!shuf__partition_pays(&job.request.shuffle))
+    struct shuf__computation computation = computation_of(LARGE + 1, 4, &input);
+    struct shuf__permutation *p = &computation.request.shuffle.permutation;
+    while (!shuf__partition_pays(&computation.request.shuffle))
         p->n = p->count = 2 * p->n;
     const uint64_t n = p->n;
     uint32_t *in = (uint32_t *)(void *)room(4 * n, 0);
@@ -233,7 +235,7 @@ static void with_and_without_workspace(void **state)
     for (uint64_t i = 0; i < n; i++)
         in[i] = (uint32_t)i * 2654435761u;
     input.memory = in;
-    const struct shuf__workspace wanted = shuf__host_workspace(2, &job.request);
+    const struct shuf__workspace wanted = shuf__host_workspace(2, &computation.request);
     assert_int_equal(wanted.kind, SHUF__MEMORY_PRIVATE);
     assert_int_equal(wanted.least, 0);
     assert_true(wanted.best >= 2 * n);
@@ -241,8 +243,8 @@ static void with_and_without_workspace(void **state)
     for (int i = 0; i < 3; i++) {
         out[i] = room(4 * n, 0xa5);
         workspace.bytes = i == 2 ? wanted.best : wanted.best - 1;
-        job.workspace = i == 0 ? NULL : &workspace;
-        assert_true(shuf__host_shuffle(simd, 2, &job, out[i]));
+        computation.workspace = i == 0 ? NULL : &workspace;
+        assert_true(shuf__host_shuffle(simd, 2, &computation, out[i]));
         bool used = false;
         for (uint64_t at = 0; at < wanted.best; at++)
             used |= ((const uint8_t *)workspace.memory)[at] != 0x5a;
@@ -260,7 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),
         cmocka_unit_test(widths_of_places),
-        cmocka_unit_test(random_jobs),
+        cmocka_unit_test(random_computations),
         cmocka_unit_test(when_it_pays),
         cmocka_unit_test(pays_by_bytes),
         cmocka_unit_test(cancelled),

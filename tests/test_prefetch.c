@@ -169,7 +169,7 @@ static void ends_with_its_process(void **state)
     WIRE_AWAIT(h, s, s.queued == 0 && s.leases == 0);
 }
 
-/* What cannot be made is no failure of who asked ahead; the lease then tells. */
+/* What cannot be made is no failure of who asked ahead; the lease then fails. */
 static void beyond_the_budget(void **state)
 {
     (void)state;

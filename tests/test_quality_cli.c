@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * shuf-quality as people run it: its sources agree, bad input and wrong options
- * are named, what was done is told after an interrupt, and plots are plots.
+ * are named, what was done is reported after an interrupt, and plots are plots.
  */
 #include "command.h"
 #include "harness.h"

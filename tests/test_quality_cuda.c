@@ -164,18 +164,18 @@ static void count_there(struct shuf__device *device, const struct shuf__stream_l
                         uint64_t first, size_t count, uint64_t *signs, uint64_t *places)
 {
     struct shuf__error error;
-    const struct shuf__device_stream ask = {.seed = 7,
-                                            .stream = 3,
-                                            .first = first,
-                                            .count = count,
-                                            .dtype = shuf__dtype_name(law->dtype),
-                                            .digits = shuf__dtype_digits(law->dtype),
-                                            .scale4 = 1 / sqrt(4 * law->spread_variance),
-                                            .scale8 = 1 / sqrt(8 * law->spread_variance),
-                                            .edges = law->transformed.edge,
-                                            .signs = signs,
-                                            .places = law->rounded ? NULL : places};
-    if (shuf__device_count_stream(device, &ask, &error) != SHUF_OK)
+    const struct shuf__device_stream parameters = {.seed = 7,
+                                                   .stream = 3,
+                                                   .first = first,
+                                                   .count = count,
+                                                   .dtype = shuf__dtype_name(law->dtype),
+                                                   .digits = shuf__dtype_digits(law->dtype),
+                                                   .scale4 = 1 / sqrt(4 * law->spread_variance),
+                                                   .scale8 = 1 / sqrt(8 * law->spread_variance),
+                                                   .edges = law->transformed.edge,
+                                                   .signs = signs,
+                                                   .places = law->rounded ? NULL : places};
+    if (shuf__device_count_stream(device, &parameters, &error) != SHUF_OK)
         fail_msg("%s", error.text);
 }
 
@@ -236,17 +236,17 @@ static void sums_are_near(void **state)
     const struct shuf__chunk chunk = {
         .law = &law, .count = COUNT, .blocks = COUNT / 32, .by_place = by_place};
     shuf__stream_norms.add(&chunk, count, expected);
-    const struct shuf__device_stream ask = {.seed = 7,
-                                            .stream = 3,
-                                            .count = COUNT,
-                                            .dtype = "f64",
-                                            .digits = 53,
-                                            .square_mean = law.mean[1],
-                                            .square_scale = 1 / sqrt(32 * law.variance[1]),
-                                            .fourth_mean = law.fourth_mean,
-                                            .fourth_variance = law.fourth_variance,
-                                            .norms = norms};
-    assert_int_equal(shuf__device_count_stream(device, &ask, &error), SHUF_OK);
+    const struct shuf__device_stream parameters = {.seed = 7,
+                                                   .stream = 3,
+                                                   .count = COUNT,
+                                                   .dtype = "f64",
+                                                   .digits = 53,
+                                                   .square_mean = law.mean[1],
+                                                   .square_scale = 1 / sqrt(32 * law.variance[1]),
+                                                   .fourth_mean = law.fourth_mean,
+                                                   .fourth_variance = law.fourth_variance,
+                                                   .norms = norms};
+    assert_int_equal(shuf__device_count_stream(device, &parameters, &error), SHUF_OK);
     for (unsigned p = 0; p < SHUF__DEVICE_NORMS; p++)
         if (!(fabs(norms[p] - expected[p]) <= 1e-6 * (1 + fabs(expected[p]))))
             fail_msg("norm %u: %.17g: expected %.17g", p, norms[p], expected[p]);
@@ -255,7 +255,8 @@ static void sums_are_near(void **state)
     const double scale = 1 / sqrt(cosine->variance), t = 3 * SHUF__FREQUENCY;
     double *gram = calloc((size_t)SHUF__DEVICE_FACTORS * SHUF__DEVICE_PAIRS, sizeof *gram);
     assert_non_null(gram);
-    if (shuf__device_count_subsets(device, &ask, t, cosine->mean, scale, gram, &error) != SHUF_OK)
+    if (shuf__device_count_subsets(device, &parameters, t, cosine->mean, scale, gram, &error) !=
+        SHUF_OK)
         print_message("%s\n", error.text);
     else { /* pair (0, 1) with 2, (2, 3), (2, 3, 4): the first column */
         double one = 0, two = 0, three = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slices and single places of the algorithms that leave values out, with a table of
- * counts that is empty, partly filled or whole: always what the whole permutation has
- * there, and never more work than the table leaves to do.
+ * Slices and single places of the algorithms that leave values out, with a rank
+ * index that is empty, partly filled or complete: always the values of the whole permutation,
+ * and no more work than the rank index leaves to do.
  */
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 #include "support/random.h"
 
 #include "rank_index.h"
@@ -19,27 +19,28 @@
 #define BIT(k) (UINT64_C(1) << (k))
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation with a table that knows nothing yet, and all its values. */
-struct subject {
-    struct shuf__job job;
-    struct shuf__rank_index *counts;
+/* A permutation with an empty rank index, and all its values. */
+struct fixture {
+    struct shuf__computation computation;
+    struct shuf__rank_index *rank_index;
     uint64_t *values;
 };
 
-static struct subject subject_of(enum shuf_algorithm algorithm, uint64_t n)
+static struct fixture fixture_of(enum shuf_algorithm algorithm, uint64_t n)
 {
-    struct subject s = {.job = jobs_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
-    s.values = jobs_run(&s.job, NULL);
-    s.counts = calloc(1, shuf__rank_index_bytes(algorithm, n));
-    assert_non_null(s.counts);
-    s.job.rank_index = s.counts;
+    struct fixture s = {.computation =
+                            computation_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
+    s.values = computation_run(&s.computation, NULL);
+    s.rank_index = calloc(1, shuf__rank_index_bytes(algorithm, n));
+    assert_non_null(s.rank_index);
+    s.computation.rank_index = s.rank_index;
     return s;
 }
 
-static void subject_free(struct subject *s)
+static void fixture_free(struct fixture *s)
 {
     free(s->values);
-    free(s->counts);
+    free(s->rank_index);
 }
 
 static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
@@ -47,45 +48,45 @@ static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
     return (n - 1 - offset) / stride + 1;
 }
 
-static void check_slice(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
+static void check_slice(struct fixture *s, uint64_t offset, uint64_t count, uint64_t stride)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     p->offset = offset;
     p->count = count;
     p->stride = stride;
-    const uint64_t known = s->counts->known;
-    uint64_t *values = jobs_run(&s->job, NULL);
+    const uint64_t known = s->rank_index->known;
+    uint64_t *values = computation_run(&s->computation, NULL);
     for (uint64_t i = 0; i < count; i++)
         assert_int_equal(values[i], s->values[(offset + i * stride) % p->n]);
-    assert_true(s->counts->known >= known);
+    assert_true(s->rank_index->known >= known);
     free(values);
 }
 
 /* Every entry, against a plain count. */
-static void check_table(const struct subject *s)
+static void check_rank_index(const struct fixture *s)
 {
-    const struct shuf__permutation *p = &s->job.request.permutation;
+    const struct shuf__permutation *p = &s->computation.request.permutation;
     const shuf_philox24 philox24 = shuf_philox24_make(p->n, p->seed, p->epoch);
     const shuf_lcg lcg = shuf_lcg_make(p->n, p->seed, p->epoch);
     uint64_t kept = 0;
-    for (uint64_t tile = 0; tile < s->counts->known; tile++) {
-        assert_int_equal(s->counts->before[tile], kept);
+    for (uint64_t tile = 0; tile < s->rank_index->known; tile++) {
+        assert_int_equal(s->rank_index->before[tile], kept);
         for (uint64_t x = tile * TILE; x < (tile + 1) * TILE; x++)
             kept +=
                 (p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&lcg, x)
                                                     : shuf_philox24_forward(&philox24, x)) < p->n;
     }
-    assert_int_equal(s->counts->before[s->counts->known], kept);
+    assert_int_equal(s->rank_index->before[s->rank_index->known], kept);
 }
 
-/* A backend that makes use of a table also fills it. */
-static void check_known(const struct subject *s, bool all)
+/* A backend that uses a rank index also fills it. */
+static void check_known(const struct fixture *s, bool all)
 {
-    const struct shuf__permutation *p = &s->job.request.permutation;
+    const struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t tiles = BIT(shuf_domain_bits(p->n)) / TILE;
-    assert_true(s->counts->known <= tiles);
+    assert_true(s->rank_index->known <= tiles);
     if (backend->ops->rank_index_limits)
-        assert_true(all ? s->counts->known == tiles : s->counts->known > 0);
+        assert_true(all ? s->rank_index->known == tiles : s->rank_index->known > 0);
 }
 
 /* ---- slices ---- */
@@ -94,24 +95,24 @@ static const uint64_t sizes[] = {16385,  20000,       32767,       32769,       
                                  100003, BIT(17) - 1, BIT(17) + 1, BIT(18) - 1, BIT(18) + 1};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* `visit` with each algorithm that needs a table, each size, and both widths in turn. */
-static void each_subject(void (*visit)(struct subject *s))
+/* `visit` with each algorithm that needs a rank index, each size, and both widths in turn. */
+static void each_fixture(void (*visit)(struct fixture *s))
 {
     for (int i = 0; i < SIZES; i++)
         for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
             if (shuf__rank_index_bytes((enum shuf_algorithm)a, sizes[i]) == 0)
                 continue;
-            struct subject s = subject_of((enum shuf_algorithm)a, sizes[i]);
-            jobs_set_width(&s.job, i % 2 ? 4 : 8);
+            struct fixture s = fixture_of((enum shuf_algorithm)a, sizes[i]);
+            computation_set_width(&s.computation, i % 2 ? 4 : 8);
             visit(&s);
-            check_table(&s);
-            subject_free(&s);
+            check_rank_index(&s);
+            fixture_free(&s);
         }
 }
 
-static void visit_in_any_order(struct subject *s)
+static void visit_in_any_order(struct fixture *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n;
     check_slice(s, n / 2, n / 4, 1); /* half known */
     check_known(s, false);
@@ -132,25 +133,25 @@ static void slices_in_any_order(void **state)
 {
     (void)state;
     random_start("slices_in_any_order");
-    each_subject(visit_in_any_order);
+    each_fixture(visit_in_any_order);
 }
 
-static void visit_borders(struct subject *s)
+static void visit_borders(struct fixture *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n, tiles = BIT(shuf_domain_bits(n)) / TILE;
     check_slice(s, n - 1, 1, 1);
     for (uint64_t tile = 1; tile < tiles && backend->ops->rank_index_limits; tile++) {
-        const uint64_t border = s->counts->before[tile];
+        const uint64_t border = s->rank_index->before[tile];
         check_slice(s, border - 1, 1, 1);
         check_slice(s, border, 1, 1);
         check_slice(s, border - 1, 2, 1);
         check_slice(s, border / 2, most(border + 1, border / 2, border - border / 2), 1);
         check_slice(s, 0, border, 1);
         check_slice(s, border, n - border, 1);
-        s->counts->known = tile; /* from the border on unknown again */
+        s->rank_index->known = tile; /* from the border on unknown again */
         check_slice(s, border - 1, n - border + 1, 1);
-        s->counts->known = tile;
+        s->rank_index->known = tile;
         check_slice(s, border, n - border, 1);
         check_known(s, true);
     }
@@ -159,13 +160,13 @@ static void visit_borders(struct subject *s)
 static void slices_at_borders(void **state)
 {
     (void)state;
-    each_subject(visit_borders);
+    each_fixture(visit_borders);
 }
 
 /* The last value of a padded shard stands at the front, before all others. */
-static void visit_shards(struct subject *s)
+static void visit_shards(struct fixture *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
     for (int turn = 0; turn < 2; turn++) /* what the first learns, the second knows */
         for (size_t w = 0; w < sizeof worlds / sizeof worlds[0]; w++)
@@ -177,28 +178,28 @@ static void visit_shards(struct subject *s)
 static void shards_wrap(void **state)
 {
     (void)state;
-    each_subject(visit_shards);
+    each_fixture(visit_shards);
 }
 
-/* What a table says is not counted again: with one that has everything one place further back, so
- * have the slices. */
+/* What a rank index has is not counted again: with one that has everything one place further back,
+ * so have the slices. */
 static void what_is_known_is_believed(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24;
          a < SHUF_ALGORITHM_COUNT && backend->ops->rank_index_limits; a++) {
-        struct subject s = subject_of((enum shuf_algorithm)a, BIT(18) + 1);
-        struct shuf__permutation *p = &s.job.request.permutation;
+        struct fixture s = fixture_of((enum shuf_algorithm)a, BIT(18) + 1);
+        struct shuf__permutation *p = &s.computation.request.permutation;
         check_slice(&s, p->n - 1, 1, 1);
         check_known(&s, true);
-        for (uint64_t tile = 1; tile <= s.counts->known; tile++)
-            s.counts->before[tile]++;
-        p->offset = s.counts->before[5] + 10;
+        for (uint64_t tile = 1; tile <= s.rank_index->known; tile++)
+            s.rank_index->before[tile]++;
+        p->offset = s.rank_index->before[5] + 10;
         p->count = 3 * TILE / 2; /* of more than two tiles */
-        uint64_t *values = jobs_run(&s.job, NULL);
+        uint64_t *values = computation_run(&s.computation, NULL);
         assert_memory_equal(values, s.values + p->offset - 1, p->count * sizeof *values);
         free(values);
-        subject_free(&s);
+        fixture_free(&s);
     }
 }
 
@@ -207,8 +208,8 @@ static void far_apart(void **state)
 {
     (void)state;
     static const uint64_t known[] = {255, 256, 100, 1, 0}, strides[] = {BIT(21) - 1, BIT(21) + 7};
-    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
+    struct shuf__permutation *p = &s.computation.request.permutation;
     const uint64_t n = p->n;
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
         for (size_t i = 0; i < 2; i++) {
@@ -216,68 +217,68 @@ static void far_apart(void **state)
             check_slice(&s, stride - 2, 2, stride); /* wraps */
             check_slice(&s, 7, 2, stride);
             check_slice(&s, n / 2, 2, stride); /* wraps, to just before where it begins */
-            if (known[k] < s.counts->known)
-                s.counts->known = known[k];
+            if (known[k] < s.rank_index->known)
+                s.rank_index->known = known[k];
         }
     check_slice(&s, n - 1, 1, 1);
     check_known(&s, true);
-    check_table(&s);
-    subject_free(&s);
+    check_rank_index(&s);
+    fixture_free(&s);
 }
 
-/* Where values are wide the whole is out of reach: the same slices without a table. */
+/* Where values are wide the whole is out of reach: the same slices without a rank index. */
 static void beyond_32_bits(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
         const uint64_t n = BIT(33) + 12345;
-        struct shuf__job job = jobs_whole((enum shuf_algorithm)a, n, 7, 9);
-        struct shuf__permutation *p = &job.request.permutation;
-        struct shuf__rank_index *counts = calloc(1, shuf__rank_index_bytes(p->algorithm, n));
+        struct shuf__computation computation = computation_whole((enum shuf_algorithm)a, n, 7, 9);
+        struct shuf__permutation *p = &computation.request.permutation;
+        struct shuf__rank_index *rank_index = calloc(1, shuf__rank_index_bytes(p->algorithm, n));
         for (p->offset = 1000000; p->offset > 300000; p->offset -= 99999) {
             p->count = 20000;
-            job.rank_index = NULL;
-            uint64_t *plain = jobs_run(&job, NULL);
-            job.rank_index = counts;
-            uint64_t *values = jobs_run(&job, NULL);
+            computation.rank_index = NULL;
+            uint64_t *plain = computation_run(&computation, NULL);
+            computation.rank_index = rank_index;
+            uint64_t *values = computation_run(&computation, NULL);
             assert_memory_equal(values, plain, p->count * sizeof *values);
             free(values);
             free(plain);
         }
-        assert_true(!backend->ops->rank_index_limits || counts->known > 100);
-        free(counts);
+        assert_true(!backend->ops->rank_index_limits || rank_index->known > 100);
+        free(rank_index);
     }
 }
 
 /* ---- what it costs ---- */
 
-static atomic_uint asked;
+static atomic_uint cancel_calls;
 
-/* Once for each tile that is taken; a multiple of `context` ends the job. */
+/* Once for each tile that is taken; a multiple of `context` ends the computation. */
 static bool count_and_cancel(void *context)
 {
     const unsigned *after = context;
-    return atomic_fetch_add(&asked, 1) + 1 >= *after;
+    return atomic_fetch_add(&cancel_calls, 1) + 1 >= *after;
 }
 
-static unsigned cost_of(struct subject *s, uint64_t offset, uint64_t count, uint64_t stride)
+static unsigned cost_of(struct fixture *s, uint64_t offset, uint64_t count, uint64_t stride)
 {
     static unsigned never = UINT32_MAX;
-    atomic_store(&asked, 0);
-    s->job.cancelled = count_and_cancel;
-    s->job.cancel_context = &never;
+    atomic_store(&cancel_calls, 0);
+    s->computation.cancelled = count_and_cancel;
+    s->computation.cancel_context = &never;
     check_slice(s, offset, count, stride);
-    s->job.cancelled = NULL;
-    return atomic_load(&asked);
+    s->computation.cancelled = NULL;
+    return atomic_load(&cancel_calls);
 }
 
 /* One question for the row, and one for each tile; a few threads may ask once more. A GPU is given
  * more at once. */
-static void only_what_is_wanted(void **state)
+static void only_needed_tiles(void **state)
 {
     (void)state;
-    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
+    struct shuf__permutation *p = &s.computation.request.permutation;
     if (backend->ops == &shuf__cpu_ops) {
         assert_true(cost_of(&s, p->n - 1000, 1000, 1) > 100);
         assert_true(cost_of(&s, p->n - 1500, 1000, 1) <= 4);
@@ -286,104 +287,105 @@ static void only_what_is_wanted(void **state)
         assert_true(cost_of(&s, 0, 10, 1) <= 3);
         assert_true(cost_of(&s, 0, p->n, 1) >= 128);
     }
-    subject_free(&s);
+    fixture_free(&s);
 }
 
 /* What it had counted by then is right, and the next goes on from there. */
 static void cancelled_in_the_middle(void **state)
 {
     (void)state;
-    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__permutation *p = &s.computation.request.permutation;
     struct shuf__block block;
-    jobs_alloc(8, &block);
+    computation_alloc(8, &block);
     for (unsigned after = 1; after < 150 && backend->ops->rank_index_limits;
          after += 1 + after / 3) {
         uint64_t ns;
         struct shuf__error error;
-        atomic_store(&asked, 0);
-        s.job.cancelled = count_and_cancel;
-        s.job.cancel_context = &after;
+        atomic_store(&cancel_calls, 0);
+        s.computation.cancelled = count_and_cancel;
+        s.computation.cancel_context = &after;
         p->offset = p->n - 1;
         p->count = 1;
-        shuf_status status = shuf__backend_compute(backend, &s.job, &block, &ns, &error);
+        shuf_status status = shuf__backend_compute(backend, &s.computation, &block, &ns, &error);
         assert_true(status == SHUF_CANCELLED || status == SHUF_OK);
-        check_table(&s);
-        s.job.cancelled = NULL;
-        check_slice(&s, s.counts->before[s.counts->known / 2], 5, 1);
+        check_rank_index(&s);
+        s.computation.cancelled = NULL;
+        check_slice(&s, s.rank_index->before[s.rank_index->known / 2], 5, 1);
     }
     check_slice(&s, p->n - 1, 1, 1);
     check_known(&s, true);
     backend->ops->free(backend, &block);
-    subject_free(&s);
+    fixture_free(&s);
 }
 
-/* For what is no slice far behind, a table is not worth having. */
+/* A rank index pays only for a slice far behind. */
 static void whom_it_helps(void **state)
 {
     (void)state;
     const struct shuf__rank_index_limits any = {.min_skip = BIT(20), .min_gap = 5000};
-    const struct shuf__job stream =
-        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 0, BIT(20), 1000);
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    const struct shuf__computation stream =
+        computation_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 0, BIT(20), 1000);
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, 1000000000, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->count = 1000;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->offset = BIT(20) - 1;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->offset = BIT(20);
-    assert_true(shuf__rank_index_helps(&any, &job.request));
-    assert_false(shuf__rank_index_helps(NULL, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
+    assert_false(shuf__rank_index_helps(NULL, &computation.request));
     assert_false(
         shuf__rank_index_helps(&any, &stream.request)); /* whose values know their places */
     p->rows = 2;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->rows = 1;
     p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->algorithm = SHUF_ALGORITHM_LCG;
-    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
     p->n = BIT(30); /* nothing is left out */
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->n = SHUF__RANK_INDEX_N_MAX - 1;
-    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
     p->n = SHUF__RANK_INDEX_N_MAX + 1;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->n = 1000000000;
     p->offset = 3;
     p->stride = 5000; /* wants something everywhere */
     p->count = p->n / 5000;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->stride = 5000 + 1024; /* may pass over 1024 values at a time */
     p->count = 1024;
-    assert_false(shuf__rank_index_helps(&any, &job.request));
+    assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->count = 1025;
-    assert_true(shuf__rank_index_helps(&any, &job.request));
+    assert_true(shuf__rank_index_helps(&any, &computation.request));
 }
 
 /* ---- single places ---- */
 
-static struct shuf__job look_up_job(const struct subject *s, bool inverse)
+static struct shuf__computation look_up_computation(const struct fixture *s, bool inverse)
 {
-    struct shuf__job job = s->job;
-    job.request = (struct shuf__request){
+    struct shuf__computation computation = s->computation;
+    computation.request = (struct shuf__request){
         .kind = SHUF__LOOK_UP,
-        .look_up = {.permutation = s->job.request.permutation, .inverse = inverse}};
-    return job;
+        .look_up = {.permutation = s->computation.request.permutation, .inverse = inverse}};
+    return computation;
 }
 
-static void look_up(struct subject *s, bool inverse, uint64_t *place, size_t count)
+static void look_up(struct fixture *s, bool inverse, uint64_t *place, size_t count)
 {
     struct shuf__error error = {0};
-    const struct shuf__job job = look_up_job(s, inverse);
-    if (backend->ops->look_up(backend, &job, place, count, &error))
+    const struct shuf__computation computation = look_up_computation(s, inverse);
+    if (backend->ops->look_up(backend, &computation, place, count, &error))
         fail_msg("%s", error.text);
 }
 
-static void visit_places(struct subject *s)
+static void visit_places(struct fixture *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     enum { SOME = 300 };
     const uint64_t n = p->n;
     uint64_t *place = calloc(n, sizeof *place);
@@ -410,33 +412,33 @@ static void places(void **state)
 {
     (void)state;
     random_start("places");
-    each_subject(visit_places);
+    each_fixture(visit_places);
 }
 
 /* A single one counts no more than it needs. */
 static void places_near_the_front(void **state)
 {
     (void)state;
-    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
-    struct shuf__permutation *p = &s.job.request.permutation;
+    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct shuf__permutation *p = &s.computation.request.permutation;
     uint64_t place[2] = {100000, 5};
     look_up(&s, false, place, 2);
     assert_int_equal(place[0], s.values[100000]);
     assert_int_equal(place[1], s.values[5]);
-    assert_in_range(s.counts->known, 1, 30);
+    assert_in_range(s.rank_index->known, 1, 30);
     place[0] = s.values[7]; /* in the first tile, of which all is known */
     look_up(&s, true, place, 1);
     assert_int_equal(place[0], 7);
-    assert_in_range(s.counts->known, 1, 30);
+    assert_in_range(s.rank_index->known, 1, 30);
     place[0] = s.values[p->n - 1];
     look_up(&s, true, place, 1);
     assert_int_equal(place[0], p->n - 1);
-    assert_int_equal(s.counts->known, 128);
+    assert_int_equal(s.rank_index->known, 128);
     look_up(&s, true, place, 0);
-    subject_free(&s);
+    fixture_free(&s);
 }
 
-/* At one tile or less, and where nothing is left out, there is no table. */
+/* At one tile or less, and where nothing is left out, there is no rank index. */
 static void places_without_a_table(void **state)
 {
     (void)state;
@@ -444,10 +446,11 @@ static void places_without_a_table(void **state)
                                      8191, 8192, 8193, 16383, 16384, 32768, BIT(17)};
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
-            struct subject s = {.job = jobs_whole((enum shuf_algorithm)a, small[i], 7, i)};
-            struct shuf__permutation *p = &s.job.request.permutation;
+            struct fixture s = {.computation =
+                                    computation_whole((enum shuf_algorithm)a, small[i], 7, i)};
+            struct shuf__permutation *p = &s.computation.request.permutation;
             assert_int_equal(shuf__rank_index_bytes(p->algorithm, small[i]), 0);
-            s.values = jobs_run(&s.job, NULL);
+            s.values = computation_run(&s.computation, NULL);
             uint64_t *place = malloc(small[i] * sizeof *place);
             memcpy(place, s.values, small[i] * sizeof *place);
             look_up(&s, true, place, small[i]);
@@ -456,7 +459,7 @@ static void places_without_a_table(void **state)
             look_up(&s, false, place, small[i]);
             assert_memory_equal(place, s.values, small[i] * sizeof *place);
             free(place);
-            subject_free(&s);
+            fixture_free(&s);
         }
 }
 
@@ -465,7 +468,8 @@ static void places_of_large_powers(void **state)
 {
     (void)state;
     for (unsigned k = 31; k <= 62; k++) {
-        struct subject s = {.job = jobs_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
+        struct fixture s = {.computation =
+                                computation_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
         const shuf_philox24 f = shuf_philox24_make(BIT(k), k, 3);
         uint64_t place[2] = {BIT(k) - 1, 12345};
         look_up(&s, false, place, 2);
@@ -480,21 +484,22 @@ static void places_of_large_powers(void **state)
 static void places_cancelled(void **state)
 {
     (void)state;
-    struct subject s = subject_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
     uint64_t place[8000];
     struct shuf__error error;
-    s.job.cancelled = count_and_cancel;
+    s.computation.cancelled = count_and_cancel;
     for (unsigned after = 1; after < 250; after = 2 * after + 1) {
         for (size_t i = 0; i < 8000; i++)
             place[i] = i * 131;
-        atomic_store(&asked, 0);
-        s.job.cancel_context = &after;
-        const struct shuf__job job = look_up_job(&s, false);
-        assert_int_equal(backend->ops->look_up(backend, &job, place, 8000, &error), SHUF_CANCELLED);
+        atomic_store(&cancel_calls, 0);
+        s.computation.cancel_context = &after;
+        const struct shuf__computation computation = look_up_computation(&s, false);
+        assert_int_equal(backend->ops->look_up(backend, &computation, place, 8000, &error),
+                         SHUF_CANCELLED);
         assert_string_equal(error.text, "index: cancelled");
-        check_table(&s);
+        check_rank_index(&s);
     }
-    subject_free(&s);
+    fixture_free(&s);
 }
 
 int main(int argc, char **argv)
@@ -506,7 +511,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_known_is_believed),
         cmocka_unit_test(far_apart),
         cmocka_unit_test(beyond_32_bits),
-        cmocka_unit_test(only_what_is_wanted),
+        cmocka_unit_test(only_needed_tiles),
         cmocka_unit_test(cancelled_in_the_middle),
         cmocka_unit_test(whom_it_helps),
         cmocka_unit_test(places),
@@ -515,5 +520,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(places_of_large_powers),
         cmocka_unit_test(places_cancelled),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

@@ -94,11 +94,11 @@ static void stream_across_killed_daemons(void **state)
     shuf_close(handle);
 }
 
-/* In a process of its own: asks until told to stop, and checks every answer. */
-static int ask_until(int stop_fd)
+/* In a process of its own: sends requests until it is stopped, and checks every reply. */
+static int request_until(int stop_fd)
 {
-    static const shuf_permutation what = {.n = 2000003, .seed = 3, .epoch = 5};
-    uint64_t count, *values = expected_values(&what, &count);
+    static const shuf_permutation request = {.n = 2000003, .seed = 3, .epoch = 5};
+    uint64_t count, *values = expected_values(&request, &count);
     uint32_t *out = malloc(count * sizeof *out);
     shuf *handle;
     char byte;
@@ -106,7 +106,7 @@ static int ask_until(int stop_fd)
     shuf_set_reconnect(handle, 60000);
     do {
         memset(out, 0xff, count * sizeof *out);
-        if (shuf_permute(handle, &what, out, count * sizeof *out, NULL) != SHUF_OK) {
+        if (shuf_permute(handle, &request, out, count * sizeof *out, NULL) != SHUF_OK) {
             fprintf(stderr, "%s\n", shuf_message(handle));
             return 1;
         }
@@ -127,7 +127,7 @@ static void memory_across_killed_daemons(void **state)
     pid_t child = fork();
     if (child == 0) {
         close(stop[1]);
-        _exit(ask_until(stop[0]));
+        _exit(request_until(stop[0]));
     }
     close(stop[0]);
     random_start("memory_across_killed_daemons");
@@ -145,7 +145,7 @@ static void without_reconnecting(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    shuf_permutation what = {.n = 10};
+    shuf_permutation request = {.n = 10};
     shuf_daemon status;
     shuf_set_reconnect(handle, 0);
     harness_kill(&harness_shared, SIGKILL);
@@ -161,7 +161,7 @@ static void without_reconnecting(void **state)
                   "the daemon was lost, and no other came within 0.100 s");
     assert_true(harness_restart(&harness_shared));
     shuf_set_reconnect(handle, 0);
-    assert_true(client_check(handle, &what));
+    assert_true(client_check(handle, &request));
     shuf_close(handle);
 }
 

@@ -54,17 +54,20 @@ static uint8_t *noise(uint64_t bytes)
     return made;
 }
 
-static void check(const shuf_records *what, const uint8_t *in, const uint8_t *out)
+static void check(const shuf_records *records, const uint8_t *in, const uint8_t *out)
 {
-    const shuf_permutation order = {
-        .algorithm = what->algorithm, .n = what->n, .seed = what->seed, .epoch = what->epoch};
-    uint64_t *p = expected_values(&order, NULL);
-    for (uint64_t i = 0; i < what->n; i++) {
-        const uint64_t to = what->inverse ? p[i] : i, from = what->inverse ? i : p[i];
-        if (memcmp(out + to * what->record, in + from * what->record, what->record) != 0)
+    const shuf_permutation permutation = {.algorithm = records->algorithm,
+                                          .n = records->n,
+                                          .seed = records->seed,
+                                          .epoch = records->epoch};
+    uint64_t *p = expected_values(&permutation, NULL);
+    for (uint64_t i = 0; i < records->n; i++) {
+        const uint64_t to = records->inverse ? p[i] : i, from = records->inverse ? i : p[i];
+        if (memcmp(out + to * records->record, in + from * records->record, records->record) != 0)
             fail_msg("%s n %" PRIu64 " record %" PRIu64 " inverse %d seed %" PRIu64 ": record "
                      "%" PRIu64 " is not that of %" PRIu64,
-                     what->algorithm, what->n, what->record, what->inverse, what->seed, to, from);
+                     records->algorithm, records->n, records->record, records->inverse,
+                     records->seed, to, from);
     }
     free(p);
 }
@@ -72,15 +75,15 @@ static void check(const shuf_records *what, const uint8_t *in, const uint8_t *ou
 static shuf_records draw_records(void)
 {
     static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
-    shuf_records what = {
+    shuf_records records = {
         .algorithm = algorithms[random_below(3)],
         .record = random_size(random_below(8) ? 300 : SHUF_RECORD_MAX),
         .seed = random_u64(),
         .epoch = random_u64(),
         .inverse = random_below(2),
     };
-    what.n = random_size(1 + (UINT64_C(4) << 20) / what.record);
-    return what;
+    records.n = random_size(1 + (UINT64_C(4) << 20) / records.record);
+    return records;
 }
 
 /* ---- memory of the caller's ---------------------------------------------------- */
@@ -93,18 +96,18 @@ static void there_and_back(void **state)
     shuf *handle = open_handle();
     for (int i = 0; i < 60; i++) {
         shuf_result result;
-        shuf_records what = draw_records();
-        const uint64_t bytes = what.n * what.record;
+        shuf_records records = draw_records();
+        const uint64_t bytes = records.n * records.record;
         uint8_t *in = noise(bytes), *out = noise(bytes), *back = noise(bytes);
-        expect_ok(handle, shuf_shuffle(handle, &what, in, out, bytes, &result));
-        check(&what, in, out);
-        assert_string_equal(result.algorithm, what.algorithm);
-        assert_int_equal(result.shape.count, what.n);
-        assert_int_equal(result.shape.width, what.record);
+        expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, &result));
+        check(&records, in, out);
+        assert_string_equal(result.algorithm, records.algorithm);
+        assert_int_equal(result.shape.count, records.n);
+        assert_int_equal(result.shape.width, records.record);
         assert_int_equal(result.shape.bytes, bytes);
-        assert_int_equal(result.heads + result.tails, 0);
-        what.inverse = !what.inverse;
-        expect_ok(handle, shuf_shuffle(handle, &what, out, back, bytes, NULL));
+        assert_int_equal(result.n_first + result.n_last, 0);
+        records.inverse = !records.inverse;
+        expect_ok(handle, shuf_shuffle(handle, &records, out, back, bytes, NULL));
         assert_memory_equal(in, back, bytes);
         free(in);
         free(out);
@@ -121,8 +124,8 @@ static void without_descriptors(void **state)
     (void)state;
     struct rlimit old, none;
     random_start("without_descriptors");
-    const shuf_records what = {.n = 5000, .record = 57, .seed = 7};
-    const uint64_t bytes = what.n * what.record;
+    const shuf_records records = {.n = 5000, .record = 57, .seed = 7};
+    const uint64_t bytes = records.n * records.record;
     uint8_t *in = noise(bytes), *out = noise(bytes);
     shuf *handle = open_handle();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
@@ -131,7 +134,7 @@ static void without_descriptors(void **state)
     assert_true(next > STDERR_FILENO && close(next) == 0);
     none.rlim_cur = (rlim_t)next;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    shuf_status status = shuf_shuffle(handle, &what, in, out, bytes, NULL);
+    shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     expect_ok(handle, status);
     check(&(shuf_records){"primefold", 5000, 57, 7, 0, false}, in, out);
@@ -146,7 +149,7 @@ static void refuses(void **state)
     uint8_t in[80] = {0}, out[80];
     shuf *handle = open_handle();
     static const struct {
-        shuf_records what;
+        shuf_records records;
         size_t bytes;
         const char *words;
     } cases[] = {
@@ -159,17 +162,17 @@ static void refuses(void **state)
         {{.algorithm = "sattolo", .n = 10, .record = 8}, 80, "algorithm \"sattolo\": expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect(handle, shuf_shuffle(handle, &cases[i].what, in, out, cases[i].bytes, NULL),
+        expect(handle, shuf_shuffle(handle, &cases[i].records, in, out, cases[i].bytes, NULL),
                SHUF_INVALID, cases[i].words);
-    const shuf_records what = {.n = 10, .record = 4};
-    expect(handle, shuf_shuffle(handle, &what, in, in + 39, 40, NULL), SHUF_INVALID,
+    const shuf_records records = {.n = 10, .record = 4};
+    expect(handle, shuf_shuffle(handle, &records, in, in + 39, 40, NULL), SHUF_INVALID,
            "in and out overlap: expected 40 bytes each");
-    expect(handle, shuf_shuffle(handle, &what, in + 39, in, 40, NULL), SHUF_INVALID,
+    expect(handle, shuf_shuffle(handle, &records, in + 39, in, 40, NULL), SHUF_INVALID,
            "in and out overlap: expected 40 bytes each");
-    expect_ok(handle, shuf_shuffle(handle, &what, in, in + 40, 40, NULL));
-    expect_ok(handle, shuf_shuffle(handle, &what, in + 40, in, 40, NULL));
-    expect(handle, shuf_shuffle(handle, &what, NULL, out, 40, NULL), SHUF_INVALID, "in NULL");
-    expect(handle, shuf_shuffle(handle, &what, in, NULL, 40, NULL), SHUF_INVALID, "out NULL");
+    expect_ok(handle, shuf_shuffle(handle, &records, in, in + 40, 40, NULL));
+    expect_ok(handle, shuf_shuffle(handle, &records, in + 40, in, 40, NULL));
+    expect(handle, shuf_shuffle(handle, &records, NULL, out, 40, NULL), SHUF_INVALID, "in NULL");
+    expect(handle, shuf_shuffle(handle, &records, in, NULL, 40, NULL), SHUF_INVALID, "out NULL");
     shuf_close(handle);
 }
 
@@ -213,18 +216,18 @@ static void check_buffer(shuf_transport there, shuf_transport back)
         expect_ok(handle, shuf_lease_write(handle, buffer, i, BYTES - i < 50000 ? BYTES - i : 50000,
                                            in + i));
     for (int i = 0; i < 2; i++) {
-        const shuf_records what = {.algorithm = "philox24",
-                                   .n = N,
-                                   .record = RECORD,
-                                   .seed = 7,
-                                   .epoch = (uint64_t)i,
-                                   .inverse = i};
-        expect_ok(handle, shuf_shuffle_lease(handle, &what, buffer, &from, &shuffled));
+        const shuf_records records = {.algorithm = "philox24",
+                                      .n = N,
+                                      .record = RECORD,
+                                      .seed = 7,
+                                      .epoch = (uint64_t)i,
+                                      .inverse = i};
+        expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, &from, &shuffled));
         assert_int_equal(shuffled->transport, back);
         assert_null(shuffled->buffer);
         assert_false(shuffled->shared);
         uint8_t *out = read_all(handle, shuffled);
-        check(&what, in, out);
+        check(&records, in, out);
         free(out);
     }
     expect_ok(handle, shuf_lease_release(handle, shuffled));
@@ -265,15 +268,15 @@ static void written_again(void **state)
     enum { N = 1000 };
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *shuffled = NULL;
-    const shuf_records what = {.algorithm = "lcg", .n = N, .record = 4, .seed = 3};
+    const shuf_records records = {.algorithm = "lcg", .n = N, .record = 4, .seed = 3};
     uint64_t blocks[4];
     expect_ok(handle, shuf_buffer_take(handle, N * 4, NULL, &buffer));
     uint32_t *values = buffer->buffer;
     for (uint32_t round = 0; round < 4; round++) {
         for (uint32_t i = 0; i < N; i++)
             values[i] = round * N + i;
-        expect_ok(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled));
-        check(&what, (const uint8_t *)values, shuffled->data);
+        expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled));
+        check(&records, (const uint8_t *)values, shuffled->data);
         blocks[round] = shuffled->block;
         assert_int_not_equal(blocks[round], buffer->block);
     }
@@ -287,30 +290,30 @@ static void of_other_leases(void **state)
 {
     (void)state;
     enum { N = 4096 };
-    const shuf_permutation order = {.n = N, .seed = 9};
-    const shuf_records what = {.algorithm = "primefold", .n = N / 2, .record = 8, .seed = 1};
+    const shuf_permutation permutation = {.n = N, .seed = 9};
+    const shuf_records records = {.algorithm = "primefold", .n = N / 2, .record = 8, .seed = 1};
     shuf *handle = open_handle();
     shuf_lease *input = NULL, *once = NULL, *twice = NULL, *copy = NULL;
-    expect_ok(handle, shuf_lease_take(handle, &order, NULL, &input));
-    expect_ok(handle, shuf_shuffle_lease(handle, &what, input, NULL, &once));
-    check(&what, input->data, once->data);
-    expect_ok(handle, shuf_shuffle_lease(handle, &what, once, NULL, &twice));
-    check(&what, once->data, twice->data);
+    expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &input));
+    expect_ok(handle, shuf_shuffle_lease(handle, &records, input, NULL, &once));
+    check(&records, input->data, once->data);
+    expect_ok(handle, shuf_shuffle_lease(handle, &records, once, NULL, &twice));
+    check(&records, once->data, twice->data);
     expect_ok(handle, shuf_lease_release(handle, input));
-    check(&what, once->data, twice->data);
+    check(&records, once->data, twice->data);
     const shuf_records longer = {.n = N / 2 + 1, .record = 8};
     expect(handle, shuf_shuffle_lease(handle, &longer, once, NULL, &copy), SHUF_INVALID,
            "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
-    expect(handle, shuf_shuffle_lease(handle, &what, once, NULL, &once), SHUF_INVALID,
+    expect(handle, shuf_shuffle_lease(handle, &records, once, NULL, &once), SHUF_INVALID,
            "the input, expected another");
-    expect(handle, shuf_shuffle_lease(handle, &what, NULL, NULL, &copy), SHUF_INVALID,
+    expect(handle, shuf_shuffle_lease(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
            "input NULL: expected a lease");
     expect(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
            "a result, expected a buffer");
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
-    expect_ok(handle, shuf_lease_take(handle, &order, &sent, &copy));
+    expect_ok(handle, shuf_lease_take(handle, &permutation, &sent, &copy));
     shuf_lease *none = NULL;
-    expect(handle, shuf_shuffle_lease(handle, &what, copy, NULL, &none), SHUF_INVALID,
+    expect(handle, shuf_shuffle_lease(handle, &records, copy, NULL, &none), SHUF_INVALID,
            "input by inline: a copy in this process");
     assert_null(none);
     shuf_close(handle);
@@ -364,10 +367,10 @@ static void are_listed(void **state)
     shuf_daemon status;
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *shuffled = NULL;
-    const shuf_records what = {
+    const shuf_records records = {
         .algorithm = "lcg", .n = 50, .record = 20, .seed = 3, .epoch = 4, .inverse = true};
     expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer));
-    expect_ok(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled));
+    expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled));
     expect_ok(handle, shuf_leases(handle, see, &seen));
     assert_int_equal(seen.count, 2);
     const shuf_lease_entry *b = &seen.entries[0], *s = &seen.entries[1];
@@ -400,43 +403,44 @@ static void lost_with_a_buffer(void **state)
     (void)state;
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *shuffled = NULL, *sent = NULL;
-    const shuf_records what = {.algorithm = "lcg", .n = 100, .record = 10};
+    const shuf_records records = {.algorithm = "lcg", .n = 100, .record = 10};
     const shuf_lease_options by_bytes = {.transports = SHUF_INLINE};
     expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &buffer));
     expect_ok(handle, shuf_buffer_take(handle, 1000, &by_bytes, &sent));
     memset(buffer->buffer, 7, 1000);
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+    expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
            "the daemon that held the lease is gone");
     assert_null(shuffled);
     expect(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
     const char *bytes = buffer->data;
     assert_true(bytes[0] == 7 && bytes[999] == 7); /* which stays */
-    shuf_permutation order = {.n = 10};
+    shuf_permutation permutation = {.n = 10};
     uint32_t values[10];
-    expect_ok(handle, shuf_permute(handle, &order, values, sizeof values, NULL)); /* another */
-    expect(handle, shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
+    expect_ok(handle,
+              shuf_permute(handle, &permutation, values, sizeof values, NULL)); /* another */
+    expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
            "the daemon that held the lease is gone");
     expect_ok(handle, shuf_lease_release(handle, buffer));
     expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &sent));
-    expect_ok(handle, shuf_shuffle_lease(handle, &what, sent, NULL, &shuffled));
+    expect_ok(handle, shuf_shuffle_lease(handle, &records, sent, NULL, &shuffled));
     shuf_close(handle);
 }
 
-/* Who wants no other daemon is told that there is one no longer, though another is there. */
+/* A client that accepts no other daemon gets NO_DAEMON, though another one is there. */
 static void lost_and_not_replaced(void **state)
 {
     (void)state;
-    const shuf_records what = {.n = 10, .record = 4};
+    const shuf_records records = {.n = 10, .record = 4};
     uint8_t in[40] = {0}, out[40];
     shuf *handle = open_handle();
     shuf_set_reconnect(handle, 0);
-    expect_ok(handle, shuf_shuffle(handle, &what, in, out, 40, NULL));
+    expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect(handle, shuf_shuffle(handle, &what, in, out, 40, NULL), SHUF_NO_DAEMON, "");
-    expect_ok(handle, shuf_shuffle(handle, &what, in, out, 40, NULL)); /* the next call */
+    expect(handle, shuf_shuffle(handle, &records, in, out, 40, NULL), SHUF_NO_DAEMON, "");
+    expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL)); /* the next call */
     shuf_close(handle);
 }
 
@@ -445,8 +449,8 @@ static void lost_on_the_way(void **state)
 {
     (void)state;
     random_start("lost_on_the_way");
-    const shuf_records what = {.algorithm = "primefold", .n = 100000, .record = 100, .seed = 5};
-    const uint64_t bytes = what.n * what.record;
+    const shuf_records records = {.algorithm = "primefold", .n = 100000, .record = 100, .seed = 5};
+    const uint64_t bytes = records.n * records.record;
     uint8_t *in = noise(bytes), *out = malloc(bytes);
     shuf *handle = open_handle();
     for (int i = 0; i < 5; i++) {
@@ -458,18 +462,18 @@ static void lost_on_the_way(void **state)
             _exit(0);
         }
         shuf_set_reconnect(handle, 0);
-        shuf_status status = shuf_shuffle(handle, &what, in, out, bytes, NULL);
+        shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
         if (status != SHUF_OK)
             expect(handle, status, SHUF_NO_DAEMON, "");
         else
-            check(&what, in, out);
+            check(&records, in, out);
         waitpid(killer, NULL, 0);
         harness_kill(&harness_shared, 0);
         assert_true(harness_restart(&harness_shared));
         shuf_set_reconnect(handle, 10000);
         memset(out, 0, bytes);
-        expect_ok(handle, shuf_shuffle(handle, &what, in, out, bytes, NULL));
-        check(&what, in, out);
+        expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
+        check(&records, in, out);
     }
     free(in);
     free(out);

@@ -137,7 +137,7 @@ static void element_types(void **state)
     (void)state;
     static const struct {
         uint64_t n;
-        Shuf__Dtype asked, given;
+        Shuf__Dtype requested, chosen;
         unsigned width;
     } rows[] = {
         {BIT(32), SHUF__DTYPE__DTYPE_AUTO, SHUF__DTYPE__DTYPE_U32, 4}, /* n - 1 fits */
@@ -150,9 +150,9 @@ static void element_types(void **state)
     struct request r;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         slice(&r, rows[i].n, 0, 1, 1);
-        r.permute.dtype = rows[i].asked;
+        r.permute.dtype = rows[i].requested;
         struct shuf__request p = good(&r);
-        assert_int_equal(p.dtype, rows[i].given);
+        assert_int_equal(p.dtype, rows[i].chosen);
         assert_int_equal(shuf__request_shape(&p).width, rows[i].width);
     }
     r.permute.dtype = SHUF__DTYPE__DTYPE_U32;

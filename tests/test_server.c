@@ -199,7 +199,7 @@ static void test_status(void **state)
 static void test_summary(void **state)
 {
     (void)state;
-    static const uint64_t head[] = {5, 9, 8, 0}, tail[] = {2, 4, 3, 7};
+    static const uint64_t first[] = {5, 9, 8, 0}, last[] = {2, 4, 3, 7};
     Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &permute);
@@ -213,17 +213,17 @@ static void test_summary(void **state)
     assert_int_equal(reply->result->dtype, SHUF__DTYPE__DTYPE_U32);
     assert_int_equal(reply->result->bytes, 40);
     assert_int_equal(reply->result->fingerprint, 0);
-    assert_int_equal(reply->result->n_head, 4);
-    assert_int_equal(reply->result->n_tail, 4);
-    assert_memory_equal(reply->result->head, head, sizeof head);
-    assert_memory_equal(reply->result->tail, tail, sizeof tail);
+    assert_int_equal(reply->result->n_first, 4);
+    assert_int_equal(reply->result->n_last, 4);
+    assert_memory_equal(reply->result->first, first, sizeof first);
+    assert_memory_equal(reply->result->last, last, sizeof last);
 
-    permute.n = 5; /* head and tail do not overlap */
+    permute.n = 5; /* first and last do not overlap */
     permute.fingerprint = true;
     wire_send_permute(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
-    assert_int_equal(reply->result->n_head, 4);
-    assert_int_equal(reply->result->n_tail, 1);
+    assert_int_equal(reply->result->n_first, 4);
+    assert_int_equal(reply->result->n_last, 1);
     assert_int_not_equal(reply->result->fingerprint, 0);
     wire_close(w);
 }
@@ -244,7 +244,7 @@ static void test_empty_shard(void **state)
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->count, 0);
-    assert_int_equal(reply->result->n_head + reply->result->n_tail, 0);
+    assert_int_equal(reply->result->n_first + reply->result->n_last, 0);
     assert_int_equal(reply->payload_bytes, 0);
     wire_check_alive(w);
     wire_close(w);

@@ -46,9 +46,9 @@ static void published_digest(void **state)
     command_free(&c);
 }
 
-static uint64_t edge_value(const json_t *edge, size_t index)
+static uint64_t sample_value(const json_t *samples, size_t index)
 {
-    return (uint64_t)json_integer_value(json_array_get(edge, index));
+    return (uint64_t)json_integer_value(json_array_get(samples, index));
 }
 
 /* Every row of the golden table: fingerprint, first and last values. */
@@ -66,10 +66,10 @@ static void golden_summaries(void **state)
         const json_t *first = json_member(object, "first"), *last = json_member(object, "last");
         assert_true(json_array_size(first) > 0);
         for (size_t i = 0; i < json_array_size(first); i++)
-            assert_int_equal(edge_value(first, i), row.values[i]);
-        size_t tails = json_array_size(last);
-        for (size_t i = 0; i < tails; i++)
-            assert_int_equal(edge_value(last, i), row.values[row.count - tails + i]);
+            assert_int_equal(sample_value(first, i), row.values[i]);
+        size_t n_last = json_array_size(last);
+        for (size_t i = 0; i < n_last; i++)
+            assert_int_equal(sample_value(last, i), row.values[row.count - n_last + i]);
         json_decref(object);
     }
     fclose(table);
@@ -102,9 +102,10 @@ static void golden_values(void **state)
     fclose(table);
 }
 
-static void check_raw(const shuf_permutation *what, unsigned width, const char *bytes, size_t size)
+static void check_raw(const shuf_permutation *request, unsigned width, const char *bytes,
+                      size_t size)
 {
-    uint64_t count, *values = expected_values(what, &count);
+    uint64_t count, *values = expected_values(request, &count);
     assert_int_equal(size, count * width);
     void *aligned = malloc(size + 1);
     memcpy(aligned, bytes, size);
@@ -117,17 +118,17 @@ static void raw_values(void **state)
 {
     (void)state;
     size_t size;
-    shuf_permutation what = {.n = 1001, .seed = UINT64_MAX, .epoch = UINT64_C(1) << 40};
+    shuf_permutation request = {.n = 1001, .seed = UINT64_MAX, .epoch = UINT64_C(1) << 40};
     char *bytes =
         shufctl_succeed(&size, "permute --n 1_001 --seed 18446744073709551615 --epoch 1024Gi "
                                "--out -");
-    check_raw(&what, 4, bytes, size);
+    check_raw(&request, 4, bytes, size);
     free(bytes);
-    what.dtype = SHUF_I64;
+    request.dtype = SHUF_I64;
     bytes =
         shufctl_succeed(&size, "permute --n 1001 --seed 0xffffffffffffffff --epoch 0x10000000000 "
                                "--dtype i64 --out -");
-    check_raw(&what, 8, bytes, size);
+    check_raw(&request, 8, bytes, size);
     free(bytes);
 }
 
@@ -165,7 +166,7 @@ static void slices_and_shards(void **state)
 
 /* The whole header as NumPy writes it: 128 bytes, of which 118 stand behind the length. */
 static void check_npy(const char *name, const char *arguments, const char *dictionary,
-                      const shuf_permutation *what, unsigned width)
+                      const shuf_permutation *request, unsigned width)
 {
     char header[129], *bytes;
     const char *path = shufctl_path(name);
@@ -176,7 +177,7 @@ static void check_npy(const char *name, const char *arguments, const char *dicti
     assert_true(size >= 128);
     assert_memory_equal(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
     assert_memory_equal(bytes + 10, header, 118);
-    check_raw(what, width, bytes + 128, size - 128);
+    check_raw(request, width, bytes + 128, size - 128);
     free(bytes);
     shufctl_remove(name);
 }
@@ -184,26 +185,26 @@ static void check_npy(const char *name, const char *arguments, const char *dicti
 static void npy_files(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = 1001, .seed = 7};
+    shuf_permutation request = {.n = 1001, .seed = 7};
     check_npy("a.npy", "--n 1001 --seed 7",
-              "{'descr': '<u4', 'fortran_order': False, 'shape': (1001,), }", &what, 4);
+              "{'descr': '<u4', 'fortran_order': False, 'shape': (1001,), }", &request, 4);
     check_npy("b.npy", "--n 1001 --seed 7 --dtype u64",
-              "{'descr': '<u8', 'fortran_order': False, 'shape': (1001,), }", &what, 8);
+              "{'descr': '<u8', 'fortran_order': False, 'shape': (1001,), }", &request, 8);
     check_npy("i", "--n 1001 --seed 7 --dtype i64 --format npy",
-              "{'descr': '<i8', 'fortran_order': False, 'shape': (1001,), }", &what, 8);
-    what.epochs = 1;
+              "{'descr': '<i8', 'fortran_order': False, 'shape': (1001,), }", &request, 8);
+    request.epochs = 1;
     check_npy("c.npy", "--n 1001 --seed 7 --epochs 0:1",
-              "{'descr': '<u4', 'fortran_order': False, 'shape': (1, 1001), }", &what, 4);
-    what.epoch = 5;
-    what.epochs = 3;
+              "{'descr': '<u4', 'fortran_order': False, 'shape': (1, 1001), }", &request, 4);
+    request.epoch = 5;
+    request.epochs = 3;
     check_npy("d.npy", "--n 1001 --seed 7 --epochs 5:8",
-              "{'descr': '<u4', 'fortran_order': False, 'shape': (3, 1001), }", &what, 4);
+              "{'descr': '<u4', 'fortran_order': False, 'shape': (3, 1001), }", &request, 4);
 }
 
 /* One value a line; of a batch, one row a line. Large enough to cross its buffers. */
-static void check_text(const char *text, const shuf_permutation *what, uint64_t per_line)
+static void check_text(const char *text, const shuf_permutation *request, uint64_t per_line)
 {
-    uint64_t count, *values = expected_values(what, &count);
+    uint64_t count, *values = expected_values(request, &count);
     for (uint64_t i = 0; i < count; i++) {
         char *end;
         assert_int_equal(strtoull(text, &end, 10), values[i]);
@@ -218,17 +219,17 @@ static void check_text(const char *text, const shuf_permutation *what, uint64_t 
 static void text_files(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = 200003, .seed = 7};
+    shuf_permutation request = {.n = 200003, .seed = 7};
     char *text =
         shufctl_succeed(NULL, "permute --n 200003 --seed 7 --dtype u64 --out - --format text");
-    check_text(text, &what, 1);
+    check_text(text, &request, 1);
     free(text);
     const char *path = shufctl_path("rows.txt");
     size_t size;
-    what = (shuf_permutation){.n = 30011, .seed = 7, .epoch = 2, .epochs = 5};
+    request = (shuf_permutation){.n = 30011, .seed = 7, .epoch = 2, .epochs = 5};
     free(shufctl_succeed(NULL, "permute --n 30011 --seed 7 --epochs 2:7 --out %s", path));
     text = shufctl_read(path, &size);
-    check_text(text, &what, 30011);
+    check_text(text, &request, 30011);
     free(text);
     shufctl_remove("rows.txt");
 }
@@ -276,14 +277,14 @@ static void summary_as_json(void **state)
     json_t *o =
         json_parse(shufctl_succeed(NULL, "permute --n 1001 --seed 0xffffffffffffffff --epochs 1:3 "
                                          "--rank 1 --world 2 --json"));
-    shuf_permutation what = {.n = 1001,
-                             .seed = UINT64_MAX,
-                             .epoch = 1,
-                             .epochs = 2,
-                             .view = SHUF_VIEW_SHARD,
-                             .rank = 1,
-                             .world = 2};
-    uint64_t count, *values = expected_values(&what, &count);
+    shuf_permutation request = {.n = 1001,
+                                .seed = UINT64_MAX,
+                                .epoch = 1,
+                                .epochs = 2,
+                                .view = SHUF_VIEW_SHARD,
+                                .rank = 1,
+                                .world = 2};
+    uint64_t count, *values = expected_values(&request, &count);
     assert_string_equal(json_member_text(o, "backend"), shufctl_backend);
     assert_string_equal(json_member_text(o, "seed"), "18446744073709551615");
     const json_t *epochs = json_member(o, "epochs");
@@ -299,7 +300,7 @@ static void summary_as_json(void **state)
     assert_true(json_real_value(json_member(o, "seen_seconds")) > 0);
     assert_true(json_real_value(json_member(o, "values_per_second")) > 0);
     assert_int_equal(json_member_hex(o, "fingerprint"), golden_fingerprint(values, count));
-    assert_int_equal(edge_value(json_member(o, "last"), 3), values[count - 1]);
+    assert_int_equal(sample_value(json_member(o, "last"), 3), values[count - 1]);
     free(values);
     json_decref(o);
 }

@@ -268,8 +268,8 @@ static void first_and_last(void **state)
             NULL, "%s --count 3000 --seed 5 --dtype %s --json", kinds[i].verb, kinds[i].dtype));
         assert_null(json_object_get(object, "moments"));
         for (size_t k = 0; k < 8; k++) {
-            const json_t *edge = json_member(object, k < 4 ? "first" : "last");
-            const json_t *got = json_array_get(edge, k % 4);
+            const json_t *samples = json_member(object, k < 4 ? "first" : "last");
+            const json_t *got = json_array_get(samples, k % 4);
             const uint64_t bits = bits_at(values, draw_width(dtype), k < 4 ? k : COUNT - 8 + k);
             if (dtype == SHUF_U64)
                 assert_true(strtoull(json_string_value(got), NULL, 10) == bits);
@@ -291,7 +291,7 @@ static void expect_line(const char *text, const char *key, const char *words)
         fail_msg("no line \"%s %s\" in\n%s", key, words, text);
 }
 
-/* The extremes are told as the values themselves are; those of u64 come as doubles. */
+/* The extremes are printed as the values themselves are; those of u64 come as doubles. */
 static void extremes_of(int kind, char least[64], char largest[64])
 {
     double low = (double)INFINITY, high = -(double)INFINITY;

@@ -179,7 +179,7 @@ static void waiting_for_a_daemon(void **state)
     command_free(&c);
 }
 
-/* Both verbs that need the daemon, and `version`, which tells why it has none. */
+/* Both verbs that need the daemon, and `version`, which says why it has none. */
 static void expect_refused(unsigned flags, const char *socket, int code, const char *words)
 {
     static const char *const verbs[] = {"status", "permute --n 10 --seed 7"};

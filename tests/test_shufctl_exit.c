@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * How shufctl ends, without a daemon: the exit code of each status, and the
- * command that it tells for starting a daemon.
+ * command that it names for starting a daemon.
  */
 #include "exit.h"
 #include "start_command.h"
@@ -55,9 +55,9 @@ static void expect_command(const char *name, const char *end)
 {
     char path[108], command[SHUF__START_COMMAND];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    bool told = shuf__start_command(path, path, command);
-    assert_int_equal(told, end != NULL);
-    if (!told)
+    bool has_command = shuf__start_command(path, path, command);
+    assert_int_equal(has_command, end != NULL);
+    if (!has_command)
         return;
     char expected[SHUF__START_COMMAND];
     snprintf(expected, sizeof expected, "shufd --socket %s%s%s", *end == '\'' ? "'" : "", directory,

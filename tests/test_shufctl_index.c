@@ -94,11 +94,11 @@ static void check_json(const char *direction, bool inverse)
     assert_true(json_is_real(json_member(object, "seen_seconds")));
     const json_t *positions = json_member(object, "positions");
     const json_t *values = json_member(object, "values");
-    const json_t *asked = inverse ? values : positions;
+    const json_t *inputs = inverse ? values : positions;
     assert_int_equal(json_array_size(positions), 2);
     assert_int_equal(json_array_size(values), 2);
-    assert_int_equal(json_integer_value(json_array_get(asked, 0)), (UINT64_C(1) << 62) - 1);
-    assert_int_equal(json_integer_value(json_array_get(asked, 1)), 3);
+    assert_int_equal(json_integer_value(json_array_get(inputs, 0)), (UINT64_C(1) << 62) - 1);
+    assert_int_equal(json_integer_value(json_array_get(inputs, 1)), 3);
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(
             json_integer_value(json_array_get(values, i)),
@@ -143,7 +143,7 @@ static void every_mistake(void **state)
 {
     (void)state;
 #define RIGHT "index --n 10 --seed 7 --at 1 "
-#define NOBODY "/tmp/shuf-none" /* what is wrong is told before a daemon is missed */
+#define NOBODY "/tmp/shuf-none" /* a wrong option is reported before a missing daemon */
     static const struct {
         const char *arguments;
         int status;

@@ -27,8 +27,8 @@ static int transport_count(void)
 static void values_by_each_transport(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = 300007, .seed = 7, .epoch = 3, .epochs = 2, .dtype = SHUF_U64};
-    uint64_t count, *values = expected_values(&what, &count);
+    shuf_permutation request = {.n = 300007, .seed = 7, .epoch = 3, .epochs = 2, .dtype = SHUF_U64};
+    uint64_t count, *values = expected_values(&request, &count);
     for (int i = 0; i < transport_count(); i++) {
         size_t size;
         char *bytes = shufctl_succeed(&size,
@@ -170,12 +170,12 @@ static const json_t *only_lease(json_t *object)
 static void listed(void **state)
 {
     (void)state;
-    shuf_permutation what = {.n = 1001, .seed = UINT64_MAX, .epoch = 5, .epochs = 2};
+    shuf_permutation request = {.n = 1001, .seed = UINT64_MAX, .epoch = 5, .epochs = 2};
     char expected[64];
     shuf_lease *lease = NULL;
     shuf *handle;
     assert_int_equal(shuf_connect(&handle, NULL), SHUF_OK);
-    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     json_t *o = json_parse(shufctl_succeed(NULL, "leases --json"));
     const json_t *e = only_lease(o);
     assert_int_equal(json_member_integer(e, "id"), lease->id);
@@ -210,23 +210,23 @@ static void listed(void **state)
     shuf_close(handle);
 }
 
-/* Numbers are told of as such. */
+/* Leases of numbers are reported as such. */
 static void listed_numbers(void **state)
 {
     (void)state;
-    const shuf_numbers what = {.distribution = SHUF_GAUSS,
-                               .seed = UINT64_MAX,
-                               .stream = 5,
-                               .offset = 77,
-                               .count = 1001,
-                               .mean = -0.5,
-                               .std = 2,
-                               .dtype = SHUF_BF16};
+    const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
+                                  .seed = UINT64_MAX,
+                                  .stream = 5,
+                                  .offset = 77,
+                                  .count = 1001,
+                                  .mean = -0.5,
+                                  .std = 2,
+                                  .dtype = SHUF_BF16};
     const shuf_numbers other = {.distribution = SHUF_UNIFORM, .count = 1, .dtype = SHUF_U32};
     shuf_lease *lease = NULL;
     shuf *handle;
     assert_int_equal(shuf_connect(&handle, NULL), SHUF_OK);
-    assert_int_equal(shuf_draw_lease(handle, &what, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_draw_lease(handle, &numbers, NULL, &lease), SHUF_OK);
     json_t *o = json_parse(shufctl_succeed(NULL, "leases --json"));
     const json_t *e = only_lease(o);
     assert_null(json_object_get(e, "algorithm"));
@@ -258,9 +258,9 @@ static void listed_together(void **state)
     shuf *handles[HANDLES];
     for (uint64_t i = 0; i < HANDLES; i++) {
         shuf_lease *lease = NULL;
-        shuf_permutation what = {.n = 1001, .seed = 78, .epoch = i / 2};
+        shuf_permutation request = {.n = 1001, .seed = 78, .epoch = i / 2};
         assert_int_equal(shuf_connect(&handles[i], shufctl_daemon.socket), SHUF_OK);
-        assert_int_equal(shuf_lease_take(handles[i], &what, NULL, &lease), SHUF_OK);
+        assert_int_equal(shuf_lease_take(handles[i], &request, NULL, &lease), SHUF_OK);
     }
     char *text = shufctl_succeed(NULL, "leases");
     assert_non_null(strstr(text, "\n3 leases of 2 blocks, 4.19 MB\n"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle` as people type it: arrays of both forms there and back, what it tells,
+ * `shufctl shuffle` as people type it: arrays of both forms there and back, what it reports,
  * every mistake, and nothing left behind when it does not come to its end.
  */
 #include "shuf.h"
@@ -54,8 +54,8 @@ static size_t make_header(char out[256], int version, const char *descr, const c
 static void check_records(const char *algorithm, uint64_t n, uint64_t record, uint64_t epoch,
                           const char *in, const char *out)
 {
-    const shuf_permutation what = {.algorithm = algorithm, .n = n, .seed = 7, .epoch = epoch};
-    uint64_t *p = expected_values(&what, NULL);
+    const shuf_permutation request = {.algorithm = algorithm, .n = n, .seed = 7, .epoch = epoch};
+    uint64_t *p = expected_values(&request, NULL);
     for (uint64_t i = 0; i < n; i++)
         assert_memory_equal(out + i * record, in + p[i] * record, record);
     free(p);
@@ -128,7 +128,7 @@ static void raw(void **state)
     }
 }
 
-/* ---- what is told ---------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------- */
 
 static void summary(void **state)
 {
@@ -408,10 +408,11 @@ static void listed(void **state)
     (void)state;
     shuf *handle;
     shuf_lease *buffer = NULL, *shuffled = NULL;
-    const shuf_records what = {.algorithm = "lcg", .n = 5, .record = 7, .seed = 2, .inverse = true};
+    const shuf_records records = {
+        .algorithm = "lcg", .n = 5, .record = 7, .seed = 2, .inverse = true};
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
     assert_int_equal(shuf_buffer_take(handle, 35, NULL, &buffer), SHUF_OK);
-    assert_int_equal(shuf_shuffle_lease(handle, &what, buffer, NULL, &shuffled), SHUF_OK);
+    assert_int_equal(shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_OK);
     char *text = shufctl_succeed(NULL, "leases");
     assert_non_null(strstr(text, "buffer of 35 bytes\n"));
     assert_non_null(strstr(text, "lcg, back, 5 records of 7 bytes, seed 2, epoch 0\n"));
@@ -439,8 +440,8 @@ static void example(void **state)
     char expected[256];
     size_t used = 0;
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
-        const shuf_permutation what = {.n = 100000, .seed = 7, .epoch = epoch};
-        uint64_t *p = expected_values(&what, NULL);
+        const shuf_permutation request = {.n = 100000, .seed = 7, .epoch = epoch};
+        uint64_t *p = expected_values(&request, NULL);
         const double x = (double)p[0];
         used += (size_t)snprintf(expected + used, sizeof expected - used,
                                  "epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", epoch, x,

@@ -5,7 +5,7 @@
  * behind the result is untouched, and so is the input.
  */
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 #include "support/random.h"
 
 #include <inttypes.h>
@@ -19,10 +19,10 @@ enum { GUARD = 64, LARGE = 1 << 20 };
 /* Of a stream, since a backend can write nothing else. */
 static void make_noise(uint64_t bytes, uint64_t seed, struct shuf__block *block)
 {
-    struct shuf__job job =
-        jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, seed, 0, 0, (bytes + 3) / 4);
-    jobs_alloc(bytes + 4, block);
-    jobs_fill(&job, block);
+    struct shuf__computation computation =
+        computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, seed, 0, 0, (bytes + 3) / 4);
+    computation_alloc(bytes + 4, block);
+    computation_fill(&computation, block);
 }
 
 static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
@@ -37,14 +37,14 @@ static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
 
 /* `block` still holds `expected`, which is freed. */
 static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uint64_t bytes,
-                         const char *what, const struct shuf__job *job)
+                         const char *label, const struct shuf__computation *computation)
 {
     uint8_t *are = bytes_of(block, bytes);
     char text[SHUF__REQUEST_TEXT];
     for (uint64_t i = 0; memcmp(are, expected, bytes) != 0 && i < bytes; i++)
         if (are[i] != expected[i])
-            fail_msg("%s: %s: byte %" PRIu64 " of %" PRIu64 " is %d, expected %d", what,
-                     shuf__request_describe(&job->request, true, text), i, bytes, are[i],
+            fail_msg("%s: %s: byte %" PRIu64 " of %" PRIu64 " is %d, expected %d", label,
+                     shuf__request_describe(&computation->request, true, text), i, bytes, are[i],
                      expected[i]);
     free(expected);
     free(are);
@@ -53,14 +53,15 @@ static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uin
 /* ---- One shuffle ---- */
 
 /* What the definition makes of the input: over the bytes of a block that is to be filled. */
-static uint8_t *shuffled(const struct shuf__job *job, const struct shuf__block *before)
+static uint8_t *shuffled(const struct shuf__computation *computation,
+                         const struct shuf__block *before)
 {
-    const uint64_t record = job->request.shuffle.record;
-    uint64_t *p = jobs_values_of(job);
-    uint8_t *in = bytes_of(job->input, jobs_bytes(job));
-    uint8_t *out = bytes_of(before, jobs_bytes(job) + GUARD);
-    for (uint64_t i = 0; i < jobs_values(job); i++)
-        if (job->request.shuffle.inverse)
+    const uint64_t record = computation->request.shuffle.record;
+    uint64_t *p = computation_values_of(computation);
+    uint8_t *in = bytes_of(computation->input, computation_bytes(computation));
+    uint8_t *out = bytes_of(before, computation_bytes(computation) + GUARD);
+    for (uint64_t i = 0; i < computation_values(computation); i++)
+        if (computation->request.shuffle.inverse)
             memcpy(out + p[i] * record, in + i * record, record);
         else
             memcpy(out + i * record, in + p[i] * record, record);
@@ -70,36 +71,37 @@ static uint8_t *shuffled(const struct shuf__job *job, const struct shuf__block *
 }
 
 /* Into a new block, which is the caller's to free. */
-static void check_one(struct shuf__job *job, const struct shuf__block *input,
+static void check_one(struct shuf__computation *computation, const struct shuf__block *input,
                       struct shuf__block *output)
 {
-    const uint64_t bytes = jobs_bytes(job);
-    job->input = input;
+    const uint64_t bytes = computation_bytes(computation);
+    computation->input = input;
     make_noise(bytes + GUARD, 2, output);
-    uint8_t *expected = shuffled(job, output), *in = bytes_of(input, bytes + GUARD);
-    jobs_fill(job, output);
-    expect_bytes(output, expected, bytes + GUARD, "output", job);
-    expect_bytes(input, in, bytes + GUARD, "input", job);
+    uint8_t *expected = shuffled(computation, output), *in = bytes_of(input, bytes + GUARD);
+    computation_fill(computation, output);
+    expect_bytes(output, expected, bytes + GUARD, "output", computation);
+    expect_bytes(input, in, bytes + GUARD, "input", computation);
 }
 
 /* There, and from there back. */
-static void check(struct shuf__job job)
+static void check(struct shuf__computation computation)
 {
     struct shuf__block first, second, third;
-    const uint64_t bytes = jobs_bytes(&job);
+    const uint64_t bytes = computation_bytes(&computation);
     make_noise(bytes + GUARD, 1, &first);
-    check_one(&job, &first, &second);
-    job.request.shuffle.inverse = !job.request.shuffle.inverse;
-    check_one(&job, &second, &third);
-    expect_bytes(&third, bytes_of(&first, bytes), bytes, "there and back", &job);
+    check_one(&computation, &first, &second);
+    computation.request.shuffle.inverse = !computation.request.shuffle.inverse;
+    check_one(&computation, &second, &third);
+    expect_bytes(&third, bytes_of(&first, bytes), bytes, "there and back", &computation);
     backend->ops->free(backend, &first);
     backend->ops->free(backend, &second);
     backend->ops->free(backend, &third);
 }
 
-static struct shuf__job job_of(enum shuf_algorithm algorithm, uint64_t n, uint64_t record)
+static struct shuf__computation computation_of(enum shuf_algorithm algorithm, uint64_t n,
+                                               uint64_t record)
 {
-    return jobs_shuffle(algorithm, n, 7 + n, record, record);
+    return computation_shuffle(algorithm, n, 7 + n, record, record);
 }
 
 /* ---- Tests ---- */
@@ -113,7 +115,7 @@ enum { RECORDS = sizeof records / sizeof *records, SIZES = sizeof sizes / sizeof
 static void every_algorithm(uint64_t n, uint64_t record)
 {
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
-        check(job_of((enum shuf_algorithm)a, n, record));
+        check(computation_of((enum shuf_algorithm)a, n, record));
 }
 
 /* As far as 8 MiB go, and a record more. */
@@ -132,7 +134,7 @@ static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
     for (uint64_t record = 1; record <= 16; record *= 2)
-        check(jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1000, 328, 0, record));
+        check(computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1000, 328, 0, record));
 }
 
 static void many_records(void **state)
@@ -140,11 +142,11 @@ static void many_records(void **state)
     (void)state;
     every_algorithm(LARGE + 1, 1);
     every_algorithm(LARGE + 1, 8);
-    check(job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
-    check(job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
-    check(job_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
-    check(job_of(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1, 12)); /* an even power of two */
-    check(job_of(SHUF_ALGORITHM_LCG, LARGE, 12));
+    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
+    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
+    check(computation_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
+    check(computation_of(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1, 12)); /* an even power of two */
+    check(computation_of(SHUF_ALGORITHM_LCG, LARGE, 12));
 }
 
 /* Several tiles, each shared by several blocks of a GPU: from half a domain, all of one, and three
@@ -158,20 +160,20 @@ static void many_large_records(void **state)
 }
 
 /* The input may have what it wants behind its last record, and the block may be larger. */
-static void random_jobs(void **state)
+static void random_computations(void **state)
 {
     (void)state;
-    random_start("random_jobs");
+    random_start("random_computations");
     for (int i = 0; i < 60; i++) {
         const uint64_t record = random_size(random_below(4) ? 64 : SHUF_RECORD_MAX);
         const uint64_t most = LARGE / record, n = random_size(most < 2 ? 2 : most);
-        struct shuf__job job =
-            job_of((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n, record);
-        struct shuf__shuffle *s = &job.request.shuffle;
+        struct shuf__computation computation =
+            computation_of((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n, record);
+        struct shuf__shuffle *s = &computation.request.shuffle;
         s->permutation.seed = random_u64();
         s->permutation.epoch = random_u64();
         s->inverse = random_below(2);
-        check(job);
+        check(computation);
     }
 }
 
@@ -179,8 +181,8 @@ static void random_jobs(void **state)
 
 static bool at_the_third(void *context)
 {
-    unsigned *asked = context;
-    return __atomic_add_fetch(asked, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
+    unsigned *calls = context;
+    return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
 }
 
 static void cancelled(void **state)
@@ -190,17 +192,18 @@ static void cancelled(void **state)
         struct shuf__block in, out;
         struct shuf__error error = {0};
         uint64_t ns;
-        unsigned asked = 0;
-        struct shuf__job job = job_of((enum shuf_algorithm)a, 2 * LARGE + 1, 8);
-        make_noise(jobs_bytes(&job), 1, &in);
-        jobs_alloc(jobs_bytes(&job), &out);
-        job.input = &in;
-        job.cancelled = at_the_third;
-        job.cancel_context = &asked;
-        const shuf_status status = shuf__backend_compute(backend, &job, &out, &ns, &error);
+        unsigned calls = 0;
+        struct shuf__computation computation =
+            computation_of((enum shuf_algorithm)a, 2 * LARGE + 1, 8);
+        make_noise(computation_bytes(&computation), 1, &in);
+        computation_alloc(computation_bytes(&computation), &out);
+        computation.input = &in;
+        computation.cancelled = at_the_third;
+        computation.cancel_context = &calls;
+        const shuf_status status = shuf__backend_compute(backend, &computation, &out, &ns, &error);
         if (backend->ops == &shuf__cpu_ops)
-            assert_true(asked >= 3);
-        if (asked >= 3) /* a GPU may be done before it asks */
+            assert_true(calls >= 3);
+        if (calls >= 3) /* a GPU may be done before it asks */
             assert_int_equal(status, SHUF_CANCELLED);
         else
             assert_int_equal(status, SHUF_OK);
@@ -214,9 +217,10 @@ static void quickness(void **state)
 {
     (void)state;
     const struct shuf__backend_ops *ops = backend->ops;
-    const struct shuf__job small = job_of(SHUF_ALGORITHM_PRIMEFOLD, 100, 8),
-                           many = job_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE, 1),
-                           large = job_of(SHUF_ALGORITHM_PRIMEFOLD, 100, SHUF_RECORD_MAX);
+    const struct shuf__computation small = computation_of(SHUF_ALGORITHM_PRIMEFOLD, 100, 8),
+                                   many = computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE, 1),
+                                   large = computation_of(SHUF_ALGORITHM_PRIMEFOLD, 100,
+                                                          SHUF_RECORD_MAX);
     assert_true(shuf__backend_is_quick(ops, &small.request));
     assert_false(shuf__backend_is_quick(ops, &many.request));
     assert_false(shuf__backend_is_quick(ops, &large.request));
@@ -226,10 +230,10 @@ static void quickness(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_records),  cmocka_unit_test(many_records),
-        cmocka_unit_test(many_large_records), cmocka_unit_test(fixed_point_behind_the_end),
-        cmocka_unit_test(random_jobs),        cmocka_unit_test(cancelled),
+        cmocka_unit_test(sizes_and_records),   cmocka_unit_test(many_records),
+        cmocka_unit_test(many_large_records),  cmocka_unit_test(fixed_point_behind_the_end),
+        cmocka_unit_test(random_computations), cmocka_unit_test(cancelled),
         cmocka_unit_test(quickness),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

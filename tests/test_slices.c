@@ -5,7 +5,7 @@
  * beyond 32 bits. Every value is compared with the inline ciphers.
  */
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 #include "support/random.h"
 
 #include "shuf/philox24.h"
@@ -16,25 +16,26 @@
 #define BIT(k) (UINT64_C(1) << (k))
 
 /* Every algorithm, both widths where n allows. */
-static void check(struct shuf__job job)
+static void check(struct shuf__computation computation)
 {
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__permutation *p = &computation.request.permutation;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
         for (unsigned width = p->n <= BIT(32) ? 4 : 8; width <= 8; width += 4) {
-            jobs_set_width(&job, width);
+            computation_set_width(&computation, width);
             p->algorithm = (enum shuf_algorithm)a;
-            jobs_check(&job);
+            computation_check(&computation);
         }
 }
 
 static void check_slice(uint64_t n, uint64_t offset, uint64_t count, uint64_t stride)
 {
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 0x123456789abcdef, BIT(40) + n);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, n, 0x123456789abcdef, BIT(40) + n);
+    struct shuf__permutation *p = &computation.request.permutation;
     p->offset = offset;
     p->count = count;
     p->stride = stride;
-    check(job);
+    check(computation);
 }
 
 static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
@@ -68,14 +69,14 @@ static void ends_at_tiles(void **state)
 {
     (void)state;
     enum { N = 20001, DOMAIN = 32768, STEP = 512 };
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, N, 7, 0);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, N, 7, 0);
+    struct shuf__permutation *p = &computation.request.permutation;
     shuf_philox24 f = shuf_philox24_make(N, 7, 0);
     p->count = 1;
     for (uint64_t x = 0, kept = 0; x < DOMAIN; x++) {
         if (x % STEP == 0)
             for (p->offset = kept ? kept - 1 : 0; p->offset <= kept; p->offset++)
-                jobs_check(&job);
+                computation_check(&computation);
         kept += shuf_philox24_forward(&f, x) < N;
     }
 }
@@ -96,10 +97,10 @@ static void powers_of_two(void **state)
     for (unsigned k = 1; k <= 20; k++)
         for (int d = -1; d <= 1; d++)
             for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
-                struct shuf__job job =
-                    jobs_whole((enum shuf_algorithm)a, BIT(k) + (uint64_t)(int64_t)d, k, BIT(k));
-                jobs_set_width(&job, k % 2 ? 4 : 8);
-                jobs_check(&job);
+                struct shuf__computation computation = computation_whole(
+                    (enum shuf_algorithm)a, BIT(k) + (uint64_t)(int64_t)d, k, BIT(k));
+                computation_set_width(&computation, k % 2 ? 4 : 8);
+                computation_check(&computation);
             }
 }
 
@@ -108,26 +109,27 @@ static void every_small_size(void **state)
 {
     (void)state;
     for (uint64_t n = 1; n <= 2500; n++) {
-        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, n, BIT(50) - n);
-        struct shuf__permutation *p = &job.request.permutation;
-        jobs_check(&job);
+        struct shuf__computation computation =
+            computation_whole(SHUF_ALGORITHM_PHILOX24, n, n, BIT(50) - n);
+        struct shuf__permutation *p = &computation.request.permutation;
+        computation_check(&computation);
         p->algorithm = SHUF_ALGORITHM_PRIMEFOLD;
-        jobs_check(&job);
+        computation_check(&computation);
         p->offset = n / 5;
         p->stride = 3;
         p->count = most(n, p->offset, p->stride);
-        jobs_check(&job);
+        computation_check(&computation);
         p->algorithm = SHUF_ALGORITHM_PHILOX24;
-        jobs_check(&job);
+        computation_check(&computation);
     }
 }
 
 static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
 {
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, n, 99, epoch);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, n, 99, epoch);
+    struct shuf__permutation *p = &computation.request.permutation;
     p->rows = rows;
-    check(job);
+    check(computation);
 }
 
 /* Row r of a batch is the single run with epoch + r (mod 2^64). */
@@ -158,22 +160,23 @@ static void batches(void **state)
 static void batches_of_slices(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PHILOX24, 1001, 5, UINT64_MAX - 10);
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, 1001, 5, UINT64_MAX - 10);
+    struct shuf__permutation *p = &computation.request.permutation;
     p->rows = 33;
     p->offset = 3;
     p->stride = 4;
     p->count = 251; /* the last wraps: 3 + 250 * 4 = 1003 */
-    check(job);
+    check(computation);
     p->n = 1000003;
     p->rows = 3;
     p->stride = 1000;
     p->count = 1001;
-    check(job);
+    check(computation);
     p->n = BIT(62) - 1; /* each row must stop where it has what was asked for */
-    jobs_set_width(&job, 8);
+    computation_set_width(&computation, 8);
     p->count = 5;
-    check(job);
+    check(computation);
 }
 
 /* Only the front of the permutation is looked at: a backend may stop there. */
@@ -200,29 +203,31 @@ static void edges_of_words(void **state)
     static const uint64_t edges[] = {256,   257,   509,   510,   1021,    1022,        8191, 8192,
                                      32749, 32750, 65521, 65522, BIT(17), BIT(17) + 1, 31400};
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
-        struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
-        jobs_check(&job);
+        struct shuf__computation computation =
+            computation_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
+        computation_check(&computation);
     }
     /* Where n is large up to one value in 32 is walked on, most of them where n is one more than a
      * power. */
     static const unsigned bits[] = {18, 24, 28, 29, 31, 33, 40, 50};
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
         for (uint64_t n = BIT(bits[i]) - 1; n <= BIT(bits[i]) + 1; n++) {
-            struct shuf__job job = jobs_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);
-            struct shuf__permutation *p = &job.request.permutation;
+            struct shuf__computation computation =
+                computation_whole(SHUF_ALGORITHM_PRIMEFOLD, n, 7, n);
+            struct shuf__permutation *p = &computation.request.permutation;
             p->count = 20000;
             p->offset = n - p->count;
-            jobs_check(&job);
+            computation_check(&computation);
         }
 }
 
-static struct shuf__job random_job(void)
+static struct shuf__computation random_computation(void)
 {
     uint64_t n = random_size(1 << 17);
-    struct shuf__job job = jobs_whole((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n,
-                                      random_u64(), random_u64());
-    struct shuf__permutation *p = &job.request.permutation;
-    jobs_set_width(&job, random_below(2) ? 4 : 8);
+    struct shuf__computation computation = computation_whole(
+        (enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n, random_u64(), random_u64());
+    struct shuf__permutation *p = &computation.request.permutation;
+    computation_set_width(&computation, random_below(2) ? 4 : 8);
     p->rows = random_size(1 + 200000 / n / 4);
     p->offset = random_below(n);
     p->stride = random_size(n);
@@ -231,28 +236,33 @@ static struct shuf__job random_job(void)
         p->offset = random_below(p->stride);
         p->count = (n + p->stride - 1) / p->stride;
     }
-    return job;
+    return computation;
 }
 
-static void random_jobs(void **state)
+static void random_computations(void **state)
 {
     (void)state;
-    random_start("random_jobs");
+    random_start("random_computations");
     for (int i = 0; i < 300; i++) {
-        struct shuf__job job = random_job();
-        jobs_check(&job);
+        struct shuf__computation computation = random_computation();
+        computation_check(&computation);
     }
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_of_slices),  cmocka_unit_test(ends_at_tiles),
-        cmocka_unit_test(shards_wrap),      cmocka_unit_test(powers_of_two),
-        cmocka_unit_test(every_small_size), cmocka_unit_test(batches),
-        cmocka_unit_test(few_rows),         cmocka_unit_test(batches_of_slices),
-        cmocka_unit_test(beyond_32_bits),   cmocka_unit_test(edges_of_words),
-        cmocka_unit_test(random_jobs),
+        cmocka_unit_test(edges_of_slices),
+        cmocka_unit_test(ends_at_tiles),
+        cmocka_unit_test(shards_wrap),
+        cmocka_unit_test(powers_of_two),
+        cmocka_unit_test(every_small_size),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(few_rows),
+        cmocka_unit_test(batches_of_slices),
+        cmocka_unit_test(beyond_32_bits),
+        cmocka_unit_test(edges_of_words),
+        cmocka_unit_test(random_computations),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

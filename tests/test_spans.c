@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which tiles a device is given to evaluate by a table of counts, and what the table
- * learns from them: everything that is wanted, nothing without need, no gaps. The device
+ * Which tiles a device is given to evaluate by a rank index, and which counts are added to it:
+ * every needed tile, no other tile, no gaps. The device
  * is a loop here, and its tiles keep any number of values, none and all included.
  */
 #include "support/cmocka_all.h"
@@ -15,20 +15,20 @@
 
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation of which nothing but its counts is looked at, and what a table knows of them. */
-struct subject {
-    struct shuf__job job;
+/* A permutation of which only the counts matter, and a rank index of it. */
+struct fixture {
+    struct shuf__computation computation;
     uint64_t tiles, *truth;
 };
 
 /* More than half of all inputs are kept, as everywhere; which ones is as uneven as can be. */
-static struct subject subject_of(uint64_t tiles)
+static struct fixture fixture_of(uint64_t tiles)
 {
-    struct subject s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
+    struct fixture s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
     uint64_t dropped = random_size(tiles * TILE / 2 - 1);
     const uint64_t n = tiles * TILE - dropped;
-    s.job.request.kind = SHUF__PERMUTATION;
-    s.job.request.permutation =
+    s.computation.request.kind = SHUF__PERMUTATION;
+    s.computation.request.permutation =
         (struct shuf__permutation){.algorithm = SHUF_ALGORITHM_LCG, .n = n, .rows = 1};
     for (uint64_t t = 0; t < tiles; t++)
         s.truth[t + 1] = TILE;
@@ -41,46 +41,46 @@ static struct subject subject_of(uint64_t tiles)
     for (uint64_t t = 0; t < tiles; t++)
         s.truth[t + 1] += s.truth[t];
     assert_int_equal(s.truth[tiles], n);
-    s.job.rank_index = calloc(1, shuf__rank_index_bytes(SHUF_ALGORITHM_LCG, n));
+    s.computation.rank_index = calloc(1, shuf__rank_index_bytes(SHUF_ALGORITHM_LCG, n));
     return s;
 }
 
-static void subject_free(struct subject *s)
+static void fixture_free(struct fixture *s)
 {
     free(s->truth);
-    free(s->job.rank_index);
+    free(s->computation.rank_index);
 }
 
-static void check_table(const struct subject *s)
+static void check_rank_index(const struct fixture *s)
 {
-    assert_in_range(s->job.rank_index->known, 0, s->tiles);
-    assert_memory_equal(s->job.rank_index->before, s->truth,
-                        (s->job.rank_index->known + 1) * sizeof *s->truth);
+    assert_in_range(s->computation.rank_index->known, 0, s->tiles);
+    assert_memory_equal(s->computation.rank_index->before, s->truth,
+                        (s->computation.rank_index->known + 1) * sizeof *s->truth);
 }
 
-static uint64_t position_of(const struct shuf__job *job, uint64_t index)
+static uint64_t position_of(const struct shuf__computation *computation, uint64_t index)
 {
-    const struct shuf__permutation *p = &job->request.permutation;
+    const struct shuf__permutation *p = &computation->request.permutation;
     return (p->offset + index * p->stride) % p->n;
 }
 
 /* ---- the device ---- */
 
-/* What became of a job. */
+/* What became of a computation. */
 struct run {
-    uint64_t most, apart;
-    bool *there;     /* of the job's values */
+    uint64_t max_tiles, min_gap;
+    bool *there;     /* of the computation's values */
     bool *evaluated; /* of the tiles */
     uint64_t launches;
 };
 
-/* As a device does: places what the span's tiles keep, and tells where each of them begins. */
-static void evaluate(const struct subject *s, const struct shuf__span *span, struct run *run)
+/* As a device does: places what the span's tiles keep, and reports where each of them begins. */
+static void evaluate(const struct fixture *s, const struct shuf__span *span, struct run *run)
 {
-    const struct shuf__permutation *p = &s->job.request.permutation;
+    const struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t low = s->truth[span->begin], high = s->truth[span->end];
     for (uint64_t i = 0; i < p->count; i++) {
-        const uint64_t position = position_of(&s->job, i);
+        const uint64_t position = position_of(&s->computation, i);
         if (low <= position && position < high)
             run->there[i] = true;
     }
@@ -90,77 +90,79 @@ static void evaluate(const struct subject *s, const struct shuf__span *span, str
     }
 }
 
-static bool wants_from(const struct shuf__job *job, uint64_t low, uint64_t high)
+static bool wants_from(const struct shuf__computation *computation, uint64_t low, uint64_t high)
 {
-    const struct shuf__permutation *p = &job->request.permutation;
+    const struct shuf__permutation *p = &computation->request.permutation;
     for (uint64_t i = 0; i < p->count; i++)
-        if (low <= position_of(job, i) && position_of(job, i) < high)
+        if (low <= position_of(computation, i) && position_of(computation, i) < high)
             return true;
     return false;
 }
 
 /* A span begins with a tile that has something, or with the first one that is unknown. */
-static void check_span(const struct subject *s, const struct run *run,
+static void check_span(const struct fixture *s, const struct run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
-    const struct shuf__permutation *p = &s->job.request.permutation;
-    const uint64_t known = s->job.rank_index->known, *truth = s->truth;
+    const struct shuf__permutation *p = &s->computation.request.permutation;
+    const uint64_t known = s->computation.rank_index->known, *truth = s->truth;
     assert_in_range(span->begin, previous_end, known);
     assert_in_range(span->end, span->begin + 1, s->tiles);
-    assert_true(span->end - span->begin <= run->most);
+    assert_true(span->end - span->begin <= run->max_tiles);
     if (span->begin < known) /* it has something */
-        assert_true(wants_from(&s->job, truth[span->begin], truth[span->begin + 1]));
+        assert_true(wants_from(&s->computation, truth[span->begin], truth[span->begin + 1]));
     else /* something lies behind what is known */
-        assert_true(wants_from(&s->job, truth[known], p->n));
-    if (span->end <= known && span->end - span->begin < run->most)
-        assert_true(wants_from(&s->job, truth[span->end - 1], truth[span->end]));
+        assert_true(wants_from(&s->computation, truth[known], p->n));
+    if (span->end <= known && span->end - span->begin < run->max_tiles)
+        assert_true(wants_from(&s->computation, truth[span->end - 1], truth[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
-    if (p->stride >= run->apart && span->end <= known)
+    if (p->stride >= run->min_gap && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
     else if (any < known) /* known, and evaluated since there is always something close by */
-        assert_true(wants_from(&s->job, truth[any], truth[any + 1] + run->apart));
+        assert_true(wants_from(&s->computation, truth[any], truth[any + 1] + run->min_gap));
 }
 
 /* Stops after so many launches, of which the last one fails: it is not added. */
-static void launch_all(struct subject *s, struct run *run, uint64_t fails_at)
+static void launch_all(struct fixture *s, struct run *run, uint64_t fails_at)
 {
     struct shuf__span span = {0};
-    for (uint64_t previous_end = 0; shuf__rank_index_next(
-             s->job.rank_index, &s->job.request.permutation, run->most, run->apart, &span);
+    for (uint64_t previous_end = 0;
+         shuf__rank_index_next(s->computation.rank_index, &s->computation.request.permutation,
+                               run->max_tiles, run->min_gap, &span);
          previous_end = span.end) {
         check_span(s, run, &span, previous_end);
         if (++run->launches == fails_at)
             return;
         evaluate(s, &span, run);
-        if (span.end > s->job.rank_index->known ||
+        if (span.end > s->computation.rank_index->known ||
             random_below(2)) /* else there is nothing to add */
-            shuf__rank_index_add(s->job.rank_index, &span, s->truth + span.begin);
-        assert_true(s->job.rank_index->known >= span.end);
+            shuf__rank_index_add(s->computation.rank_index, &span, s->truth + span.begin);
+        assert_true(s->computation.rank_index->known >= span.end);
     }
 }
 
-static void check_job(struct subject *s, uint64_t most, uint64_t apart, uint64_t fails_at)
+static void check_computation(struct fixture *s, uint64_t max_tiles, uint64_t min_gap,
+                              uint64_t fails_at)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
-    struct run run = {.most = most,
-                      .apart = apart,
+    struct shuf__permutation *p = &s->computation.request.permutation;
+    struct run run = {.max_tiles = max_tiles,
+                      .min_gap = min_gap,
                       .there = calloc(p->count, sizeof(bool)),
                       .evaluated = calloc(s->tiles, sizeof(bool))};
-    const uint64_t known = s->job.rank_index->known;
+    const uint64_t known = s->computation.rank_index->known;
     launch_all(s, &run, fails_at);
-    check_table(s);
-    assert_true(s->job.rank_index->known >= known);
+    check_rank_index(s);
+    assert_true(s->computation.rank_index->known >= known);
     for (uint64_t i = 0; i < p->count && run.launches != fails_at; i++)
         assert_true(run.there[i]);
     free(run.there);
     free(run.evaluated);
 }
 
-/* ---- jobs ---- */
+/* ---- computations ---- */
 
-static void draw_slice(struct shuf__job *job)
+static void draw_slice(struct shuf__computation *computation)
 {
-    struct shuf__permutation *p = &job->request.permutation;
+    struct shuf__permutation *p = &computation->request.permutation;
     p->offset = random_below(2) ? random_below(p->n) : p->n - random_size(p->n);
     p->stride = random_size(p->n);
     p->count = random_size((p->n - 1 - p->offset) / p->stride + 1);
@@ -170,9 +172,9 @@ static void draw_slice(struct shuf__job *job)
 
 /* The last value of a padded shard stands at the front, before or behind where the others begin,
  * and here often where a tile begins. */
-static void draw_shard(struct subject *s)
+static void draw_shard(struct fixture *s)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     p->stride = p->n / 3000 + random_size(p->n / 3);
     uint64_t wrapped = random_below(2) ? s->truth[random_below(s->tiles)] : random_size(p->n);
     wrapped %= p->stride;
@@ -180,42 +182,42 @@ static void draw_shard(struct subject *s)
     p->count = (p->n + wrapped) / p->stride + 1;
 }
 
-static void any_job(void **state)
+static void any_computation(void **state)
 {
     (void)state;
-    random_start("any_job");
+    random_start("any_computation");
     for (int i = 0; i < 300; i++) {
-        struct subject s = subject_of(UINT64_C(2) << random_below(8));
-        struct shuf__permutation *p = &s.job.request.permutation;
+        struct fixture s = fixture_of(UINT64_C(2) << random_below(8));
+        struct shuf__permutation *p = &s.computation.request.permutation;
         for (int k = 0; k < 12; k++) {
             if (random_below(3) == 0)
                 draw_shard(&s);
             else
-                draw_slice(&s.job);
+                draw_slice(&s.computation);
             if (random_below(4) == 0)
-                s.job.rank_index->known = random_below(s.job.rank_index->known + 1);
-            check_job(&s, random_size(2 * s.tiles), random_size(p->n),
-                      random_below(3) ? UINT64_MAX : 1 + random_below(5));
+                s.computation.rank_index->known = random_below(s.computation.rank_index->known + 1);
+            check_computation(&s, random_size(2 * s.tiles), random_size(p->n),
+                              random_below(3) ? UINT64_MAX : 1 + random_below(5));
         }
-        subject_free(&s);
+        fixture_free(&s);
     }
 }
 
-static void know(struct subject *s, uint64_t tiles)
+static void know(struct fixture *s, uint64_t tiles)
 {
-    memcpy(s->job.rank_index->before, s->truth, (tiles + 1) * sizeof *s->truth);
-    s->job.rank_index->known = tiles;
+    memcpy(s->computation.rank_index->before, s->truth, (tiles + 1) * sizeof *s->truth);
+    s->computation.rank_index->known = tiles;
 }
 
 /* That position, alone, with the next, and as one that a value wraps to from anywhere behind. */
-static void check_at(struct subject *s, uint64_t known, uint64_t position)
+static void check_at(struct fixture *s, uint64_t known, uint64_t position)
 {
-    struct shuf__permutation *p = &s->job.request.permutation;
+    struct shuf__permutation *p = &s->computation.request.permutation;
     p->offset = position;
     p->stride = 1;
     for (p->count = 1; p->count <= 2 && position + p->count <= p->n; p->count++) {
         know(s, known);
-        check_job(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
+        check_computation(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
     }
     if (position + 1 == p->n)
         return;
@@ -223,17 +225,17 @@ static void check_at(struct subject *s, uint64_t known, uint64_t position)
     p->count = 2;
     p->offset = p->n - random_size(p->n - 1 - position);
     p->stride = p->n + position - p->offset;
-    check_job(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
+    check_computation(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
 }
 
-/* The last value before each tile and the first of it, from any table. */
+/* The last value before each tile and the first of it, from any rank index. */
 static void borders(void **state)
 {
     (void)state;
     random_start("borders");
     for (int i = 0; i < 20; i++) {
-        struct subject s = subject_of(16);
-        struct shuf__permutation *p = &s.job.request.permutation;
+        struct fixture s = fixture_of(16);
+        struct shuf__permutation *p = &s.computation.request.permutation;
         for (uint64_t tile = 0; tile <= s.tiles; tile++)
             for (uint64_t known = 0; known <= s.tiles; known++) {
                 const uint64_t border = s.truth[tile];
@@ -242,21 +244,21 @@ static void borders(void **state)
                 if (border < p->n)
                     check_at(&s, known, border);
             }
-        subject_free(&s);
+        fixture_free(&s);
     }
 }
 
-static struct shuf__span next(const struct shuf__job *job, struct shuf__span span)
+static struct shuf__span next(const struct shuf__computation *computation, struct shuf__span span)
 {
-    assert_true(
-        shuf__rank_index_next(job->rank_index, &job->request.permutation, 100, 8 * TILE, &span));
+    assert_true(shuf__rank_index_next(computation->rank_index, &computation->request.permutation,
+                                      100, 8 * TILE, &span));
     return span;
 }
 
-static void expect_end(const struct shuf__job *job, struct shuf__span span)
+static void expect_end(const struct shuf__computation *computation, struct shuf__span span)
 {
-    assert_false(
-        shuf__rank_index_next(job->rank_index, &job->request.permutation, 100, 8 * TILE, &span));
+    assert_false(shuf__rank_index_next(computation->rank_index, &computation->request.permutation,
+                                       100, 8 * TILE, &span));
 }
 
 #define EXPECT_SPAN(span, first, last)         \
@@ -270,55 +272,56 @@ static void worked_out(void **state)
 {
     (void)state;
     enum { EACH = 15000, TILES = 256 };
-    struct shuf__job job = {.request = {.kind = SHUF__PERMUTATION,
-                                        .permutation = {.algorithm = SHUF_ALGORITHM_PHILOX24,
-                                                        .n = EACH * TILES,
-                                                        .rows = 1,
-                                                        .offset = 130 * EACH,
-                                                        .count = 10 * EACH,
-                                                        .stride = 1}}};
-    struct shuf__permutation *p = &job.request.permutation;
+    struct shuf__computation computation = {
+        .request = {.kind = SHUF__PERMUTATION,
+                    .permutation = {.algorithm = SHUF_ALGORITHM_PHILOX24,
+                                    .n = EACH * TILES,
+                                    .rows = 1,
+                                    .offset = 130 * EACH,
+                                    .count = 10 * EACH,
+                                    .stride = 1}}};
+    struct shuf__permutation *p = &computation.request.permutation;
     uint64_t starts[TILES + 1];
     for (uint64_t t = 0; t <= TILES; t++)
         starts[t] = t * EACH;
-    job.rank_index = calloc(1, shuf__rank_index_bytes(p->algorithm, p->n));
-    struct shuf__span span = next(&job, (struct shuf__span){0, 0});
+    computation.rank_index = calloc(1, shuf__rank_index_bytes(p->algorithm, p->n));
+    struct shuf__span span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 0, 100);
-    shuf__rank_index_add(job.rank_index, &span, starts);
-    span = next(&job, span);
+    shuf__rank_index_add(computation.rank_index, &span, starts);
+    span = next(&computation, span);
     EXPECT_SPAN(span, 100, 200);
-    shuf__rank_index_add(job.rank_index, &span, starts + 100);
-    expect_end(&job, span); /* the wanted last is passed */
+    shuf__rank_index_add(computation.rank_index, &span, starts + 100);
+    expect_end(&computation, span); /* the requested last is passed */
 
-    span = next(&job, (struct shuf__span){0, 0});
+    span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 130, 140); /* known now */
-    expect_end(&job, span);
+    expect_end(&computation, span);
     p->offset = 190 * EACH - 1; /* begins in what is known, and ends beyond it */
     p->count = 20 * EACH;
-    span = next(&job, (struct shuf__span){0, 0});
+    span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 189, 256);
-    shuf__rank_index_add(job.rank_index, &span, starts + 189);
-    assert_int_equal(job.rank_index->known, TILES);
-    assert_memory_equal(job.rank_index->before, starts, sizeof starts);
-    expect_end(&job, span);
+    shuf__rank_index_add(computation.rank_index, &span, starts + 189);
+    assert_int_equal(computation.rank_index->known, TILES);
+    assert_memory_equal(computation.rank_index->before, starts, sizeof starts);
+    expect_end(&computation, span);
 
     p->offset = 20 * EACH + 5; /* far apart, and the last one wraps to the front */
     p->stride = 120 * EACH;
     p->count = 3; /* it would be at 3 900 005, 60 005 past the end */
-    span = next(&job, (struct shuf__span){0, 0});
+    span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 4, 5);
-    span = next(&job, span);
+    span = next(&computation, span);
     EXPECT_SPAN(span, 20, 21);
-    span = next(&job, span);
+    span = next(&computation, span);
     EXPECT_SPAN(span, 140, 141);
-    expect_end(&job, span);
-    free(job.rank_index);
+    expect_end(&computation, span);
+    free(computation.rank_index);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_job),
+        cmocka_unit_test(any_computation),
         cmocka_unit_test(borders),
         cmocka_unit_test(worked_out),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stream requests by hand: what travels, every field refused by name, equal requests
- * that share, prefetched ones, transports, and how the daemon tells of them.
+ * that share, prefetched ones, transports, and how the daemon lists them.
  */
 #include "support/cmocka_all.h"
 #include "support/draws.h"
@@ -36,7 +36,7 @@ static void send_stream(struct wire *w, Shuf__Stream *stream)
     wire_send(w, &request);
 }
 
-static const Shuf__ResultReply *ask(struct wire *w, Shuf__Stream *stream)
+static const Shuf__ResultReply *request_stream(struct wire *w, Shuf__Stream *stream)
 {
     send_stream(w, stream);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
@@ -77,20 +77,20 @@ static void check_values(const Shuf__Stream *stream, shuf_dtype dtype, const voi
     }
 }
 
-static void ask_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtype)
+static void request_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtype)
 {
     const uint64_t bytes = stream->count * draw_width(dtype);
-    const Shuf__ResultReply *reply = ask(w, stream);
+    const Shuf__ResultReply *reply = request_stream(w, stream);
     assert_int_equal(reply->bytes, bytes);
     assert_int_equal(reply->dtype, stream->dtype);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     assert_null(reply->sums);
-    const uint64_t head = reply->head[0], tail = reply->tail[reply->n_tail - 1];
+    const uint64_t first = reply->first[0], last = reply->last[reply->n_last - 1];
     void *values = malloc(bytes);
     wire_read_bulk(w, values, bytes);
     check_values(stream, dtype, values);
-    assert_int_equal(head, bits_at(values, draw_width(dtype), 0));
-    assert_int_equal(tail, bits_at(values, draw_width(dtype), stream->count - 1));
+    assert_int_equal(first, bits_at(values, draw_width(dtype), 0));
+    assert_int_equal(last, bits_at(values, draw_width(dtype), stream->count - 1));
     free(values);
 }
 
@@ -109,10 +109,10 @@ static void every_type(void **state)
             stream.stream = UINT64_MAX;
             stream.offset = (UINT64_C(1) << 40) + 1037;
             stream.dtype = (Shuf__Dtype)dtype;
-            ask_inline(w, &stream, (shuf_dtype)dtype);
+            request_inline(w, &stream, (shuf_dtype)dtype);
             stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
             if (!uniform)
-                ask_inline(w, &stream, (shuf_dtype)dtype);
+                request_inline(w, &stream, (shuf_dtype)dtype);
         }
     wire_close(w);
 }
@@ -171,12 +171,12 @@ static void equal_requests_share(void **state)
     struct wire *w = wire_greet(&harness_shared);
     Shuf__Stream stream = gauss(N, own);
     stream.seed = 1001;
-    const Shuf__ResultReply *reply = ask(w, &stream);
+    const Shuf__ResultReply *reply = request_stream(w, &stream);
     const uint64_t block = reply->block;
     assert_false(reply->shared);
     stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default, by name */
     stream.mean = -0.0;
-    reply = ask(w, &stream);
+    reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->block == block);
     Shuf__Stream others[9];
     for (int i = 0; i < 9; i++)
@@ -192,11 +192,11 @@ static void equal_requests_share(void **state)
     others[7].mean = others[7].std = 0;
     others[8].method = SHUF__METHOD__METHOD_BOX_MULLER;
     for (int i = 0; i < 9; i++) {
-        reply = ask(w, &others[i]);
+        reply = request_stream(w, &others[i]);
         assert_true(!reply->shared && reply->block != block);
     }
     others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* as wide */
-    assert_false(ask(w, &others[7])->shared);
+    assert_false(request_stream(w, &others[7])->shared);
     wire_send_goodbye(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
@@ -223,7 +223,7 @@ static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *repl
         assert_true(fabs(got[power - 1] - wanted) < 1e-6);
     }
     assert_true(s->least < s->centre && s->centre < s->largest);
-    assert_true(reply->n_head == 4 && reply->n_tail == 4);
+    assert_true(reply->n_first == 4 && reply->n_last == 4);
 }
 
 /* In the law's own measure, also where the values were there before. */
@@ -235,11 +235,11 @@ static void sums_where_asked_for(void **state)
     stream.seed = 2001;
     stream.mean = -3;
     stream.std = 0.25;
-    const Shuf__ResultReply *reply = ask(w, &stream);
+    const Shuf__ResultReply *reply = request_stream(w, &stream);
     assert_null(reply->sums);
-    assert_int_equal(reply->n_head, 0);
+    assert_int_equal(reply->n_first, 0);
     stream.sums = true;
-    reply = ask(w, &stream);
+    reply = request_stream(w, &stream);
     check_sums(&stream, reply);
     assert_true(reply->shared && reply->fingerprint == 0);
     assert_true(reply->sums->centre == -3 && reply->sums->scale == 4);
@@ -247,7 +247,7 @@ static void sums_where_asked_for(void **state)
     stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
     stream.mean = stream.std = 0;
     stream.fingerprint = true;
-    reply = ask(w, &stream);
+    reply = request_stream(w, &stream);
     check_sums(&stream, reply);
     assert_true(reply->fingerprint != 0 && reply->transport == SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_true(fabs(reply->sums->centre - 0.5) < 1e-15 &&
@@ -264,11 +264,11 @@ static void prefetched(void **state)
     Shuf__Stream stream = gauss(N, wire_own_transport(harness_backend));
     stream.seed = 3001;
     stream.prefetch = true;
-    const Shuf__ResultReply *reply = ask(w, &stream);
+    const Shuf__ResultReply *reply = request_stream(w, &stream);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_int_equal(reply->lease + reply->block, 0);
     stream.prefetch = false;
-    reply = ask(w, &stream);
+    reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->lease != 0);
     wire_release(w, reply->lease, 0);
     wire_close(w);
@@ -295,7 +295,7 @@ static void listed_and_given_back(void **state)
     stream.dtype = SHUF__DTYPE__DTYPE_BF16;
     stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
     stream.give_back = &release;
-    ask(w, &stream);
+    request_stream(w, &stream);
     request.body_case = SHUF__REQUEST__BODY_LEASES;
     request.leases = &leases;
     wire_send(w, &request);
@@ -324,8 +324,8 @@ static void counted(void **state)
     const Shuf__StatusReply before = wire_status(&harness_shared);
     Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_NONE);
     stream.seed = 4001;
-    ask(w, &stream);
-    ask(w, &stream);
+    request_stream(w, &stream);
+    request_stream(w, &stream);
     const Shuf__StatusReply after = wire_status(&harness_shared);
     assert_int_equal(after.served, before.served + 2);
     assert_int_equal(after.computed, before.computed + 1);

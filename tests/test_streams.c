@@ -4,9 +4,9 @@
  * makes: each value against the inline C, the golden table, sums, cancelling.
  */
 #include "support/cmocka_all.h"
+#include "support/computation.h"
 #include "support/draws.h"
 #include "support/golden.h"
-#include "support/jobs.h"
 #include "support/random.h"
 
 #include "shuf/stream.h"
@@ -31,20 +31,21 @@ static const struct {
 
 enum { KINDS = sizeof kinds / sizeof kinds[0], SUPER = 1024 };
 
-static struct shuf__job job_of(int kind, uint64_t offset, uint64_t count)
+static struct shuf__computation computation_of(int kind, uint64_t offset, uint64_t count)
 {
-    return jobs_stream(kinds[kind].distribution, kinds[kind].dtype, 7 + (uint64_t)kind, 3, offset,
-                       count);
+    return computation_stream(kinds[kind].distribution, kinds[kind].dtype, 7 + (uint64_t)kind, 3,
+                              offset, count);
 }
 
 static void check_golden(const struct golden_stream *row)
 {
-    struct shuf__job job = jobs_stream(draw_distribution(row->distribution), draw_dtype(row->dtype),
-                                       row->seed, row->stream, row->offset, row->count);
+    struct shuf__computation computation =
+        computation_stream(draw_distribution(row->distribution), draw_dtype(row->dtype), row->seed,
+                           row->stream, row->offset, row->count);
     uint64_t fingerprint;
-    job.request.stream.mean = row->mean;
-    job.request.stream.std = row->std;
-    uint64_t *values = jobs_run(&job, &fingerprint);
+    computation.request.stream.mean = row->mean;
+    computation.request.stream.std = row->std;
+    uint64_t *values = computation_run(&computation, &fingerprint);
     assert_memory_equal(values, row->bits, row->shown * sizeof *values);
     assert_int_equal(fingerprint, row->fingerprint);
     free(values);
@@ -69,8 +70,9 @@ static void around_superblocks(void **state)
     static const uint64_t counts[] = {1, 2, 3, 63, 65, 1023, 1024, 1025, 3000};
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
-            const struct shuf__job job = job_of(kind, offsets[i], counts[i]);
-            jobs_check(&job);
+            const struct shuf__computation computation =
+                computation_of(kind, offsets[i], counts[i]);
+            computation_check(&computation);
         }
 }
 
@@ -82,11 +84,11 @@ static void far_out(void **state)
                                     (UINT64_C(1) << 40) + 12345, SHUF_STREAM_MAX};
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-            struct shuf__job job = job_of(kind, ends[i] - 1500, 1500);
-            jobs_check(&job);
-            job.request.stream.offset = ends[i] - 1027;
-            job.request.stream.count = ends[i] < SHUF_STREAM_MAX ? 2054 : 1027;
-            jobs_check(&job);
+            struct shuf__computation computation = computation_of(kind, ends[i] - 1500, 1500);
+            computation_check(&computation);
+            computation.request.stream.offset = ends[i] - 1027;
+            computation.request.stream.count = ends[i] < SHUF_STREAM_MAX ? 2054 : 1027;
+            computation_check(&computation);
         }
 }
 
@@ -95,12 +97,12 @@ static void any_slice(void **state)
     (void)state;
     random_start("any_slice");
     for (int i = 0; i < 60; i++) {
-        struct shuf__job job = job_of(i % KINDS, 0, random_size(20000));
-        struct shuf__stream *s = &job.request.stream;
+        struct shuf__computation computation = computation_of(i % KINDS, 0, random_size(20000));
+        struct shuf__stream *s = &computation.request.stream;
         s->offset = random_below(SHUF_STREAM_MAX - s->count) >> random_below(60);
         s->seed = random_u64();
         s->stream = random_u64();
-        jobs_check(&job);
+        computation_check(&computation);
     }
 }
 
@@ -111,8 +113,9 @@ static void many(void **state)
     (void)state;
     for (int kind = 0; kind < KINDS; kind++)
         for (uint64_t offset = 76; offset < 78; offset++) {
-            const struct shuf__job job = job_of(kind, offset, 150 * SUPER + 3);
-            jobs_check(&job);
+            const struct shuf__computation computation =
+                computation_of(kind, offset, 150 * SUPER + 3);
+            computation_check(&computation);
         }
 }
 
@@ -123,23 +126,24 @@ static void mean_and_deviation(void **state)
                                        {0x1p100, 0x1p100}, {3, 1 / 3.0}, {0, 0x1p-100}};
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-            struct shuf__job job = job_of(kind, 5, 2100);
-            struct shuf__stream *s = &job.request.stream;
+            struct shuf__computation computation = computation_of(kind, 5, 2100);
+            struct shuf__stream *s = &computation.request.stream;
             s->mean = values[i][0];
             s->std = values[i][1];
             if (shuf__distribution_is_normal(s->distribution))
-                jobs_check(&job);
+                computation_check(&computation);
         }
 }
 
 /* ---- Sums ---- */
 
-static struct shuf__sums plain_sums(const struct shuf__job *job, const uint64_t *values,
-                                    double centre, double scale)
+static struct shuf__sums plain_sums(const struct shuf__computation *computation,
+                                    const uint64_t *values, double centre, double scale)
 {
     struct shuf__sums s = {.least = INFINITY, .largest = -INFINITY};
-    for (uint64_t i = 0; i < job->request.stream.count; i++) {
-        const double x = draw_value(job->request.dtype, values[i]), z = (x - centre) * scale;
+    for (uint64_t i = 0; i < computation->request.stream.count; i++) {
+        const double x = draw_value(computation->request.dtype, values[i]),
+                     z = (x - centre) * scale;
         for (int k = 0; k < 4; k++)
             s.power[k] += pow(z, k + 1);
         s.least = fmin(s.least, x);
@@ -150,21 +154,23 @@ static struct shuf__sums plain_sums(const struct shuf__job *job, const uint64_t 
 
 static void check_sums(int kind, uint64_t count)
 {
-    struct shuf__job job = job_of(kind, 99, count);
+    struct shuf__computation computation = computation_of(kind, 99, count);
     struct shuf__block block;
     struct shuf__error error = {0};
     struct shuf__sums sums;
-    job.request.stream.mean = 1000;
-    job.request.stream.std = 3;
-    const shuf_dtype dtype = job.request.dtype;
+    computation.request.stream.mean = 1000;
+    computation.request.stream.std = 3;
+    const shuf_dtype dtype = computation.request.dtype;
     const bool whole = dtype == SHUF_U32 || dtype == SHUF_U64;
-    const bool normal = shuf__distribution_is_normal(job.request.stream.distribution);
-    const double centre = normal ? 1000 : whole ? ldexp(1, (int)jobs_width(&job) * 8 - 1) : 0.5;
+    const bool normal = shuf__distribution_is_normal(computation.request.stream.distribution);
+    const double centre = normal  ? 1000
+                          : whole ? ldexp(1, (int)computation_width(&computation) * 8 - 1)
+                                  : 0.5;
     const double scale = normal ? 1 / 3.0 : 2 / centre;
-    uint64_t *values = jobs_run(&job, NULL);
-    const struct shuf__sums expected = plain_sums(&job, values, centre, scale);
-    jobs_alloc(jobs_bytes(&job), &block);
-    jobs_fill(&job, &block);
+    uint64_t *values = computation_run(&computation, NULL);
+    const struct shuf__sums expected = plain_sums(&computation, values, centre, scale);
+    computation_alloc(computation_bytes(&computation), &block);
+    computation_fill(&computation, &block);
     assert_int_equal(
         backend->ops->sums(backend, &block, dtype, count, centre, scale, &sums, &error), SHUF_OK);
     for (int k = 0; k < 4; k++)
@@ -198,11 +204,12 @@ static void cancelled(void **state)
     struct shuf__error error = {0};
     uint64_t ns;
     for (int kind = 0; kind < KINDS; kind++) {
-        struct shuf__job job = job_of(kind, 0, 1 << 22);
-        job.cancelled = at_once;
-        jobs_alloc(jobs_bytes(&job), &block);
-        assert_int_equal(shuf__backend_compute(backend, &job, &block, &ns, &error), SHUF_CANCELLED);
-        assert_non_null(strstr(error.text, shuf__request_name(&job.request)));
+        struct shuf__computation computation = computation_of(kind, 0, 1 << 22);
+        computation.cancelled = at_once;
+        computation_alloc(computation_bytes(&computation), &block);
+        assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
+                         SHUF_CANCELLED);
+        assert_non_null(strstr(error.text, shuf__request_name(&computation.request)));
         backend->ops->free(backend, &block);
     }
 }
@@ -211,8 +218,8 @@ static void nothing_at_all(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
-        const struct shuf__job job = job_of(kind, 12, 0);
-        free(jobs_run(&job, NULL));
+        const struct shuf__computation computation = computation_of(kind, 12, 0);
+        free(computation_run(&computation, NULL));
     }
 }
 
@@ -225,5 +232,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(sums),           cmocka_unit_test(cancelled),
         cmocka_unit_test(nothing_at_all),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

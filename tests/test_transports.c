@@ -53,11 +53,11 @@ static bool is_host(shuf_transport transport)
     return transport == SHUF_INLINE || transport == SHUF_MEMFD;
 }
 
-static void take(shuf *handle, const shuf_permutation *what, shuf_transport transport,
+static void take(shuf *handle, const shuf_permutation *request, shuf_transport transport,
                  shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = transport};
-    if (shuf_lease_take(handle, what, &options, lease) != SHUF_OK)
+    if (shuf_lease_take(handle, request, &options, lease) != SHUF_OK)
         fail_msg("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     assert_int_equal((*lease)->transport, transport);
     assert_int_equal((*lease)->device_id[0] == '\0', is_host(transport));
@@ -94,13 +94,13 @@ static void golden_table(void **state)
     FILE *table = golden_open("permute.txt");
     shuf_lease *leases[4] = {NULL};
     for (; golden_next(table, &row); rows++) {
-        const shuf_permutation what = {.algorithm = row.algorithm,
-                                       .n = row.n,
-                                       .seed = row.seed,
-                                       .epoch = row.epoch,
-                                       .fingerprint = true};
+        const shuf_permutation request = {.algorithm = row.algorithm,
+                                          .n = row.n,
+                                          .seed = row.seed,
+                                          .epoch = row.epoch,
+                                          .fingerprint = true};
         for (int i = 0; i < transport_count(); i++) {
-            take(handle, &what, transports[i], &leases[i]);
+            take(handle, &request, transports[i], &leases[i]);
             check_row(handle, &row, leases[i]);
         }
     }
@@ -114,7 +114,7 @@ static void golden_table(void **state)
 static shuf_permutation random_request(void)
 {
     static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
-    shuf_permutation what = {
+    shuf_permutation request = {
         .algorithm = algorithms[random_below(3)],
         .n = random_size(300000),
         .seed = random_u64(),
@@ -122,8 +122,8 @@ static shuf_permutation random_request(void)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&what);
-    return what;
+    expected_draw_view(&request);
+    return request;
 }
 
 static void check_all(shuf *handle, const shuf_lease *lease, const uint64_t *values, uint64_t count)
@@ -148,14 +148,14 @@ static void views_and_types(void **state)
     random_start("views_and_types");
     for (int i = 0; i < 60; i++) {
         uint64_t count;
-        const shuf_permutation what = random_request();
-        uint64_t *values = expected_values(&what, &count);
+        const shuf_permutation request = random_request();
+        uint64_t *values = expected_values(&request, &count);
         for (int t = 0; t < transport_count(); t++) {
             if (count > 0) {
-                take(handle, &what, transports[t], &lease);
+                take(handle, &request, transports[t], &lease);
             } else { /* nothing of nothing is always inline */
                 const shuf_lease_options options = {.transports = transports[t]};
-                assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_OK);
+                assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
                 assert_true(lease->transport == SHUF_INLINE && !lease->data);
             }
             check_all(handle, lease, values, count);
@@ -170,21 +170,21 @@ static void views_and_types(void **state)
 static void large_n(void **state)
 {
     (void)state;
-    const shuf_permutation what = {.n = UINT64_C(1) << 62,
-                                   .seed = 3,
-                                   .view = SHUF_VIEW_SLICE,
-                                   .offset = (UINT64_C(1) << 62) - 50001,
-                                   .count = 50000,
-                                   .stride = 1,
-                                   .fingerprint = true};
+    const shuf_permutation request = {.n = UINT64_C(1) << 62,
+                                      .seed = 3,
+                                      .view = SHUF_VIEW_SLICE,
+                                      .offset = (UINT64_C(1) << 62) - 50001,
+                                      .count = 50000,
+                                      .stride = 1,
+                                      .fingerprint = true};
     shuf *handle = open_handle(&shared);
     shuf_lease *plain = NULL, *lease = NULL;
-    take(handle, &what, SHUF_INLINE, &plain);
+    take(handle, &request, SHUF_INLINE, &plain);
     uint64_t *values = malloc(50000 * sizeof *values);
     memcpy(values, plain->data, 50000 * sizeof *values);
     assert_int_equal(golden_fingerprint(values, 50000), plain->result.fingerprint);
     for (int i = 0; i < transport_count(); i++) {
-        take(handle, &what, transports[i], &lease);
+        take(handle, &request, transports[i], &lease);
         check_all(handle, lease, values, 50000);
         assert_int_equal(lease->result.fingerprint, plain->result.fingerprint);
     }
@@ -197,15 +197,15 @@ static void large_n(void **state)
 static void least_copying(void **state)
 {
     (void)state;
-    const shuf_permutation what = {.n = 1000, .seed = 1};
+    const shuf_permutation request = {.n = 1000, .seed = 1};
     shuf_lease_options all = {.transports = 0};
     shuf *handle = open_handle(&shared);
     shuf_lease *lease = NULL;
     for (int i = 0; i < 4; i++)
         all.transports |= transports[i];
-    assert_int_equal(shuf_lease_take(handle, &what, &all, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, &all, &lease), SHUF_OK);
     assert_int_equal(lease->transport, transport_count() == 4 ? SHUF_CUDA_FD : SHUF_MEMFD);
-    assert_int_equal(shuf_lease_take(handle, &what, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     assert_int_equal(lease->transport, SHUF_MEMFD);
     assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
     shuf_close(handle);
@@ -214,7 +214,7 @@ static void least_copying(void **state)
 static void refused_by_name(void **state)
 {
     (void)state;
-    const shuf_permutation what = {.n = 1000, .seed = 1};
+    const shuf_permutation request = {.n = 1000, .seed = 1};
     shuf *handle = open_handle(&shared);
     for (int i = transport_count(); i < 4; i++) {
         char text[96];
@@ -222,10 +222,10 @@ static void refused_by_name(void **state)
         const shuf_lease_options options = {.transports = transports[i]};
         snprintf(text, sizeof text, "transport %s: the backend %s has memfd, inline",
                  shuf_transport_name(transports[i]), backend);
-        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_INVALID);
+        assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_INVALID);
         assert_string_equal(shuf_message(handle), text);
         assert_null(lease);
-        assert_int_equal(shuf_prefetch(handle, &what, &options), SHUF_INVALID);
+        assert_int_equal(shuf_prefetch(handle, &request, &options), SHUF_INVALID);
     }
     shuf_close(handle);
 }
@@ -240,8 +240,8 @@ static void own_mappings_make_room(void **state)
     shuf_lease *lease = NULL;
     for (int i = 1; i < transport_count(); i++) {
         for (uint64_t seed = 0; seed < 4; seed++) {
-            const shuf_permutation what = {.n = 1000, .seed = seed};
-            take(handle, &what, transports[i], &lease);
+            const shuf_permutation request = {.n = 1000, .seed = seed};
+            take(handle, &request, transports[i], &lease);
         }
         const shuf_permutation large = {.n = 1500000, .seed = 9};
         take(handle, &large, transports[i], &lease);
@@ -263,9 +263,9 @@ static void with_an_event(void **state)
     int events = 0;
     for (uint64_t i = 0; i < 10; i++) {
         uint64_t count;
-        const shuf_permutation what = {.n = 5000000, .seed = i, .epoch = 77};
-        uint64_t *values = expected_values(&what, &count);
-        assert_int_equal(shuf_lease_take(handle, &what, &options, &lease), SHUF_OK);
+        const shuf_permutation request = {.n = 5000000, .seed = i, .epoch = 77};
+        uint64_t *values = expected_values(&request, &count);
+        assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
         events += lease->event != NULL;
         check_all(handle, lease, values, count); /* which waits for it */
         free(values);
@@ -280,13 +280,13 @@ static void stays_without_the_daemon(int signal)
 {
     struct harness h;
     uint64_t count;
-    const shuf_permutation what = {.n = 300000, .seed = 5};
-    uint64_t *values = expected_values(&what, &count);
+    const shuf_permutation request = {.n = 300000, .seed = 5};
+    uint64_t *values = expected_values(&request, &count);
     assert_true(harness_start(&h, backend, NULL));
     shuf *handle = open_handle(&h);
     shuf_lease *leases[4] = {NULL};
     for (int i = 0; i < transport_count(); i++)
-        take(handle, &what, transports[i], &leases[i]);
+        take(handle, &request, transports[i], &leases[i]);
     assert_int_equal(harness_kill(&h, signal), signal == SIGKILL ? SIGKILL : 0);
     for (int i = 0; i < transport_count(); i++)
         check_all(handle, leases[i], values, count);
@@ -294,7 +294,7 @@ static void stays_without_the_daemon(int signal)
     for (int i = 0; i < transport_count(); i++) /* its leases are not the next one's */
         assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
     shuf_lease *lease = NULL;
-    take(handle, &what, SHUF_MEMFD, &lease);
+    take(handle, &request, SHUF_MEMFD, &lease);
     check_all(handle, lease, values, count);
     free(values);
     shuf_close(handle);
@@ -318,11 +318,11 @@ static void forked_child_reads(void **state)
     (void)state;
     int status = -1;
     uint64_t count;
-    const shuf_permutation what = {.n = 300000, .seed = 6};
-    uint64_t *values = expected_values(&what, &count);
+    const shuf_permutation request = {.n = 300000, .seed = 6};
+    uint64_t *values = expected_values(&request, &count);
     shuf *handle = open_handle(&shared);
     shuf_lease *lease = NULL;
-    take(handle, &what, SHUF_MEMFD, &lease);
+    take(handle, &request, SHUF_MEMFD, &lease);
     pid_t child = fork();
     if (child == 0)
         _exit(expected_equal(values, lease->data, lease->result.shape.width, count) ? 0 : 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What jobs work in: they make the same with all that they like, with less, and with
+ * What computations work in: they make the same with all that they like, with less, and with
  * what they cannot do without, whatever was in it before.
  */
 #include "support/cmocka_all.h"
-#include "support/jobs.h"
+#include "support/computation.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 
 enum { UNIT = SHUF__BLOCK_UNIT };
 
-static struct shuf__workspace wanted_by(const struct shuf__job *job)
+static struct shuf__workspace wanted_by(const struct shuf__computation *computation)
 {
-    return backend->ops->workspace(backend, &job->request, jobs_kind);
+    return backend->ops->workspace(backend, &computation->request, computation_kind);
 }
 
 /* ---- Running ---- */
@@ -33,26 +33,27 @@ static void make_dirty(struct shuf__block *block)
 }
 
 /* With so many bytes to work in; 0: with no block at all. */
-static uint64_t made_with(struct shuf__job job, uint64_t bytes)
+static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
 {
     struct shuf__block out, workspace = {.fd = -1};
     struct shuf__error error = {0};
-    const struct shuf__workspace wanted = wanted_by(&job);
+    const struct shuf__workspace wanted = wanted_by(&computation);
     uint64_t ns, fingerprint;
-    jobs_alloc(jobs_bytes(&job), &out);
+    computation_alloc(computation_bytes(&computation), &out);
     if (bytes > 0) {
         assert_int_equal(backend->ops->alloc(backend, wanted.kind, bytes, &workspace, &error),
                          SHUF_OK);
         make_dirty(&workspace);
-        job.workspace = &workspace;
+        computation.workspace = &workspace;
     }
     bool done = false;
-    assert_int_equal(backend->ops->launch(backend, &job, &out, &error), SHUF_OK);
+    assert_int_equal(backend->ops->launch(backend, &computation, &out, &error), SHUF_OK);
     while (!done)
         assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
-    assert_int_equal(
-        backend->ops->fingerprint(backend, &out, 4, jobs_bytes(&job) / 4, &fingerprint, &error),
-        SHUF_OK);
+    assert_int_equal(backend->ops->fingerprint(backend, &out, 4,
+                                               computation_bytes(&computation) / 4, &fingerprint,
+                                               &error),
+                     SHUF_OK);
     backend->ops->free(backend, &out);
     if (bytes > 0)
         backend->ops->free(backend, &workspace);
@@ -64,44 +65,46 @@ static uint64_t whole_units(uint64_t bytes)
     return (bytes + UNIT - 1) / UNIT * UNIT;
 }
 
-static void check(const struct shuf__job *job)
+static void check(const struct shuf__computation *computation)
 {
     struct shuf__error error = {0};
     struct shuf__block out;
-    const struct shuf__workspace wanted = wanted_by(job);
+    const struct shuf__workspace wanted = wanted_by(computation);
     const uint64_t best = whole_units(wanted.best), least = whole_units(wanted.least);
     uint64_t ns, expected;
     assert_true(wanted.least <= wanted.best);
     assert_true(wanted.best == 0 || backend->ops->makes[wanted.kind]);
     assert_true(wanted.best == 0 || shuf__memory_is_private(wanted.kind));
-    jobs_alloc(jobs_bytes(job), &out);
-    assert_int_equal(shuf__backend_compute(backend, job, &out, &ns, &error), SHUF_OK);
-    assert_int_equal(
-        backend->ops->fingerprint(backend, &out, 4, jobs_bytes(job) / 4, &expected, &error),
-        SHUF_OK);
+    computation_alloc(computation_bytes(computation), &out);
+    assert_int_equal(shuf__backend_compute(backend, computation, &out, &ns, &error), SHUF_OK);
+    assert_int_equal(backend->ops->fingerprint(backend, &out, 4, computation_bytes(computation) / 4,
+                                               &expected, &error),
+                     SHUF_OK);
     backend->ops->free(backend, &out);
     printf("%s of %" PRIu64 " bytes: %" PRIu64 " bytes to work in, at least %" PRIu64 "\n",
-           shuf__request_name(&job->request), jobs_bytes(job), wanted.best, wanted.least);
-    assert_int_equal(made_with(*job, best), expected);
-    assert_int_equal(made_with(*job, best + 5 * UNIT), expected);
-    assert_int_equal(made_with(*job, least), expected);
+           shuf__request_name(&computation->request), computation_bytes(computation), wanted.best,
+           wanted.least);
+    assert_int_equal(made_with(*computation, best), expected);
+    assert_int_equal(made_with(*computation, best + 5 * UNIT), expected);
+    assert_int_equal(made_with(*computation, least), expected);
     if (best > least + UNIT)
-        assert_int_equal(made_with(*job, best - UNIT), expected);
+        assert_int_equal(made_with(*computation, best - UNIT), expected);
 }
 
-/* ---- Jobs ---- */
+/* ---- Computations ---- */
 
 static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct shuf__block in;
-    struct shuf__job job = jobs_shuffle(algorithm, n, 7, 3, 8);
-    const struct shuf__job noise = jobs_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, 2 * n);
-    jobs_alloc(8 * n, &in);
-    jobs_fill(&noise, &in);
-    job.input = &in;
-    check(&job);
-    job.request.shuffle.inverse = true;
-    check(&job);
+    struct shuf__computation computation = computation_shuffle(algorithm, n, 7, 3, 8);
+    const struct shuf__computation noise =
+        computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, 2 * n);
+    computation_alloc(8 * n, &in);
+    computation_fill(&noise, &in);
+    computation.input = &in;
+    check(&computation);
+    computation.request.shuffle.inverse = true;
+    check(&computation);
     backend->ops->free(backend, &in);
 }
 
@@ -109,9 +112,10 @@ static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
 static void shuffles_of_many(void **state)
 {
     (void)state;
-    struct shuf__job job = jobs_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3, 8);
-    struct shuf__permutation *p = &job.request.shuffle.permutation;
-    for (; wanted_by(&job).best == 0; p->count = p->n *= 2)
+    struct shuf__computation computation =
+        computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3, 8);
+    struct shuf__permutation *p = &computation.request.shuffle.permutation;
+    for (; wanted_by(&computation).best == 0; p->count = p->n *= 2)
         assert_in_range(p->n, 1, 1 << 26);
     check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, p->n + 1);
 }
@@ -122,9 +126,9 @@ static void shuffles_by_scans(void **state)
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++)
         for (uint64_t record = 1; record <= 16; record *= 2) {
-            const struct shuf__job job =
-                jobs_shuffle((enum shuf_algorithm)a, UINT64_C(1) << 33, 7, 3, record);
-            assert_int_equal(wanted_by(&job).best, 0);
+            const struct shuf__computation computation =
+                computation_shuffle((enum shuf_algorithm)a, UINT64_C(1) << 33, 7, 3, record);
+            assert_int_equal(wanted_by(&computation).best, 0);
         }
     check_shuffle(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1);
     check_shuffle(SHUF_ALGORITHM_LCG, (1 << 20) - 1);
@@ -138,10 +142,11 @@ static bool is_gpu(void)
 static void permutations_and_streams(void **state)
 {
     (void)state;
-    const struct shuf__job permutation = jobs_whole(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1, 7, 3);
-    const struct shuf__job stream =
-        jobs_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 3, 5, (3 << 20) + 1);
-    const bool copied = is_gpu() && shuf__memory_is_host(jobs_kind);
+    const struct shuf__computation permutation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1, 7, 3);
+    const struct shuf__computation stream =
+        computation_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 3, 5, (3 << 20) + 1);
+    const bool copied = is_gpu() && shuf__memory_is_host(computation_kind);
     assert_int_equal(wanted_by(&permutation).least > 0, copied);
     assert_int_equal(wanted_by(&stream).least > 0, copied);
     check(&permutation);
@@ -153,8 +158,8 @@ static void small_jobs_want_none(void **state)
     (void)state;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
-        const struct shuf__job values = jobs_whole(algorithm, 10000, 7, 3);
-        const struct shuf__job records = jobs_shuffle(algorithm, 10000, 7, 3, 12);
+        const struct shuf__computation values = computation_whole(algorithm, 10000, 7, 3);
+        const struct shuf__computation records = computation_shuffle(algorithm, 10000, 7, 3, 12);
         assert_int_equal(wanted_by(&values).best, 0);
         assert_int_equal(wanted_by(&records).best, 0);
         check_shuffle(algorithm, 10000);
@@ -209,5 +214,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(permutations_and_streams), cmocka_unit_test(small_jobs_want_none),
         cmocka_unit_test(private_memory),
     };
-    return jobs_main(argc, argv, tests);
+    return computation_main(argc, argv, tests);
 }

@@ -40,7 +40,7 @@ static void send(struct wire *by, uint64_t n, uint64_t seed)
     wire_send_permute(by, &permute);
 }
 
-static void ask(uint64_t n, uint64_t seed)
+static void request_permutation(uint64_t n, uint64_t seed)
 {
     send(w, n, seed);
     wire_expect(w, SHUF_OK, "");
@@ -59,17 +59,17 @@ static void kept_for_the_next(void **state)
     (void)state;
     faults->best = 3 * MI; /* a block has two at a time */
     start();
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     expect_used(8 * MI, 2);
     assert_int_equal(wire_status(&h).idle, 8 * MI);
     const void *first = seen->workspace_at;
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_ptr_equal(seen->workspace_at, first);
     assert_int_equal(seen->allocations, 3);
     expect_used(12 * MI, 3);
-    ask(MI, 1); /* which is there */
-    assert_int_equal(seen->jobs, 2);
+    request_permutation(MI, 1); /* which is there */
+    assert_int_equal(seen->launches, 2);
     assert_int_equal(wire_status(&h).evicted, 0);
     stop();
 }
@@ -80,10 +80,10 @@ static void given_up_for_results(void **state)
     (void)state;
     faults->best = 8 * MI;
     start();
-    ask(MI, 1);
+    request_permutation(MI, 1);
     expect_used(12 * MI, 2);
-    ask(3 * MI, 2);
-    assert_int_equal(seen->jobs, 2);
+    request_permutation(3 * MI, 2);
+    assert_int_equal(seen->launches, 2);
     assert_int_equal(seen->workspace_bytes, 0);
     expect_used(16 * MI, 2);
     assert_int_equal(wire_status(&h).evicted, 0); /* the result that was there is there */
@@ -95,12 +95,12 @@ static void given_up_before_results(void **state)
 {
     (void)state;
     start();
-    ask(MI, 1);
+    request_permutation(MI, 1);
     faults->best = 4 * MI;
-    ask(MI, 2);
+    request_permutation(MI, 2);
     expect_used(12 * MI, 3);
     faults->best = 0;
-    ask(2 * MI, 3);
+    request_permutation(2 * MI, 3);
     expect_used(16 * MI, 3);
     assert_int_equal(wire_status(&h).evicted, 0);
     stop();
@@ -115,13 +115,13 @@ static void keeps_no_results(void **state)
     faults->best = 2 * MI;
     fake_backend_start(&h, shortly);
     w = wire_greet(&h);
-    ask(1000, 1);
+    request_permutation(1000, 1);
     for (uint64_t i = 1; i <= JOBS; i++) {
-        ask(1000, 1 + i);
+        request_permutation(1000, 1 + i);
         usleep(50000);
     }
-    ask(1000, 1);
-    assert_int_equal(seen->jobs, JOBS + 2);
+    request_permutation(1000, 1);
+    assert_int_equal(seen->launches, JOBS + 2);
     stop();
 }
 
@@ -134,7 +134,7 @@ static void kept_for_a_while(void **state)
     for (int i = 0; i < 2; i++) {
         fake_backend_start(&h, i == 0 ? shortly : not_at_all);
         w = wire_greet(&h);
-        ask(MI, 1);
+        request_permutation(MI, 1);
         assert_int_equal(seen->workspace_bytes, 8 * MI);
         WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
         stop();
@@ -146,10 +146,10 @@ static void with_less(void **state)
     (void)state;
     faults->best = 14 * MI;
     start();
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 0);
     faults->least = 5 * MI;
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     expect_used(14 * MI, 3);
     stop();
@@ -162,14 +162,14 @@ static void is_not_worth_a_result(void **state)
     (void)state;
     start();
     for (uint64_t seed = 1; seed <= 3; seed++)
-        ask(MI, seed);
+        request_permutation(MI, seed);
     faults->best = 6 * MI;
-    ask(MI / 2, 4);
+    request_permutation(MI / 2, 4);
     assert_int_equal(seen->workspace_bytes, 0);
     assert_int_equal(wire_status(&h).evicted, 0);
     expect_used(14 * MI, 4);
     faults->least = 4 * MI;
-    ask(MI / 2, 5);
+    request_permutation(MI / 2, 5);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     assert_int_equal(wire_status(&h).evicted, 1);
     expect_used(16 * MI, 5);
@@ -185,7 +185,7 @@ static void never_fits(void **state)
     wire_expect(w, SHUF_NO_MEMORY,
                 "block of 4194304 bytes beside 14680064 that its input and the work on it take: "
                 "expected at most 16777216 together");
-    assert_int_equal(seen->jobs, 0);
+    assert_int_equal(seen->launches, 0);
     expect_used(0, 0);
     stop();
 }
@@ -199,17 +199,17 @@ static void of_another_memory(void **state)
     faults->best = faults->least = 6 * MI;
     fake_backend_start(&h, small);
     w = wire_greet(&h);
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     expect_used(4 * MI, 2);
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_int_equal(seen->allocations, 2); /* both serve again */
     faults->least = faults->best = 7 * MI;
     send(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
                 "to compute in: block of 8388608 bytes: expected at most 6291456, all that results "
                 "may hold (device_memory)");
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     stop();
 }
 
@@ -218,20 +218,20 @@ static void others_are_in_its_way(void **state)
     (void)state;
     faults->best = faults->least = 6 * MI;
     start();
-    struct wire *holder = wire_greet(&h);
-    const Shuf__ResultReply *reply = wire_lease(holder, 2 * MI, 1, MEMFD);
+    struct wire *owner = wire_greet(&h);
+    const Shuf__ResultReply *reply = wire_lease(owner, 2 * MI, 1, MEMFD);
     const uint64_t lease = reply->lease, block = reply->block;
     expect_used(14 * MI, 2);
     send(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
-                "with what is computed in: block of 10485760 bytes: 14680064 of 16777216 are in "
+                "with its workspace: block of 10485760 bytes: 14680064 of 16777216 are in "
                 "use by other results (host_memory); try again");
     expect_used(14 * MI, 2); /* nothing was given up in vain */
-    assert_int_equal(seen->jobs, 1);
-    wire_release(holder, lease, block);
-    ask(MI, 2);
+    assert_int_equal(seen->launches, 1);
+    wire_release(owner, lease, block);
+    request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
-    wire_close(holder);
+    wire_close(owner);
     stop();
 }
 
@@ -295,16 +295,16 @@ static void device_has_less(void **state)
 {
     (void)state;
     start();
-    ask(MI, 1); /* works in nothing */
+    request_permutation(MI, 1); /* works in nothing */
     faults->best = 2 * MI;
     fill_device(1);
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 0);
     assert_int_equal(wire_status(&h).evicted, 0);
     expect_used(8 * MI, 2);
     faults->least = 2 * MI;
     fill_device(1);
-    ask(MI, 3);
+    request_permutation(MI, 3);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     assert_int_equal(wire_status(&h).evicted, 1); /* of what lay there, for another try */
     expect_used(10 * MI, 3);
@@ -319,9 +319,9 @@ static void device_fails_for_a_wish(void **state)
     faults->best = 2 * MI;
     faults->fails_when_full = true;
     fill_device(1);
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 0);
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     stop();
 }
@@ -355,11 +355,11 @@ static void device_has_less_for_the_result(void **state)
 {
     (void)state;
     start();
-    ask(MI, 1);
+    request_permutation(MI, 1);
     faults->best = 2 * MI;
     faults->first_full = seen->allocations + 1;
     faults->fulls = 1;
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     assert_int_equal(wire_status(&h).evicted, 1);
     expect_used(6 * MI, 2);
@@ -375,9 +375,9 @@ static void device_has_nothing(void **state)
     send(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY, "the device is full");
     WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
-    assert_int_equal(seen->jobs, 0);
+    assert_int_equal(seen->launches, 0);
     faults->fulls = 0;
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     stop();
 }
@@ -393,7 +393,7 @@ static void cancelled(void **state)
     WIRE_AWAIT(&h, s, s.host_used == 10 * MI);
     wire_close(leaving);
     WIRE_AWAIT(&h, s, s.queued == 0 && s.host_used == 8 * MI && s.idle == 8 * MI);
-    ask(MI, 1);
+    request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 8 * MI);
     expect_used(12 * MI, 2);
     stop();
@@ -401,7 +401,7 @@ static void cancelled(void **state)
 
 /* ---- whose it is, and what wants none ---- */
 
-static void ask_as_another(int channel, void *context)
+static void request_as_another(int channel, void *context)
 {
     struct wire *other = wire_greet(context);
     send(other, MI, 1);
@@ -421,14 +421,14 @@ static void of_its_user(void **state)
     fake_backend_start(&h, open_to_all);
     assert_int_equal(chmod(h.directory, 0755), 0);
     w = wire_greet(&h);
-    ask(MI, 1);
+    request_permutation(MI, 1);
     const void *own = seen->workspace_at;
-    struct child child = child_start_as(65534, ask_as_another, &h);
+    struct child child = child_start_as(65534, request_as_another, &h);
     child_hear(child.channel);
     child_join(&child);
-    assert_int_equal(seen->jobs, 2);
+    assert_int_equal(seen->launches, 2);
     assert_ptr_not_equal(seen->workspace_at, own);
-    ask(MI, 2);
+    request_permutation(MI, 2);
     assert_ptr_equal(seen->workspace_at, own);
     stop();
 }
@@ -438,7 +438,7 @@ static void none_for_a_summary(void **state)
 {
     (void)state;
     start();
-    ask(MI, 1);
+    request_permutation(MI, 1);
     expect_used(4 * MI, 1);
     faults->best = faults->least = 14 * MI; /* for which there would be no room */
     Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
@@ -446,7 +446,7 @@ static void none_for_a_summary(void **state)
     permute.fingerprint = true;
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
-    assert_int_equal(seen->jobs, 1);
+    assert_int_equal(seen->launches, 1);
     expect_used(4 * MI, 1);
     stop();
 }
@@ -467,7 +467,7 @@ static void none_for_a_buffer(void **state)
     wire_send(w, &request);
     wire_expect(w, SHUF_OK, "");
     expect_used(4 * MI, 1);
-    assert_int_equal(seen->jobs, 0);
+    assert_int_equal(seen->launches, 0);
     stop();
 }
 

@@ -252,10 +252,10 @@ Shuf__StatusReply wire_status(const struct harness *h)
     return copy;
 }
 
-void wire_wait(unsigned *waited, const char *what)
+void wire_wait(unsigned *waited, const char *condition)
 {
     if (*waited > HARNESS_WAIT_MS)
-        fail_msg("in vain: %s", what);
+        fail_msg("in vain: %s", condition);
     usleep(1000);
     ++*waited;
 }

@@ -83,7 +83,7 @@ Shuf__StatusReply wire_status(const struct harness *h);
         }                                                                        \
     } while (0)
 /* A millisecond; fails when it was too many. */
-void wire_wait(unsigned *waited, const char *what);
+void wire_wait(unsigned *waited, const char *condition);
 /* Waits until that many jobs wait or run. */
 void wire_await_queued(const struct harness *h, uint64_t queued);
 

@@ -41,7 +41,7 @@ Shuf__ResultReply wire_allocate(struct wire *w, uint64_t bytes, Shuf__Transport 
     assert_true(r.lease != 0 && r.block != 0 && r.block_bytes >= bytes && !r.shared);
     assert_true(r.transport == transport && r.bytes == bytes && r.count == bytes && r.rows == 1);
     assert_int_equal(r.descriptor, transport == HOST || transport == DEVICE);
-    assert_int_equal(reply->payload_bytes + r.n_head + r.n_tail + r.record, 0);
+    assert_int_equal(reply->payload_bytes + r.n_first + r.n_last + r.record, 0);
     return r;
 }
 
@@ -88,7 +88,7 @@ const Shuf__Reply *wire_shuffle(struct wire *w, Shuf__Shuffle *shuffle)
     assert_string_equal(r->algorithm, "primefold");
     assert_true(r->rows == 1 && r->count == shuffle->n && r->record == shuffle->record);
     assert_true(r->bytes == shuffle->n * shuffle->record && !r->shared);
-    assert_int_equal(r->n_head + r->n_tail + r->fingerprint, 0);
+    assert_int_equal(r->n_first + r->n_last + r->fingerprint, 0);
     return reply;
 }
 

@@ -95,7 +95,7 @@ typedef struct shuf_permutation {
     uint64_t rank, world; /* SHARD, else 0: rank < world */
     bool drop_last;       /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
-    bool fingerprint; /* also compute fingerprint, head and tail; shuf_summarize() always does */
+    bool fingerprint; /* also compute fingerprint, first and last; shuf_summarize() always does */
 } shuf_permutation;
 
 /* The shape of a result. It follows from the request. */
@@ -127,7 +127,7 @@ typedef struct shuf_moments {
     double least, largest; /* of x */
 } shuf_moments;
 
-enum { SHUF_EDGE = 4 };
+enum { SHUF_SAMPLES = 4 };
 
 typedef struct shuf_result {
     shuf_shape shape;
@@ -138,9 +138,9 @@ typedef struct shuf_result {
     char device[128];               /* name of the device */
     uint64_t device_ns;             /* computation time on the device, in nanoseconds */
     uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
-    unsigned heads, tails;          /* lengths of head and tail */
+    unsigned n_first, n_last;       /* lengths of first and last */
     /* First and last values of the whole result; of F64 to BF16 the bits. */
-    uint64_t head[SHUF_EDGE], tail[SHUF_EDGE];
+    uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
     shuf_moments moments; /* of numbers; 0 unless requested */
 } shuf_result;
 
@@ -185,8 +185,8 @@ typedef struct shuf_numbers {
      * 0. With an std far below the dtype's spacing at the mean, all values are equal. */
     double std;
     shuf_dtype dtype;
-    bool fingerprint; /* also compute fingerprint, head and tail; shuf_draw_summary() always does */
-    bool moments;     /* also compute moments, head and tail */
+    bool fingerprint;   /* also compute fingerprint, first, last; shuf_draw_summary() always does */
+    bool moments;       /* also compute moments, first and last */
     shuf_method method; /* GAUSS; else 0 */
 } shuf_numbers;
 
@@ -224,8 +224,8 @@ typedef struct shuf_records {
 } shuf_records;
 
 /* Shuffles n * record bytes from `in` to `out`. Both have `bytes` bytes, at least n * record, and
- * do not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no head,
- * tail or fingerprint.
+ * do not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no
+ * first and last values or fingerprint.
  *
  *     float x[1000][3], y[1000][3];
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
@@ -287,7 +287,7 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
  * fork() may read host memory by `data` while its parent holds the lease, but not device memory. */
 typedef struct shuf_lease {
     const void *data;
-    shuf_result result; /* head and tail only with a fingerprint or moments */
+    shuf_result result; /* first and last only with a fingerprint or moments */
     shuf_transport transport;
     char device_id[64]; /* "GPU-<uuid>", or "" for host memory */
     bool shared;        /* cached, or computed for another request too */

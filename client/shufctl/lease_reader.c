@@ -41,10 +41,10 @@ static shuf_status compare_ends(shuf *daemon, const shuf_lease *lease, bool *mat
 {
     const shuf_result *r = &lease->result;
     *match = true;
-    shuf_status status = compare_values(daemon, lease, 0, r->heads, r->head, match);
+    shuf_status status = compare_values(daemon, lease, 0, r->n_first, r->first, match);
     if (status == SHUF_OK)
-        status = compare_values(daemon, lease, r->shape.rows * r->shape.count - r->tails, r->tails,
-                                r->tail, match);
+        status = compare_values(daemon, lease, r->shape.rows * r->shape.count - r->n_last,
+                                r->n_last, r->last, match);
     return status;
 }
 

@@ -116,7 +116,7 @@ static int with_new_name(struct shuf__output *output, bool (*make)(struct shuf__
     int cause = EEXIST;
     block_signals(&old);
     for (int tries = 0; cause == EEXIST && tries < NAMES_MAX; tries++)
-        if (!name_temporary(output->target))
+        if (!name_temporary(output->path))
             cause = ENAMETOOLONG;
         else
             cause = make(output) ? 0 : errno;
@@ -130,9 +130,9 @@ static int with_new_name(struct shuf__output *output, bool (*make)(struct shuf__
 static bool create_unnamed(struct shuf__output *output)
 {
     char self[SELF_MAX];
-    const char *slash = strrchr(output->target, '/');
+    const char *slash = strrchr(output->path, '/');
     char *directory =
-        slash ? strndup(output->target, (size_t)(slash + 1 - output->target)) : strdup(".");
+        slash ? strndup(output->path, (size_t)(slash + 1 - output->path)) : strdup(".");
     int fd = directory ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600) : -1;
     free(directory);
     if (fd < 0)
@@ -173,8 +173,8 @@ static int open_path(struct shuf__output *output, const char *path)
     }
     if (!*path)
         return cannot_create("''", ENOENT);
-    output->target = shuf__output_path_resolve(path);
-    if (!output->target)
+    output->path = shuf__output_path_resolve(path);
+    if (!output->path)
         return cannot_create(path, errno);
     catch_signals();
     return create_temporary(output, exists ? &old : NULL);
@@ -200,7 +200,7 @@ int shuf__output_open(struct shuf__output *output, const char *path, bool binary
 
 int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
-    if (!output->target || bytes == 0)
+    if (!output->path || bytes == 0)
         return EX_OK;
     /* Not posix_fallocate(): it writes every block where the file system cannot reserve. */
     int result;
@@ -241,7 +241,7 @@ static int rename_temporary(struct shuf__output *output)
 {
     sigset_t old;
     block_signals(&old);
-    int cause = rename(temporary, output->target) == 0 ? 0 : errno;
+    int cause = rename(temporary, output->path) == 0 ? 0 : errno;
     if (cause == 0)
         *temporary = '\0';
     unblock_signals(&old);
@@ -250,7 +250,7 @@ static int rename_temporary(struct shuf__output *output)
 
 int shuf__output_commit(struct shuf__output *output)
 {
-    if (!output->target)
+    if (!output->path)
         return EX_OK;
     if (fsync(output->fd) != 0) {
         output->cause = errno;
@@ -270,6 +270,6 @@ void shuf__output_close(struct shuf__output *output)
     unblock_signals(&old);
     if (output->fd >= 0)
         close(output->fd);
-    free(output->target);
+    free(output->path);
     *output = (struct shuf__output){.fd = -1};
 }

@@ -16,7 +16,7 @@ struct shuf__output {
     int fd;
     int cause;        /* errno of the failed write, or 0 */
     const char *name; /* for messages */
-    char *target;     /* the path that the file replaces; NULL: written directly */
+    char *path;       /* the path that the file replaces; NULL: written directly */
     bool unnamed;     /* has no name until the commit */
 };
 

@@ -17,8 +17,8 @@ static uint64_t count_values(const shuf_shape *shape)
     return shape->rows * shape->count;
 }
 
-static void print_edge(FILE *to, const char *key, shuf_dtype dtype, const uint64_t *values,
-                       unsigned count)
+static void print_samples(FILE *to, const char *key, shuf_dtype dtype, const uint64_t *values,
+                          unsigned count)
 {
     char text[SHUF__VALUE_TEXT];
     fprintf(to, "%-12s", key);
@@ -107,8 +107,8 @@ void shuf__summary_print(const struct shuf__summary *s, FILE *to)
     print_times(s, to);
     if (s->lease)
         print_lease(s->lease, to);
-    print_edge(to, "first", r->shape.dtype, r->head, r->heads);
-    print_edge(to, "last", r->shape.dtype, r->tail, r->tails);
+    print_samples(to, "first", r->shape.dtype, r->first, r->n_first);
+    print_samples(to, "last", r->shape.dtype, r->last, r->n_last);
     if (has_moments(s))
         print_moments(&r->moments, r->shape.dtype, to);
     shuf__print_line(to, "fingerprint", "0x%016" PRIx64, r->fingerprint);
@@ -124,13 +124,13 @@ static json_t *value_to_json(const struct shuf__summary *s, uint64_t bits)
                                                     : json_integer((json_int_t)bits);
 }
 
-static void edge_to_json(json_t *object, const char *key, const struct shuf__summary *s,
-                         const uint64_t *values, unsigned count)
+static void samples_to_json(json_t *object, const char *key, const struct shuf__summary *s,
+                            const uint64_t *values, unsigned count)
 {
-    json_t *edge = json_array();
+    json_t *samples = json_array();
     for (unsigned i = 0; i < count; i++)
-        json_array_append_new(edge, value_to_json(s, values[i]));
-    json_object_set_new(object, key, edge);
+        json_array_append_new(samples, value_to_json(s, values[i]));
+    json_object_set_new(object, key, samples);
 }
 
 /* NaN becomes null. */
@@ -192,8 +192,8 @@ static void add_result(json_t *object, const struct shuf__summary *s)
     shuf__json_seconds(object, "seen_seconds", s->seen_ns);
     json_object_set_new(object, "values_per_second",
                         ns > 0 ? json_real((double)values * 1e9 / (double)ns) : json_null());
-    edge_to_json(object, "first", s, s->result->head, s->result->heads);
-    edge_to_json(object, "last", s, s->result->tail, s->result->tails);
+    samples_to_json(object, "first", s, s->result->first, s->result->n_first);
+    samples_to_json(object, "last", s, s->result->last, s->result->n_last);
     if (has_moments(s))
         moments_to_json(object, &s->result->moments, s->result->shape.dtype);
 }

@@ -26,7 +26,7 @@ static void print_budget(const char *key, uint64_t used, uint64_t limit)
 static void print_results(const shuf_daemon *d)
 {
     char idle[SHUF__UNITS_TEXT];
-    printf("results     %" PRIu64 " computed, %" PRIu64 " found, %" PRIu64 " waited for, %" PRIu64
+    printf("results     %" PRIu64 " computed, %" PRIu64 " hits, %" PRIu64 " joined, %" PRIu64
            " evicted\n",
            d->computed, d->hits, d->joined, d->evicted);
     printf("leases      %" PRIu64 "\n", d->leases);

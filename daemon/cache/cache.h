@@ -33,15 +33,15 @@ static inline bool shuf__key_is_buffer(const struct shuf__key *key)
     return key->request.kind == SHUF__BUFFER;
 }
 
-enum { SHUF__SAMPLES = 4 }; /* values of head and of tail */
+enum { SHUF__SAMPLES = 4 }; /* first values, and last values */
 
 /* The reply's facts about a result beside its values. */
 struct shuf__summary {
     uint64_t device_ns, fingerprint;
     bool has_fingerprint, has_sums, has_samples;
     struct shuf__sums sums; /* of a stream */
-    unsigned heads, tails;
-    uint64_t head[SHUF__SAMPLES], tail[SHUF__SAMPLES]; /* bits */
+    unsigned n_first, n_last;
+    uint64_t first[SHUF__SAMPLES], last[SHUF__SAMPLES]; /* bits */
 };
 
 struct shuf__entry_job; /* entry_job.h */

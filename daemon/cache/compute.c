@@ -38,9 +38,9 @@ static void finish_waiters(struct shuf__entry_job *job)
 }
 
 /* The job waits for the device in the engine, and its result may be used on the device. */
-static void announce(struct shuf__entry_job *job)
+static void send_event(struct shuf__entry_job *job)
 {
-    shuf__engine_follow_up(job->entry->cache->engine, &job->engine_job);
+    shuf__engine_submit_urgent(job->entry->cache->engine, &job->engine_job);
     finish_event_waiters(job);
 }
 
@@ -67,8 +67,8 @@ static void finish_job(struct shuf__engine_job *engine_job)
         return;
     shuf__entry_job_release(job);
     shuf__entry_note_memory(job->entry);
-    if (job->state == SHUF__JOB_ANNOUNCED) {
-        announce(job);
+    if (job->state == SHUF__JOB_EVENT_READY) {
+        send_event(job);
         return;
     }
     if (job->state == SHUF__JOB_COMPLETE)

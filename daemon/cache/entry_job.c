@@ -12,7 +12,7 @@
 
 /* How long the loop waits for a small computation. It takes a few microseconds unless other
  * programs use the device. */
-static const uint64_t patience_ns = 50000;
+static const uint64_t timeout_ns = 50000;
 
 /* ---- states ---- */
 
@@ -22,8 +22,8 @@ static const uint64_t patience_ns = 50000;
 static const unsigned transitions[SHUF__JOB_STATES] = {
     [SHUF__JOB_QUEUED] = TO(STARTED) | TO(FAILED), /* FAILED: cancelled, or without memory */
     [SHUF__JOB_STARTED] = TO(LAUNCHED) | TO(COMPLETE) | TO(FAILED),
-    [SHUF__JOB_LAUNCHED] = TO(ANNOUNCED) | TO(COMPLETE) | TO(FAILED),
-    [SHUF__JOB_ANNOUNCED] = TO(COMPLETE) | TO(FAILED),
+    [SHUF__JOB_LAUNCHED] = TO(EVENT_READY) | TO(COMPLETE) | TO(FAILED),
+    [SHUF__JOB_EVENT_READY] = TO(COMPLETE) | TO(FAILED),
     [SHUF__JOB_COMPLETE] = TO(FAILED), /* its input has failed */
     [SHUF__JOB_FAILED] = TO(QUEUED),   /* tries again */
 };
@@ -42,7 +42,7 @@ static void conclude(struct shuf__entry_job *job, shuf_status status)
 
 static bool is_launched(const struct shuf__entry_job *job)
 {
-    return job->state == SHUF__JOB_LAUNCHED || job->state == SHUF__JOB_ANNOUNCED;
+    return job->state == SHUF__JOB_LAUNCHED || job->state == SHUF__JOB_EVENT_READY;
 }
 
 struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
@@ -54,10 +54,10 @@ struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
 /* ---- the computation ---- */
 
 /* `job` may cancel it; NULL: nobody can. */
-static struct shuf__job computation_of(const struct shuf__cache_entry *entry,
-                                       struct shuf__engine_job *job)
+static struct shuf__computation computation_of(const struct shuf__cache_entry *entry,
+                                               struct shuf__engine_job *job)
 {
-    return (struct shuf__job){
+    return (struct shuf__computation){
         .request = entry->key.request,
         .input = entry->input ? &entry->input->allocation->block : NULL,
         .cancelled = job ? shuf__engine_job_is_cancelled : NULL,
@@ -119,7 +119,7 @@ bool shuf__entry_is_small(const struct shuf__backend *backend,
 static shuf_status launch_small(struct shuf__backend *backend,
                                 const struct shuf__cache_entry *entry, struct shuf__error *error)
 {
-    const struct shuf__job computation = computation_of(entry, NULL);
+    const struct shuf__computation computation = computation_of(entry, NULL);
     return backend->ops->launch(backend, &computation, &entry->allocation->block, error);
 }
 
@@ -131,7 +131,7 @@ shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
 {
     *over = entry->ready;
     if (!*over && (launch_small(backend, entry, error) ||
-                   backend->ops->wait(backend, patience_ns, over, &summary->device_ns, error)))
+                   backend->ops->wait(backend, timeout_ns, over, &summary->device_ns, error)))
         return error->status;
     return *over ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
 }
@@ -161,7 +161,7 @@ static shuf_status allocate_block(struct shuf__backend *backend,
 {
     if (allocation->block.memory)
         return SHUF_OK;
-    return (allocation->buffer ? shuf__backend_alloc_open : backend->ops->alloc)(
+    return (allocation->buffer ? shuf__backend_alloc_writable : backend->ops->alloc)(
         backend, allocation->kind, allocation->bytes, &allocation->block, error);
 }
 
@@ -170,7 +170,7 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
 {
     struct shuf__error ignored;
     const struct shuf__cache_entry *entry = job->entry;
-    struct shuf__job computation = computation_of(entry, &job->engine_job);
+    struct shuf__computation computation = computation_of(entry, &job->engine_job);
     const struct shuf__workspace needs = workspace_of(entry, backend);
     if (shuf__workspace_open(&job->workspace, &needs, backend, &computation.workspace, &job->error))
         return job->error.status;
@@ -187,7 +187,7 @@ static shuf_status make_event(struct shuf__entry_job *job, struct shuf__backend 
         shuf__entry_wait(backend, &job->summary, &ignored);
         return job->error.status;
     }
-    shuf__entry_job_set_state(job, SHUF__JOB_ANNOUNCED);
+    shuf__entry_job_set_state(job, SHUF__JOB_EVENT_READY);
     return SHUF_OK;
 }
 
@@ -216,14 +216,14 @@ static shuf_status finish_values(struct shuf__entry_job *job, struct shuf__backe
     return shuf__summary_complete(backend, job->entry, &job->options, &job->summary, &job->error);
 }
 
-/* The engine calls it twice for a job that is announced: the waiters get the event in between. */
+/* The engine calls it twice for a job with an event: the waiters get the event in between. */
 static void run_job(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     shuf_status status = SHUF_OK;
     if (job->state == SHUF__JOB_STARTED && !job->entry->ready) {
         status = begin_values(job, backend);
-        if (status == SHUF_OK && job->state == SHUF__JOB_ANNOUNCED)
+        if (status == SHUF_OK && job->state == SHUF__JOB_EVENT_READY)
             return;
     }
     if (status == SHUF_OK)
@@ -307,7 +307,7 @@ void shuf__entry_note_memory(const struct shuf__cache_entry *entry)
     if (!allocation || !allocation->block.memory)
         return;
     if (allocation->buffer)
-        shuf__allocation_open(allocation);
+        shuf__allocation_set_client_writable(allocation);
     else if (!shuf__memory_is_host(allocation->kind))
         shuf__allocation_commit(allocation, allocation->bytes);
     else

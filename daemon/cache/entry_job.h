@@ -15,12 +15,12 @@ struct shuf__waiter; /* compute.h */
 
 /* entry_job.c has the table of transitions. */
 enum shuf__job_state {
-    SHUF__JOB_QUEUED,    /* waits in the engine's queue, without memory */
-    SHUF__JOB_STARTED,   /* has its memory; loop's thread -> either thread */
-    SHUF__JOB_LAUNCHED,  /* the device computes */
-    SHUF__JOB_ANNOUNCED, /* the same, and waiters get an event before it is over */
-    SHUF__JOB_COMPLETE,  /* values and summary are there */
-    SHUF__JOB_FAILED,    /* `error` says why */
+    SHUF__JOB_QUEUED,      /* waits in the engine's queue, without memory */
+    SHUF__JOB_STARTED,     /* has its memory; loop's thread -> either thread */
+    SHUF__JOB_LAUNCHED,    /* the device computes */
+    SHUF__JOB_EVENT_READY, /* the same, and waiters can have an event of its end */
+    SHUF__JOB_COMPLETE,    /* values and summary are there */
+    SHUF__JOB_FAILED,      /* `error` says why */
     SHUF__JOB_STATES,
 };
 

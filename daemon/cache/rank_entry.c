@@ -22,7 +22,7 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__permutation *p)
     };
 }
 
-/* The message tells a client that asks for a few places why they need a block. */
+/* The message says to a client that requests a few places why they need a block. */
 static shuf_status check_size(struct shuf__cache *cache, uint64_t n, uint64_t bytes,
                               struct shuf__error *error)
 {

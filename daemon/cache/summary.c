@@ -84,11 +84,13 @@ static shuf_status add_samples(struct shuf__backend *backend, const struct shuf_
                                struct shuf__summary *summary, struct shuf__error *error)
 {
     uint64_t values = values_of(entry);
-    summary->heads = values < SHUF__SAMPLES ? (unsigned)values : SHUF__SAMPLES;
-    summary->tails = values - summary->heads < SHUF__SAMPLES ? (unsigned)(values - summary->heads)
-                                                             : SHUF__SAMPLES;
-    if (read_values(backend, entry, 0, summary->heads, summary->head, error) ||
-        read_values(backend, entry, values - summary->tails, summary->tails, summary->tail, error))
+    summary->n_first = values < SHUF__SAMPLES ? (unsigned)values : SHUF__SAMPLES;
+    summary->n_last = values - summary->n_first < SHUF__SAMPLES
+                          ? (unsigned)(values - summary->n_first)
+                          : SHUF__SAMPLES;
+    if (read_values(backend, entry, 0, summary->n_first, summary->first, error) ||
+        read_values(backend, entry, values - summary->n_last, summary->n_last, summary->last,
+                    error))
         return error->status;
     summary->has_samples = true;
     return SHUF_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See engine.h. Follow-ups overtake the jobs in the queue: they are short, each session has at most
- * two, and a client that reads its bytes must not wait for the jobs of others.
+ * See engine.h. Urgent jobs overtake the jobs in the queue: they are short, each session has at
+ * most two, and a client that reads its bytes must not wait for the jobs of others.
  */
 #include "engine.h"
 
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { TURN_JOBS = 32 }; /* small jobs run on the loop before it serves the sockets again */
+enum { JOBS_PER_WAKE = 32 }; /* small jobs run on the loop before it serves the sockets again */
 
 struct queue {
     struct shuf__engine_job *first, **end;
@@ -25,15 +25,15 @@ struct shuf__engine {
 
     /* on the loop's thread only */
     struct queue waiting;
-    struct queue ended; /* ended on the loop; `done` is not yet called */
-    uint64_t queued;    /* jobs that wait or run */
-    size_t given;       /* jobs and follow-ups with the thread, until `done` */
-    bool busy;          /* one of them is a job */
-    bool delivering;
+    struct queue finished_on_loop; /* `done` is not yet called */
+    uint64_t queued;               /* jobs that wait or run, without the urgent ones */
+    size_t dispatched;             /* all jobs with the thread, until `done` */
+    bool job_dispatched;           /* one of them is not urgent */
+    bool calling_done;
 
     uv_mutex_t lock; /* for all fields below */
     uv_cond_t changed;
-    struct queue taken, finished;
+    struct queue dispatch, finished; /* for the thread, and by it */
     bool opened, stop;
 };
 
@@ -74,11 +74,11 @@ static bool withdraw(struct queue *queue, const struct shuf__engine_job *job)
 
 /* ---- the engine's thread ---- */
 
-static struct shuf__engine_job *take(struct shuf__engine *engine)
+static struct shuf__engine_job *next_dispatched(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job;
     uv_mutex_lock(&engine->lock);
-    while (!(job = pop(&engine->taken)) && !engine->stop)
+    while (!(job = pop(&engine->dispatch)) && !engine->stop)
         uv_cond_wait(&engine->changed, &engine->lock);
     uv_mutex_unlock(&engine->lock);
     return job;
@@ -110,7 +110,7 @@ static void drive(void *context)
     struct shuf__engine_job *job;
     if (open_backend(engine) != SHUF_OK)
         return;
-    while ((job = take(engine)) != NULL) {
+    while ((job = next_dispatched(engine)) != NULL) {
         job->run(job, engine->backend);
         finish(engine, job);
     }
@@ -119,37 +119,38 @@ static void drive(void *context)
 
 /* ---- the loop's thread ---- */
 
-static void give(struct shuf__engine *engine, struct shuf__engine_job *job)
+static void dispatch(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    engine->given++;
+    engine->dispatched++;
     uv_mutex_lock(&engine->lock);
-    push(&engine->taken, job);
+    push(&engine->dispatch, job);
     uv_cond_signal(&engine->changed);
     uv_mutex_unlock(&engine->lock);
 }
 
-/* Ends a job that the thread does not have. Its `done` is called from the loop, as for all jobs. */
-static void end_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
+/* Finishes a job that the thread does not have. Its `done` is called from the loop, as for all
+ * jobs. */
+static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->queued--;
-    push(&engine->ended, job);
-    if (!engine->delivering)
+    push(&engine->finished_on_loop, job);
+    if (!engine->calling_done)
         uv_async_send(&engine->wake);
 }
 
-/* Runs the next job on the loop or gives it to the thread, if the thread has none. */
+/* Runs the next job on the loop or dispatches it to the thread, if the thread has none. */
 static void start_next(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job;
-    while (!engine->busy && (job = pop(&engine->waiting)) != NULL) {
+    while (!engine->job_dispatched && (job = pop(&engine->waiting)) != NULL) {
         bool begun = !job->begin || job->begin(job);
-        if (!begun ||
-            (engine->given == 0 && job->run_on_loop && job->run_on_loop(job, engine->backend))) {
-            end_on_loop(engine, job);
-            return; /* deliver() starts the next job, after the sockets */
+        if (!begun || (engine->dispatched == 0 && job->run_on_loop &&
+                       job->run_on_loop(job, engine->backend))) {
+            finish_on_loop(engine, job);
+            return; /* call_done() starts the next job, after the sockets */
         }
-        engine->busy = true;
-        give(engine, job);
+        engine->job_dispatched = true;
+        dispatch(engine, job);
     }
 }
 
@@ -162,33 +163,33 @@ static struct shuf__engine_job *collect(struct shuf__engine *engine)
     return job;
 }
 
-static void end_finished(struct shuf__engine *engine)
+static void call_done_of_finished(struct shuf__engine *engine)
 {
     struct shuf__engine_job *next, *job = collect(engine);
     for (; job; job = next) {
         next = job->next;
-        engine->given--;
-        if (!job->follow_up) {
-            engine->busy = false;
+        engine->dispatched--;
+        if (!job->urgent) {
+            engine->job_dispatched = false;
             engine->queued--;
         }
         job->done(job);
     }
 }
 
-static void deliver(uv_async_t *wake)
+static void call_done(uv_async_t *wake)
 {
     struct shuf__engine_job *job;
     struct shuf__engine *engine = wake->data;
-    engine->delivering = true;
-    end_finished(engine);
+    engine->calling_done = true;
+    call_done_of_finished(engine);
     start_next(engine);
-    for (int i = 0; i < TURN_JOBS && (job = pop(&engine->ended)) != NULL; i++) {
+    for (int i = 0; i < JOBS_PER_WAKE && (job = pop(&engine->finished_on_loop)) != NULL; i++) {
         job->done(job);
         start_next(engine);
     }
-    engine->delivering = false;
-    if (engine->ended.first)
+    engine->calling_done = false;
+    if (engine->finished_on_loop.first)
         uv_async_send(&engine->wake);
     if (shuf__engine_is_idle(engine))
         engine->options.idle(engine->options.context);
@@ -201,7 +202,7 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
         return shuf__fail(error, SHUF_BUSY,
                           "queue %" PRIu64 ": the most jobs that may wait; try again later",
                           engine->options.queue);
-    job->follow_up = false;
+    job->urgent = false;
     engine->queued++;
     push(&engine->waiting, job);
     start_next(engine);
@@ -212,13 +213,13 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *j
 {
     atomic_store(&job->cancelled, true);
     if (withdraw(&engine->waiting, job))
-        end_on_loop(engine, job);
+        finish_on_loop(engine, job);
 }
 
-void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__engine_job *job)
+void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    job->follow_up = true;
-    give(engine, job);
+    job->urgent = true;
+    dispatch(engine, job);
 }
 
 bool shuf__engine_job_is_cancelled(void *job)
@@ -229,7 +230,7 @@ bool shuf__engine_job_is_cancelled(void *job)
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
 {
-    return engine->given == 0 && engine->queued == 0 ? engine->backend : NULL;
+    return engine->dispatched == 0 && engine->queued == 0 ? engine->backend : NULL;
 }
 
 void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error)
@@ -241,7 +242,8 @@ void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *
 /* A `done` that is being called may submit more jobs. */
 bool shuf__engine_is_idle(const struct shuf__engine *engine)
 {
-    return !engine->delivering && engine->given == 0 && engine->queued == 0 && !engine->ended.first;
+    return !engine->calling_done && engine->dispatched == 0 && engine->queued == 0 &&
+           !engine->finished_on_loop.first;
 }
 
 uint64_t shuf__engine_queued(const struct shuf__engine *engine)
@@ -292,15 +294,15 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
         return shuf__fail(error, SHUF_NO_MEMORY, "engine: out of memory");
     engine->options = *options;
     queue_init(&engine->waiting);
-    queue_init(&engine->ended);
-    queue_init(&engine->taken);
+    queue_init(&engine->finished_on_loop);
+    queue_init(&engine->dispatch);
     queue_init(&engine->finished);
     int result;
     if ((result = uv_mutex_init(&engine->lock)) != 0)
         goto free_memory;
     if ((result = uv_cond_init(&engine->changed)) != 0)
         goto destroy_lock;
-    if ((result = uv_async_init(loop, &engine->wake, deliver)) != 0)
+    if ((result = uv_async_init(loop, &engine->wake, call_done)) != 0)
         goto destroy_cond;
     engine->wake.data = engine;
     if (start_thread(engine, error)) {

@@ -30,7 +30,7 @@ struct shuf__engine_job {
     atomic_bool cancelled;
 
     /* private to the engine */
-    bool follow_up;
+    bool urgent;
     struct shuf__engine_job *next;
 };
 
@@ -68,9 +68,9 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *j
 /* Whether the job is cancelled; `job` is a struct shuf__engine_job. On any thread. */
 bool shuf__engine_job_is_cancelled(void *job);
 
-/* Queues the rest of an accepted job, such as a read of its result or a free. Never refused, and
- * done before the next job starts. */
-void shuf__engine_follow_up(struct shuf__engine *engine, struct shuf__engine_job *job);
+/* Queues an urgent job, such as the read of a result or a free. Never refused, and run before the
+ * next job starts. */
+void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
 
 /* Lends the backend to the caller until it returns to the loop; NULL while the engine has other
  * work. For work that takes less time than waking the engine's thread. */

@@ -17,7 +17,8 @@
 
 enum {
     AT_ONCE = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
-    TURN_MS = 1,    /* of the loop, for all look-ups at once; later ones in the turn are jobs */
+    ITERATION_MS =
+        1, /* of the loop, for all look-ups at once; later ones in the iteration are jobs */
 };
 
 struct look_up_job {
@@ -37,9 +38,9 @@ static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
     return (struct look_up_job *)shuf__session_job_of(engine_job);
 }
 
-static struct shuf__job look_up_computation(struct look_up_job *l)
+static struct shuf__computation look_up_computation(struct look_up_job *l)
 {
-    return (struct shuf__job){
+    return (struct shuf__computation){
         .request = {.kind = SHUF__LOOK_UP, .look_up = l->request},
         .cancelled = shuf__engine_job_is_cancelled,
         .cancel_context = &l->job.engine_job,
@@ -50,7 +51,7 @@ static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backen
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     struct shuf__error *error = &l->job.error;
-    struct shuf__job computation = look_up_computation(l);
+    struct shuf__computation computation = look_up_computation(l);
     if (l->rank_index &&
         !(computation.rank_index = shuf__rank_entry_open(l->rank_index, backend, error)))
         return;
@@ -135,12 +136,12 @@ static shuf_status submit_look_up(struct shuf__session *session,
 
 /* ---- the request ---- */
 
-/* Other requests may have used up the loop's turn. */
+/* Other requests may have used up the time of this iteration of the loop. */
 static bool is_small(const struct shuf__session *session, const struct shuf__look_up *request,
                      size_t count)
 {
     return has_random_access(request) && count <= AT_ONCE &&
-           uv_hrtime() / 1000000 <= uv_now(session->all->loop) + TURN_MS;
+           uv_hrtime() / 1000000 <= uv_now(session->all->loop) + ITERATION_MS;
 }
 
 static shuf_status parse_index(const Shuf__Index *message, struct shuf__request *request,
@@ -175,7 +176,7 @@ static shuf_status look_up_at_once(struct shuf__session *session,
                                    struct shuf__error *error)
 {
     struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
-    const struct shuf__job computation = {.request = *request};
+    const struct shuf__computation computation = {.request = *request};
     if (backend->ops->look_up(backend, &computation, message->at, message->n_at, error))
         return error->status;
     reply_places(session, request->look_up.permutation.algorithm, message->at, message->n_at);

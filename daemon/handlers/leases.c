@@ -5,6 +5,7 @@
  */
 #include "algorithm.h"
 #include "handlers.h"
+#include "parse.h"
 #include "service.h"
 
 #include <unistd.h>
@@ -28,8 +29,8 @@ static void fill_permutation(const struct shuf__permutation *p, Shuf__LeaseEntry
 static void fill_stream(const struct shuf__request *request, Shuf__LeaseEntry *entry)
 {
     const struct shuf__stream *s = &request->stream;
-    entry->distribution = (Shuf__Distribution)shuf__wire_distribution(s->distribution);
-    entry->method = (Shuf__Method)shuf__wire_method(s->distribution);
+    entry->distribution = shuf__wire_distribution(s->distribution);
+    entry->method = shuf__wire_method(s->distribution);
     entry->seed = s->seed;
     entry->stream = s->stream;
     entry->offset = s->offset;

@@ -5,6 +5,7 @@
 #include "result_reply.h"
 
 #include "algorithm.h"
+#include "parse.h"
 #include "service.h"
 
 #include <errno.h>
@@ -63,8 +64,8 @@ static void begin_reply(const struct shuf__result_request *r, struct reply *repl
     reply->reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply->reply.result = &reply->body;
     reply->body.record = request->kind == SHUF__SHUFFLE ? request->shuffle.record : 0;
-    reply->body.distribution = (Shuf__Distribution)shuf__wire_distribution(distribution);
-    reply->body.method = (Shuf__Method)shuf__wire_method(distribution);
+    reply->body.distribution = shuf__wire_distribution(distribution);
+    reply->body.method = shuf__wire_method(distribution);
     if (p)
         reply->body.algorithm = (char *)(uintptr_t)shuf__algorithm_name(p->algorithm);
     reply->body.dtype = (Shuf__Dtype)request->dtype;
@@ -103,10 +104,10 @@ static void describe_summary(const struct shuf__result_request *r, struct shuf__
         describe_sums(&r->key.request, &summary->sums, reply);
     if (!r->waiter.options.samples)
         return;
-    reply->body.n_head = summary->heads;
-    reply->body.head = summary->head;
-    reply->body.n_tail = summary->tails;
-    reply->body.tail = summary->tail;
+    reply->body.n_first = summary->n_first;
+    reply->body.first = summary->first;
+    reply->body.n_last = summary->n_last;
+    reply->body.last = summary->last;
 }
 
 /* ---- leases ---- */

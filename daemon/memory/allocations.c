@@ -32,14 +32,33 @@ static const struct shuf__budget *budget_of(const struct shuf__allocations *allo
     return &allocations->budgets[shuf__side_of(kind)];
 }
 
+static const struct shuf__backend_ops *ops_of(const struct shuf__allocation *allocation)
+{
+    return shuf__engine_backend(allocation->all->engine)->ops;
+}
+
+static void set_committed(struct shuf__allocation *allocation, uint64_t bytes)
+{
+    allocation->all->budgets[shuf__side_of(allocation->kind)].uncommitted +=
+        allocation->committed - bytes;
+    allocation->committed = bytes;
+}
+
+/* The committed bytes may shrink: a client can punch holes into its buffer. */
+static void measure_committed(struct shuf__allocation *allocation)
+{
+    const uint64_t committed = ops_of(allocation)->committed(&allocation->block);
+    set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
+}
+
 /* The system no longer counts the bytes as available that clients have written since. */
 static void measure_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__allocation *allocation;
     if (allocations->buffers > 0 && shuf__memory_is_host(kind))
         LIST_FOREACH (allocation, &allocations->list, link)
-            if (allocation->open)
-                shuf__allocation_open(allocation);
+            if (allocation->client_writable)
+                measure_committed(allocation);
 }
 
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
@@ -48,7 +67,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     struct shuf__budget *budget = &allocations->budgets[shuf__side_of(kind)];
     struct shuf__backend *backend = shuf__engine_backend(allocations->engine);
     uint64_t available, total;
-    budget->limit = budget->most = budget->configured;
+    budget->limit = budget->max_limit = budget->configured;
     if (budget->configured != 0)
         return SHUF_OK;
     measure_buffers(allocations, kind);
@@ -56,7 +75,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
         return error->status;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
              reserve = total / RESERVE;
-    budget->most = total - reserve;
+    budget->max_limit = total - reserve;
     budget->limit = ours + (available > reserve ? available - reserve : 0);
     return SHUF_OK;
 }
@@ -82,7 +101,7 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
                            uint64_t size)
 {
     const struct shuf__budget *budget = budget_of(allocations, kind);
-    return allocations->count < allocations->most && size <= budget->limit &&
+    return allocations->count < allocations->max_count && size <= budget->limit &&
            budget->used <= budget->limit - size;
 }
 
@@ -91,33 +110,34 @@ static const char *budget_name(enum shuf__memory kind)
     return shuf__side_of(kind) == SHUF__SIDE_HOST ? "host_memory" : "device_memory";
 }
 
-static shuf_status too_large(uint64_t size, uint64_t most, enum shuf__memory kind,
+static shuf_status too_large(uint64_t size, uint64_t limit, enum shuf__memory kind,
                              struct shuf__error *error)
 {
     return shuf__fail(error, SHUF_NO_MEMORY,
                       "block of %" PRIu64 " bytes: expected at most %" PRIu64
                       ", all that results may hold (%s)",
-                      size, most, budget_name(kind));
+                      size, limit, budget_name(kind));
 }
 
 shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
                                         enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                         struct shuf__error *error)
 {
-    uint64_t size = shuf__allocations_least_size(bytes), most = budget_of(allocations, kind)->most;
+    uint64_t size = shuf__allocations_least_size(bytes);
+    uint64_t limit = budget_of(allocations, kind)->max_limit;
     uint64_t taken = shuf__allocations_least_size(beside);
-    if (size > most)
-        return too_large(size, most, kind, error);
-    if (taken <= most - size)
+    if (size > limit)
+        return too_large(size, limit, kind, error);
+    if (taken <= limit - size)
         return SHUF_OK;
     return shuf__fail(error, SHUF_NO_MEMORY,
                       "block of %" PRIu64 " bytes beside %" PRIu64
                       " that its input and the work on it take: expected at most %" PRIu64
                       " together, all that results may hold (%s)",
-                      size, taken, most, budget_name(kind));
+                      size, taken, limit, budget_name(kind));
 }
 
-/* SHUF_BUSY tells the client to try again: the allocation fits when other results are gone. */
+/* With SHUF_BUSY the client tries again: the allocation fits when other results are gone. */
 shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
                                      enum shuf__memory kind, uint64_t size,
                                      struct shuf__error *error)
@@ -125,7 +145,7 @@ shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations
     const struct shuf__budget *budget = budget_of(allocations, kind);
     if (size > budget->limit)
         return too_large(size, budget->limit, kind, error);
-    if (allocations->count >= allocations->most)
+    if (allocations->count >= allocations->max_count)
         return shuf__fail(error, SHUF_BUSY,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
                           "again",
@@ -160,30 +180,16 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     return allocation;
 }
 
-static void set_committed(struct shuf__allocation *allocation, uint64_t bytes)
-{
-    allocation->all->budgets[shuf__side_of(allocation->kind)].uncommitted +=
-        allocation->committed - bytes;
-    allocation->committed = bytes;
-}
-
 void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes)
 {
     if (bytes > allocation->committed)
         set_committed(allocation, bytes);
 }
 
-static const struct shuf__backend_ops *ops_of(const struct shuf__allocation *allocation)
+void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
 {
-    return shuf__engine_backend(allocation->all->engine)->ops;
-}
-
-/* The committed bytes may shrink: a client can punch holes into its buffer. */
-void shuf__allocation_open(struct shuf__allocation *allocation)
-{
-    allocation->open = true;
-    const uint64_t committed = ops_of(allocation)->committed(&allocation->block);
-    set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
+    allocation->client_writable = true;
+    measure_committed(allocation);
 }
 
 /* The kernel knows about host memory; about device memory only the clients do. */
@@ -245,7 +251,7 @@ static void free_now(struct shuf__allocation *allocation)
     budget->releasing += allocation->committed;
     allocation->release.run = run_release;
     allocation->release.done = end_release;
-    shuf__engine_follow_up(allocation->all->engine, &allocation->release);
+    shuf__engine_submit_urgent(allocation->all->engine, &allocation->release);
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -271,7 +277,7 @@ void shuf__allocation_drop(struct shuf__allocation *allocation)
         free_later(allocation);
 }
 
-void shuf__allocation_was_unmapped(struct shuf__allocation *allocation)
+void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 {
     if (allocation->pending_free && shuf__allocation_is_unmapped(allocation))
         free_now(allocation);
@@ -288,7 +294,7 @@ void shuf__allocations_sweep(struct shuf__allocations *allocations)
         bool whole_round = allocation == last;
         TAILQ_REMOVE(&allocations->pending_free, allocation, pending_free_link);
         TAILQ_INSERT_TAIL(&allocations->pending_free, allocation, pending_free_link);
-        shuf__allocation_was_unmapped(allocation);
+        shuf__allocation_free_if_unmapped(allocation);
         if (whole_round)
             break;
     }

@@ -14,8 +14,8 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-struct shuf__mapping;    /* client_process.h: a process that may have the block mapped */
-struct shuf__size_class; /* pool.h */
+struct shuf__process_mapping; /* client_process.h: a process that may have the block mapped */
+struct shuf__size_class;      /* pool.h */
 
 struct shuf__allocation {
     struct shuf__allocations *all;
@@ -25,13 +25,13 @@ struct shuf__allocation {
     uint64_t committed;       /* of these: known to have memory behind them */
     uint32_t uid;
     enum shuf__memory kind;
-    bool buffer;       /* a client writes to it */
-    bool open;         /* the client may have written to it already */
-    bool pending_free; /* unused, but still mapped by some process */
-    bool untracked;    /* host memory that a process without a connection may have mapped */
-    LIST_HEAD(, shuf__mapping) mappings;
-    unsigned detached; /* mappings of processes without a connection: the daemon cannot tell them
-                        * that the block has new contents */
+    bool buffer;          /* a client writes to it */
+    bool client_writable; /* the client may have written to it already */
+    bool pending_free;    /* unused, but still mapped by some process */
+    bool untracked;       /* host memory that a process without a connection may have mapped */
+    LIST_HEAD(, shuf__process_mapping) mappings;
+    unsigned detached; /* mappings of processes without a connection: the daemon cannot notify
+                        * them that the block has new contents */
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__engine_job release;
@@ -47,7 +47,7 @@ struct shuf__allocation {
 struct shuf__budget {
     uint64_t configured; /* 0: the size of the memory, less a reserve */
     uint64_t used, limit;
-    uint64_t most; /* the largest limit possible */
+    uint64_t max_limit; /* the largest limit possible */
     /* The system commits memory later than it is charged, and takes it back later: */
     uint64_t uncommitted; /* in `used`, but the system still counts them as available */
     uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
@@ -64,8 +64,8 @@ struct shuf__allocations {
     struct shuf__pending_free pending_free; /* the next to be checked first */
     uv_timer_t sweep;                       /* of these */
     uint64_t last_id, count, pending_free_count;
-    uint64_t buffers; /* of `count` */
-    uint64_t most;    /* limit of `count`: each may need a descriptor */
+    uint64_t buffers;   /* of `count` */
+    uint64_t max_count; /* limit of `count`: each may need a descriptor */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
 };
@@ -112,7 +112,7 @@ void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes
 
 /* The client of a buffer may write to it from now on. Host memory: asks the system for the bytes
  * that are committed. */
-void shuf__allocation_open(struct shuf__allocation *allocation);
+void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
 
 /* No job uses it any more. Frees it now, or when every process has unmapped it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
@@ -124,7 +124,7 @@ bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);
 bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation);
 
 /* A process has unmapped it: frees it if it is pending and that was the last process. */
-void shuf__allocation_was_unmapped(struct shuf__allocation *allocation);
+void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation);
 
 /* Frees pending allocations that every process has unmapped. */
 void shuf__allocations_sweep(struct shuf__allocations *allocations);

@@ -18,8 +18,8 @@ struct shuf__client_process {
     pid_t pid;
     int pidfd; /* -1: the process cannot be watched */
     uv_poll_t poll;
-    LIST_HEAD(, shuf__mapping) mappings;
-    struct shuf__mapping *recent[RECENT]; /* by block id, found without a search */
+    LIST_HEAD(, shuf__process_mapping) mappings;
+    struct shuf__process_mapping *recent[RECENT]; /* by block id, found without a search */
     LIST_ENTRY(shuf__client_process) link;
 };
 
@@ -44,15 +44,15 @@ static void close_process(struct shuf__client_process *process)
 
 /* ---- mappings ---- */
 
-static struct shuf__mapping **recent(struct shuf__client_process *process, uint64_t block)
+static struct shuf__process_mapping **recent(struct shuf__client_process *process, uint64_t block)
 {
     return &process->recent[block % RECENT];
 }
 
-static struct shuf__mapping *find_mapping(struct shuf__client_process *process,
-                                          const struct shuf__allocation *allocation)
+static struct shuf__process_mapping *find_mapping(struct shuf__client_process *process,
+                                                  const struct shuf__allocation *allocation)
 {
-    struct shuf__mapping *mapping = *recent(process, allocation->id);
+    struct shuf__process_mapping *mapping = *recent(process, allocation->id);
     if (mapping && mapping->allocation == allocation)
         return mapping;
     LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
@@ -63,7 +63,7 @@ static struct shuf__mapping *find_mapping(struct shuf__client_process *process,
 
 static bool add_mapping(struct shuf__client_process *process, struct shuf__allocation *allocation)
 {
-    struct shuf__mapping *mapping = malloc(sizeof *mapping);
+    struct shuf__process_mapping *mapping = malloc(sizeof *mapping);
     if (!mapping)
         return false;
     mapping->process = process;
@@ -75,10 +75,10 @@ static bool add_mapping(struct shuf__client_process *process, struct shuf__alloc
 }
 
 /* The last mapping of a detached process closes the process. */
-static void remove_mapping(struct shuf__mapping *mapping)
+static void remove_mapping(struct shuf__process_mapping *mapping)
 {
     struct shuf__client_process *process = mapping->process;
-    struct shuf__mapping **seen = recent(process, mapping->allocation->id);
+    struct shuf__process_mapping **seen = recent(process, mapping->allocation->id);
     if (*seen == mapping)
         *seen = NULL;
     LIST_REMOVE(mapping, of_process);
@@ -91,24 +91,24 @@ static void remove_mapping(struct shuf__mapping *mapping)
 }
 
 /* This may free the block. */
-static void end_mapping(struct shuf__mapping *mapping)
+static void end_mapping(struct shuf__process_mapping *mapping)
 {
     struct shuf__allocation *allocation = mapping->allocation;
     remove_mapping(mapping);
-    shuf__allocation_was_unmapped(allocation);
+    shuf__allocation_free_if_unmapped(allocation);
 }
 
 /* The memory of a watched process stays until the loop has run. */
 static void end_mappings(struct shuf__client_process *process)
 {
-    struct shuf__mapping *mapping;
+    struct shuf__process_mapping *mapping;
     while ((mapping = LIST_FIRST(&process->mappings)) != NULL)
         end_mapping(mapping);
 }
 
 static void forget_mappings(struct shuf__allocation *allocation)
 {
-    struct shuf__mapping *mapping;
+    struct shuf__process_mapping *mapping;
     while ((mapping = LIST_FIRST(&allocation->mappings)) != NULL)
         remove_mapping(mapping);
 }
@@ -186,7 +186,7 @@ shuf_status shuf__client_map(struct shuf__client *client, struct shuf__allocatio
 
 void shuf__client_unmapped(struct shuf__client *client, uint64_t block)
 {
-    struct shuf__mapping *mapping;
+    struct shuf__process_mapping *mapping;
     if (!client->process)
         return;
     LIST_FOREACH (mapping, &client->process->mappings, of_process)
@@ -216,7 +216,7 @@ static struct shuf__client_process *find_detached(const struct shuf__client *cli
 
 static void detach(struct shuf__client_process *process)
 {
-    struct shuf__mapping *mapping;
+    struct shuf__process_mapping *mapping;
     process->client->process = NULL;
     process->client = NULL;
     LIST_INSERT_HEAD(&process->all->detached, process, link);
@@ -224,7 +224,8 @@ static void detach(struct shuf__client_process *process)
         mapping->allocation->detached++;
 }
 
-static void merge_mapping(struct shuf__mapping *mapping, struct shuf__client_process *detached)
+static void merge_mapping(struct shuf__process_mapping *mapping,
+                          struct shuf__client_process *detached)
 {
     LIST_REMOVE(mapping, of_process);
     if (find_mapping(detached, mapping->allocation)) {
@@ -240,16 +241,16 @@ static void merge_mapping(struct shuf__mapping *mapping, struct shuf__client_pro
 static void merge_mappings(struct shuf__client_process *process,
                            struct shuf__client_process *detached)
 {
-    struct shuf__mapping *mapping;
+    struct shuf__process_mapping *mapping;
     memset(process->recent, 0, sizeof process->recent);
     while ((mapping = LIST_FIRST(&process->mappings)) != NULL)
         merge_mapping(mapping, detached);
 }
 
-/* The kernel tells who has host memory mapped, whenever it is asked. */
+/* The kernel knows at any time whether host memory is mapped. */
 static void end_host_mappings(struct shuf__client_process *process)
 {
-    struct shuf__mapping *next, *mapping = LIST_FIRST(&process->mappings);
+    struct shuf__process_mapping *next, *mapping = LIST_FIRST(&process->mappings);
     for (; mapping; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
         if (mapping->allocation->kind != SHUF__MEMORY_MEMFD)

@@ -33,10 +33,10 @@ struct shuf__client {
     void (*died)(struct shuf__client *client);
 };
 
-struct shuf__mapping {
+struct shuf__process_mapping {
     struct shuf__client_process *process;
     struct shuf__allocation *allocation;
-    LIST_ENTRY(shuf__mapping) of_process, of_allocation;
+    LIST_ENTRY(shuf__process_mapping) of_process, of_allocation;
 };
 
 void shuf__client_processes_init(struct shuf__client_processes *processes, uv_loop_t *loop,

@@ -16,13 +16,14 @@ struct shuf__size_class {
     uint32_t uid, kind;
     uint64_t size;
     unsigned count;
-    struct shuf__idle free_list; /* least recently used first */
+    struct shuf__idle_allocations free_list; /* least recently used first */
     LIST_ENTRY(shuf__size_class) link;
 };
 
 /* ---- idle allocations ---- */
 
-static struct shuf__idle *lru_of(struct shuf__pool *pool, const struct shuf__allocation *allocation)
+static struct shuf__idle_allocations *lru_of(struct shuf__pool *pool,
+                                             const struct shuf__allocation *allocation)
 {
     return &pool->lru[shuf__side_of(allocation->kind)];
 }
@@ -54,7 +55,7 @@ static struct shuf__size_class *make_size_class(struct shuf__pool *pool,
 /* A spare allocation becomes the least recently used one, and as old as the one before it. */
 static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
-    struct shuf__idle *lru = lru_of(pool, allocation);
+    struct shuf__idle_allocations *lru = lru_of(pool, allocation);
     allocation->idle_since_ms = uv_now(pool->trim.loop);
     if (allocation->contents) {
         TAILQ_INSERT_TAIL(lru, allocation, in_lru);

@@ -11,13 +11,13 @@
 
 #include "allocations.h"
 
-TAILQ_HEAD(shuf__idle, shuf__allocation);
+TAILQ_HEAD(shuf__idle_allocations, shuf__allocation);
 
 struct shuf__pool {
     struct shuf__allocations *allocations;
-    uint64_t keep_ms;                    /* how long an allocation stays idle before it is freed */
-    struct shuf__idle lru[SHUF__SIDES];  /* least recently used first */
-    LIST_HEAD(, shuf__size_class) sizes; /* those that have idle allocations */
+    uint64_t keep_ms; /* how long an allocation stays idle before it is freed */
+    struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
+    LIST_HEAD(, shuf__size_class) sizes;            /* those that have idle allocations */
     uv_timer_t trim;
     uint64_t idle_bytes;
     uint64_t evicted; /* contents that were evicted for other requests */

@@ -55,7 +55,7 @@ shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
         (*result = shuf__pool_acquire(pool, &memory->result, SHUF__ACQUIRE_IDLE, NULL)) &&
         check_sum(pool, memory, false, &why) == SHUF_OK)
         return SHUF_OK;
-    return shuf__fail(error, why.status, "with what is computed in: %s", why.text);
+    return shuf__fail(error, why.status, "with its workspace: %s", why.text);
 }
 
 shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__job_memory *memory,

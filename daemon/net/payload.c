@@ -39,7 +39,7 @@ static void fetch_more(struct shuf__payload *payload)
     if (payload->fetching || payload->fetched == payload->size || chunks >= SHUF__PAYLOAD_STAGES)
         return;
     payload->fetching = true;
-    shuf__engine_follow_up(payload->entry->cache->engine, &payload->fetch);
+    shuf__engine_submit_urgent(payload->entry->cache->engine, &payload->fetch);
 }
 
 static void end_fetch(struct shuf__engine_job *job)

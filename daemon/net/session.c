@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * See session.h. It uses uv_poll_t and its own system calls, because the streams of libuv can
- * neither pass descriptors nor send from memory in bounded turns.
+ * neither pass descriptors nor send from memory in bounded parts.
  */
 #include "session.h"
 
@@ -18,7 +18,7 @@
 enum {
     TURN_NS = 1000000, /* of replies and the requests after them, before other events */
     HALF_CLOSED_MS = 1000,
-    HALF_CLOSED_READS = 64, /* of the receive buffer's size, discarded in one turn */
+    HALF_CLOSED_READS = 64, /* of the receive buffer's size, discarded in one iteration */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -277,8 +277,9 @@ static void advance(struct shuf__session *session)
         await_rest(session);
 }
 
-/* All replies go out at the end of a turn, so that a client that waits for several of them wakes up
- * once. A sent reply makes room for the next request of a client that did not wait for it. */
+/* All replies go out at the end of an iteration, so that a client that waits for several of them
+ * wakes up once. A sent reply makes room for the next request of a client that did not wait for it.
+ */
 void shuf__sessions_send(struct shuf__sessions *sessions)
 {
     struct shuf__session *session;
@@ -287,7 +288,7 @@ void shuf__sessions_send(struct shuf__sessions *sessions)
         session->holds++;
         if (uv_hrtime() < end) {
             flush(session);
-        } else { /* in the loop's next turn */
+        } else { /* in the loop's next iteration */
             end_replies(session);
             watch(session, UV_WRITABLE | UV_DISCONNECT);
         }

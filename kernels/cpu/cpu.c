@@ -113,36 +113,38 @@ static struct shuf__workspace cpu_workspace(const struct shuf__backend *backend,
     return shuf__host_workspace(((const struct cpu *)backend)->threads, request);
 }
 
-static bool compute(const struct cpu *cpu, int threads, const struct shuf__job *job, void *out)
+static bool compute(const struct cpu *cpu, int threads, const struct shuf__computation *computation,
+                    void *out)
 {
-    switch (job->request.kind) {
+    switch (computation->request.kind) {
     case SHUF__SHUFFLE:
-        return shuf__host_shuffle(cpu->simd, threads, job, out);
+        return shuf__host_shuffle(cpu->simd, threads, computation, out);
     case SHUF__STREAM:
-        return shuf__cpu_draw(cpu->simd, threads, job, out);
+        return shuf__cpu_draw(cpu->simd, threads, computation, out);
     default:
-        return shuf__host_permute(cpu->simd, threads, job, out);
+        return shuf__host_permute(cpu->simd, threads, computation, out);
     }
 }
 
 /* The whole work: who would wait for it in another thread computes here. */
-static shuf_status cpu_launch(struct shuf__backend *backend, const struct shuf__job *job,
+static shuf_status cpu_launch(struct shuf__backend *backend,
+                              const struct shuf__computation *computation,
                               struct shuf__block *block, struct shuf__error *error)
 {
     struct cpu *cpu = cpu_of(backend);
-    int threads = shuf__backend_is_quick(&shuf__cpu_ops, &job->request) ? 1 : cpu->threads;
+    int threads = shuf__backend_is_quick(&shuf__cpu_ops, &computation->request) ? 1 : cpu->threads;
     uint64_t start = now_ns();
-    if (!compute(cpu, threads, job, block->memory))
+    if (!compute(cpu, threads, computation, block->memory))
         return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
-                          shuf__request_name(&job->request));
+                          shuf__request_name(&computation->request));
     cpu->device_ns = now_ns() - start;
     return SHUF_OK;
 }
 
-static shuf_status cpu_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+static shuf_status cpu_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                             uint64_t *device_ns, struct shuf__error *error)
 {
-    (void)patience_ns;
+    (void)timeout_ns;
     (void)error;
     *done = true;
     *device_ns = cpu_of(backend)->device_ns;
@@ -189,11 +191,12 @@ static shuf_status cpu_write(struct shuf__backend *backend, struct shuf__block *
     return SHUF_OK;
 }
 
-static shuf_status cpu_look_up(struct shuf__backend *backend, const struct shuf__job *job,
-                               uint64_t *place, size_t count, struct shuf__error *error)
+static shuf_status cpu_look_up(struct shuf__backend *backend,
+                               const struct shuf__computation *computation, uint64_t *place,
+                               size_t count, struct shuf__error *error)
 {
     const struct cpu *cpu = cpu_of(backend);
-    return shuf__host_look_up(cpu->simd, cpu->threads, job, place, count, error);
+    return shuf__host_look_up(cpu->simd, cpu->threads, computation, place, count, error);
 }
 
 /* 16 tiles take a millisecond. Values a tile apart may have a tile without any between them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A superblock that lies in the job as a whole is written where it
+ * See draw.h. A superblock that lies in the computation as a whole is written where it
  * belongs; of the first and the last, part of a copy.
  */
 #include "draw.h"
@@ -9,16 +9,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { TURN = 16 }; /* superblocks that a thread takes at a time */
+enum { BATCH = 16 }; /* superblocks that a thread takes at a time */
 
 struct work {
-    const struct shuf__job *job;
-    const struct shuf__stream *stream; /* of the job */
+    const struct shuf__computation *computation;
+    const struct shuf__stream *stream; /* of the computation */
     unsigned width;                    /* bytes of a value */
     shuf__draw *draw;
     union shuf__source source;
     char *out;
-    uint64_t super, end; /* superblocks of the job: from, to */
+    uint64_t super, end; /* superblocks of the computation: from, to */
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };
@@ -45,14 +45,14 @@ static void draw_super(const struct work *work, uint64_t super)
 
 static void join(struct work *work)
 {
-    const struct shuf__job *job = work->job;
+    const struct shuf__computation *computation = work->computation;
     for (;;) {
-        uint64_t super = atomic_fetch_add(&work->next, TURN);
-        if (job->cancelled && job->cancelled(job->cancel_context))
+        uint64_t super = atomic_fetch_add(&work->next, BATCH);
+        if (computation->cancelled && computation->cancelled(computation->cancel_context))
             atomic_store(&work->cancelled, true);
         if (super >= work->end || atomic_load(&work->cancelled))
             return;
-        for (int i = 0; i < TURN && super < work->end; i++, super++)
+        for (int i = 0; i < BATCH && super < work->end; i++, super++)
             draw_super(work, super);
     }
 }
@@ -67,13 +67,15 @@ static void make_source(const struct shuf__stream *s, union shuf__source *source
         source->uniform = shuf_uniform_make(s->seed, s->stream);
 }
 
-bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                    void *out)
+bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,
+                    const struct shuf__computation *computation, void *out)
 {
-    const shuf_dtype dtype = job->request.dtype;
-    const struct shuf__stream *s = &job->request.stream;
-    struct work work = {
-        .job = job, .stream = s, .width = shuf__dtype_bytes((int)dtype), .out = out};
+    const shuf_dtype dtype = computation->request.dtype;
+    const struct shuf__stream *s = &computation->request.stream;
+    struct work work = {.computation = computation,
+                        .stream = s,
+                        .width = shuf__dtype_bytes((int)dtype),
+                        .out = out};
     if (s->count == 0)
         return true;
     work.draw = simd->stream(s->distribution, dtype);
@@ -83,7 +85,7 @@ bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads, const struct
     work.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
     atomic_init(&work.next, work.super);
     atomic_init(&work.cancelled, false);
-    if (threads == 1 || work.end - work.super <= TURN) {
+    if (threads == 1 || work.end - work.super <= BATCH) {
         join(&work);
     } else {
 #pragma omp parallel num_threads(threads)

@@ -8,9 +8,9 @@
 #include "backend.h"
 #include "simd/simd_ops.h"
 
-/* Writes the job's values to `out`; false when it was cancelled. With one thread, that is the
- * caller's. */
-bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                    void *out);
+/* Writes the computation's values to `out`; false when it was cancelled. With one thread, that is
+ * the caller's. */
+bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,
+                    const struct shuf__computation *computation, void *out);
 
 #endif

@@ -154,7 +154,7 @@ template <typename Out, int Each> struct alignas(sizeof(Out) * Each) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the job, and lies where a draw's may be stored at once. */
+/* Whole: every value is in the computation, and lies where a draw's may be stored at once. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const BoxMuller &b, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     const bool aligned = b.offset % Number::each == 0;
     for (uint64_t i = threadIdx.x; i * Number::each < b.count + Number::each; i += blockDim.x)
         draw<Number, false>(b, b.first + i, aligned, out);
-    tell(signal);
+    signal_done(signal);
 }
 
 /* ---- Launching ---- */

@@ -18,10 +18,10 @@ uint64_t now_ns()
     return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-uint64_t deadline(uint64_t patience_ns)
+uint64_t deadline(uint64_t timeout_ns)
 {
     uint64_t now = now_ns();
-    return patience_ns < forever - now ? now + patience_ns : forever;
+    return timeout_ns < forever - now ? now + timeout_ns : forever;
 }
 
 /* The runtime remembers "not ready" as if it were an error; the next launch must not find it. */
@@ -74,7 +74,7 @@ void bounce_free(Bounce *bounce)
 }
 
 /* Which of the two pieces the byte at `offset` passes through. */
-static int turn(uint64_t offset)
+static int piece_of(uint64_t offset)
 {
     return static_cast<int>(offset / bounce_piece % 2);
 }
@@ -89,7 +89,7 @@ static cudaError_t issue(Bounce &bounce, Copy *copy, cudaStream_t stream)
     cudaError_t e = cudaSuccess;
     while (e == cudaSuccess && copy->issued < copy->bytes &&
            copy->issued - copy->taken < 2 * bounce_piece) {
-        const int piece = turn(copy->issued);
+        const int piece = piece_of(copy->issued);
         const uint64_t bytes = piece_from(*copy, copy->issued);
         e = cudaMemcpyAsync(bounce.pieces + piece * bounce_piece, copy->from + copy->issued, bytes,
                             cudaMemcpyDeviceToHost, stream);
@@ -103,7 +103,7 @@ static cudaError_t issue(Bounce &bounce, Copy *copy, cudaStream_t stream)
 cudaError_t copy_piece(Bounce &bounce, Copy *copy, int threads, cudaStream_t stream, uint64_t until,
                        bool *taken)
 {
-    const int piece = turn(copy->taken);
+    const int piece = piece_of(copy->taken);
     *taken = false;
     cudaError_t e = issue(bounce, copy, stream);
     if (e == cudaSuccess)

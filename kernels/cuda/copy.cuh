@@ -36,21 +36,21 @@ inline bool is_complete(const Copy &copy)
     return copy.taken == copy.bytes;
 }
 
-/* Takes the next piece, if it comes before `until`; *taken tells. `threads`: of the host. */
+/* Takes the next piece, if it comes before `until`; *taken says so. `threads`: of the host. */
 cudaError_t copy_piece(Bounce &bounce, Copy *copy, int threads, cudaStream_t stream, uint64_t until,
                        bool *taken);
 
-/* The host's clock, as now_ns() tells it; `forever` is a time that never comes. */
+/* The host's clock, as now_ns() gives it; `forever` is a time that never comes. */
 constexpr uint64_t forever = UINT64_MAX;
 uint64_t now_ns();
-uint64_t deadline(uint64_t patience_ns);
+uint64_t deadline(uint64_t timeout_ns);
 
 /* How long a thread waits without going to sleep: most work is over sooner, and to be woken takes
  * tens of microseconds. */
 constexpr uint64_t spin_ns = 50000;
 
 /* Waits for the event, which is best made with cudaEventBlockingSync, until then at most. It is
- * asked for once in any case. */
+ * requested once in any case. */
 cudaError_t await(cudaEvent_t event, uint64_t until, bool *happened);
 
 } // namespace shuf

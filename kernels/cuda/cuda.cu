@@ -81,7 +81,7 @@ void cuda_close(shuf__backend *backend)
     delete cuda;
 }
 
-/* Ticket 0 is no job's. */
+/* Ticket 0 is no computation's. */
 cudaError_t make_word(Cuda *cuda)
 {
     void *word = nullptr, *there = nullptr;
@@ -240,11 +240,11 @@ shuf_status cuda_write(shuf__backend *backend, shuf__block *block, uint64_t offs
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
-shuf_status cuda_look_up(shuf__backend *backend, const shuf__job *job, uint64_t *place,
-                         size_t count, shuf__error *error)
+shuf_status cuda_look_up(shuf__backend *backend, const shuf__computation *computation,
+                         uint64_t *place, size_t count, shuf__error *error)
 {
     const Cuda *cuda = cuda_of(backend);
-    return shuf__host_look_up(cuda->simd, cuda->threads, job, place, count, error);
+    return shuf__host_look_up(cuda->simd, cuda->threads, computation, place, count, error);
 }
 
 } // namespace
@@ -260,11 +260,11 @@ cudaError_t use_device(const Cuda *cuda)
     return e;
 }
 
-shuf_status fail(shuf__error *error, cudaError_t e, const char *what)
+shuf_status fail(shuf__error *error, cudaError_t e, const char *step)
 {
     shuf_status status = e == cudaErrorMemoryAllocation ? SHUF_NO_MEMORY : SHUF_DEVICE;
     cudaGetLastError();
-    return shuf__fail(error, status, "cuda: %s: %s", what, cudaGetErrorString(e));
+    return shuf__fail(error, status, "cuda: %s: %s", step, cudaGetErrorString(e));
 }
 
 } // namespace shuf

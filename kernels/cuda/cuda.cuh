@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of the CUDA backend share on the host's side: the opened device,
- * how a failure is told, how an event is waited for.
+ * how a failure is reported, how an event is waited for.
  */
 #ifndef SHUF__CUDA_CUDA_CUH
 #define SHUF__CUDA_CUDA_CUH
@@ -21,8 +21,8 @@ constexpr uint64_t staging_bytes = 2 * bounce_piece;
 
 /* What was launched and not yet waited for to its end. */
 struct Launched {
-    const char *what;  /* for messages */
-    bool quick;        /* told by the ticket in cuda->word, else by the event cuda->stop */
+    const char *name;  /* for messages */
+    bool quick;        /* signalled by the ticket in cuda->word, else by the event cuda->stop */
     bool recorded;     /* of a quick one: the event lies behind it all the same */
     bool computed;     /* its values are there; what may be left is to copy them */
     bool cancelled;    /* while they were copied */
@@ -48,7 +48,7 @@ struct Cuda {
     unsigned long long *sum; /* device memory */
     shuf__sums *sums;        /* the same: of sums_parts */
     float *gauss_table;      /* the same */
-    volatile uint64_t *word; /* pinned: the ticket of the last quick job that is done */
+    volatile uint64_t *word; /* pinned: the ticket of the last quick computation that is done */
     uint64_t *word_there;    /* the same, where the device sees it */
     uint64_t ticket;
     Launched launched;
@@ -64,13 +64,13 @@ cudaError_t use_device(const Cuda *cuda);
 
 /* Writes the error and clears it in the runtime, where it is not sticky: the next call must not
  * find it. */
-shuf_status fail(shuf__error *error, cudaError_t e, const char *what);
+shuf_status fail(shuf__error *error, cudaError_t e, const char *step);
 
 /* Runs the call unless an earlier one failed, and keeps the first failure. */
-#define SHUF__STEP(e, what, call)                                \
+#define SHUF__STEP(e, step, call)                                \
     do {                                                         \
         if ((e) == cudaSuccess && ((e) = (call)) != cudaSuccess) \
-            fail(error, (e), (what));                            \
+            fail(error, (e), (step));                            \
     } while (0)
 
 /* memory.cu: the functions of the vtable. */
@@ -84,9 +84,9 @@ int cuda_export(const shuf__block *block);
 /* launch.cu: the same. */
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind);
-shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
-                        shuf__error *error);
-shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, uint64_t *device_ns,
+shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computation,
+                        shuf__block *block, shuf__error *error);
+shuf_status cuda_wait(shuf__backend *backend, uint64_t timeout_ns, bool *done, uint64_t *device_ns,
                       shuf__error *error);
 shuf_status cuda_event(shuf__backend *backend, shuf__block *block, uint8_t handle[SHUF__IPC_HANDLE],
                        shuf__error *error);

@@ -36,12 +36,12 @@ shuf_status driver_find(Driver *driver, shuf__error *error)
         const char *symbol;
         unsigned version;
         void **function;
-    } wanted[] = {
+    } functions[] = {
 #define X(symbol, name, version) {#symbol, version, reinterpret_cast<void **>(&driver->name)},
         SHUF__DRIVER_MAP(X)
 #undef X
     };
-    for (const auto &each : wanted) {
+    for (const auto &each : functions) {
         cudaError_t e = entry_point(each.symbol, each.version, each.function);
         if (e != cudaSuccess) {
             cudaGetLastError();
@@ -52,13 +52,13 @@ shuf_status driver_find(Driver *driver, shuf__error *error)
     return SHUF_OK;
 }
 
-shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *what)
+shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *step)
 {
     const char *text = nullptr;
     shuf_status status = e == CUDA_ERROR_OUT_OF_MEMORY ? SHUF_NO_MEMORY : SHUF_DEVICE;
     if (driver.error_string(e, &text) != CUDA_SUCCESS || !text)
         text = "unknown error";
-    return shuf__fail(error, status, "cuda: %s: %s", what, text);
+    return shuf__fail(error, status, "cuda: %s: %s", step, text);
 }
 
 } // namespace shuf

@@ -35,7 +35,7 @@ struct Driver {
 shuf_status driver_find(Driver *driver, shuf__error *error);
 
 /* As fail() does for the runtime's errors. */
-shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *what);
+shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *step);
 
 } // namespace shuf
 

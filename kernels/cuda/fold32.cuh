@@ -20,7 +20,7 @@ namespace shuf
 {
 
 /* evaluate_unchecked() also folds the p - `whole` numbers beyond the whole blocks, and leaves the
- * few remainders that are p too large as they are. With a range check, in_range() tells whether it
+ * few remainders that are p too large as they are. With a range check, in_range() says whether it
  * met such a number before a fold. */
 template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
 struct Fold32 : SumsModP {

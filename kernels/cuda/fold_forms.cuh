@@ -35,7 +35,8 @@ template <typename Form_, Direction direction = Direction::forward> struct FormO
     }
 };
 
-/* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: n is known to be above 2^21. */
+/* use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: n - 1 is known
+ * to have more than SHUF_PRIMEFOLD_MEDIUM_BITS bits. */
 template <Direction direction = Direction::forward, bool Many = false, typename Use>
 cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
 {
@@ -44,7 +45,7 @@ cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
     if constexpr (!Many) {
         if (shuf_primefold_is_small(&shape))
             return use(FormOf<Fold16<SHUF_PRIMEFOLD_MAPS, false, direction>, direction>{});
-        if (n_bits <= 21)
+        if (n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS)
             return use(FormOf<Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_21, direction>, direction>{});
     }
     if (shape.p >> 31 == 0)

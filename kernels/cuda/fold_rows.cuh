@@ -30,7 +30,7 @@ constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
                                        ? Form::blocks_per_sm * 2 / 3
                                        : Form::blocks_per_sm;
 
-/* What is the same for every row of a job. */
+/* What is the same for every row of a computation. */
 struct Rows {
     uint64_t count, offset, stride;
     uint64_t one, leap; /* the distance over a stride, and over those of a block's groups */
@@ -270,16 +270,16 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
         }
     }
 
-    /* A thread's groups are a turn apart from `at` on. */
+    /* A thread's groups are group_stride apart from `at` on. */
     __device__ __forceinline__ void take(uint32_t at, Again again)
     {
-        constexpr uint32_t turn = fold_threads * group;
+        constexpr uint32_t group_stride = fold_threads * group;
         if (!__any_sync(0xffffffff, again.groups != 0))
             return;
 #pragma unroll 1
         for (; again.groups != 0; again.groups &= again.groups - 1) {
             const uint32_t g = __ffs(static_cast<int>(again.groups)) - 1;
-            const uint32_t entry = (again.anew >> g & 1 ? anew : 0) | (at + g * turn);
+            const uint32_t entry = (again.anew >> g & 1 ? anew : 0) | (at + g * group_stride);
             list.group[shared_count(list.count)] = entry;
         }
         __syncwarp();
@@ -304,15 +304,15 @@ struct Part {
     }
 };
 
-/* Groups of a thread, a turn apart, from value number `at` of a part on, which *out is. `start` is
- * that value's, and becomes the next tile's. */
+/* Groups of a thread, group_stride apart, from value number `at` of a part on, which *out is.
+ * `start` is that value's, and becomes the next tile's. */
 template <int Groups, typename Form, typename Out>
 __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form::Row &keys,
                                              const Steps<typename Form::Word> &steps,
                                              const Part &part, uint32_t at,
                                              typename Form::Word &start, Out *out)
 {
-    constexpr uint32_t turn = fold_threads * group, every = (1u << Groups) - 1;
+    constexpr uint32_t group_stride = fold_threads * group, every = (1u << Groups) - 1;
     typename Form::Word x[Groups][group];
 #pragma unroll
     for (int g = 0; g < Groups; g++) {
@@ -326,16 +326,16 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
 #pragma unroll
     for (int g = 0; g < Groups; g++)
         again.groups |= f.is_below(f.most(x[g])) ? 0 : 1u << g;
-    if (at - threadIdx.x * group + Groups * turn <= part.whole) {
+    if (at - threadIdx.x * group + Groups * group_stride <= part.whole) {
 #pragma unroll
         for (int g = 0; g < Groups; g++)
-            put_group(out + g * turn, x[g]);
+            put_group(out + g * group_stride, x[g]);
     } else {
 #pragma unroll
         for (int g = 0; g < Groups; g++) {
-            const uint32_t here = at + g * turn;
+            const uint32_t here = at + g * group_stride;
             if (here < part.count)
-                put_some(out + g * turn, x[g], part.count - here);
+                put_some(out + g * group_stride, x[g], part.count - here);
             else
                 again.groups &= ~(1u << g);
             if (part.wraps && here < part.count && here + group >= part.count)

@@ -36,7 +36,7 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
 template <typename Number>
 constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
 
-/* Superblocks that lie in the job as a whole. Paired: values come to lie at even places. */
+/* Superblocks that lie in the computation as a whole. Paired: values come to lie at even places. */
 template <typename Number, bool Paired, bool Standard>
 __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(tuning::gauss_quick_threads, 1)
     constexpr int threads = tuning::gauss_quick_threads;
     __shared__ uint64_t list[threads / lanes][again_most];
     draw_some<Number>(g, first + threadIdx.x / 32, threadIdx.x % 32, list[threadIdx.x / 32], out);
-    tell(signal);
+    signal_done(signal);
 }
 
 /* ---- Launching ---- */
@@ -132,12 +132,12 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
     constexpr uint64_t warps = Number::threads / 32;
     const auto kernel = gauss_whole<Number, Paired, Standard>;
     const uint64_t most = uint64_t{tuning::gauss_blocks_per_sm} * static_cast<unsigned>(sm_count);
-    const uint64_t wanted = (supers + warps - 1) / warps;
+    const uint64_t needed = (supers + warps - 1) / warps;
     cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(shared_bytes));
     if (e != cudaSuccess)
         return e;
-    kernel<<<static_cast<unsigned>(wanted < most ? wanted : most), Number::threads, shared_bytes,
+    kernel<<<static_cast<unsigned>(needed < most ? needed : most), Number::threads, shared_bytes,
              stream>>>(g, first, supers, out);
     return cudaGetLastError();
 }

@@ -355,7 +355,7 @@ struct Again {
     uint64_t *list; /* of again_most, shared by the warp */
     uint32_t count;
 
-    /* Makes the last ones, at most as many as lanes. `out` has the job's first value. */
+    /* Makes the last ones, at most as many as lanes. `out` has the computation's first value. */
     template <typename Number>
     __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, typename Number::Out *out)
     {

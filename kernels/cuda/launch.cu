@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a job to its values: launched, waited for, and copied where the block is
+ * From a computation to its values: launched, waited for, and copied where the block is
  * host memory.
  *
- * A quick job is a single kernel whose last act is to write a ticket to a word of
+ * A quick computation is a single kernel whose last act is to write a ticket to a word of
  * host memory: that is seen sooner than an event behind it would be.
  */
 #include "cuda.cuh"
@@ -20,9 +20,9 @@ namespace shuf
 namespace
 {
 
-bool is_quick(const shuf__job *job)
+bool is_quick(const shuf__computation *computation)
 {
-    const shuf__request &request = job->request;
+    const shuf__request &request = computation->request;
     return request.kind != SHUF__SHUFFLE && shuf__request_shape(&request).rows == 1 &&
            shuf__backend_is_quick(&shuf__cuda_ops, &request);
 }
@@ -50,7 +50,7 @@ cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *o
 }
 
 /* Into host memory the kernel writes itself: that is little, and saves the copying. */
-shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
     Launched &now = cuda->launched;
@@ -60,83 +60,86 @@ shuf_status launch_quick(Cuda *cuda, const shuf__job *job, const shuf__block *bl
     now.began_ns = now_ns();
     if (to_host)
         now.copy = Copy{cuda->bounce.there, static_cast<char *>(block->memory),
-                        shuf__request_shape(&job->request).bytes, 0, 0};
+                        shuf__request_shape(&computation->request).bytes, 0, 0};
     const Signal signal = {cuda->word_there, ++cuda->ticket};
     void *const out = to_host ? cuda->bounce.there : block->memory;
-    SHUF__STEP(
-        e, "launching a kernel",
-        job->request.kind == SHUF__STREAM
-            ? stream_async(cuda, job->request, out, &signal)
-            : quick_async(job->request.permutation, width_of(*job), out, signal, cuda->stream));
+    SHUF__STEP(e, "launching a kernel",
+               computation->request.kind == SHUF__STREAM
+                   ? stream_async(cuda, computation->request, out, &signal)
+                   : quick_async(computation->request.permutation, width_of(*computation), out,
+                                 signal, cuda->stream));
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
-/* Device memory of so many bytes, for as long as the job is under way. */
-void *workspace_of(const Cuda *cuda, const shuf__job *job, uint64_t bytes)
+/* Device memory of so many bytes, for as long as the computation is under way. */
+void *workspace_of(const Cuda *cuda, const shuf__computation *computation, uint64_t bytes)
 {
     if (bytes <= staging_bytes)
         return cuda->staging;
-    assert(job->workspace && job->workspace->bytes >= bytes);
-    return job->workspace->memory;
+    assert(computation->workspace && computation->workspace->bytes >= bytes);
+    return computation->workspace->memory;
 }
 
 /* Where the kernels shall write. */
-void *find_target(Cuda *cuda, const shuf__job *job, const shuf__block *block)
+void *find_target(Cuda *cuda, const shuf__computation *computation, const shuf__block *block)
 {
-    const uint64_t bytes = shuf__request_shape(&job->request).bytes;
+    const uint64_t bytes = shuf__request_shape(&computation->request).bytes;
     if (!shuf__memory_is_host(block->kind))
         return block->memory;
-    void *const out = workspace_of(cuda, job, bytes);
+    void *const out = workspace_of(cuda, computation, bytes);
     cuda->launched.copy =
         Copy{static_cast<const char *>(out), static_cast<char *>(block->memory), bytes, 0, 0};
     return out;
 }
 
 /* By windows where there is the memory for them. */
-cudaError_t shuffle_there(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
+cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation, void *out,
+                          bool *cancelled)
 {
     static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
-    const uint64_t wish = shuffle_wish(job.request.shuffle);
-    const bool best = wish && job.workspace && job.workspace->bytes >= wish;
-    return shuffle_async(cuda->scratch, job, job.input->memory, out,
-                         best ? job.workspace->memory : nullptr, cuda->staging, cuda->stream,
-                         cancelled);
+    const uint64_t best_bytes = shuffle_best_bytes(computation.request.shuffle);
+    const bool best =
+        best_bytes && computation.workspace && computation.workspace->bytes >= best_bytes;
+    return shuffle_async(cuda->scratch, computation, computation.input->memory, out,
+                         best ? computation.workspace->memory : nullptr, cuda->staging,
+                         cuda->stream, cancelled);
 }
 
-/* One launch of a stream is over too soon to be asked again. */
-cudaError_t compute_async(const Cuda *cuda, const shuf__job &job, void *out, bool *cancelled)
+/* One launch of a stream is over too soon to check for a cancellation again. */
+cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
+                          bool *cancelled)
 {
-    if (job.request.kind == SHUF__SHUFFLE)
-        return shuffle_there(cuda, job, out, cancelled);
-    if (job.request.kind == SHUF__PERMUTATION)
-        return permute_async(cuda->scratch, job, out, cuda->stream, cancelled);
-    *cancelled = job.cancelled && job.cancelled(job.cancel_context);
-    return *cancelled ? cudaSuccess : stream_async(cuda, job.request, out, nullptr);
+    if (computation.request.kind == SHUF__SHUFFLE)
+        return shuffle_there(cuda, computation, out, cancelled);
+    if (computation.request.kind == SHUF__PERMUTATION)
+        return permute_async(cuda->scratch, computation, out, cuda->stream, cancelled);
+    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+    return *cancelled ? cudaSuccess : stream_async(cuda, computation.request, out, nullptr);
 }
 
-shuf_status launch_timed(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
     bool cancelled = false;
-    void *const out = find_target(cuda, job, block);
+    void *const out = find_target(cuda, computation, block);
     cudaError_t e = cudaSuccess;
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->start, cuda->stream));
-    SHUF__STEP(e, "launching the kernels", compute_async(cuda, *job, out, &cancelled));
+    SHUF__STEP(e, "launching the kernels", compute_async(cuda, *computation, out, &cancelled));
     SHUF__STEP(e, "recording an event", cudaEventRecord(cuda->stop, cuda->stream));
     if (e == cudaSuccess && !cancelled)
         return SHUF_OK;
     end(cuda);
     return cancelled ? shuf__fail(error, SHUF_CANCELLED, "%s: cancelled",
-                                  shuf__request_name(&job->request))
+                                  shuf__request_name(&computation->request))
                      : error->status;
 }
 
 /* Records that lie in the host's memory are moved there, by its processors. */
-shuf_status shuffle_here(Cuda *cuda, const shuf__job *job, const shuf__block *block,
+shuf_status shuffle_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
     const uint64_t began = now_ns();
-    if (!shuf__host_shuffle(cuda->simd, cuda->threads, job, block->memory))
+    if (!shuf__host_shuffle(cuda->simd, cuda->threads, computation, block->memory))
         return shuf__fail(error, SHUF_CANCELLED, "shuffle: cancelled");
     cuda->launched.computed = true;
     cuda->launched.device_ns = now_ns() - began;
@@ -177,7 +180,7 @@ cudaError_t await_stop(Cuda *cuda, uint64_t until)
     return e;
 }
 
-/* Of a quick job the values are in pinned memory as it is. */
+/* Of a quick computation the values are in pinned memory as it is. */
 cudaError_t copy_some(Cuda *cuda, uint64_t until)
 {
     Launched &now = cuda->launched;
@@ -207,14 +210,14 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
     if (!moves && !host)
         return {kind, 0, 0};
     if (moves)
-        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_wish(request->shuffle), 0};
+        return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_best_bytes(request->shuffle), 0};
     const uint64_t bytes = shuf__request_shape(request).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
 }
 
-shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__block *block,
-                        shuf__error *error)
+shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computation,
+                        shuf__block *block, shuf__error *error)
 {
     Cuda *cuda = cuda_of(backend);
     Launched &now = cuda->launched;
@@ -223,26 +226,27 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__job *job, shuf__bloc
     if (e != cudaSuccess)
         return error->status;
     now = Launched{};
-    now.what = shuf__request_name(&job->request);
-    now.is_cancelled = job->cancelled;
-    now.cancel_context = job->cancel_context;
-    now.computed = shuf__request_shape(&job->request).count == 0;
+    now.name = shuf__request_name(&computation->request);
+    now.is_cancelled = computation->cancelled;
+    now.cancel_context = computation->cancel_context;
+    now.computed = shuf__request_shape(&computation->request).count == 0;
     if (now.computed)
         return SHUF_OK;
-    const bool moves = job->request.kind == SHUF__SHUFFLE;
-    assert(!moves || shuf__memory_is_host(job->input->kind) == shuf__memory_is_host(block->kind));
+    const bool moves = computation->request.kind == SHUF__SHUFFLE;
+    assert(!moves ||
+           shuf__memory_is_host(computation->input->kind) == shuf__memory_is_host(block->kind));
     if (moves && shuf__memory_is_host(block->kind))
-        return shuffle_here(cuda, job, block, error);
-    return is_quick(job) ? launch_quick(cuda, job, block, error)
-                         : launch_timed(cuda, job, block, error);
+        return shuffle_here(cuda, computation, block, error);
+    return is_quick(computation) ? launch_quick(cuda, computation, block, error)
+                                 : launch_timed(cuda, computation, block, error);
 }
 
-shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, uint64_t *device_ns,
+shuf_status cuda_wait(shuf__backend *backend, uint64_t timeout_ns, bool *done, uint64_t *device_ns,
                       shuf__error *error)
 {
     Cuda *cuda = cuda_of(backend);
     Launched &now = cuda->launched;
-    const uint64_t until = deadline(patience_ns);
+    const uint64_t until = deadline(timeout_ns);
     cudaError_t e = cudaSuccess;
     *done = false;
     SHUF__STEP(e, "choosing the device", use_device(cuda));
@@ -252,7 +256,7 @@ shuf_status cuda_wait(shuf__backend *backend, uint64_t patience_ns, bool *done, 
     if (now.computed)
         SHUF__STEP(e, "copying the result", copy_some(cuda, until));
     if (e == cudaSuccess && now.cancelled)
-        shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", now.what);
+        shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", now.name);
     if (e != cudaSuccess || now.cancelled) {
         end(cuda);
         return error->status;

@@ -72,22 +72,22 @@ template <bool Strided, typename Out> struct Store : StoreDense<Out> {
 };
 
 template <bool Strided, typename Out, typename Bijection>
-cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, void *out,
-                cudaStream_t stream, bool *cancelled)
+cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
+                void *out, cudaStream_t stream, bool *cancelled)
 {
     const Store<Strided, Out> sink{{static_cast<Out *>(out)}};
-    return scan::Run(scratch, job, f, sink, stream).go(cancelled);
+    return scan::Run(scratch, computation, f, sink, stream).go(cancelled);
 }
 
 /* Wide words hold no u32 result: n would not fit. */
 template <bool Strided, typename Bijection>
-cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, void *out,
-                cudaStream_t stream, bool *cancelled)
+cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
+                void *out, cudaStream_t stream, bool *cancelled)
 {
     if constexpr (sizeof(typename Bijection::Word) == 4)
-        if (width_of(job) == 4)
-            return run<Strided, uint32_t>(scratch, job, f, out, stream, cancelled);
-    return run<Strided, uint64_t>(scratch, job, f, out, stream, cancelled);
+        if (width_of(computation) == 4)
+            return run<Strided, uint32_t>(scratch, computation, f, out, stream, cancelled);
+    return run<Strided, uint64_t>(scratch, computation, f, out, stream, cancelled);
 }
 
 template <typename Value>
@@ -110,42 +110,46 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 
 /* Rows that take a launch or more each gain nothing from one scan, which could not stop early in
  * each of them, and whose number of tiles might pass 64 bits. */
-static cudaError_t row_by_row(const Scratch &scratch, const shuf__job &job, void *out,
-                              cudaStream_t stream, bool *cancelled)
+static cudaError_t row_by_row(const Scratch &scratch, const shuf__computation &computation,
+                              void *out, cudaStream_t stream, bool *cancelled)
 {
-    const shuf__permutation &p = job.request.permutation;
-    shuf__job one = job;
+    const shuf__permutation &p = computation.request.permutation;
+    shuf__computation one = computation;
     cudaError_t e = cudaSuccess;
     one.request.permutation.rows = 1;
     for (uint64_t row = 0; row < p.rows && e == cudaSuccess && !*cancelled; row++) {
         one.request.permutation.epoch = p.epoch + row;
-        e = permute_async(scratch, one, static_cast<char *>(out) + row * p.count * width_of(job),
-                          stream, cancelled);
+        e = permute_async(scratch, one,
+                          static_cast<char *>(out) + row * p.count * width_of(computation), stream,
+                          cancelled);
         if (e == cudaSuccess)
             e = scan::sleep_until_done(scratch, stream);
-        *cancelled = *cancelled || (job.cancelled && job.cancelled(job.cancel_context));
+        *cancelled = *cancelled ||
+                     (computation.cancelled && computation.cancelled(computation.cancel_context));
     }
     return e;
 }
 
-cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
+cudaError_t permute_async(const Scratch &scratch, const shuf__computation &computation, void *out,
                           cudaStream_t stream, bool *cancelled)
 {
-    const shuf__permutation &p = job.request.permutation;
+    const shuf__permutation &p = computation.request.permutation;
     const uint64_t domain = uint64_t{1} << shuf_domain_bits(p.n);
-    assert(!job.rank_index || (p.rows == 1 && shuf__rank_index_bytes(p.algorithm, p.n) > 0));
+    assert(!computation.rank_index ||
+           (p.rows == 1 && shuf__rank_index_bytes(p.algorithm, p.n) > 0));
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
-    if (shuf_algorithm_has_random_access(p.algorithm)) { /* over too soon to be asked again */
-        *cancelled = job.cancelled && job.cancelled(job.cancel_context);
-        return *cancelled ? cudaSuccess : primefold_async(p, width_of(job), out, nullptr, stream);
+    if (shuf_algorithm_has_random_access(p.algorithm)) { /* over too soon to check again */
+        *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+        return *cancelled ? cudaSuccess
+                          : primefold_async(p, width_of(computation), out, nullptr, stream);
     }
     if (p.rows > 1 && p.n != domain && domain / tuning::tile >= tuning::launch_tiles)
-        return row_by_row(scratch, job, out, stream, cancelled);
+        return row_by_row(scratch, computation, out, stream, cancelled);
     return scan::with_bijection(p, [&](auto f) {
-        return p.stride > 1 ? run<true>(scratch, job, f, out, stream, cancelled)
-                            : run<false>(scratch, job, f, out, stream, cancelled);
+        return p.stride > 1 ? run<true>(scratch, computation, f, out, stream, cancelled)
+                            : run<false>(scratch, computation, f, out, stream, cancelled);
     });
 }
 
@@ -184,7 +188,7 @@ cudaError_t scratch_make(Scratch *scratch)
     if (e == cudaSuccess)
         e = cudaMallocHost(&scratch->starts_here, starts_bytes);
     if (e == cudaSuccess)
-        e = cudaEventCreateWithFlags(&scratch->turn,
+        e = cudaEventCreateWithFlags(&scratch->launch_done,
                                      cudaEventBlockingSync | cudaEventDisableTiming);
     if (e != cudaSuccess)
         scratch_free(scratch);
@@ -197,8 +201,8 @@ void scratch_free(Scratch *scratch)
     cudaFree(scratch->keys);
     cudaFree(scratch->starts);
     cudaFreeHost(scratch->starts_here);
-    if (scratch->turn)
-        cudaEventDestroy(scratch->turn);
+    if (scratch->launch_done)
+        cudaEventDestroy(scratch->launch_done);
     *scratch = Scratch{};
 }
 

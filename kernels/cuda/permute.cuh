@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole job on the GPU, as asynchronous work in a stream.
+ * A whole computation on the GPU, as asynchronous work in a stream.
  */
 #ifndef SHUF__CUDA_PERMUTE_CUH
 #define SHUF__CUDA_PERMUTE_CUH
@@ -17,16 +17,17 @@ namespace shuf
 cudaError_t scratch_make(Scratch *scratch);
 void scratch_free(Scratch *scratch);
 
-/* The bytes of a value of the job. */
-inline unsigned width_of(const shuf__job &job)
+/* The bytes of a value of the computation. */
+inline unsigned width_of(const shuf__computation &computation)
 {
-    return shuf__dtype_bytes(job.request.dtype);
+    return shuf__dtype_bytes(computation.request.dtype);
 }
 
-/* Queues the work of a permutation's job. Waits only between the launches of a job that takes
- * several, and for what is added to its rank index; *cancelled tells whether it was stopped there.
+/* Queues the work of a permutation's computation. Waits only between the launches of a computation
+ * that takes several, and for what is added to its rank index; *cancelled says whether it was
+ * stopped there.
  */
-cudaError_t permute_async(const Scratch &scratch, const shuf__job &job, void *out,
+cudaError_t permute_async(const Scratch &scratch, const shuf__computation &computation, void *out,
                           cudaStream_t stream, bool *cancelled);
 
 struct Signal;

@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
                 repair(f, f.row, rows, at, out + at);
         }
     }
-    tell(signal);
+    signal_done(signal);
 }
 
 /* values[i] = the value at position at[i] < n; both begin at a multiple of 16 bytes. */
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
         }
         out[threadIdx.x] = static_cast<Out>(x);
     }
-    tell(signal);
+    signal_done(signal);
 }
 
 /* No more than a block needs for its values: it is done when its last warp is. */

@@ -277,7 +277,7 @@ cudaError_t start(const shuf__permutation &p, const shuf_primefold_shape &shape,
                : shape.bits <= 13 ? SMALL(13)
                                   : SMALL(16);
     const unsigned n_bits = shuf__bits(shape.n - 1);
-    if (n_bits <= 21)
+    if (n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS)
         return LARGE(Fold32, 21);
     /* Keys in double precision would need divisions of it here. */
     return shape.p >> 31 == 0 ? LARGE(Fold32, 62) : LARGE(Fold64, 62);

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     place(launch, 0, kept, x, rank, out);
     if (shuf__slice_wraps(&launch)) /* a padded shard's last value stands at the front */
         place(launch, launch.n, kept, x, rank, out);
-    tell(signal);
+    signal_done(signal);
 }
 
 template <typename Bijection>

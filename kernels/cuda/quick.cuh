@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small job in a single launch of a single block of threads, which says itself
+ * A small computation in a single launch of a single block of threads, which says itself
  * when it is done.
  */
 #ifndef SHUF__CUDA_QUICK_CUH
@@ -22,7 +22,7 @@ struct Signal {
 #ifdef __CUDACC__
 /* By all threads of a block, as their last act. What the others have written is behind the barrier,
  * and so the fence holds for it too. */
-__device__ __forceinline__ void tell(const Signal &signal)
+__device__ __forceinline__ void signal_done(const Signal &signal)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -36,7 +36,7 @@ __device__ __forceinline__ void tell(const Signal &signal)
 cudaError_t quick_async(const shuf__permutation &p, unsigned width, void *out, Signal signal,
                         cudaStream_t stream);
 
-/* Loads the kernels, which would otherwise be done for the first job of each form. */
+/* Loads the kernels, which would otherwise be done for the first computation of each form. */
 cudaError_t quick_load();
 
 } // namespace shuf

@@ -37,7 +37,7 @@ constexpr int warps = tuning::threads / 32;
 constexpr int index_tile = SHUF__RANK_INDEX_TILE / tile;
 constexpr uint64_t launch_index_tiles = tuning::launch_tiles / index_tile;
 static_assert(SHUF__RANK_INDEX_TILE % tile == 0 && tuning::launch_tiles % index_tile == 0,
-              "a launch of a job with a rank index begins and ends where its tiles do");
+              "a launch of a computation with a rank index begins and ends where its tiles do");
 
 using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
@@ -169,18 +169,18 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     sink.emit_dense(launch, row, start, x);
 }
 
-/* A job of several launches takes long enough to leave the core to others. */
+/* A computation of several launches takes long enough to leave the core to others. */
 inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
 {
-    cudaError_t e = cudaEventRecord(scratch.turn, stream);
-    return e == cudaSuccess ? cudaEventSynchronize(scratch.turn) : e;
+    cudaError_t e = cudaEventRecord(scratch.launch_done, stream);
+    return e == cudaSuccess ? cudaEventSynchronize(scratch.launch_done) : e;
 }
 
-/* One job with its types chosen. */
+/* One computation with its types chosen. */
 template <typename Bijection, typename Sink> struct Run {
     const Scratch &scratch;
-    const shuf__job &job;
-    const shuf__permutation &p; /* of the job */
+    const shuf__computation &computation;
+    const shuf__permutation &p; /* of the computation */
     Bijection f;
     Sink sink;
     cudaStream_t stream;
@@ -188,10 +188,11 @@ template <typename Bijection, typename Sink> struct Run {
     bool dense;          /* n = 2^B */
     uint64_t queued = 0; /* tiles of the rank index, since the last wait */
 
-    Run(const Scratch &scratch_, const shuf__job &job_, Bijection f_, Sink sink_,
+    Run(const Scratch &scratch_, const shuf__computation &computation_, Bijection f_, Sink sink_,
         cudaStream_t stream_)
-        : scratch(scratch_), job(job_), p(*shuf__request_permutation(&job_.request)), f(f_),
-          sink(sink_), stream(stream_), launch(make_launch(p, Bijection::purpose))
+        : scratch(scratch_), computation(computation_),
+          p(*shuf__request_permutation(&computation_.request)), f(f_), sink(sink_), stream(stream_),
+          launch(make_launch(p, Bijection::purpose))
     {
         dense = p.n == launch.domain;
         uint64_t inputs = dense ? p.count : launch.domain;
@@ -246,7 +247,7 @@ template <typename Bijection, typename Sink> struct Run {
 
     bool is_cancelled() const
     {
-        return job.cancelled && job.cancelled(job.cancel_context);
+        return computation.cancelled && computation.cancelled(computation.cancel_context);
     }
 
     /* Waits for what is queued, and has so much of what it wrote to scratch.starts. */
@@ -260,7 +261,7 @@ template <typename Bijection, typename Sink> struct Run {
         return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
     }
 
-    /* Between two launches: has the job been cancelled, or been given all it asked for? */
+    /* Between two launches: has the computation been cancelled, or has it all requested values? */
     cudaError_t between(bool *cancelled, bool *complete)
     {
         cudaError_t e = fetch(dense ? 0 : 1);
@@ -295,9 +296,9 @@ template <typename Bijection, typename Sink> struct Run {
     cudaError_t one_span(const shuf__span &span)
     {
         const uint64_t tiles = span.end - span.begin;
-        const bool adds = span.end > job.rank_index->known;
+        const bool adds = span.end > computation.rank_index->known;
         launch.first_tile = span.begin * index_tile;
-        launch.base = job.rank_index->before[span.begin];
+        launch.base = computation.rank_index->before[span.begin];
         launch.starts = adds ? scratch.starts : nullptr;
         launch.base_out = adds ? scratch.starts + tiles : nullptr;
         queued += tiles;
@@ -305,7 +306,7 @@ template <typename Bijection, typename Sink> struct Run {
         if (e == cudaSuccess && adds)
             e = fetch(tiles + 1);
         if (e == cudaSuccess && adds)
-            shuf__rank_index_add(job.rank_index, &span, scratch.starts_here);
+            shuf__rank_index_add(computation.rank_index, &span, scratch.starts_here);
         return e;
     }
 
@@ -315,8 +316,9 @@ template <typename Bijection, typename Sink> struct Run {
     {
         shuf__span span{};
         cudaError_t e = cudaSuccess;
-        while (e == cudaSuccess && shuf__rank_index_next(job.rank_index, &p, launch_index_tiles,
-                                                         tuning::min_gap, &span)) {
+        while (e == cudaSuccess &&
+               shuf__rank_index_next(computation.rank_index, &p, launch_index_tiles,
+                                     tuning::min_gap, &span)) {
             if (queued + span.end - span.begin > launch_index_tiles)
                 e = fetch(0);
             *cancelled = is_cancelled();
@@ -329,7 +331,7 @@ template <typename Bijection, typename Sink> struct Run {
 
     cudaError_t go(bool *cancelled)
     {
-        return job.rank_index ? by_rank_index(cancelled) : all(cancelled);
+        return computation.rank_index ? by_rank_index(cancelled) : all(cancelled);
     }
 };
 

@@ -18,7 +18,7 @@ struct Scratch {
     uint32_t *keys;        /* key words of a launch's rows */
     uint64_t *starts;      /* kept values before each tile of the rank index, and after the last */
     uint64_t *starts_here; /* pinned host memory: the same */
-    cudaEvent_t turn;      /* between two launches; who waits for it sleeps */
+    cudaEvent_t launch_done; /* between two launches; who waits for it sleeps */
 };
 
 } // namespace shuf

@@ -117,23 +117,24 @@ cudaError_t listed(const shuf__shuffle &s, const void *in, void *out, void *list
 
 } // namespace
 
-uint64_t shuffle_wish(const shuf__shuffle &s)
+uint64_t shuffle_best_bytes(const shuf__shuffle &s)
 {
     return windows_suit(s) ? windows_bytes(s) : 0;
 }
 
-cudaError_t shuffle_async(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
-                          void *windows, void *list, cudaStream_t stream, bool *cancelled)
+cudaError_t shuffle_async(const Scratch &scratch, const shuf__computation &computation,
+                          const void *in, void *out, void *windows, void *list, cudaStream_t stream,
+                          bool *cancelled)
 {
-    const shuf__shuffle &s = job.request.shuffle;
+    const shuf__shuffle &s = computation.request.shuffle;
     const shuf__permutation &p = s.permutation;
-    assert(job.request.kind == SHUF__SHUFFLE && p.rows == 1 && p.offset == 0 && p.stride == 1 &&
-           p.count == p.n);
-    *cancelled = job.cancelled && job.cancelled(job.cancel_context);
+    assert(computation.request.kind == SHUF__SHUFFLE && p.rows == 1 && p.offset == 0 &&
+           p.stride == 1 && p.count == p.n);
+    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
     if (*cancelled)
         return cudaSuccess;
     if (!shuf_algorithm_has_random_access(p.algorithm))
-        return scan_and_move(scratch, job, in, out, stream, cancelled);
+        return scan_and_move(scratch, computation, in, out, stream, cancelled);
     if (windows)
         return windows_async(s, in, out, windows, stream);
     return p.n > SHUF_PRIMEFOLD_EXACT ? folded(s, in, out, stream)

@@ -12,20 +12,21 @@ namespace shuf
 {
 
 /* Device memory that the shuffle works best with beside its input and output; 0 for none. */
-uint64_t shuffle_wish(const shuf__shuffle &s);
+uint64_t shuffle_best_bytes(const shuf__shuffle &s);
 
-/* Device memory that every job is given. */
+/* Device memory that every computation is given. */
 constexpr uint64_t shuffle_list_bytes = SHUF_PRIMEFOLD_EXACT * sizeof(uint32_t);
 
-/* Queues the job's work. `in` and `out` begin at multiples of 16 bytes; `windows` has what is
- * wished for or is NULL, `list` has shuffle_list_bytes. */
-cudaError_t shuffle_async(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
-                          void *windows, void *list, cudaStream_t stream, bool *cancelled);
+/* Queues the computation's work. `in` and `out` begin at multiples of 16 bytes; `windows` has what
+ * shuffle_best_bytes() says or is NULL, `list` has shuffle_list_bytes. */
+cudaError_t shuffle_async(const Scratch &scratch, const shuf__computation &computation,
+                          const void *in, void *out, void *windows, void *list, cudaStream_t stream,
+                          bool *cancelled);
 
-/* shuffle_scan.cu: the same by philox24 and lcg. Waits between the launches of a job that takes
- * several, where it can be cancelled. */
-cudaError_t scan_and_move(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
-                          cudaStream_t stream, bool *cancelled);
+/* shuffle_scan.cu: the same by philox24 and lcg. Waits between the launches of a computation that
+ * takes several, where it can be cancelled. */
+cudaError_t scan_and_move(const Scratch &scratch, const shuf__computation &computation,
+                          const void *in, void *out, cudaStream_t stream, bool *cancelled);
 
 /* shuffle_windows.cu: whether windows pay for themselves, and their memory. */
 bool windows_suit(const shuf__shuffle &s);

@@ -168,10 +168,10 @@ Records few_parts(Records records)
 template <typename Bijection, typename Unit>
 constexpr bool has_room = sizeof(typename Bijection::Word) == 4 && sizeof(Unit) <= 8;
 
-/* One job with its bijection chosen. */
+/* One computation with its bijection chosen. */
 template <typename Bijection>
-cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, const Records &records,
-                cudaStream_t stream, bool *cancelled)
+cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
+                const Records &records, cudaStream_t stream, bool *cancelled)
 {
     cudaError_t e = cudaSuccess;
     bool done = false;
@@ -181,22 +181,23 @@ cudaError_t run(const Scratch &scratch, const shuf__job &job, Bijection f, const
             if constexpr (has_room<Bijection, Unit>) {
                 const Gather<Unit> sink{static_cast<const Unit *>(records.in),
                                         static_cast<Unit *>(records.out)};
-                e = scan::Run(scratch, job, f, sink, stream).go(cancelled);
+                e = scan::Run(scratch, computation, f, sink, stream).go(cancelled);
                 done = true;
             }
         });
-    return done ? e : scan::Run(scratch, job, f, Move{records}, stream).go(cancelled);
+    return done ? e : scan::Run(scratch, computation, f, Move{records}, stream).go(cancelled);
 }
 
 } // namespace
 
-cudaError_t scan_and_move(const Scratch &scratch, const shuf__job &job, const void *in, void *out,
-                          cudaStream_t stream, bool *cancelled)
+cudaError_t scan_and_move(const Scratch &scratch, const shuf__computation &computation,
+                          const void *in, void *out, cudaStream_t stream, bool *cancelled)
 {
-    const shuf__shuffle &s = job.request.shuffle;
+    const shuf__shuffle &s = computation.request.shuffle;
     const Records records = few_parts(make_records(s, in, out, tile));
-    return scan::with_bijection(
-        s.permutation, [&](auto f) { return run(scratch, job, f, records, stream, cancelled); });
+    return scan::with_bijection(s.permutation, [&](auto f) {
+        return run(scratch, computation, f, records, stream, cancelled);
+    });
 }
 
 } // namespace shuf

@@ -32,8 +32,8 @@ using tuning::unpermute_threads, tuning::gather_threads, tuning::window_threads;
 constexpr uint32_t items = tuning::window_items; /* places of a thread that partitions */
 constexpr uint32_t tile = window_threads * items;
 constexpr uint32_t groups = items / group;
-constexpr uint32_t turn = window_threads * group; /* from one group of a thread to the next */
-constexpr uint32_t together = 2;                  /* groups worked out at a time */
+constexpr uint32_t stride = window_threads * group; /* from one group of a thread to the next */
+constexpr uint32_t together = 2;                    /* groups worked out at a time */
 constexpr uint32_t most = tuning::window_most;
 constexpr uint32_t share = most / window_threads; /* windows of a thread */
 static_assert(most % window_threads == 0 && items % (group * together) == 0, "dealt out evenly");
@@ -78,7 +78,7 @@ __device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, ui
 #pragma unroll 1
     for (uint32_t i = lane; i < part.all; i += 32) {
         const uint32_t bit = list[i] / 32, of = list[i] % 32;
-        const uint32_t position = first + (of - lane) * group + bit / group * turn + bit % group;
+        const uint32_t position = first + (of - lane) * group + bit / group * stride + bit % group;
         /* From a place behind the last one, a walk might never come below n. */
         right[list[i]] = position < f.n ? cycle_walk(f, f.row, position) : 0;
     }
@@ -176,14 +176,14 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
         count[window] = 0;
 #pragma unroll
     for (uint32_t g = 0; g < groups; g += together)
-        indices(f, steps, begin + mine + g * turn, sorted + threadIdx.x / 32 * (32 * items),
+        indices(f, steps, begin + mine + g * stride, sorted + threadIdx.x / 32 * (32 * items),
                 x[g / together]);
     __syncthreads();
 #pragma unroll
     for (uint32_t g = 0; g < groups; g++)
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
-            if (Whole || mine + g * turn + c < here)
+            if (Whole || mine + g * stride + c < here)
                 rank[g].set(c, atomicAdd(&count[x[g / together][g % together][c] >> w.bits], 1));
     __syncthreads();
     reserve(w, tile_number, count, less);
@@ -193,14 +193,14 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
         uint16_t place[group] = {};
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
-            if (Whole || mine + g * turn + c < here) {
+            if (Whole || mine + g * stride + c < here) {
                 const uint32_t index = x[g / together][g % together][c];
                 const uint32_t at = count[index >> w.bits] + rank[g].get(c);
                 sorted[at] = index;
                 place[c] = static_cast<uint16_t>(at);
             }
-        if (Whole || mine + g * turn < here) /* there is room for a whole group */
-            *reinterpret_cast<ushort4 *>(w.place + begin + mine + g * turn) =
+        if (Whole || mine + g * stride < here) /* there is room for a whole group */
+            *reinterpret_cast<ushort4 *>(w.place + begin + mine + g * stride) =
                 make_ushort4(place[0], place[1], place[2], place[3]);
     }
     __syncthreads();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels do with the values of one tile: rank the kept ones, and store the wanted ones.
+ * What the kernels do with the values of one tile: rank the kept ones, and store the requested
+ * ones.
  */
 #ifndef SHUF__CUDA_TILE_CUH
 #define SHUF__CUDA_TILE_CUH
@@ -21,7 +22,7 @@ struct Launch : shuf__slice {
     uint32_t key[key_words];        /* of the only row; of many they are in memory */
     const uint32_t *keys;           /* NULL: use key */
     uint64_t base;                  /* kept values before this launch; not of `direct` */
-    uint64_t *base_out;             /* and after it; NULL: nobody asks */
+    uint64_t *base_out;             /* and after it; NULL: not stored */
     uint64_t *starts;               /* kept values before each tile of the rank index; NULL */
 };
 
@@ -81,13 +82,13 @@ __device__ __forceinline__ void store(const Launch &launch, uint64_t position, u
 #pragma unroll
     for (int i = 0; i < Items; i++) {
         uint32_t ahead = rank[i] - first; /* wraps to a large number before the first */
-        bool wanted = x[i] < static_cast<Word>(launch.n) && rank[i] >= first && rank[i] < end;
+        bool requested = x[i] < static_cast<Word>(launch.n) && rank[i] >= first && rank[i] < end;
         if constexpr (Strided) {
             /* exact, as ahead * step < 2^32 wherever it counts */
             uint32_t quotient = __umulhi(ahead, launch.step_magic);
-            if (wanted && quotient * launch.step == ahead)
+            if (requested && quotient * launch.step == ahead)
                 out[quotient] = static_cast<Out>(x[i]);
-        } else if (wanted) {
+        } else if (requested) {
             out[ahead] = static_cast<Out>(x[i]);
         }
     }

@@ -18,7 +18,7 @@ constexpr int rounds_unrolled = 12; /* of 24 */
 constexpr int blocks_per_sm = 3;    /* bounds the registers a thread may have */
 
 /* One launch covers at most this much, so that a look-back prefix fits 32 bits
- * and a long job can be cancelled in between. */
+ * and a long computation can be cancelled in between. */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
@@ -27,7 +27,7 @@ constexpr uint64_t launch_rows = 65536;
  * which take less than all that lies between. */
 constexpr uint64_t min_skip = uint64_t{1} << 27, min_gap = uint64_t{1} << 21;
 
-/* A job of one tile: more threads with fewer values each, since only latency counts. */
+/* A computation of one tile: more threads with fewer values each, since only latency counts. */
 constexpr int quick_threads = 1024;
 constexpr int quick_items = tile / quick_threads;
 

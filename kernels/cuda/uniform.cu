@@ -73,7 +73,7 @@ template <typename Out, int Each> struct alignas(16) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the job, and lies where its 16 bytes may be stored at once. */
+/* Whole: every value is in the computation, and lies where its 16 bytes may be stored at once. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     const bool aligned = u.offset % Number::each == 0;
     for (uint64_t i = threadIdx.x; i * Number::each < u.count + Number::each; i += blockDim.x)
         draw<Number, false>(u, u.first + i, aligned, out);
-    tell(signal);
+    signal_done(signal);
 }
 
 template <typename Number, bool Whole>

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int shuf__host_threads(unsigned asked)
+int shuf__host_threads(unsigned requested)
 {
-    return asked ? (int)asked : omp_get_max_threads();
+    return requested ? (int)requested : omp_get_max_threads();
 }
 
 /* In huge pages where the kernel has them: whoever works in it goes to thousands of places. */
@@ -52,9 +52,9 @@ shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf
 
 /* The memfd itself would succeed, and the kernel kill the process that fills it: so the free memory
  * is checked first. */
-shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__memory kind,
-                                     uint64_t bytes, struct shuf__block *block,
-                                     struct shuf__error *error)
+shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shuf__memory kind,
+                                         uint64_t bytes, struct shuf__block *block,
+                                         struct shuf__error *error)
 {
     uint64_t available, total;
     if (kind != SHUF__MEMORY_MEMFD)
@@ -65,7 +65,7 @@ shuf_status shuf__backend_alloc_open(struct shuf__backend *backend, enum shuf__m
         return shuf__fail(error, SHUF_NO_MEMORY,
                           "buffer of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
                           bytes, available);
-    return shuf__memfd_alloc_open(bytes, block, error);
+    return shuf__memfd_alloc_writable(bytes, block, error);
 }
 
 int shuf__host_export(const struct shuf__block *block)
@@ -82,7 +82,7 @@ enum shuf__mapped shuf__host_mapped(const struct shuf__block *block)
 
 uint64_t shuf__host_committed(const struct shuf__block *block)
 {
-    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_backed(block) : block->bytes;
+    return block->kind == SHUF__MEMORY_MEMFD ? shuf__memfd_committed(block) : block->bytes;
 }
 
 void shuf__host_free(struct shuf__block *block)

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* The number of threads to use; 0 asks for all processors. */
-int shuf__host_threads(unsigned asked);
+int shuf__host_threads(unsigned requested);
 
 /* Allocates a block of host memory, after checking the free memory: the kernel itself would give
  * more, and kill the daemon when it is filled. */

@@ -14,18 +14,18 @@
 enum { CHUNK = 512 }; /* places between two checks for cancellation */
 
 /* One place, by where its tile is found. */
-struct wanted {
+struct query {
     uint64_t key; /* its position; of a value the x of the domain that it is made from */
     uint64_t *place;
 };
 
 struct lookup {
     const struct shuf__simd_ops *simd;
-    const struct shuf__job *job;
-    const struct shuf__permutation *p; /* of the job */
+    const struct shuf__computation *computation;
+    const struct shuf__permutation *p; /* of the computation */
     bool inverse;
     union shuf__bijection f;
-    struct wanted *wanted; /* by key */
+    struct query *queries; /* by key */
     size_t count;
     atomic_bool cancelled;
 };
@@ -60,7 +60,7 @@ static uint64_t inverse(const struct lookup *l, uint64_t y)
 
 static bool is_cancelled(struct lookup *l)
 {
-    if (l->job->cancelled && l->job->cancelled(l->job->cancel_context))
+    if (l->computation->cancelled && l->computation->cancelled(l->computation->cancel_context))
         atomic_store(&l->cancelled, true);
     return atomic_load(&l->cancelled);
 }
@@ -68,9 +68,9 @@ static bool is_cancelled(struct lookup *l)
 /* Of a domain of one tile nothing is counted. */
 static uint64_t tile_of(const struct lookup *l, uint64_t key)
 {
-    if (!l->job->rank_index)
+    if (!l->computation->rank_index)
         return 0;
-    return l->inverse ? key / SHUF__TILE : shuf__rank_index_find(l->job->rank_index, key);
+    return l->inverse ? key / SHUF__TILE : shuf__rank_index_find(l->computation->rank_index, key);
 }
 
 static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, uint64_t index)
@@ -83,13 +83,13 @@ static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, 
 static void find_in_tile(const struct lookup *l, size_t first, size_t end)
 {
     struct shuf__tile tile;
-    const uint64_t index = tile_of(l, l->wanted[first].key);
-    const uint64_t base = index ? l->job->rank_index->before[index] : 0;
+    const uint64_t index = tile_of(l, l->queries[first].key);
+    const uint64_t base = index ? l->computation->rank_index->before[index] : 0;
     shuf__tile_fill(l->simd, l->p, &l->f, index, &tile);
     for (size_t i = first, at = 0; i < end; i++) {
-        uint64_t *place = l->wanted[i].place;
+        uint64_t *place = l->queries[i].place;
         if (!l->inverse) {
-            *place = value_at(l, &tile, l->wanted[i].key - base);
+            *place = value_at(l, &tile, l->queries[i].key - base);
             continue;
         }
         while (value_at(l, &tile, at) != *place)
@@ -102,10 +102,10 @@ static void find_in_tile(const struct lookup *l, size_t first, size_t end)
 static void find_from(struct lookup *l, size_t first)
 {
     size_t end = first + 1;
-    const uint64_t tile = tile_of(l, l->wanted[first].key);
-    if ((first > 0 && tile_of(l, l->wanted[first - 1].key) == tile) || is_cancelled(l))
+    const uint64_t tile = tile_of(l, l->queries[first].key);
+    if ((first > 0 && tile_of(l, l->queries[first - 1].key) == tile) || is_cancelled(l))
         return;
-    while (end < l->count && tile_of(l, l->wanted[end].key) == tile)
+    while (end < l->count && tile_of(l, l->queries[end].key) == tile)
         end++;
     find_in_tile(l, first, end);
 }
@@ -128,7 +128,7 @@ static void find_all(struct lookup *l, int threads)
 static void find_directly(struct lookup *l)
 {
     for (size_t i = 0; i < l->count; i++) {
-        uint64_t *place = l->wanted[i].place;
+        uint64_t *place = l->queries[i].place;
         *place = l->inverse ? inverse(l, *place) : forward(l, *place);
     }
 }
@@ -137,10 +137,10 @@ static void find_directly(struct lookup *l)
 static bool count_tiles(const struct lookup *l, int threads)
 {
     uint64_t unused;
-    struct shuf__job slice = *l->job;
+    struct shuf__computation slice = *l->computation;
     struct shuf__permutation *p = &slice.request.permutation;
     const struct shuf__rank_index *ranks = slice.rank_index;
-    const uint64_t last = l->wanted[l->count - 1].key;
+    const uint64_t last = l->queries[l->count - 1].key;
     if (!ranks || (l->inverse ? last / SHUF__TILE <= ranks->known
                               : ranks->known > 0 && last < ranks->before[ranks->known]))
         return true;
@@ -153,15 +153,15 @@ static bool count_tiles(const struct lookup *l, int threads)
 
 static int compare(const void *a, const void *b)
 {
-    const struct wanted *x = a, *y = b;
+    const struct query *x = a, *y = b;
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
 static void sort_by_key(struct lookup *l, uint64_t *place)
 {
     for (size_t i = 0; i < l->count; i++)
-        l->wanted[i] = (struct wanted){l->inverse ? inverse(l, place[i]) : place[i], &place[i]};
-    qsort(l->wanted, l->count, sizeof *l->wanted, compare);
+        l->queries[i] = (struct query){l->inverse ? inverse(l, place[i]) : place[i], &place[i]};
+    qsort(l->queries, l->count, sizeof *l->queries, compare);
 }
 
 static void answer(struct lookup *l, int threads)
@@ -175,23 +175,26 @@ static void answer(struct lookup *l, int threads)
 }
 
 static shuf_status look_up_counted(const struct shuf__simd_ops *simd, int threads,
-                                   const struct shuf__job *job, uint64_t *place, size_t count,
-                                   struct shuf__error *error)
+                                   const struct shuf__computation *computation, uint64_t *place,
+                                   size_t count, struct shuf__error *error)
 {
-    const struct shuf__look_up *request = &job->request.look_up;
+    const struct shuf__look_up *request = &computation->request.look_up;
     const struct shuf__permutation *p = &request->permutation;
-    struct lookup l = {
-        .simd = simd, .job = job, .p = p, .inverse = request->inverse, .count = count};
-    assert(job->rank_index || shuf__rank_index_bytes(p->algorithm, p->n) == 0);
+    struct lookup l = {.simd = simd,
+                       .computation = computation,
+                       .p = p,
+                       .inverse = request->inverse,
+                       .count = count};
+    assert(computation->rank_index || shuf__rank_index_bytes(p->algorithm, p->n) == 0);
     if (count == 0)
         return SHUF_OK;
-    if (!(l.wanted = calloc(count, sizeof *l.wanted)))
+    if (!(l.queries = calloc(count, sizeof *l.queries)))
         return shuf__fail(error, SHUF_NO_MEMORY, "index: no memory for %zu places", count);
     atomic_init(&l.cancelled, false);
     shuf__bijection_make(p, 0, NULL, &l.f);
     sort_by_key(&l, place);
     answer(&l, threads);
-    free(l.wanted);
+    free(l.queries);
     return atomic_load(&l.cancelled) ? shuf__fail(error, SHUF_CANCELLED, "index: cancelled")
                                      : SHUF_OK;
 }
@@ -205,16 +208,16 @@ static void evaluate(const shuf_primefold *f, bool inverse, uint64_t *place, siz
             inverse ? shuf_primefold_inverse(f, place[i]) : shuf_primefold_forward(f, place[i]);
 }
 
-static shuf_status look_up_direct(const struct shuf__job *job, uint64_t *place, size_t count,
-                                  struct shuf__error *error)
+static shuf_status look_up_direct(const struct shuf__computation *computation, uint64_t *place,
+                                  size_t count, struct shuf__error *error)
 {
-    const struct shuf__look_up *request = &job->request.look_up;
+    const struct shuf__look_up *request = &computation->request.look_up;
     const struct shuf__permutation *p = &request->permutation;
     shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
     if (request->inverse)
         shuf_primefold_make_inverse(&f);
     for (size_t i = 0; i < count; i += CHUNK) {
-        if (job->cancelled && job->cancelled(job->cancel_context))
+        if (computation->cancelled && computation->cancelled(computation->cancel_context))
             return shuf__fail(error, SHUF_CANCELLED, "index: cancelled");
         evaluate(&f, request->inverse, place + i, count - i < CHUNK ? count - i : CHUNK);
     }
@@ -222,12 +225,12 @@ static shuf_status look_up_direct(const struct shuf__job *job, uint64_t *place, 
 }
 
 shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
-                               const struct shuf__job *job, uint64_t *place, size_t count,
-                               struct shuf__error *error)
+                               const struct shuf__computation *computation, uint64_t *place,
+                               size_t count, struct shuf__error *error)
 {
-    const struct shuf__permutation *p = &job->request.look_up.permutation;
-    assert(job->request.kind == SHUF__LOOK_UP && p->rows == 1);
+    const struct shuf__permutation *p = &computation->request.look_up.permutation;
+    assert(computation->request.kind == SHUF__LOOK_UP && p->rows == 1);
     return shuf_algorithm_has_random_access(p->algorithm)
-               ? look_up_direct(job, place, count, error)
-               : look_up_counted(simd, threads, job, place, count, error);
+               ? look_up_direct(computation, place, count, error)
+               : look_up_counted(simd, threads, computation, place, count, error);
 }

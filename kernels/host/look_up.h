@@ -15,8 +15,8 @@ extern "C" {
 
 /* The vtable's look_up. */
 shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
-                               const struct shuf__job *job, uint64_t *place, size_t count,
-                               struct shuf__error *error);
+                               const struct shuf__computation *computation, uint64_t *place,
+                               size_t count, struct shuf__error *error);
 
 #ifdef __cplusplus
 }

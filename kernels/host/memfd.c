@@ -43,18 +43,19 @@ static int reopen(int fd, int access)
     return open(path, access | O_CLOEXEC);
 }
 
-/* An open one keeps a mode that lets us give it to its writer. */
-static shuf_status seal(int fd, uint64_t bytes, bool open, struct shuf__error *error)
+/* A writable one keeps a mode that lets us give it to its writer. */
+static shuf_status seal(int fd, uint64_t bytes, bool writable, struct shuf__error *error)
 {
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (open ? 0 : F_SEAL_FUTURE_WRITE);
+    const int seals =
+        F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | (writable ? 0 : F_SEAL_FUTURE_WRITE);
     if (fcntl(fd, F_ADD_SEALS, seals))
         return fail(error, bytes, "F_ADD_SEALS");
-    if (fchmod(fd, open ? 0600 : 0400))
+    if (fchmod(fd, writable ? 0600 : 0400))
         return fail(error, bytes, "fchmod");
     return SHUF_OK;
 }
 
-static shuf_status fill(int fd, uint64_t bytes, bool open, struct shuf__block *block,
+static shuf_status fill(int fd, uint64_t bytes, bool writable, struct shuf__block *block,
                         struct shuf__error *error)
 {
     if (bytes > INT64_MAX || ftruncate(fd, (off_t)bytes))
@@ -63,7 +64,7 @@ static shuf_status fill(int fd, uint64_t bytes, bool open, struct shuf__block *b
     if (memory == MAP_FAILED)
         return fail(error, bytes, "mmap");
     madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
-    if (seal(fd, bytes, open, error))
+    if (seal(fd, bytes, writable, error))
         goto unmap;
     block->fd = reopen(fd, O_RDONLY);
     if (block->fd < 0) {
@@ -73,14 +74,14 @@ static shuf_status fill(int fd, uint64_t bytes, bool open, struct shuf__block *b
     block->memory = memory;
     block->host = memory;
     block->bytes = bytes;
-    block->open = open;
+    block->client_writable = writable;
     return SHUF_OK;
 unmap:
     munmap(memory, bytes);
     return error->status;
 }
 
-static shuf_status alloc(uint64_t bytes, bool open, struct shuf__block *block,
+static shuf_status alloc(uint64_t bytes, bool writable, struct shuf__block *block,
                          struct shuf__error *error)
 {
     *block = (struct shuf__block){.kind = SHUF__MEMORY_MEMFD, .fd = -1};
@@ -89,7 +90,7 @@ static shuf_status alloc(uint64_t bytes, bool open, struct shuf__block *block,
     int fd = create();
     if (fd < 0)
         return fail(error, bytes, "memfd_create");
-    shuf_status status = fill(fd, bytes, open, block, error);
+    shuf_status status = fill(fd, bytes, writable, block, error);
     close(fd);
     return status;
 }
@@ -99,8 +100,8 @@ shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct 
     return alloc(bytes, false, block, error);
 }
 
-shuf_status shuf__memfd_alloc_open(uint64_t bytes, struct shuf__block *block,
-                                   struct shuf__error *error)
+shuf_status shuf__memfd_alloc_writable(uint64_t bytes, struct shuf__block *block,
+                                       struct shuf__error *error)
 {
     return alloc(bytes, true, block, error);
 }
@@ -116,10 +117,10 @@ void shuf__memfd_free(struct shuf__block *block)
 
 int shuf__memfd_share(const struct shuf__block *block)
 {
-    return reopen(block->fd, block->open ? O_RDWR : O_RDONLY);
+    return reopen(block->fd, block->client_writable ? O_RDWR : O_RDONLY);
 }
 
-uint64_t shuf__memfd_backed(const struct shuf__block *block)
+uint64_t shuf__memfd_committed(const struct shuf__block *block)
 {
     struct stat status;
     return fstat(block->fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Bytes. Fails with SHUF_IO where /proc/meminfo does not tell. */
+/* Bytes. Fails with SHUF_IO where /proc/meminfo does not say. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
 
 #ifdef __cplusplus

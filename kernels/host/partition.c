@@ -33,7 +33,7 @@ enum {
     LINE = 64,
     RECORD_MOST = 127,
     PLACE_BITS = 32,   /* at most */
-    TURN = 2048,       /* records whose places are evaluated at once */
+    BATCH = 2048,      /* records whose places are evaluated at once */
     GROUP_BYTES = 512, /* written at once: the memory takes single lines much more slowly */
 };
 
@@ -49,7 +49,7 @@ struct layout {
 
 struct work {
     const struct shuf__simd_ops *simd;
-    const struct shuf__job *job;
+    const struct shuf__computation *computation;
     uint64_t n;              /* records */
     union shuf__bijection f; /* the place of a record */
     bool narrow;
@@ -73,8 +73,8 @@ struct collector {
 
 static bool is_cancelled(struct work *work)
 {
-    const struct shuf__job *job = work->job;
-    if (job->cancelled && job->cancelled(job->cancel_context))
+    const struct shuf__computation *computation = work->computation;
+    if (computation->cancelled && computation->cancelled(computation->cancel_context))
         atomic_store(&work->cancelled, true);
     return atomic_load(&work->cancelled);
 }
@@ -180,15 +180,15 @@ static struct lines lines_of_collector(const struct collector *c)
 }
 
 static inline __attribute__((always_inline)) void
-collect_turn(struct collector *c, uint64_t first, size_t count, size_t record, size_t place_bytes)
+collect_batch(struct collector *c, uint64_t first, size_t count, size_t record, size_t place_bytes)
 {
     struct work *work = c->work;
     const struct lines l = lines_of_collector(c);
     const unsigned bits = work->l.bits;
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
-    const char *from = (const char *)work->job->input->memory + first * record;
-    uint32_t narrow[TURN];
-    uint64_t wide[TURN];
+    const char *from = (const char *)work->computation->input->memory + first * record;
+    uint32_t narrow[BATCH];
+    uint64_t wide[BATCH];
     if (work->narrow)
         work->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&work->f, (uint32_t)first, 1, narrow, count);
     else
@@ -224,12 +224,12 @@ static inline __attribute__((always_inline)) void collect_all(struct collector *
     struct work *work = c->work;
     const uint64_t n = work->n;
     for (;;) {
-        const uint64_t first = atomic_fetch_add(&work->next, 16 * TURN);
+        const uint64_t first = atomic_fetch_add(&work->next, 16 * BATCH);
         if (first >= n || is_cancelled(work))
             break;
-        const uint64_t end = n - first < 16 * TURN ? n : first + 16 * TURN;
-        for (uint64_t i = first; i < end; i += TURN)
-            collect_turn(c, i, end - i < TURN ? end - i : TURN, record, place_bytes);
+        const uint64_t end = n - first < 16 * BATCH ? n : first + 16 * BATCH;
+        for (uint64_t i = first; i < end; i += BATCH)
+            collect_batch(c, i, end - i < BATCH ? end - i : BATCH, record, place_bytes);
     }
     for (uint64_t part = 0; part < work->l.parts; part++)
         fill_up(c, part, record, place_bytes);
@@ -386,12 +386,14 @@ uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads,
     return make_room(&l, threads).end;
 }
 
-bool shuf__partition(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                     unsigned bits, void *memory, void *out)
+bool shuf__partition(const struct shuf__simd_ops *simd, int threads,
+                     const struct shuf__computation *computation, unsigned bits, void *memory,
+                     void *out)
 {
-    const struct shuf__shuffle *shuffle = &job->request.shuffle;
+    const struct shuf__shuffle *shuffle = &computation->request.shuffle;
     const uint64_t n = shuffle->permutation.n;
-    struct work work = {simd, job, .n = n, .l = lay_out(shuffle, bits, threads), .out = out};
+    struct work work = {simd, computation, .n = n, .l = lay_out(shuffle, bits, threads),
+                        .out = out};
     assert(shuffle->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
            ((uintptr_t)out | (uintptr_t)memory) % LINE == 0);
     const shuf_primefold_shape shape = shuf__primefold_shape(n);

@@ -21,7 +21,8 @@ uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads,
 
 /* As shuf__host_shuffle() with primefold and records of at most 127 bytes; 9 <= bits <= 32.
  * `memory` has these bytes, from a whole line of the cache on. */
-bool shuf__partition(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                     unsigned bits, void *memory, void *out);
+bool shuf__partition(const struct shuf__simd_ops *simd, int threads,
+                     const struct shuf__computation *computation, unsigned bits, void *memory,
+                     void *out);
 
 #endif

@@ -2,11 +2,11 @@
  *
  * Compaction in one pass, without a second copy: threads take tiles in order,
  * evaluate and compact each in their own cache, learn where it starts from the
- * tile before, and copy the part that was asked for to its place.
+ * tile before, and copy the requested part to its place.
  *
  * At n = 2^B nothing is dropped and every value knows its place by itself; so it
  * does with primefold, whatever n is. Where a rank index knows the tiles, those
- * without wanted values are passed over.
+ * without requested values are passed over.
  *
  * A shuffle has its records moved where the values would have been written.
  */
@@ -39,28 +39,28 @@ struct row {
 /* Read by all threads, written by none but `cancelled`. */
 struct work {
     const struct shuf__simd_ops *simd;
-    const struct shuf__job *job;
-    const struct shuf__permutation *p; /* of the job */
+    const struct shuf__computation *computation;
+    const struct shuf__permutation *p; /* of the computation */
     unsigned width;                    /* bytes of a value, or of a shuffle's record */
     bool moves;                        /* records, for a shuffle */
     struct shuf__slice slice;          /* of each row */
     shuf_primefold_shape shape;        /* of primefold */
     bool narrow;                       /* whether values have 32 bits: B <= 32 */
     bool direct;                       /* values know their places: primefold, or n = 2^B */
-    uint64_t tiles; /* of a row: of what was asked for where direct, else of the domain */
+    uint64_t tiles; /* of a row: of the requested values where direct, else of the domain */
     char *out;
     atomic_bool cancelled;
 };
 
 static bool is_cancelled(struct work *work)
 {
-    const struct shuf__job *job = work->job;
-    if (job->cancelled && job->cancelled(job->cancel_context))
+    const struct shuf__computation *computation = work->computation;
+    if (computation->cancelled && computation->cancelled(computation->cancel_context))
         atomic_store(&work->cancelled, true);
     return atomic_load(&work->cancelled);
 }
 
-/* out[i] = tile[from + i * step], converted to the job's width. */
+/* out[i] = tile[from + i * step], converted to the computation's width. */
 static void copy_values(const struct work *work, const struct shuf__tile *tile, size_t from,
                         size_t step, void *out, size_t count)
 {
@@ -84,12 +84,12 @@ static void copy_values(const struct work *work, const struct shuf__tile *tile, 
 static void place(const struct work *work, const struct shuf__tile *tile, uint64_t base,
                   uint64_t kept, char *out)
 {
-    const struct shuf__job *job = work->job;
+    const struct shuf__computation *computation = work->computation;
     const struct shuf__hits hits = shuf__slice_hits(&work->slice, base, kept);
     const uint64_t stride = work->slice.stride, count = shuf__hits_count(&hits, stride);
     const struct shuf__places places = {work->narrow, tile, base, kept};
     if (work->moves)
-        shuf__move(&job->request.shuffle, job->input->memory, &places, out);
+        shuf__move(&computation->request.shuffle, computation->input->memory, &places, out);
     else if (count > 0)
         copy_values(work, tile, hits.first, stride, out + hits.index * work->width, count);
 }
@@ -122,12 +122,12 @@ static bool has_hits(const struct work *work, uint64_t base, uint64_t kept)
     return hits.first < hits.end;
 }
 
-/* A tile without wanted values is passed over. */
+/* A tile without requested values is passed over. */
 static void work_on_known(struct work *work, struct row *row, uint64_t index,
                           struct shuf__tile *tile)
 {
     const struct shuf__permutation *p = work->p;
-    const struct shuf__rank_index *ranks = work->job->rank_index;
+    const struct shuf__rank_index *ranks = work->computation->rank_index;
     const uint64_t base = ranks->before[index], kept = ranks->before[index + 1] - base;
     if (!has_hits(work, base, kept) &&
         !(shuf__slice_wraps(&work->slice) && has_hits(work, base + p->n, kept)))
@@ -139,7 +139,7 @@ static void work_on_known(struct work *work, struct row *row, uint64_t index,
 /* By who has the turn. */
 static void note(const struct work *work, uint64_t index, uint64_t after)
 {
-    struct shuf__rank_index *ranks = work->job->rank_index;
+    struct shuf__rank_index *ranks = work->computation->rank_index;
     if (!ranks)
         return;
     ranks->before[index + 1] = after;
@@ -179,7 +179,7 @@ static void work_on_row(struct work *work, struct row *row, struct shuf__tile *t
 }
 
 /* Where values know their places: those at x0, x0 + stride, ... Straight to where they belong, if
- * the loops write what the job wants. */
+ * the loops write what the computation needs. */
 static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
@@ -214,11 +214,11 @@ static void work_on_direct_row(struct work *work, struct row *row, struct shuf__
     }
 }
 
-/* Known tiles that lie before the first wanted one, or behind the last, are not taken. */
+/* Known tiles that lie before the first requested one, or behind the last, are not taken. */
 static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = work->p;
-    const struct shuf__rank_index *ranks = work->job->rank_index;
+    const struct shuf__rank_index *ranks = work->computation->rank_index;
     const uint64_t first = shuf__slice_wraps(&work->slice) ? 0 : p->offset;
     shuf__bijection_make(p, index, &work->shape, &row->f);
     row->out = work->out + index * p->count * work->width;
@@ -263,7 +263,7 @@ static void each_row_by_one_thread(struct work *work, int threads)
     }
 }
 
-/* A team costs more to wake than a small job to do, even a team of one. */
+/* A team costs more to wake than a small computation to do, even a team of one. */
 static void by_this_thread(struct work *work, struct row *row)
 {
     struct shuf__tile tile;
@@ -309,17 +309,17 @@ static void plan_work(struct work *work)
     work->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
 }
 
-bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                        void *out)
+bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
+                        const struct shuf__computation *computation, void *out)
 {
     struct work work = {.simd = simd,
-                        .job = job,
-                        .p = shuf__request_permutation(&job->request),
-                        .width = (unsigned)shuf__request_shape(&job->request).width,
-                        .moves = job->request.kind == SHUF__SHUFFLE,
+                        .computation = computation,
+                        .p = shuf__request_permutation(&computation->request),
+                        .width = (unsigned)shuf__request_shape(&computation->request).width,
+                        .moves = computation->request.kind == SHUF__SHUFFLE,
                         .out = out};
     assert(work.p->offset < work.p->n && work.p->stride <= UINT64_C(1) << 62);
-    assert(!job->rank_index ||
+    assert(!computation->rank_index ||
            (work.p->rows == 1 && shuf__rank_index_bytes(work.p->algorithm, work.p->n) > 0));
     if (work.p->count == 0)
         return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parameters of `primefold` that n alone decides, cached: in a small job the search for the
- * prime is much of the work.
+ * The parameters of `primefold` that n alone decides, cached: in a small computation the search for
+ * the prime is much of the work.
  */
 #ifndef SHUF__HOST_SHAPE_H
 #define SHUF__HOST_SHAPE_H

@@ -4,7 +4,7 @@
  * their own cache, and move the records.
  *
  * Only primefold knows the values at any positions, and the others where n = 2^B. Else all
- * values are wanted in a list first or, where that would be long, records are moved as
+ * values are requested in a list first or, where that would be long, records are moved as
  * permute.c finds where its tiles belong.
  */
 #include "host/shuffle.h"
@@ -26,8 +26,8 @@ enum {
 
 struct work {
     const struct shuf__simd_ops *simd;
-    const struct shuf__job *job;
-    const struct shuf__shuffle *shuffle; /* of the job */
+    const struct shuf__computation *computation;
+    const struct shuf__shuffle *shuffle; /* of the computation */
     union shuf__bijection f;
     bool narrow;      /* whether values have 32 bits */
     const void *list; /* all values; NULL where they are evaluated by the way */
@@ -39,8 +39,8 @@ struct work {
 
 static bool is_cancelled(struct work *work)
 {
-    const struct shuf__job *job = work->job;
-    if (job->cancelled && job->cancelled(job->cancel_context))
+    const struct shuf__computation *computation = work->computation;
+    if (computation->cancelled && computation->cancelled(computation->cancel_context))
         atomic_store(&work->cancelled, true);
     return atomic_load(&work->cancelled);
 }
@@ -69,7 +69,7 @@ static void join(struct work *work)
         const size_t count = n - first < work->part ? n - first : work->part;
         const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
                                             first, count};
-        shuf__move(work->shuffle, work->job->input->memory, &places, work->out);
+        shuf__move(work->shuffle, work->computation->input->memory, &places, work->out);
     }
 }
 
@@ -89,7 +89,7 @@ static bool move_all(struct work *work, int threads)
 /* By a list of the values; false where there is no memory for one. */
 static bool move_listed(struct work *work, int threads, bool *done)
 {
-    struct shuf__job values = *work->job;
+    struct shuf__computation values = *work->computation;
     values.request = (struct shuf__request){.kind = SHUF__PERMUTATION,
                                             .dtype = work->narrow ? SHUF_U32 : SHUF_U64,
                                             .permutation = work->shuffle->permutation};
@@ -109,10 +109,13 @@ static bool has_compaction(const struct shuf__permutation *p)
 }
 
 bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
-                                 const struct shuf__job *job, void *out)
+                                 const struct shuf__computation *computation, void *out)
 {
-    const struct shuf__permutation *p = &job->request.shuffle.permutation;
-    struct work work = {.simd = simd, .job = job, .shuffle = &job->request.shuffle, .out = out};
+    const struct shuf__permutation *p = &computation->request.shuffle.permutation;
+    struct work work = {.simd = simd,
+                        .computation = computation,
+                        .shuffle = &computation->request.shuffle,
+                        .out = out};
     shuf_primefold_shape shape = {0};
     bool done;
     assert(p->rows == 1 && p->offset == 0 && p->count == p->n && p->stride == 1);
@@ -128,25 +131,26 @@ bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
         return move_all(&work, threads);
     if (p->n <= LISTED_MOST && move_listed(&work, threads, &done))
         return done;
-    return shuf__host_permute(simd, threads, job, out);
+    return shuf__host_permute(simd, threads, computation, out);
 }
 
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request)
 {
-    struct shuf__workspace wanted = {.kind = SHUF__MEMORY_PRIVATE};
+    struct shuf__workspace needs = {.kind = SHUF__MEMORY_PRIVATE};
     const struct shuf__shuffle *s = &request->shuffle;
     if (request->kind == SHUF__SHUFFLE && shuf__partition_pays(s))
-        wanted.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
-    return wanted;
+        needs.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
+    return needs;
 }
 
-bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                        void *out)
+bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,
+                        const struct shuf__computation *computation, void *out)
 {
-    const struct shuf__block *workspace = job->workspace;
-    const uint64_t best = shuf__host_workspace(threads, &job->request).best;
+    const struct shuf__block *workspace = computation->workspace;
+    const uint64_t best = shuf__host_workspace(threads, &computation->request).best;
     if (best && workspace && workspace->bytes >= best)
-        return shuf__partition(simd, threads, job, shuf__partition_bits(&job->request.shuffle),
+        return shuf__partition(simd, threads, computation,
+                               shuf__partition_bits(&computation->request.shuffle),
                                workspace->memory, out);
-    return shuf__host_shuffle_directly(simd, threads, job, out);
+    return shuf__host_shuffle_directly(simd, threads, computation, out);
 }

@@ -12,17 +12,17 @@
 extern "C" {
 #endif
 
-/* The workspace that a job of the request likes with so many threads; it can do without. */
+/* The workspace that a computation of the request likes with so many threads; it can do without. */
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request);
 
-/* Fills `out` from the job's input; false when it was cancelled. With one thread, that is the
- * caller's. */
-bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads, const struct shuf__job *job,
-                        void *out);
+/* Fills `out` from the computation's input; false when it was cancelled. With one thread, that is
+ * the caller's. */
+bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,
+                        const struct shuf__computation *computation, void *out);
 
 /* The same in one pass, without partition.h. */
 bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
-                                 const struct shuf__job *job, void *out);
+                                 const struct shuf__computation *computation, void *out);
 
 #ifdef __cplusplus
 }

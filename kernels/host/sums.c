@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { PART = 1 << 14, TURN = 256 }; /* values; parts whose sums are kept at a time */
+enum { PART = 1 << 14, BATCH = 256 }; /* values; parts whose sums are kept at a time */
 
 static double value_at(const void *values, shuf_dtype dtype, size_t i)
 {
@@ -71,16 +71,16 @@ static struct shuf__sums sums_of_part(const void *values, shuf_dtype dtype, uint
 void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums)
 {
-    struct shuf__sums of[TURN];
+    struct shuf__sums of[BATCH];
     const uint64_t parts = (count + PART - 1) / PART;
-    for (uint64_t at = 0; at < parts; at += TURN) {
-        const int turn = parts - at < TURN ? (int)(parts - at) : TURN;
-#pragma omp parallel for num_threads(threads) if (turn > 1)
-        for (int i = 0; i < turn; i++)
+    for (uint64_t at = 0; at < parts; at += BATCH) {
+        const int batch = parts - at < BATCH ? (int)(parts - at) : BATCH;
+#pragma omp parallel for num_threads(threads) if (batch > 1)
+        for (int i = 0; i < batch; i++)
             of[i] = sums_of_part(values, dtype, count, at + (uint64_t)i, centre, scale);
         if (at == 0)
             *sums = of[0];
-        for (int i = at == 0; i < turn; i++)
+        for (int i = at == 0; i < batch; i++)
             shuf__sums_add(sums, &of[i]);
     }
 }

@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) void narrow(const struct shuf__prim
         shortest(row, inverse, (uint16_t)position, (uint16_t)stride, out, count);
     else if (shuf_primefold_is_small(&row->plain.shape))
         fill_32(row, SMALL(16), position, stride, out, count);
-    else if (n_bits <= 21)
+    else if (n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS)
         fill_32(row, LARGE(21), position, stride, out, count);
     else
         fill_32(row, LARGE(62), position, stride, out, count);

@@ -21,28 +21,28 @@ shuf *client_open(void)
     return handle;
 }
 
-void client_expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+void client_expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
-    if (got != wanted || !strstr(shuf_message(handle), words))
+    if (got != expected || !strstr(shuf_message(handle), words))
         fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
-    assert_int_equal(got, wanted);
+    assert_int_equal(got, expected);
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-bool client_check(shuf *handle, const shuf_permutation *what)
+bool client_check(shuf *handle, const shuf_permutation *request)
 {
     shuf_shape shape;
     shuf_result result;
     uint64_t count;
-    if (shuf_permutation_shape(what, &shape, NULL, 0) != SHUF_OK)
+    if (shuf_permutation_shape(request, &shape, NULL, 0) != SHUF_OK)
         return false;
-    uint64_t *values = expected_values(what, &count);
+    uint64_t *values = expected_values(request, &count);
     void *out = malloc(shape.bytes + 1);
     bool right = out && count == shape.rows * shape.count && count * shape.width == shape.bytes &&
-                 shuf_permute(handle, what, out, shape.bytes, &result) == SHUF_OK &&
+                 shuf_permute(handle, request, out, shape.bytes, &result) == SHUF_OK &&
                  expected_equal(values, out, shape.width, count);
     if (!right)
-        fprintf(stderr, "n %llu: %s\n", (unsigned long long)what->n, shuf_message(handle));
+        fprintf(stderr, "n %llu: %s\n", (unsigned long long)request->n, shuf_message(handle));
     free(values);
     free(out);
     return right;

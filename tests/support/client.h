@@ -13,9 +13,9 @@
 shuf *client_open(void);
 
 /* A call gave this status, and a message with these words in it. */
-void client_expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words);
+void client_expect(shuf *handle, shuf_status got, shuf_status expected, const char *words);
 
 /* Asks into memory and compares all of it; usable in any thread or process. */
-bool client_check(shuf *handle, const shuf_permutation *what);
+bool client_check(shuf *handle, const shuf_permutation *request);
 
 #endif

@@ -103,7 +103,7 @@ unsigned draw_width(shuf_dtype dtype)
 enum shuf__distribution draw_distribution(const char *name)
 {
     static const char *const names[] = {"",
-#define X(name, text, what) text,
+#define X(name, text, description) text,
                                         SHUF_DISTRIBUTION_MAP(X)
 #undef X
     };

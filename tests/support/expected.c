@@ -50,40 +50,41 @@ static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, u
 }
 
 /* torch's DistributedSampler: the list of indices, padded or cut, then every world-th. */
-static uint64_t take_shard(const shuf_permutation *what, const uint64_t *whole, uint64_t *out)
+static uint64_t take_shard(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
-    uint64_t each = what->n / what->world, count = 0;
-    if (!what->drop_last && what->n % what->world != 0)
+    uint64_t each = request->n / request->world, count = 0;
+    if (!request->drop_last && request->n % request->world != 0)
         each++;
-    for (uint64_t i = what->rank; i < each * what->world; i += what->world)
-        out[count++] = whole[i % what->n];
+    for (uint64_t i = request->rank; i < each * request->world; i += request->world)
+        out[count++] = whole[i % request->n];
     return count;
 }
 
-static uint64_t take_slice(const shuf_permutation *what, const uint64_t *whole, uint64_t *out)
+static uint64_t take_slice(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
-    for (uint64_t i = 0; i < what->count; i++)
-        out[i] = whole[what->offset + i * what->stride];
-    return what->count;
+    for (uint64_t i = 0; i < request->count; i++)
+        out[i] = whole[request->offset + i * request->stride];
+    return request->count;
 }
 
-static uint64_t take_view(const shuf_permutation *what, const uint64_t *whole, uint64_t *out)
+static uint64_t take_view(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
-    if (what->view == SHUF_VIEW_SHARD)
-        return take_shard(what, whole, out);
-    if (what->view == SHUF_VIEW_SLICE)
-        return take_slice(what, whole, out);
-    memcpy(out, whole, what->n * sizeof *out);
-    return what->n;
+    if (request->view == SHUF_VIEW_SHARD)
+        return take_shard(request, whole, out);
+    if (request->view == SHUF_VIEW_SLICE)
+        return take_slice(request, whole, out);
+    memcpy(out, whole, request->n * sizeof *out);
+    return request->n;
 }
 
-uint64_t *expected_values(const shuf_permutation *what, uint64_t *count)
+uint64_t *expected_values(const shuf_permutation *request, uint64_t *count)
 {
-    uint64_t rows = what->epochs ? what->epochs : 1, used = 0;
-    uint64_t *values = allocate(rows * (what->n + 1));
+    uint64_t rows = request->epochs ? request->epochs : 1, used = 0;
+    uint64_t *values = allocate(rows * (request->n + 1));
     for (uint64_t row = 0; row < rows; row++) {
-        uint64_t *whole = permutation(what->algorithm, what->n, what->seed, what->epoch + row);
-        used += take_view(what, whole, values + used);
+        uint64_t *whole =
+            permutation(request->algorithm, request->n, request->seed, request->epoch + row);
+        used += take_view(request, whole, values + used);
         free(whole);
     }
     if (count)
@@ -109,16 +110,16 @@ bool expected_equal(const uint64_t *values, const void *result, unsigned width, 
     return true;
 }
 
-void expected_draw_view(shuf_permutation *what)
+void expected_draw_view(shuf_permutation *request)
 {
-    what->view = (shuf_view)random_below(3);
-    if (what->view == SHUF_VIEW_SLICE) {
-        what->offset = random_below(what->n);
-        what->stride = random_size(what->n);
-        what->count = random_size((what->n - 1 - what->offset) / what->stride + 1);
-    } else if (what->view == SHUF_VIEW_SHARD) {
-        what->world = random_size(what->n * 2);
-        what->rank = random_below(what->world);
-        what->drop_last = random_below(2);
+    request->view = (shuf_view)random_below(3);
+    if (request->view == SHUF_VIEW_SLICE) {
+        request->offset = random_below(request->n);
+        request->stride = random_size(request->n);
+        request->count = random_size((request->n - 1 - request->offset) / request->stride + 1);
+    } else if (request->view == SHUF_VIEW_SHARD) {
+        request->world = random_size(request->n * 2);
+        request->rank = random_below(request->world);
+        request->drop_last = random_below(2);
     }
 }

@@ -10,10 +10,10 @@
 
 /* All values, row-major; freed by the caller. *count: how many, may be NULL. Ends the process for
  * an algorithm that it does not know. */
-uint64_t *expected_values(const shuf_permutation *what, uint64_t *count);
+uint64_t *expected_values(const shuf_permutation *request, uint64_t *count);
 
 /* Gives a request, whose n is set, a view at random (random.h). */
-void expected_draw_view(shuf_permutation *what);
+void expected_draw_view(shuf_permutation *request);
 
 /* Value `index` of a result, whatever its type. */
 uint64_t expected_read(const void *result, unsigned width, uint64_t index);

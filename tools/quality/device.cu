@@ -9,7 +9,8 @@
 namespace quality
 {
 
-shuf_status make(shuf__device *device, const shuf__job &job, uint64_t bytes, shuf__error *error)
+shuf_status make(shuf__device *device, const shuf__computation &job, uint64_t bytes,
+                 shuf__error *error)
 {
     const shuf__backend_ops *ops = device->backend->ops;
     const uint64_t whole = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
@@ -32,7 +33,7 @@ shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__
         const char *name;
         shuf_dtype dtype;
     } types[] = {{"f64", SHUF_F64}, {"f32", SHUF_F32}, {"f16", SHUF_F16}, {"bf16", SHUF_BF16}};
-    shuf__job job{};
+    shuf__computation job{};
     shuf__stream &s = job.request.stream;
     job.request.kind = SHUF__STREAM;
     s.distribution = SHUF_DISTRIBUTION_GAUSS;

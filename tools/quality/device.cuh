@@ -73,7 +73,8 @@ template <typename T> class Memory
 };
 
 /* Has the backend fill device->values. */
-shuf_status make(shuf__device *device, const shuf__job &job, uint64_t bytes, shuf__error *error);
+shuf_status make(shuf__device *device, const shuf__computation &job, uint64_t bytes,
+                 shuf__error *error);
 
 /* The job of a part of a stream. */
 shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__error *error);

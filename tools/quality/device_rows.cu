@@ -165,7 +165,7 @@ shuf_status algorithm_of(const char *name, shuf_algorithm *algorithm, shuf__erro
 }
 
 /* The rows of one call; those of seeds are made one after the other. */
-shuf_status make_rows(shuf__device *device, const shuf__device_rows &rows, shuf__job *job,
+shuf_status make_rows(shuf__device *device, const shuf__device_rows &rows, shuf__computation *job,
                       uint64_t row, shuf__error *error)
 {
     shuf__permutation &p = job->request.permutation;
@@ -189,7 +189,7 @@ extern "C" shuf_status shuf__device_count_rows(shuf__device *device, const shuf_
                                                shuf__parallelograms *counted, shuf__error *error)
 {
     shuf__device_rows part = *rows;
-    shuf__job job{};
+    shuf__computation job{};
     shuf__permutation &p = job.request.permutation;
     job.request.kind = SHUF__PERMUTATION;
     job.request.dtype = SHUF_U32;

@@ -3,7 +3,7 @@
  * Normally distributed streams: value i by itself, or a block of 32 at once. Weak
  * Gaussians from tables, mixed by a Hadamard transform, after A. P. Goucher,
  * "Training a random Gaussian generator" (cp4space, 2022); docs/spec.md, "Gaussian
- * streams", tells what is different and why.
+ * streams", says what is different and why.
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
  *     double x = shuf_gauss_f64(&g, i);

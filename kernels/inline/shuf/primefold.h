@@ -25,10 +25,11 @@
 
 enum {
     SHUF_PRIMEFOLD_EXACT = 256,
-    SHUF_PRIMEFOLD_SMALL = 65521, /* the largest prime below 2^16, and the largest small n */
-    SHUF_PRIMEFOLD_TAIL = 1024,   /* a large n is rounded up where as many would not be folded */
-    SHUF_PRIMEFOLD_MAPS = 10,     /* at most */
-    SHUF_PRIMEFOLD_WORDS = 32,    /* of 32 bits, for the addend and the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_SMALL = 65521,    /* the largest prime below 2^16, and the largest small n */
+    SHUF_PRIMEFOLD_MEDIUM_BITS = 21, /* of n - 1, the most with the maps and folds of LARGE_21 */
+    SHUF_PRIMEFOLD_TAIL = 1024,      /* a large n is rounded up where as many would not be folded */
+    SHUF_PRIMEFOLD_MAPS = 10,        /* at most */
+    SHUF_PRIMEFOLD_WORDS = 32,       /* of 32 bits, for the addend and the maps: blocks of 8 */
 };
 
 /* Numbers of multiplications, and shifts of a fold: SMALL_k where a small p has at most k bits,
@@ -63,7 +64,7 @@ typedef struct shuf_primefold {
     shuf_primefold_shape shape;
     uint64_t addend; /* added after the first multiplication, mod p */
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
-    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers, where asked for */
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers, where requested */
     uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* k changes places with exchange[k], k = 1, 2, ... */
 } shuf_primefold;
 
@@ -108,9 +109,9 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
         return s;
     }
     const unsigned n_bits = shuf__bits(n - 1);
-    const bool is_short = n_bits <= 21;
-    s.maps = is_short ? SHUF_PRIMEFOLD_MAPS_LARGE_21 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
-    s.shift = is_short ? SHUF_PRIMEFOLD_SHIFT_LARGE_21 : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
+    const bool is_medium = n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS;
+    s.maps = is_medium ? SHUF_PRIMEFOLD_MAPS_LARGE_21 : SHUF_PRIMEFOLD_MAPS_LARGE_62;
+    s.shift = is_medium ? SHUF_PRIMEFOLD_SHIFT_LARGE_21 : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
     shuf__primefold_set_prime(&s, shuf_prime_from(n));
     if (s.p - s.whole >= SHUF_PRIMEFOLD_TAIL) {
         const uint64_t block = UINT64_C(1) << (n_bits - s.shift);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See jobs.h.
+ * See computation.h.
  */
-#include "jobs.h"
+#include "computation.h"
 
 #include "cmocka_all.h"
 #include "draws.h"
@@ -20,9 +20,9 @@
 enum { SKIPPED = 77, GUARD = 64 };
 
 struct shuf__backend *backend;
-enum shuf__memory jobs_kind = SHUF__MEMORY_KINDS;
+enum shuf__memory computation_kind = SHUF__MEMORY_KINDS;
 
-struct shuf__backend *jobs_open(const char *spec)
+struct shuf__backend *computation_open(const char *spec)
 {
     struct shuf__backend *opened = NULL;
     struct shuf__error error = {0};
@@ -36,36 +36,36 @@ struct shuf__backend *jobs_open(const char *spec)
     exit(status == SHUF_DEVICE ? SKIPPED : 1);
 }
 
-bool jobs_next_kind(void)
+bool computation_next_kind(void)
 {
-    int kind = jobs_kind == SHUF__MEMORY_KINDS ? 0 : (int)jobs_kind + 1;
+    int kind = computation_kind == SHUF__MEMORY_KINDS ? 0 : (int)computation_kind + 1;
     while (kind < SHUF__MEMORY_KINDS &&
            (shuf__memory_is_private((enum shuf__memory)kind) || !backend->ops->makes[kind]))
         kind++;
-    jobs_kind = (enum shuf__memory)kind;
+    computation_kind = (enum shuf__memory)kind;
     return kind < SHUF__MEMORY_KINDS;
 }
 
-const char *jobs_kind_name(void)
+const char *computation_kind_name(void)
 {
     static const char *const names[] = {[SHUF__MEMORY_MEMFD] = "memfd",
                                         [SHUF__MEMORY_CUDA_FD] = "cuda-fd",
                                         [SHUF__MEMORY_CUDA_IPC] = "cuda-ipc",
                                         [SHUF__MEMORY_KINDS] = "none"};
-    return names[jobs_kind];
+    return names[computation_kind];
 }
 
-int jobs_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count)
+int computation_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count)
 {
     int failed = 0;
-    backend = jobs_open(argc == 2 ? argv[1] : "");
-    while (jobs_next_kind())
-        failed += _cmocka_run_group_tests(jobs_kind_name(), tests, count, NULL, NULL);
+    backend = computation_open(argc == 2 ? argv[1] : "");
+    while (computation_next_kind())
+        failed += _cmocka_run_group_tests(computation_kind_name(), tests, count, NULL, NULL);
     backend->ops->close(backend);
     return failed != 0;
 }
 
-enum shuf_algorithm jobs_algorithm(const char *name)
+enum shuf_algorithm computation_algorithm(const char *name)
 {
     static const char *const names[] = {
 #define X(name, text, description, random_access) [SHUF_ALGORITHM_##name] = text,
@@ -79,25 +79,25 @@ enum shuf_algorithm jobs_algorithm(const char *name)
     return SHUF_ALGORITHM_COUNT;
 }
 
-uint64_t jobs_values(const struct shuf__job *job)
+uint64_t computation_values(const struct shuf__computation *computation)
 {
-    const struct shuf__shape shape = shuf__request_shape(&job->request);
+    const struct shuf__shape shape = shuf__request_shape(&computation->request);
     return shape.rows * shape.count;
 }
 
-uint64_t jobs_bytes(const struct shuf__job *job)
+uint64_t computation_bytes(const struct shuf__computation *computation)
 {
-    return shuf__request_shape(&job->request).bytes;
+    return shuf__request_shape(&computation->request).bytes;
 }
 
-unsigned jobs_width(const struct shuf__job *job)
+unsigned computation_width(const struct shuf__computation *computation)
 {
-    return (unsigned)shuf__request_shape(&job->request).width;
+    return (unsigned)shuf__request_shape(&computation->request).width;
 }
 
-void jobs_set_width(struct shuf__job *job, unsigned width)
+void computation_set_width(struct shuf__computation *computation, unsigned width)
 {
-    job->request.dtype = width == 4 ? SHUF_U32 : SHUF_U64;
+    computation->request.dtype = width == 4 ? SHUF_U32 : SHUF_U64;
 }
 
 static struct shuf__permutation whole_row(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
@@ -112,36 +112,38 @@ static struct shuf__permutation whole_row(enum shuf_algorithm algorithm, uint64_
                                       .stride = 1};
 }
 
-struct shuf__job jobs_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
-                            uint64_t epoch)
+struct shuf__computation computation_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
+                                           uint64_t epoch)
 {
-    return (struct shuf__job){.request = {.kind = SHUF__PERMUTATION,
-                                          .dtype = n <= UINT64_C(1) << 32 ? SHUF_U32 : SHUF_U64,
-                                          .permutation = whole_row(algorithm, n, seed, epoch)}};
+    return (struct shuf__computation){
+        .request = {.kind = SHUF__PERMUTATION,
+                    .dtype = n <= UINT64_C(1) << 32 ? SHUF_U32 : SHUF_U64,
+                    .permutation = whole_row(algorithm, n, seed, epoch)}};
 }
 
-struct shuf__job jobs_shuffle(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
-                              uint64_t epoch, uint64_t record)
+struct shuf__computation computation_shuffle(enum shuf_algorithm algorithm, uint64_t n,
+                                             uint64_t seed, uint64_t epoch, uint64_t record)
 {
-    return (struct shuf__job){
+    return (struct shuf__computation){
         .request = {
             .kind = SHUF__SHUFFLE,
             .shuffle = {.permutation = whole_row(algorithm, n, seed, epoch), .record = record},
         }};
 }
 
-struct shuf__job jobs_stream(enum shuf__distribution distribution, shuf_dtype dtype, uint64_t seed,
-                             uint64_t stream, uint64_t offset, uint64_t count)
+struct shuf__computation computation_stream(enum shuf__distribution distribution, shuf_dtype dtype,
+                                            uint64_t seed, uint64_t stream, uint64_t offset,
+                                            uint64_t count)
 {
-    return (struct shuf__job){.request = {.kind = SHUF__STREAM,
-                                          .dtype = dtype,
-                                          .stream = {.distribution = distribution,
-                                                     .mean = 0,
-                                                     .std = 1,
-                                                     .seed = seed,
-                                                     .stream = stream,
-                                                     .offset = offset,
-                                                     .count = count}}};
+    return (struct shuf__computation){.request = {.kind = SHUF__STREAM,
+                                                  .dtype = dtype,
+                                                  .stream = {.distribution = distribution,
+                                                             .mean = 0,
+                                                             .std = 1,
+                                                             .seed = seed,
+                                                             .stream = stream,
+                                                             .offset = offset,
+                                                             .count = count}}};
 }
 
 /* ---- The reference: one row, by the inline ciphers ----------------------- */
@@ -178,10 +180,10 @@ static uint64_t positions_seen(const struct shuf__permutation *p)
     return last < p->n ? last + 1 : p->n;
 }
 
-static struct reference reference_make(const struct shuf__job *job, uint64_t row)
+static struct reference reference_make(const struct shuf__computation *computation, uint64_t row)
 {
-    const struct shuf__permutation *p = shuf__request_permutation(&job->request);
-    struct reference r = {.request = &job->request, .p = p};
+    const struct shuf__permutation *p = shuf__request_permutation(&computation->request);
+    struct reference r = {.request = &computation->request, .p = p};
     if (!p)
         return r;
     if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
@@ -219,10 +221,10 @@ static uint64_t reference_at(const struct reference *r, uint64_t index)
     return r->values ? r->values[position] : reference_f(r, position);
 }
 
-uint64_t *jobs_values_of(const struct shuf__job *job)
+uint64_t *computation_values_of(const struct shuf__computation *computation)
 {
-    struct reference r = reference_make(job, 0);
-    const uint64_t count = shuf__request_shape(&job->request).count;
+    struct reference r = reference_make(computation, 0);
+    const uint64_t count = shuf__request_shape(&computation->request).count;
     uint64_t *values = malloc(count * sizeof *values);
     assert_non_null(values);
     for (uint64_t i = 0; i < count; i++)
@@ -239,46 +241,48 @@ static void expect_ok(shuf_status status, const struct shuf__error *error)
         fail_msg("%s: %s", shuf_status_name(status), error->text);
 }
 
-void jobs_alloc(uint64_t bytes, struct shuf__block *block)
+void computation_alloc(uint64_t bytes, struct shuf__block *block)
 {
     struct shuf__error error = {0};
     uint64_t units = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
-    expect_ok(backend->ops->alloc(backend, jobs_kind, units * SHUF__BLOCK_UNIT, block, &error),
-              &error);
+    expect_ok(
+        backend->ops->alloc(backend, computation_kind, units * SHUF__BLOCK_UNIT, block, &error),
+        &error);
 }
 
-void jobs_alloc_workspace(struct shuf__job *job, struct shuf__block *workspace)
+void computation_alloc_workspace(struct shuf__computation *computation,
+                                 struct shuf__block *workspace)
 {
     struct shuf__error error = {0};
-    const struct shuf__workspace wanted =
-        backend->ops->workspace(backend, &job->request, jobs_kind);
-    expect_ok(shuf__backend_alloc_workspace(backend, &wanted, workspace, &error), &error);
-    job->workspace = workspace->memory ? workspace : NULL;
+    const struct shuf__workspace needs =
+        backend->ops->workspace(backend, &computation->request, computation_kind);
+    expect_ok(shuf__backend_alloc_workspace(backend, &needs, workspace, &error), &error);
+    computation->workspace = workspace->memory ? workspace : NULL;
 }
 
-uint64_t jobs_fill(const struct shuf__job *job, struct shuf__block *block)
+uint64_t computation_fill(const struct shuf__computation *computation, struct shuf__block *block)
 {
     uint64_t ns = 0;
     struct shuf__error error = {0};
-    expect_ok(shuf__backend_compute(backend, job, block, &ns, &error), &error);
+    expect_ok(shuf__backend_compute(backend, computation, block, &ns, &error), &error);
     return ns;
 }
 
 /* Fills the block with known values that look like nothing: a slice of a
  * permutation of the 32-bit numbers, since a backend can write nothing else. */
-static struct shuf__job poison_job(uint64_t bytes)
+static struct shuf__computation poison_computation(uint64_t bytes)
 {
-    struct shuf__job job =
-        jobs_whole(SHUF_ALGORITHM_PHILOX24, UINT64_C(1) << 32, 0x6a09e667, 0xbb67ae85);
-    job.request.permutation.count = (bytes + 3) / 4;
-    return job;
+    struct shuf__computation computation =
+        computation_whole(SHUF_ALGORITHM_PHILOX24, UINT64_C(1) << 32, 0x6a09e667, 0xbb67ae85);
+    computation.request.permutation.count = (bytes + 3) / 4;
+    return computation;
 }
 
 static void check_guard(const struct shuf__block *block, uint64_t bytes)
 {
     uint8_t guard[GUARD];
     struct shuf__error error = {0};
-    struct shuf__job poison = poison_job(bytes + GUARD);
+    struct shuf__computation poison = poison_computation(bytes + GUARD);
     struct reference r = reference_make(&poison, 0);
     expect_ok(backend->ops->read(backend, block, bytes, GUARD, guard, &error), &error);
     for (uint64_t i = 0; i < GUARD; i++)
@@ -286,10 +290,11 @@ static void check_guard(const struct shuf__block *block, uint64_t bytes)
             fail_msg("%" PRIu64 " bytes after the result's end were overwritten", i);
 }
 
-static uint64_t *read_values(const struct shuf__job *job, const struct shuf__block *block)
+static uint64_t *read_values(const struct shuf__computation *computation,
+                             const struct shuf__block *block)
 {
-    const uint64_t count = jobs_values(job);
-    const unsigned width = jobs_width(job);
+    const uint64_t count = computation_values(computation);
+    const unsigned width = computation_width(computation);
     struct shuf__error error = {0};
     uint64_t *values = malloc(count * sizeof *values + 1); /* never of size 0 */
     assert_non_null(values);
@@ -302,32 +307,34 @@ static uint64_t *read_values(const struct shuf__job *job, const struct shuf__blo
     return values;
 }
 
-struct shuf__job jobs_filling(uint64_t bytes)
+struct shuf__computation computation_filling(uint64_t bytes)
 {
-    return jobs_whole(SHUF_ALGORITHM_PHILOX24, bytes / 4, 3, 4);
+    return computation_whole(SHUF_ALGORITHM_PHILOX24, bytes / 4, 3, 4);
 }
 
-void jobs_fill_whole(struct shuf__block *block)
+void computation_fill_whole(struct shuf__block *block)
 {
-    struct shuf__job job = jobs_filling(block->bytes);
-    jobs_fill(&job, block);
+    struct shuf__computation computation = computation_filling(block->bytes);
+    computation_fill(&computation, block);
 }
 
-void jobs_check_block(const struct shuf__job *job, const struct shuf__block *block)
+void computation_check_block(const struct shuf__computation *computation,
+                             const struct shuf__block *block)
 {
-    uint64_t sum, *expected = jobs_values_of(job), *values = read_values(job, block);
+    uint64_t sum, *expected = computation_values_of(computation),
+                  *values = read_values(computation, block);
     struct shuf__error error = {0};
-    for (uint64_t i = 0; i < jobs_values(job); i++)
+    for (uint64_t i = 0; i < computation_values(computation); i++)
         if (values[i] != expected[i])
             fail_msg("value %" PRIu64 " is %" PRIu64, i, values[i]);
-    expect_ok(
-        backend->ops->fingerprint(backend, block, jobs_width(job), jobs_values(job), &sum, &error),
-        &error);
+    expect_ok(backend->ops->fingerprint(backend, block, computation_width(computation),
+                                        computation_values(computation), &sum, &error),
+              &error);
     free(values);
     free(expected);
 }
 
-bool jobs_any_set(const uint8_t *bytes, size_t size)
+bool computation_any_set(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if (bytes[i])
@@ -335,48 +342,49 @@ bool jobs_any_set(const uint8_t *bytes, size_t size)
     return false;
 }
 
-double jobs_now(void)
+double computation_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-uint64_t *jobs_run(const struct shuf__job *job, uint64_t *fingerprint)
+uint64_t *computation_run(const struct shuf__computation *computation, uint64_t *fingerprint)
 {
-    uint64_t bytes = jobs_bytes(job), sum = 0;
+    uint64_t bytes = computation_bytes(computation), sum = 0;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__job poison = poison_job(bytes + GUARD);
-    jobs_alloc(bytes + GUARD, &block);
-    jobs_fill(&poison, &block);
-    jobs_fill(job, &block);
+    struct shuf__computation poison = poison_computation(bytes + GUARD);
+    computation_alloc(bytes + GUARD, &block);
+    computation_fill(&poison, &block);
+    computation_fill(computation, &block);
     check_guard(&block, bytes);
-    expect_ok(
-        backend->ops->fingerprint(backend, &block, jobs_width(job), jobs_values(job), &sum, &error),
-        &error);
-    uint64_t *values = read_values(job, &block);
+    expect_ok(backend->ops->fingerprint(backend, &block, computation_width(computation),
+                                        computation_values(computation), &sum, &error),
+              &error);
+    uint64_t *values = read_values(computation, &block);
     backend->ops->free(backend, &block);
-    assert_int_equal(sum, golden_fingerprint(values, jobs_values(job)));
+    assert_int_equal(sum, golden_fingerprint(values, computation_values(computation)));
     if (fingerprint)
         *fingerprint = sum;
     return values;
 }
 
-void jobs_check(const struct shuf__job *job)
+void computation_check(const struct shuf__computation *computation)
 {
-    uint64_t *values = jobs_run(job, NULL);
-    const struct shuf__shape shape = shuf__request_shape(&job->request);
+    uint64_t *values = computation_run(computation, NULL);
+    const struct shuf__shape shape = shuf__request_shape(&computation->request);
     char text[SHUF__REQUEST_TEXT];
     for (uint64_t row = 0; row < shape.rows && shape.count; row++) {
-        struct reference r = reference_make(job, row);
+        struct reference r = reference_make(computation, row);
         for (uint64_t i = 0; i < shape.count; i++)
             if (values[row * shape.count + i] != reference_at(&r, i))
                 fail_msg("%s, offset %" PRIu64 ", stride %" PRIu64 ", width %" PRIu64
                          ": row %" PRIu64 " value %" PRIu64 " is %" PRIu64 ", expected %" PRIu64,
-                         shuf__request_describe(&job->request, true, text),
-                         r.p ? r.p->offset : job->request.stream.offset, r.p ? r.p->stride : 1,
-                         shape.width, row, i, values[row * shape.count + i], reference_at(&r, i));
+                         shuf__request_describe(&computation->request, true, text),
+                         r.p ? r.p->offset : computation->request.stream.offset,
+                         r.p ? r.p->stride : 1, shape.width, row, i, values[row * shape.count + i],
+                         reference_at(&r, i));
         free(r.values);
     }
     free(values);

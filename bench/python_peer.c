@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See peer.h. A script that lacks what it measures prints {"absent": "why"}.
+ * See python_peer.h. A script that lacks what it measures prints {"absent": "why"}.
  */
-#include "peer.h"
+#include "python_peer.h"
 
 #include "process.h"
 
@@ -21,7 +21,7 @@ static char *output_of(const char *script, const char *const *arguments)
     return process_output(argv);
 }
 
-json_t *peer_run(struct report *report, const char *script, const char *const *arguments)
+json_t *python_peer_run(struct report *report, const char *script, const char *const *arguments)
 {
     char *text = output_of(script, arguments);
     json_t *object = text ? json_loads(text, 0, NULL) : NULL;
@@ -35,7 +35,7 @@ json_t *peer_run(struct report *report, const char *script, const char *const *a
     return NULL;
 }
 
-size_t peer_numbers(const json_t *object, const char *member, double **numbers)
+size_t python_peer_numbers(const json_t *object, const char *member, double **numbers)
 {
     const json_t *list = json_object_get(object, member);
     size_t count = json_array_size(list);

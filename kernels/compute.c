@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is the same for a job on every backend.
+ * What is the same for a computation on every backend.
  */
 #include "backend.h"
 #include "shuf/domain.h"
@@ -34,38 +34,39 @@ static uint64_t whole_units(uint64_t bytes)
 }
 
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
-                                          const struct shuf__workspace *wanted,
+                                          const struct shuf__workspace *needs,
                                           struct shuf__block *block, struct shuf__error *error)
 {
     const struct shuf__backend_ops *ops = backend->ops;
-    const uint64_t best = whole_units(wanted->best), least = whole_units(wanted->least);
-    shuf_status status = ops->alloc(backend, wanted->kind, best, block, error);
+    const uint64_t best = whole_units(needs->best), least = whole_units(needs->least);
+    shuf_status status = ops->alloc(backend, needs->kind, best, block, error);
     if (status == SHUF_NO_MEMORY && least < best)
-        status = ops->alloc(backend, wanted->kind, least, block, error);
+        status = ops->alloc(backend, needs->kind, least, block, error);
     return status;
 }
 
-static shuf_status compute(struct shuf__backend *backend, const struct shuf__job *job,
-                           struct shuf__block *block, uint64_t *device_ns,
-                           struct shuf__error *error)
+static shuf_status compute(struct shuf__backend *backend,
+                           const struct shuf__computation *computation, struct shuf__block *block,
+                           uint64_t *device_ns, struct shuf__error *error)
 {
-    shuf_status status = backend->ops->launch(backend, job, block, error);
+    shuf_status status = backend->ops->launch(backend, computation, block, error);
     for (bool done = false; status == SHUF_OK && !done;)
         status = backend->ops->wait(backend, UINT64_MAX, &done, device_ns, error);
     return status;
 }
 
-shuf_status shuf__backend_compute(struct shuf__backend *backend, const struct shuf__job *job,
+shuf_status shuf__backend_compute(struct shuf__backend *backend,
+                                  const struct shuf__computation *computation,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error)
 {
-    struct shuf__job with = *job;
+    struct shuf__computation with = *computation;
     struct shuf__block workspace;
-    const struct shuf__workspace wanted =
-        backend->ops->workspace(backend, &job->request, block->kind);
-    if (job->workspace || wanted.best == 0)
-        return compute(backend, job, block, device_ns, error);
-    if (shuf__backend_alloc_workspace(backend, &wanted, &workspace, error))
+    const struct shuf__workspace needs =
+        backend->ops->workspace(backend, &computation->request, block->kind);
+    if (computation->workspace || needs.best == 0)
+        return compute(backend, computation, block, device_ns, error);
+    if (shuf__backend_alloc_workspace(backend, &needs, &workspace, error))
         return error->status;
     with.workspace = workspace.memory ? &workspace : NULL;
     const shuf_status status = compute(backend, &with, block, device_ns, error);

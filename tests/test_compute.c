@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is the same for a job on every backend, on one that computes nothing and has as
- * little memory as a test says: what a job is given to work in, and that it is given back.
+ * What is the same for a computation on every backend, on one that computes nothing and has as
+ * little memory as a test says: what a computation is given to work in, and that it is given back.
  */
 #include "backend.h"
 #include "support/cmocka_all.h"
@@ -19,8 +19,8 @@ static struct {
 
 /* and what it has seen. */
 static struct {
-    unsigned allocations, frees, jobs;
-    uint64_t bytes; /* asked for last */
+    unsigned allocations, frees, launches;
+    uint64_t bytes; /* requested last */
     const struct shuf__block *workspace;
 } seen;
 
@@ -69,23 +69,24 @@ static struct shuf__workspace fake_workspace(const struct shuf__backend *backend
     return does.wanted;
 }
 
-static shuf_status fake_launch(struct shuf__backend *backend, const struct shuf__job *job,
+static shuf_status fake_launch(struct shuf__backend *backend,
+                               const struct shuf__computation *computation,
                                struct shuf__block *block, struct shuf__error *error)
 {
     (void)backend;
     (void)block;
-    seen.jobs++;
-    seen.workspace = job->workspace;
-    if (job->workspace)
-        assert_int_equal(job->workspace->bytes, seen.bytes);
+    seen.launches++;
+    seen.workspace = computation->workspace;
+    if (computation->workspace)
+        assert_int_equal(computation->workspace->bytes, seen.bytes);
     return does.launch ? shuf__fail(error, does.launch, "cannot") : SHUF_OK;
 }
 
-static shuf_status fake_wait(struct shuf__backend *backend, uint64_t patience_ns, bool *done,
+static shuf_status fake_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                              uint64_t *device_ns, struct shuf__error *error)
 {
     (void)backend;
-    (void)patience_ns;
+    (void)timeout_ns;
     (void)error;
     *done = true;
     *device_ns = 7;
@@ -116,19 +117,19 @@ static int reset(void **state)
     return 0;
 }
 
-static shuf_status compute(const struct shuf__job *job)
+static shuf_status compute(const struct shuf__computation *computation)
 {
     struct shuf__error error = {0};
     struct shuf__block block = {.kind = SHUF__MEMORY_MEMFD, .fd = -1};
     uint64_t ns = 0;
-    const shuf_status status = shuf__backend_compute(&backend, job, &block, &ns, &error);
+    const shuf_status status = shuf__backend_compute(&backend, computation, &block, &ns, &error);
     if (status)
         assert_int_equal(error.status, status);
     assert_int_equal(ns, status ? 0 : 7);
     return status;
 }
 
-static const struct shuf__job any = {
+static const struct shuf__computation any = {
     .request = {.kind = SHUF__PERMUTATION,
                 .dtype = SHUF_U32,
                 .permutation = {.n = 10, .rows = 1, .count = 10, .stride = 1}}};
@@ -139,10 +140,10 @@ static void expect_given(unsigned allocations, uint64_t units, unsigned frees)
     assert_int_equal(seen.allocations, allocations);
     assert_int_equal(seen.bytes, units * UNIT);
     assert_int_equal(seen.frees, frees);
-    assert_int_equal(seen.workspace != NULL, units > 0 && seen.jobs > 0);
+    assert_int_equal(seen.workspace != NULL, units > 0 && seen.launches > 0);
 }
 
-/* ---- what jobs work in ------------------------------------------------------------ */
+/* ---- what computations work in ------------------------------------------------------------ */
 
 static void in_nothing(void **state)
 {
@@ -170,24 +171,24 @@ static void in_the_least(void **state)
     expect_given(2, 2, 1);
 }
 
-/* Which none is, too: then the job is given no block. */
+/* Which none is, too: then the computation is given no block. */
 static void in_nothing_rather_than_not(void **state)
 {
     (void)state;
     does.wanted.best = 9 * UNIT;
     assert_int_equal(compute(&any), SHUF_OK);
     expect_given(2, 0, 1);
-    assert_int_equal(seen.jobs, 1);
+    assert_int_equal(seen.launches, 1);
 }
 
 static void in_its_own(void **state)
 {
     (void)state;
-    struct shuf__job job = any;
+    struct shuf__computation computation = any;
     const struct shuf__block own = {.bytes = 0};
-    job.workspace = &own;
+    computation.workspace = &own;
     does.wanted.best = does.wanted.least = UNIT;
-    assert_int_equal(compute(&job), SHUF_OK);
+    assert_int_equal(compute(&computation), SHUF_OK);
     assert_ptr_equal(seen.workspace, &own);
     assert_int_equal(seen.allocations + seen.frees, 0);
 }
@@ -203,7 +204,7 @@ static void not_without_it(void **state)
     does.wanted.least = UNIT;
     assert_int_equal(compute(&any), SHUF_DEVICE);
     expect_given(2, 9, 0);
-    assert_int_equal(seen.jobs, 0);
+    assert_int_equal(seen.launches, 0);
 }
 
 static void given_back_by_what_fails(void **state)
@@ -224,12 +225,13 @@ static void buffers_fit(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     assert_int_equal(
-        shuf__backend_alloc_open(&backend, SHUF__MEMORY_MEMFD, 9 * UNIT, &block, &error),
+        shuf__backend_alloc_writable(&backend, SHUF__MEMORY_MEMFD, 9 * UNIT, &block, &error),
         SHUF_NO_MEMORY);
     assert_string_equal(error.text,
                         "buffer of 18874368 bytes: 16777216 bytes of memory are available");
-    assert_int_equal(shuf__backend_alloc_open(&backend, SHUF__MEMORY_CUDA_FD, UNIT, &block, &error),
-                     SHUF_OK);
+    assert_int_equal(
+        shuf__backend_alloc_writable(&backend, SHUF__MEMORY_CUDA_FD, UNIT, &block, &error),
+        SHUF_OK);
     assert_int_equal(seen.allocations, 1);
     assert_int_equal(block.kind, SHUF__MEMORY_CUDA_FD);
 }
