@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See engine.h. Urgent jobs overtake the jobs in the queue: they are short, each session has at
- * most two, and a client that reads its bytes must not wait for the jobs of others.
+ * See engine.h. Urgent jobs overtake the jobs in the queue. Most are short, and a client that
+ * reads its bytes must not wait for the jobs of others.
  */
 #include "engine.h"
 

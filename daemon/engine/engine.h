@@ -84,8 +84,8 @@ bool shuf__engine_is_idle(const struct shuf__engine *engine);
 /* The number of jobs that wait or run. */
 uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
-/* Only the names and ops->memory() are safe here; every other call needs ownership of the backend.
- */
+/* Safe here are only the names and the calls that backend.h allows on any thread. All other calls
+ * need ownership of the backend. */
 struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index: single places of a permutation. With a random-access algorithm few places are looked up at
- * once, in less time than waking another thread takes; many are a job, so that the loop does not
- * wait. The other algorithms always need a job, and a rank index.
+ * Index: single places of a permutation. With a random-access algorithm the loop looks up a few
+ * places immediately, in less time than waking another thread takes. Many places are a job, so that
+ * the loop does not wait. The other algorithms always need a job, and a rank index.
  */
 #include "algorithm.h"
 #include "cache/rank_entry.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 
 enum {
-    AT_ONCE = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
-    ITERATION_MS =
-        1, /* of the loop, for all look-ups at once; later ones in the iteration are jobs */
+    ON_LOOP = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
+    /* The most time for look-ups in one iteration of the loop. After that they become jobs. */
+    ITERATION_MS = 1,
 };
 
 struct look_up_job {
@@ -140,7 +140,7 @@ static shuf_status submit_look_up(struct shuf__session *session,
 static bool is_small(const struct shuf__session *session, const struct shuf__look_up *request,
                      size_t count)
 {
-    return has_random_access(request) && count <= AT_ONCE &&
+    return has_random_access(request) && count <= ON_LOOP &&
            uv_hrtime() / 1000000 <= uv_now(session->all->loop) + ITERATION_MS;
 }
 
