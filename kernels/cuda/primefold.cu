@@ -5,7 +5,7 @@
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "quick.cuh"
 #include "tuning.cuh"
 

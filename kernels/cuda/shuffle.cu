@@ -9,7 +9,7 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "move.cuh"
 
 #include <cassert>

@@ -15,7 +15,7 @@
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "tuning.cuh"
 
 #include <cub/block/block_scan.cuh>

@@ -15,7 +15,7 @@
  */
 #include "host/partition.h"
 
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "host/tile.h"
 
 #include <assert.h>

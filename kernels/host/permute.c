@@ -12,7 +12,7 @@
 #include "host/permute.h"
 
 #include "host/move.h"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "host/tile.h"
 #include "slice.h"
 
