@@ -30,7 +30,7 @@ typedef double matrix[N][N];
 struct search {
     struct shuf__sum sum;
     double total[N];  /* square roots of the weights of the mean a_k */
-    double single[N]; /* of a pair's own */
+    double single[N]; /* the same for a pair's own a_k */
     double damping, reach;
 };
 
