@@ -5,9 +5,9 @@
  */
 #include "backend.h"
 #include "draw.h"
-#include "host/available_memory.h"
 #include "host/host.h"
 #include "host/look_up.h"
+#include "host/memory.h"
 #include "host/permute.h"
 #include "host/shuffle.h"
 #include "host/sums.h"

@@ -4,7 +4,7 @@
  * can see it.
  */
 #include "cuda.cuh"
-#include "host/available_memory.h"
+#include "host/memory.h"
 
 #include <cinttypes>
 #include <cstring>

@@ -4,8 +4,8 @@
  */
 #include "host/host.h"
 
-#include "host/available_memory.h"
 #include "host/memfd.h"
+#include "host/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See available_memory.h. Control groups of version 2: the limit of a group holds for all groups
- * below it.
+ * See memory.h. Control groups of version 2; a limit holds for all groups below
+ * the one that has it.
  */
-#include "host/available_memory.h"
+#include "host/memory.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -13,8 +13,8 @@
 
 #define CGROUPS "/sys/fs/cgroup"
 
-/* Reads the number after `field` in a file of lines "field number"; with an empty field the first
- * number of the file. */
+/* The number after `field` in a file of lines "field number"; with an empty field the
+ * file's first number. */
 static bool read_number(const char *path, const char *field, uint64_t *number)
 {
     char line[256];
@@ -26,7 +26,7 @@ static bool read_number(const char *path, const char *field, uint64_t *number)
         if (strncmp(line, field, length) != 0)
             continue;
         *number = strtoull(line + length, &end, 10);
-        found = end != line + length; /* "max" is not a number */
+        found = end != line + length; /* "max" is no number */
     }
     if (file)
         fclose(file);
@@ -41,8 +41,7 @@ static bool read_group_file(const char *group, const char *name, const char *fie
     return length > 0 && (size_t)length < sizeof path && read_number(path, field, number);
 }
 
-/* Inactive page cache does not count as used: the kernel reclaims it before it enforces the
- * limit. */
+/* The kernel reclaims the page cache before it holds a group to its limit. */
 static void apply_group(const char *group, uint64_t *available, uint64_t *total)
 {
     uint64_t limit, used, cache = 0;
@@ -56,7 +55,7 @@ static void apply_group(const char *group, uint64_t *available, uint64_t *total)
     *total = limit < *total ? limit : *total;
 }
 
-/* Reads the path of the line "0::/some/group" of /proc/self/cgroup. */
+/* The line "0::/some/group" of /proc/self/cgroup, without its newline. */
 static bool own_group(char *group, size_t size)
 {
     char line[PATH_MAX];

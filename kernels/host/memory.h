@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How much memory this process may still take: what the machine has, and what
+ * the control groups around it (a container, a service's MemoryMax) allow.
+ */
+#ifndef SHUF__HOST_MEMORY_H
+#define SHUF__HOST_MEMORY_H
+
+#include "error.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes. Fails with SHUF_IO where /proc/meminfo does not say. */
+shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
