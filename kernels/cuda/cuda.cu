@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA backend: one device, one stream. Opening and closing, fingerprints,
- * reading; the rest of the vtable is in memory.cu and launch.cu.
+ * The CUDA backend: one device, one stream. This file has opening and closing, fingerprints and
+ * reading; memory.cu and launch.cu have the other functions of the table.
  */
 #include "cuda.cuh"
 
@@ -36,7 +36,7 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
 {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* so it says without any */
+    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* without a device */
         return shuf__fail(error, SHUF_DEVICE,
                           "backend cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
                           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
@@ -81,7 +81,7 @@ void cuda_close(shuf__backend *backend)
     delete cuda;
 }
 
-/* Ticket 0 is no computation's. */
+/* Tickets of computations begin at 1, so 0 means that none is done. */
 cudaError_t make_word(Cuda *cuda)
 {
     void *word = nullptr, *there = nullptr;

@@ -3,16 +3,16 @@
  * See shuffle.h. Threads take parts of the positions, evaluate the permutation there in
  * their own cache, and move the records.
  *
- * Only primefold knows the values at any positions, and the others where n = 2^B. Else all
- * values are requested in a list first or, where that would be long, records are moved as
- * permute.c finds where its tiles belong.
+ * primefold evaluates any positions, and so do the others if n = 2^B. Otherwise a short permutation
+ * is first computed into a list. For a long one, permute.c moves the records of each tile when it
+ * knows the tile's first position.
  */
 #include "host/shuffle.h"
 
 #include "host/move.h"
 #include "host/partition.h"
 #include "host/permute.h"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "host/tile.h"
 
 #include <assert.h>
@@ -20,8 +20,8 @@
 #include <stdlib.h>
 
 enum {
-    PART_BYTES = 1 << 20,  /* of records that a thread takes at once, where a tile has more */
-    LISTED_MOST = 1 << 20, /* values in a list: fewer tiles would not keep all threads at work */
+    PART_BYTES = 1 << 20,  /* records that a thread takes at a time, if a tile has more */
+    LISTED_MOST = 1 << 20, /* values in a list: so few tiles would leave threads without work */
 };
 
 struct work {
@@ -30,8 +30,8 @@ struct work {
     const struct shuf__shuffle *shuffle; /* of the computation */
     union shuf__bijection f;
     bool narrow;      /* whether values have 32 bits */
-    const void *list; /* all values; NULL where they are evaluated by the way */
-    uint64_t part;    /* positions that are taken at once */
+    const void *list; /* all values; NULL: join() evaluates them */
+    uint64_t part;    /* positions that a thread takes at a time */
     char *out;
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
@@ -86,7 +86,7 @@ static bool move_all(struct work *work, int threads)
     return !atomic_load(&work->cancelled);
 }
 
-/* By a list of the values; false where there is no memory for one. */
+/* Moves the records by a list of the values. False if there is no memory for the list. */
 static bool move_listed(struct work *work, int threads, bool *done)
 {
     struct shuf__computation values = *work->computation;

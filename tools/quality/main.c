@@ -45,7 +45,7 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 }
 
-/* A report that did not arrive is a failure, whatever the verb thought. */
+/* If the report could not be written, the exit code is a failure, whatever the verb returned. */
 static void finish(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See options.h. One table of options; each row says which verbs take it.
+ * See options.h. There is one table of options. A row says which verbs take the option.
  */
 #include "options.h"
 
@@ -69,7 +69,7 @@ enum { ROWS = sizeof table / sizeof *table };
 struct parse {
     struct shuf__quality_options *options;
     enum shuf__quality_verb verb;
-    const char *generator, *sizes, *rounds; /* as given; they need each other */
+    const char *generator, *sizes, *rounds; /* texts of options that depend on each other */
     bool daemon, of_daemon, of_file, of_seed;
 };
 
@@ -107,7 +107,7 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
     o->first_rounds = rounds[0];
     o->last_rounds = rounds[count - 1];
-    o->origin.rounds = count == 1 ? rounds[0] : 0; /* of a range there is no one number */
+    o->origin.rounds = count == 1 ? rounds[0] : 0; /* a range has no single number */
     o->sweep = true;
     if (strchr(parse->rounds, ',') || (parse->verb != SHUF__ROUNDS && count > 1))
         argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected %s", parse->rounds,

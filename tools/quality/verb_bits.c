@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality bits`: a few values of each of many permutations as a stream of
- * bits, for programs that judge random numbers. A value below the largest power of
- * two 2^w <= n is w unbiased bits; others are passed over. No two values of one
- * permutation are the same, as those of a random stream are now and then, so only
- * few are taken of each.
+ * `shuf-quality bits`: a few values of each of many permutations, as a stream of bits for programs
+ * that judge random numbers. A value below the largest power of two 2^w <= n is w unbiased bits;
+ * others are skipped. Only a few values of each permutation are taken: its values never repeat, but
+ * those of a random stream sometimes do.
  */
 #include "fail.h"
 #include "lookups.h"
@@ -21,14 +20,14 @@ enum { WORDS = 8192, TAKE = 64, TAKE_MOST = 4096 };
 
 struct bits {
     const struct shuf__lookups *lookups;
-    struct shuf__origin origin; /* what rows differ in */
+    struct shuf__origin origin; /* seed and epoch of the rows */
     uint64_t n, stride, take;
-    uint64_t bytes; /* to be written yet */
+    uint64_t bytes; /* still to be written */
 };
 
 struct packer {
     unsigned __int128 pending;
-    unsigned used, width; /* bits that are pending; of each value */
+    unsigned used, width; /* pending bits; bits of a value */
     size_t count;
     uint64_t word[WORDS];
 };
@@ -106,14 +105,14 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- The stream ----------------------------------------------------------------- */
 
-/* False when there is nothing more to do: all is written, or cannot be. */
+/* False if all bits are written, or writing fails. */
 static bool flush(struct bits *b, struct packer *packer)
 {
     const uint64_t have = sizeof *packer->word * packer->count;
     const size_t size = (size_t)(have < b->bytes ? have : b->bytes);
     packer->count = 0;
     if (fwrite(packer->word, 1, size, stdout) != size)
-        return false; /* main() sees that */
+        return false; /* main() reports the failure */
     if (b->bytes != UINT64_MAX)
         b->bytes -= size;
     return b->bytes > 0;

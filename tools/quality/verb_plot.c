@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality plot`: reports of `rounds` that lie in files, in one picture.
+ * `shuf-quality plot`: draws reports of `rounds` from files in one picture.
  */
 #include "draw.h"
 #include "fail.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality stream`: the tests on a stream of numbers, normal or uniform ones.
+ * `shuf-quality stream`: the tests on a stream of normal or uniform numbers.
  */
 #include "arguments.h"
 #include "device_run.h"
@@ -29,9 +29,9 @@ enum key {
 };
 
 enum {
-    SAMPLES = 10000000, /* of a generator, where nothing is said */
-    FEW = 1000,         /* fewer show only the grossest faults */
-    ENOUGH = 65536,     /* for any test to say something */
+    SAMPLES = 10000000, /* default for a generator */
+    FEW = 1000,         /* fewer values show only gross faults */
+    ENOUGH = 65536,     /* enough for every test */
 };
 
 struct options {
@@ -215,7 +215,7 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }
 
-/* Whether one of the tests that were named is for such values. */
+/* Whether one of the selected tests is for such values. */
 static bool is_judged(const struct options *o, const struct shuf__stream_law *law)
 {
     for (int i = 0; shuf__stream_tests[i]; i++)
