@@ -119,7 +119,8 @@ struct shuf__backend_ops {
      * the requested and the available bytes. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
-    /* Also while a launch still uses it, for which it waits. */
+    /* Also while a launch still uses it, for which it waits. Host memory: on any thread, at any
+     * time. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
     /* A new descriptor of a block of MEMFD or CUDA_FD for another process, read-only unless the
