@@ -22,6 +22,7 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
         .leases = from->leases,
         .blocks = from->blocks,
         .bytes = from->bytes,
+        .idle = from->idle,
     };
     to->users = place + moved + 1;
 }
@@ -47,7 +48,8 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
         .host_limit = from->host_limit,
         .blocks = from->blocks,
         .buffers = from->buffers,
-        .idle = from->idle,
+        .host_idle = from->host_idle,
+        .device_idle = from->device_idle,
         .pending_free = from->pending_free,
         .leases = from->leases,
         .hits = from->hits,

@@ -20,13 +20,17 @@
 
 SHUF_API const char *argp_program_version = SHUF__DAEMON; /* for libc to find */
 
-enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG };
+enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG, OPTION_HOST_MEMORY, OPTION_DEVICE_MEMORY };
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "Read the configuration from FILE", 0},
     {"socket", 's', "PATH", 0, "Listen on PATH instead of the configured socket", 0},
     {"backend", 'b', "SPEC", 0,
      "Compute with SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
+    {"host-memory", OPTION_HOST_MEMORY, "SIZE", 0,
+     "Use at most SIZE of host memory for results, such as 8Gi or 25%", 0},
+    {"device-memory", OPTION_DEVICE_MEMORY, "SIZE", 0,
+     "Use at most SIZE of the GPU's memory for results, such as 8Gi or 10%", 0},
     {"check", OPTION_CHECK, NULL, 0,
      "Check what a start needs, print the backend's device and exit", 0},
     {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
@@ -35,7 +39,7 @@ static const struct argp_option options[] = {
 };
 
 struct arguments {
-    const char *config, *socket, *backend;
+    const char *config, *socket, *backend, *host_memory, *device_memory;
     bool check, print_config;
 };
 
@@ -51,6 +55,12 @@ static error_t take_option(int key, char *value, struct argp_state *state)
         return 0;
     case 'b':
         arguments->backend = value;
+        return 0;
+    case OPTION_HOST_MEMORY:
+        arguments->host_memory = value;
+        return 0;
+    case OPTION_DEVICE_MEMORY:
+        arguments->device_memory = value;
         return 0;
     case OPTION_CHECK:
         arguments->check = true;
@@ -73,10 +83,17 @@ static int configure(struct shuf__config *config, const struct arguments *argume
     shuf__config_init(config);
     if (arguments->config && shuf__config_read(config, arguments->config, error))
         return EX_CONFIG;
-    if (arguments->socket && shuf__config_set(config, "socket", arguments->socket, error))
-        return EX_USAGE;
-    if (arguments->backend && shuf__config_set(config, "backend", arguments->backend, error))
-        return EX_USAGE;
+    const struct {
+        const char *key, *value;
+    } given[] = {
+        {"socket", arguments->socket},
+        {"backend", arguments->backend},
+        {"host_memory", arguments->host_memory},
+        {"device_memory", arguments->device_memory},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].value && shuf__config_set(config, given[i].key, given[i].value, error))
+            return EX_USAGE;
     config->backend_is_option = arguments->backend != NULL;
     return EX_OK;
 }

@@ -71,6 +71,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->deadline);
     close_handle(&server->service.allocations.sweep);
     close_handle(&server->service.pool.trim);
+    shuf__shortage_close(&server->service.shortage);
     close_handle(&server->service.spin.idle);
     close_handle(&server->send);
     for (int i = 0; i < SIGNALS; i++)

@@ -119,7 +119,8 @@ struct shuf__backend_ops {
      * SHUF_NO_MEMORY has the requested and the available bytes. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
-    /* If a launch still uses the block, `free` waits for it. */
+    /* If a launch still uses the block, `free` waits for it. Host memory: on any thread, at any
+     * time. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
     /* A new descriptor of a MEMFD or CUDA_FD block for another process, read-only unless the block

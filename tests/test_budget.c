@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a daemon may hold where nobody has said how much: what the system has left, less a
+ * What a daemon may hold where other programs use the memory: what the system has left, less a
  * reserve, and what it has given already, which is not what was asked of it. On a device
  * that always has the same left.
  */
@@ -20,7 +20,7 @@ static struct wire *w;
 
 static int start(void **state)
 {
-    static const char *const cached[] = {"cache_ms", "600000", NULL};
+    static const char *const cached[] = {"host_memory", "100%", NULL};
     if (fake_backend_reset(state) != 0)
         return -1;
     faults->total = 160 * MI; /* of which a sixteenth is left to others */

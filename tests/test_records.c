@@ -330,7 +330,7 @@ static void buffers_refused(void **state)
     expect(handle, shuf_buffer_take(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
            "expected less than 2^63");
     expect(handle, shuf_buffer_take(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
-           "expected at most");
+           "the limit is");
     expect_ok(handle, shuf_buffer_take(handle, 10, &sent, &lease));
     expect(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
            "a buffer by inline, expected one that is mapped here");

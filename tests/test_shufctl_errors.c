@@ -27,7 +27,7 @@ static void every_mistake(void **state)
     } rows[] = {
         {"", 64, "Usage: shufctl VERB"},
         {"shufle", 64,
-         "verb 'shufle': expected permute, shuffle, index, gauss, uniform, status, leases, "
+         "verb 'shufle': expected permute, shuffle, index, gauss, uniform, status, leases, drop, "
          "version, help"},
         {"help shufle", 64, "verb 'shufle'"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},

@@ -400,45 +400,7 @@ typedef struct shuf_lease_entry {
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
-/* ---- The daemon ------------------------------------------------------- */
-
-/* The use of a daemon by one user. */
-typedef struct shuf_user {
-    uint32_t uid;
-    uint64_t clients, leases;
-    uint64_t blocks, bytes; /* of memory */
-} shuf_user;
-
-enum { SHUF_USERS = 32 };
-
-typedef struct shuf_daemon {
-    char version[32];   /* "shufd 0.1.0" */
-    char backend[16];   /* "cpu", "cuda" */
-    char device[128];   /* name of the device */
-    char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
-    uint64_t pid;
-    uint64_t uptime_ms;
-    uint64_t clients;                   /* connections, this one included */
-    uint64_t queued, queue_limit;       /* jobs waiting or running */
-    uint64_t served;                    /* permutations, streams and shuffles since the start */
-    uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
-    uint64_t host_used,
-        host_limit;        /* bytes of blocks in host memory; the same on the CPU backend */
-    uint64_t blocks;       /* allocations */
-    uint64_t buffers;      /* of these: buffers that clients fill */
-    uint64_t idle;         /* bytes of blocks with cached results that nobody uses */
-    uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
-    uint64_t leases;
-    uint64_t hits;     /* requests answered from the cache */
-    uint64_t joined;   /* requests that joined a running computation */
-    uint64_t computed; /* results computed */
-    uint64_t evicted;  /* results evicted for others */
-    unsigned users;    /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
-    shuf_user user[SHUF_USERS];
-} shuf_daemon;
-
-/* Reads the state of the daemon. Fails as shuf_connect(). */
-SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
+#include "shuf_daemon.h"
 
 /* The library's version, "0.1.0". Static storage. */
 SHUF_API const char *shuf_version(void);

@@ -30,6 +30,7 @@ static const struct verb verbs[] = {
     {"uniform", "compute uniformly distributed numbers of a stream", shuf__verb_uniform},
     {"status", "print the daemon's device, load and memory", shuf__verb_status},
     {"leases", "list the leases of results", shuf__verb_leases},
+    {"drop", "free the memory of results that nobody holds", shuf__verb_drop},
     {"version", "print the versions of shufctl and of the daemon", shuf__verb_version},
     {"help", "print the help of a verb: shufctl help permute", verb_help},
 };

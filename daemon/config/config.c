@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, NUMBER, MODE, LEVEL };
+enum kind { TEXT, NUMBER, AMOUNT, MODE, LEVEL };
 
 static const struct param {
     const char *key;
@@ -108,6 +108,8 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
         return set_text(param, value, field, error);
     case NUMBER:
         return set_number(param, value, field, error);
+    case AMOUNT:
+        return shuf__amount_parse(param->key, value, field, error);
     case MODE:
         return set_mode(param, value, field, error);
     case LEVEL:
@@ -120,6 +122,7 @@ void shuf__config_init(struct shuf__config *config)
 {
     struct shuf__error error;
     config->backend_is_option = false;
+    config->root[0] = '\0';
     for (size_t i = 0; i < PARAMS; i++) {
         shuf_status status = set_param(config, &params[i], params[i].standard, &error);
         assert(status == SHUF_OK);
@@ -238,6 +241,7 @@ static void print_help(const char *help, FILE *out)
 
 static void print_value(const struct param *param, const void *field, FILE *out)
 {
+    char amount[SHUF__AMOUNT_TEXT];
     const char *text = field;
     const uint64_t *number = field;
     switch (param->kind) {
@@ -246,6 +250,10 @@ static void print_value(const struct param *param, const void *field, FILE *out)
         break;
     case NUMBER:
         fprintf(out, "%s = %" PRIu64 "\n", param->key, *number);
+        break;
+    case AMOUNT:
+        fprintf(out, "%s = %s\n", param->key,
+                shuf__amount_text(amount, *(const struct shuf__amount *)field));
         break;
     case MODE:
         fprintf(out, "%s = %04" PRIo64 "\n", param->key, *number);

@@ -6,6 +6,7 @@
 #ifndef SHUFD_CONFIG_H
 #define SHUFD_CONFIG_H
 
+#include "amount.h"
 #include "error.h"
 #include "log.h"
 
@@ -15,14 +16,16 @@
 
 typedef char shuf__config_TEXT[108];
 typedef uint64_t shuf__config_NUMBER;
-typedef uint64_t shuf__config_MODE;  /* permission bits */
-typedef uint64_t shuf__config_LEVEL; /* enum shuf__log_level */
+typedef struct shuf__amount shuf__config_AMOUNT; /* of memory */
+typedef uint64_t shuf__config_MODE;              /* permission bits */
+typedef uint64_t shuf__config_LEVEL;             /* enum shuf__log_level */
 
 struct shuf__config {
 #define SHUF__PARAM(key, kind, standard, least, most, help) shuf__config_##kind key;
 #include "params.def"
 #undef SHUF__PARAM
     bool backend_is_option; /* `backend` comes from the command line */
+    char root[108];         /* a prefix of paths in /proc and /sys: "", but for tests */
 };
 
 /* Sets every key to its default. */

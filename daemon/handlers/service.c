@@ -5,6 +5,12 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "units.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+enum { LOG_PAUSE_MS = 10000 }; /* between two lines on a shortage of memory */
 
 static void init_sessions(struct shuf__service *service)
 {
@@ -20,6 +26,32 @@ static void init_sessions(struct shuf__service *service)
     TAILQ_INIT(&sessions->replying);
 }
 
+static void log_given_back(struct shuf__service *service)
+{
+    char host[SHUF__UNITS_TEXT], device[SHUF__UNITS_TEXT];
+    struct shuf__dropped *dropped = &service->unlogged;
+    shuf__log(service->log, SHUF__LOG_INFO,
+              "memory is short: gave back %" PRIu64 " unused result%s, %s of host memory, %s of "
+              "device memory",
+              dropped->results, shuf__plural(dropped->results),
+              shuf__units_bytes(host, dropped->bytes[SHUF__SIDE_HOST]),
+              shuf__units_bytes(device, dropped->bytes[SHUF__SIDE_DEVICE]));
+    *dropped = (struct shuf__dropped){0};
+    service->next_log_ms = uv_now(service->loop) + LOG_PAUSE_MS;
+}
+
+/* A line every ten seconds at most; the next one has the sum. */
+static void on_gave_back(struct shuf__shortage *shortage, const struct shuf__dropped *dropped)
+{
+    struct shuf__service *service =
+        (struct shuf__service *)((char *)shortage - offsetof(struct shuf__service, shortage));
+    service->unlogged.results += dropped->results;
+    for (int side = 0; side < SHUF__SIDES; side++)
+        service->unlogged.bytes[side] += dropped->bytes[side];
+    if (uv_now(service->loop) >= service->next_log_ms)
+        log_given_back(service);
+}
+
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log)
 {
@@ -27,11 +59,15 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     service->log = log;
     service->loop = loop;
     service->allocations.budgets[SHUF__SIDE_HOST].configured = config->host_memory;
+    service->allocations.budgets[SHUF__SIDE_HOST].configured_idle = config->host_cache;
     service->allocations.budgets[SHUF__SIDE_DEVICE].configured = config->device_memory;
+    service->allocations.budgets[SHUF__SIDE_DEVICE].configured_idle = config->device_cache;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
     service->pool.keep_ms = config->cache_ms;
     shuf__pool_init(&service->pool, loop);
+    service->shortage.gave_back = on_gave_back;
+    shuf__shortage_init(&service->shortage, loop, &service->pool, config->root);
     shuf__cache_init(&service->cache, &service->pool);
     shuf__client_processes_init(&service->processes, loop, &service->allocations);
     shuf__leases_init(&service->leases, loop, config->leases);
@@ -45,4 +81,9 @@ void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine
     service->allocations.engine = engine;
     service->cache.engine = engine;
     service->sessions.engine = engine;
+}
+
+bool shuf__session_is_privileged(const struct shuf__session *session)
+{
+    return session->client.uid == 0 || session->client.uid == geteuid();
 }

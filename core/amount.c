@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See amount.h.
+ */
+#include "amount.h"
+
+#include "number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static shuf_status refuse_amount(const char *field, const char *text, struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected 0 to 2^63 - 1 bytes, or 0%% to 100%%",
+                      field, *text ? text : "''");
+}
+
+shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
+                               struct shuf__error *error)
+{
+    char number[64];
+    const size_t length = strlen(text);
+    const bool percent = length > 0 && text[length - 1] == '%';
+    if (length - percent >= sizeof number)
+        return refuse_amount(field, text, error);
+    snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
+    if (shuf__number_parse(field, number, &amount->number, error))
+        return error->status;
+    amount->percent = percent;
+    return amount->number <= (percent ? 100 : INT64_MAX) ? SHUF_OK
+                                                         : refuse_amount(field, text, error);
+}
+
+const char *shuf__amount_text(char text[SHUF__AMOUNT_TEXT], struct shuf__amount amount)
+{
+    static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    unsigned i = 0;
+    for (; !amount.percent && amount.number > 0 && amount.number % 1024 == 0; i++)
+        amount.number /= 1024;
+    snprintf(text, SHUF__AMOUNT_TEXT, "%" PRIu64 "%s", amount.number,
+             amount.percent ? "%" : suffixes[i]);
+    return text;
+}
+
+uint64_t shuf__amount_bytes(struct shuf__amount amount, uint64_t total)
+{
+    if (!amount.percent)
+        return amount.number;
+    return total / 100 * amount.number + total % 100 * amount.number / 100;
+}
