@@ -78,7 +78,8 @@ SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 typedef enum shuf_view {
     SHUF_VIEW_ALL = 0,   /* 0 .. n - 1 */
     SHUF_VIEW_SLICE = 1, /* `count` positions: offset, offset + stride, ... */
-    SHUF_VIEW_SHARD = 2, /* those that DistributedSampler selects for `rank` of `world` */
+    SHUF_VIEW_SHARD = 2, /* those that DistributedSampler selects for `rank` of `world`, from the
+                          * rank's value number `step` on */
 } shuf_view;
 
 /* A request for a permutation. 0 is the default of every field except n. */
@@ -92,8 +93,12 @@ typedef struct shuf_permutation {
     /* SLICE, else 0: offset < n; count >= 1 and stride >= 1, without a default;
      * offset + (count - 1) * stride < n. */
     uint64_t offset, count, stride;
-    uint64_t rank, world; /* SHARD, else 0: rank < world */
-    bool drop_last;       /* SHARD: cut the remainder instead of padding by wrapping */
+    /* SHARD, else 0: rank < world. The result has the values number step to step + count - 1 of the
+     * rank: a rank that has read `step` values of its epoch resumes there. `step` is at most the
+     * length of the shard, which is n / world, rounded down with drop_last, else up. `count` 0
+     * means all values from `step` on; there are none where `step` is the length. */
+    uint64_t rank, world, step;
+    bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
     bool fingerprint; /* also compute fingerprint, first and last; shuf_summarize() always does */
 } shuf_permutation;
