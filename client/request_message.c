@@ -90,7 +90,7 @@ static void set_shape(struct shuf__request_message *m)
     m->shape = (shuf_shape){.rows = shape.rows,
                             .count = shape.count,
                             .dtype = m->request.dtype,
-                            .width = (unsigned)shape.width,
+                            .width = shape.width,
                             .bytes = shape.bytes};
 }
 
@@ -252,33 +252,6 @@ void shuf__request_message_set_event(struct shuf__request_message *m)
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release)
 {
     *m->fields.give_back = release;
-}
-
-static shuf_status compute_shape(const struct shuf__request_options *options, shuf_shape *shape,
-                                 char *message, size_t size)
-{
-    struct shuf__request_message m;
-    struct shuf__error error = {0};
-    shuf_status status = shuf__request_message_make(&m, options, &error);
-    if (status == SHUF_OK)
-        *shape = m.shape;
-    if (message && size > 0)
-        snprintf(message, size, "%s", error.text);
-    return status;
-}
-
-shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,
-                                   char *message, size_t size)
-{
-    const struct shuf__request_options options = {.permutation = permutation};
-    return compute_shape(&options, shape, message, size);
-}
-
-shuf_status shuf_numbers_shape(const shuf_numbers *numbers, shuf_shape *shape, char *message,
-                               size_t size)
-{
-    const struct shuf__request_options options = {.numbers = numbers};
-    return compute_shape(&options, shape, message, size);
 }
 
 static shuf_status check_kind(const struct shuf__request_message *m, const Shuf__ResultReply *reply,

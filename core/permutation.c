@@ -159,10 +159,8 @@ shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error
     request->dtype = SHUF_AUTO;
     if (check_n(n, error))
         return error->status;
-    if (shuffle->record == 0 || shuffle->record > SHUF_RECORD_MAX)
-        return shuf__fail(error, SHUF_INVALID,
-                          "record %" PRIu64 ": expected 1 to %" PRIu64 " bytes", shuffle->record,
-                          SHUF_RECORD_MAX);
+    if (shuffle->record == 0)
+        return shuf__fail(error, SHUF_INVALID, "record 0: expected at least 1 byte");
     if (__builtin_mul_overflow(n, shuffle->record, &bytes) || bytes > INT64_MAX)
         return shuf__fail(error, SHUF_INVALID,
                           "n %" PRIu64 ", record %" PRIu64

@@ -50,8 +50,8 @@ struct shuf__stream {
 };
 
 /* Record i of the result is record p(i) of the input, where p is the permutation (whole, one row).
- * With `inverse` record p(i) of the result is record i of the input. 1 <= record <=
- * SHUF_RECORD_MAX. */
+ * With `inverse` record p(i) of the result is record i of the input. record >= 1, n * record <
+ * 2^63. */
 struct shuf__shuffle {
     struct shuf__permutation permutation;
     uint64_t record; /* bytes */

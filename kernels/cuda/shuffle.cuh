@@ -6,6 +6,7 @@
 #ifndef SHUF__CUDA_SHUFFLE_CUH
 #define SHUF__CUDA_SHUFFLE_CUH
 
+#include "host/permute.h"
 #include "permute.cuh"
 
 namespace shuf
@@ -27,6 +28,11 @@ cudaError_t shuffle_async(const Scratch &scratch, const shuf__computation &compu
  * takes several, where it can be cancelled. */
 cudaError_t scan_and_move(const Scratch &scratch, const shuf__computation &computation,
                           const void *in, void *out, cudaStream_t stream, bool *cancelled);
+
+/* shuffle_large.cu: whether records are large, and the same for them. */
+bool is_large(const shuf__shuffle &s);
+cudaError_t large_async(const shuf__simd_ops *simd, const shuf__computation &computation,
+                        const void *in, void *out, cudaStream_t stream, bool *cancelled);
 
 /* shuffle_windows.cu: whether windows pay for themselves, and their memory. */
 bool windows_suit(const shuf__shuffle &s);

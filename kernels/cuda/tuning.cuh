@@ -58,11 +58,12 @@ constexpr int uniform_threads = 256, uniform_draws = 4;
 constexpr int box_muller_threads = 256, box_muller_draws = 4;
 
 /* Shuffles: a block moves so many bytes of large records; fewer records than `move_few` are in
- * small tiles. Of a scan, whose tiles are large and evaluated by each block that shares one, there
- * are no more than `scan_blocks` for that, twenty times what a GPU holds. By windows where all
- * records have `windows_from` bytes or more, of which `window_bytes` are in one: below, the L2
- * holds enough of them. */
+ * small tiles. Records of `large_record` bytes or more are moved one by one. Of a scan, whose tiles
+ * are large and evaluated by each block that shares one, there are no more than `scan_blocks` for
+ * that, twenty times what a GPU holds. By windows where all records have `windows_from` bytes or
+ * more, of which `window_bytes` are in one: below, the L2 holds enough of them. */
 constexpr uint64_t move_bytes = 64 << 10, move_few = uint64_t{3} << 20;
+constexpr uint64_t large_record = 512 << 10;
 constexpr int move_few_blocks_per_sm = 12;
 constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{80} << 20, window_bytes = 16 << 20;
