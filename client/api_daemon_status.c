@@ -2,6 +2,7 @@
  *
  * The public call that reads the state of the daemon.
  */
+#include "arguments.h"
 #include "call.h"
 
 #include <string.h>
@@ -68,6 +69,8 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
 
 shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(daemon)))
+        return SHUF_INVALID;
     Shuf__Status status = SHUF__STATUS__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.body_case = SHUF__REQUEST__BODY_STATUS;

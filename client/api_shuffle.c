@@ -3,6 +3,7 @@
  * The public calls that shuffle records: from another lease, or from the caller's memory through
  * a buffer.
  */
+#include "arguments.h"
 #include "fetch.h"
 #include "handle.h"
 #include "held_lease.h"
@@ -26,8 +27,11 @@ static struct shuf__request_options shuffle_options(const shuf_records *records,
 shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
                                const shuf_lease_options *lease_options, shuf_lease **lease)
 {
-    if (!input)
-        return shuf__fail(&handle->error, SHUF_INVALID, "input NULL: expected a lease");
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records), SHUF__POINTER(input),
+                         SHUF__POINTER(lease)))
+        return SHUF_INVALID;
+    if (shuf__lease_check(handle, input))
+        return handle->error.status;
     if (*lease == input)
         return shuf__fail(&handle->error, SHUF_INVALID,
                           "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
@@ -129,6 +133,8 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
 shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,
                          size_t bytes, shuf_result *result)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records)))
+        return SHUF_INVALID;
     shuf_result ignored;
     struct shuffle_call c = {records, in, out, 0, result ? result : &ignored};
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error) ||

@@ -53,8 +53,8 @@ static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shu
         snprintf(rows, sizeof rows, "%" PRIu64 " rows of ", shape->rows);
     return shuf__fail(
         error, SHUF_INVALID,
-        "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64 " value%s of %u bytes", bytes,
-        shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
+        "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64 " value%s of %" PRIu64 " bytes",
+        bytes, shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
 }
 
 shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *options, void *out,

@@ -414,7 +414,7 @@ static void leases_of_every_kind(void **state)
             if (i % 3 == 0)
                 assert_int_equal(shuf_lease_take(handle, &permutation, &options, &lease), SHUF_OK);
         }
-        assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
         shuf_close(handle);
     }
 }
@@ -433,7 +433,7 @@ static void lease_outlives_the_daemon(void **state)
         assert_true(harness_restart(&harness_shared));
         take(handle, &request, transports[t], &lease);
         check_lease(handle, &request, lease);
-        assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     }
     shuf_close(handle);
 }

@@ -416,7 +416,7 @@ static void no_room_for_a_table(void **state)
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
     expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
            "2.10 MB of 2.10 MB are in use by other results (host_memory)");
-    shuf_lease_release(handle, lease);
+    shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, plain_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};

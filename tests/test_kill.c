@@ -82,7 +82,7 @@ static void take(struct client *c)
 static void release(struct client *c)
 {
     shuf_lease **lease = &c->leases[random_below(LEASES)];
-    expect_ok(c->handle, shuf_lease_release(c->handle, *lease));
+    expect_ok(c->handle, shuf_lease_release(c->handle, lease));
     *lease = NULL;
 }
 

@@ -162,6 +162,40 @@ static void slices_and_shards(void **state)
     free(bytes);
 }
 
+/* A rank that resumes in the middle of its epoch, with all that is left or a part of it. */
+static void shards_from_a_step(void **state)
+{
+    (void)state;
+    size_t size;
+    shuf_permutation shard = {.n = 1001, .seed = 7, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 8};
+    char *bytes =
+        shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 --out -");
+    assert_int_equal(size, 26 * 4);
+    shard.step = 100;
+    check_raw(&shard, 4, bytes, size);
+    free(bytes);
+    bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 "
+                                   "--count 5 --drop-last --epochs 2:4 --algorithm lcg --out -");
+    shard.drop_last = true;
+    shard.count = 5;
+    shard.epoch = shard.epochs = 2;
+    shard.algorithm = "lcg";
+    check_raw(&shard, 4, bytes, size);
+    free(bytes);
+    bytes =
+        shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 126 --out -");
+    assert_int_equal(size, 0); /* the end of the epoch */
+    free(bytes);
+    char *text = shufctl_succeed(NULL, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100");
+    assert_non_null(strstr(text, "\nslice       rank 3 of 8, padded, step 100, count 26\n"));
+    free(text);
+    json_t *o = json_parse(shufctl_succeed(
+        NULL, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 --count 5 --json"));
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "step"), 100);
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "count"), 5);
+    json_decref(o);
+}
+
 /* ---- Formats ------------------------------------------------------------ */
 
 /* The whole header as NumPy writes it: 128 bytes, of which 118 stand behind the length. */
@@ -362,12 +396,19 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),  cmocka_unit_test(published_digest),
-        cmocka_unit_test(golden_summaries),   cmocka_unit_test(golden_values),
-        cmocka_unit_test(raw_values),         cmocka_unit_test(slices_and_shards),
-        cmocka_unit_test(npy_files),          cmocka_unit_test(text_files),
-        cmocka_unit_test(summary_for_people), cmocka_unit_test(one_row),
-        cmocka_unit_test(summary_as_json),    cmocka_unit_test(summary_beside_values),
+        cmocka_unit_test(published_vectors),
+        cmocka_unit_test(published_digest),
+        cmocka_unit_test(golden_summaries),
+        cmocka_unit_test(golden_values),
+        cmocka_unit_test(raw_values),
+        cmocka_unit_test(slices_and_shards),
+        cmocka_unit_test(shards_from_a_step),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_files),
+        cmocka_unit_test(summary_for_people),
+        cmocka_unit_test(one_row),
+        cmocka_unit_test(summary_as_json),
+        cmocka_unit_test(summary_beside_values),
         cmocka_unit_test(status_and_version),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

@@ -171,6 +171,7 @@ static void every_mistake(void **state)
         {RIGHT "--stride 3", 64, "expected no slice or shard"},
         {RIGHT "--rank 0 --world 2", 64, "expected no slice or shard"},
         {RIGHT "--drop-last", 64, "expected no slice or shard"},
+        {RIGHT "--step 3", 64, "expected no slice or shard"},
         {RIGHT "--inverse --offset 3", 64,
          "the inverse of a slice is not defined: expected the whole permutation"},
         {RIGHT "--world 2 --inverse", 64, "the inverse of a slice is not defined"},

@@ -203,7 +203,7 @@ static void listed(void **state)
                                  "2 epochs from 5\n"));
     free(text);
     assert_int_equal(status_member("leases"), 1);
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     o = json_parse(shufctl_succeed(NULL, "leases --json"));
     assert_int_equal(json_array_size(json_member(o, "leases")), 0);
     json_decref(o);

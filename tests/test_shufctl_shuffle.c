@@ -94,6 +94,8 @@ static void npy(void **state)
     random_start("npy");
     check_npy(1, "'<f4'", "(1000, 3)", 1000, 12);
     check_npy(1, "'|u1'", "(1, 65536)", 1, 65536);
+    check_npy(1, "'|u1'", "(20, 3, 224, 224)", 20, 150528);
+    check_npy(1, "'<f8'", "(3, 131073)", 3, 1048584);
     check_npy(2, "[('a', '<f8'), ('b', '|S3')]", "(777,)", 777, 11);
     check_npy(3, "'<U5'", "(50, 2, 3)", 50, 120);
 }
@@ -187,9 +189,8 @@ static void wrong_options(void **state)
     refuse(64, "--in: missing", "--seed 7 --out x");
     refuse(64, "--seed: missing", "--in x --out y");
     refuse(64, "--out: missing", "--in x --seed 7");
-    refuse(64, "--record 0: expected 1 to 65536 bytes", "--in x --seed 7 --out y --record 0");
+    refuse(64, "--record 0: expected at least 1 byte", "--in x --seed 7 --out y --record 0");
     refuse(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
-    refuse(64, "--record 65537: expected 1 to", "--in x --seed 7 --out y --record 65537");
     refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");
     refuse(66, "--in /dev/null: expected a regular file", "--in /dev/null --seed 7 --out y");
     refuse(66, "--in /: expected a regular file", "--in / --seed 7 --out y");
@@ -211,7 +212,6 @@ static void wrong_files(void **state)
         {"'<f4'", "(0,)", 0, "no records in it"},
         {"'<f4'", "(4, 0)", 0, "records of 0 bytes"},
         {"'<f4'", "()", 4, "shape (): a single value"},
-        {"'<f4'", "(1, 16385)", 65540, "records of 65540 bytes"},
     };
     char *bytes = calloc(1, 65540);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

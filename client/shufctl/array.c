@@ -50,11 +50,6 @@ static int check_records(const struct shuf__array *a)
         return malformed(a, a->header && a->records > 0
                                 ? "records of 0 bytes, expected at least 1"
                                 : "no records in it, expected at least one");
-    if (a->record > SHUF_RECORD_MAX)
-        return shuf__fail_with(EX_DATAERR,
-                               "--in %s: records of %" PRIu64 " bytes (the size of a value times "
-                               "the shape behind the first dimension), expected at most %" PRIu64,
-                               a->name, a->record, SHUF_RECORD_MAX);
     return EX_OK;
 }
 

@@ -48,6 +48,7 @@ static const struct argp_option option_table[] = {
     {"stride", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},
     {"rank", KEY_SLICE, "R", OPTION_HIDDEN, NULL, 4},
     {"world", KEY_SLICE, "W", OPTION_HIDDEN, NULL, 4},
+    {"step", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},
     {"drop-last", KEY_SLICE, NULL, OPTION_HIDDEN, NULL, 4},
     {"epochs", KEY_EPOCHS, "A:B", OPTION_HIDDEN, NULL, 4},
     {"dtype", KEY_DTYPE, "TYPE", OPTION_HIDDEN, NULL, 4},

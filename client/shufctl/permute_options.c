@@ -23,6 +23,7 @@ enum key {
     KEY_STRIDE,
     KEY_RANK,
     KEY_WORLD,
+    KEY_STEP,
     KEY_DROP_LAST,
     KEY_DTYPE,
     KEYS_END,
@@ -30,8 +31,8 @@ enum key {
 };
 
 #define BIT(key) (1U << ((key)-KEY_N))
-#define SLICE_OPTIONS (BIT(KEY_OFFSET) | BIT(KEY_COUNT) | BIT(KEY_STRIDE))
-#define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_DROP_LAST))
+#define SLICE_OPTIONS (BIT(KEY_OFFSET) | BIT(KEY_STRIDE)) /* --count fits both views */
+#define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_STEP) | BIT(KEY_DROP_LAST))
 
 static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 1},
@@ -40,10 +41,12 @@ static const struct argp_option option_table[] = {
     {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},
     {"offset", KEY_OFFSET, "O", 0, "The first position (default 0)", 2},
-    {"count", KEY_COUNT, "C", 0, "The number of positions (default: all from the offset)", 2},
+    {"count", KEY_COUNT, "C", 0,
+     "The number of positions, also of a shard (default: all from the offset or step)", 2},
     {"stride", KEY_STRIDE, "K", 0, "The distance between positions (default 1)", 2},
     {"rank", KEY_RANK, "R", 0, "The shard of rank R, as torch's DistributedSampler selects it", 3},
     {"world", KEY_WORLD, "W", 0, "The number of ranks that share the permutation", 3},
+    {"step", KEY_STEP, "K", 0, "Start at the rank's value number K, to resume (default 0)", 3},
     {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut the remainder instead of padding", 3},
     {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
     {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
@@ -76,7 +79,8 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
     permutation->epochs = end - permutation->epoch;
 }
 
-static void check_permute_given(struct argp_state *state, unsigned given)
+static void check_permute_given(struct argp_state *state, const shuf_permutation *permutation,
+                                unsigned given)
 {
     if (!(given & BIT(KEY_N)))
         argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
@@ -85,14 +89,17 @@ static void check_permute_given(struct argp_state *state, unsigned given)
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
         shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
-        shuf__option_refuse_both(state, "--rank, --world, --drop-last",
-                                 "--offset, --count, --stride");
-    if ((given & SHARD_OPTIONS) == BIT(KEY_DROP_LAST))
-        argp_failure(state, EX_USAGE, 0, "--drop-last: expected --rank and --world beside it");
+        shuf__option_refuse_both(state, "--rank, --world, --step, --drop-last",
+                                 "--offset, --stride");
+    if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
+        argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world beside it",
+                     given & BIT(KEY_STEP) ? "--step" : "--drop-last");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
         argp_failure(state, EX_USAGE, 0, "--rank: missing; expected it beside --world");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
         argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
+    if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
+        argp_failure(state, EX_USAGE, 0, "--count 0: expected at least 1");
 }
 
 /* Sets the defaults of the view. The library reports values that are out of range. */
@@ -100,9 +107,10 @@ static void complete_view(shuf_permutation *permutation, unsigned given)
 {
     if (given & SHARD_OPTIONS)
         permutation->view = SHUF_VIEW_SHARD;
-    if (!(given & SLICE_OPTIONS))
+    else if (given & (SLICE_OPTIONS | BIT(KEY_COUNT)))
+        permutation->view = SHUF_VIEW_SLICE;
+    if (permutation->view != SHUF_VIEW_SLICE)
         return;
-    permutation->view = SHUF_VIEW_SLICE;
     if (!(given & BIT(KEY_STRIDE)))
         permutation->stride = 1;
     if (given & BIT(KEY_COUNT))
@@ -116,7 +124,7 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
 {
     struct shuf__output_options *options = parse->output;
     char message[256];
-    check_permute_given(state, parse->given);
+    check_permute_given(state, parse->permutation, parse->given);
     complete_view(parse->permutation, parse->given);
     shuf_status status =
         shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
@@ -150,6 +158,8 @@ static uint64_t *permutation_number(shuf_permutation *permutation, int key)
         return &permutation->rank;
     case KEY_WORLD:
         return &permutation->world;
+    case KEY_STEP:
+        return &permutation->step;
     default:
         return NULL;
     }

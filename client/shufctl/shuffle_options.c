@@ -15,7 +15,7 @@ enum key { KEY_IN = 0x100, KEY_RECORD, KEY_SEED, KEY_EPOCH, KEY_ALGORITHM, KEY_I
 static const struct argp_option option_table[] = {
     {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 1},
     {"record", KEY_RECORD, "BYTES", 0,
-     "The size of a record, 1 to 65536; the header of an .npy has it: the elements that one index "
+     "The size of a record, at least 1; the header of an .npy has it: the elements that one index "
      "of the first dimension selects",
      1},
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 2},
@@ -37,9 +37,8 @@ struct parse {
 static void read_record(struct argp_state *state, const char *text, uint64_t *record)
 {
     shuf__option_number(state, "--record", text, record);
-    if (*record == 0 || *record > SHUF_RECORD_MAX)
-        argp_failure(state, EX_USAGE, 0, "--record %.64s: expected 1 to %" PRIu64 " bytes", text,
-                     SHUF_RECORD_MAX);
+    if (*record == 0)
+        argp_failure(state, EX_USAGE, 0, "--record %.64s: expected at least 1 byte", text);
 }
 
 static void finish_shuffle(struct argp_state *state, const struct parse *parse)

@@ -78,7 +78,7 @@ static shuf_status shuffle_file_once(shuf *daemon, struct shuffle_run *run, shuf
         status = fill_buffer(daemon, run);
     if (status == SHUF_OK && run->code == EX_OK)
         status = shuf_shuffle_lease(daemon, &records, run->buffer, NULL, shuffled);
-    return status == SHUF_OK ? shuf_lease_release(daemon, run->buffer) : status;
+    return status == SHUF_OK ? shuf_lease_release(daemon, &run->buffer) : status;
 }
 
 /* shuf_daemon_status() waits for the next daemon as long as the library's reconnect time. */

@@ -96,6 +96,9 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                           bool *cancelled)
 {
     static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
+    if (is_large(computation.request.shuffle))
+        return large_async(cuda->simd, computation, computation.input->memory, out, cuda->stream,
+                           cancelled);
     const uint64_t best_bytes = shuffle_best_bytes(computation.request.shuffle);
     const bool best =
         best_bytes && computation.workspace && computation.workspace->bytes >= best_bytes;

@@ -49,8 +49,9 @@ inline uint32_t unit_of(const shuf__shuffle &s)
     return static_cast<uint32_t>(odd & (~odd + 1));
 }
 
-/* `tile`: places of a tile. Several blocks share a tile of large records. They are fewer than a
- * grid may have in y, because a tile has at most 4096 places and a record at most 64 KiB. */
+/* `tile`: places of a tile. Several blocks share a tile of longer records. They are fewer than a
+ * grid may have in y, because a tile has at most 4096 places and a record is shorter than
+ * large_record. So a tile has at most 2^31 words. */
 inline Records make_records(const shuf__shuffle &s, const void *in, void *out, uint64_t tile)
 {
     const uint64_t n = s.permutation.n;

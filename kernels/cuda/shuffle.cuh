@@ -6,6 +6,7 @@
 #ifndef SHUF__CUDA_SHUFFLE_CUH
 #define SHUF__CUDA_SHUFFLE_CUH
 
+#include "host/permute.h"
 #include "permute.cuh"
 
 namespace shuf
@@ -28,6 +29,11 @@ cudaError_t shuffle_async(const Scratch &scratch, const shuf__computation &compu
  * them and can be cancelled there. */
 cudaError_t scan_and_move(const Scratch &scratch, const shuf__computation &computation,
                           const void *in, void *out, cudaStream_t stream, bool *cancelled);
+
+/* shuffle_large.cu: whether records are large, and their shuffle. */
+bool is_large(const shuf__shuffle &s);
+cudaError_t large_async(const shuf__simd_ops *simd, const shuf__computation &computation,
+                        const void *in, void *out, cudaStream_t stream, bool *cancelled);
 
 /* shuffle_windows.cu: whether windows are faster, and the bytes of their memory. */
 bool windows_suit(const shuf__shuffle &s);

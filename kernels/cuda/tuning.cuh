@@ -58,11 +58,12 @@ constexpr int uniform_threads = 256, uniform_draws = 4;
 constexpr int box_muller_threads = 256, box_muller_draws = 4;
 
 /* Shuffles: a block moves `move_bytes` bytes of large records. Fewer than `move_few` records are in
- * small tiles. A scan lets several blocks share a tile. Each of them evaluates the whole tile, so
- * such a scan has at most `scan_blocks` blocks, twenty times what a GPU holds. Arrays of
- * `windows_from` bytes or more go by windows of `window_bytes`. Enough of a smaller array fits the
- * L2. */
+ * small tiles. Records of `large_record` bytes or more move one by one. A scan lets several blocks
+ * share a tile. Each of them evaluates the whole tile, so such a scan has at most `scan_blocks`
+ * blocks, twenty times what a GPU holds. Arrays of `windows_from` bytes or more go by windows of
+ * `window_bytes`. Enough of a smaller array fits the L2. */
 constexpr uint64_t move_bytes = 64 << 10, move_few = uint64_t{3} << 20;
+constexpr uint64_t large_record = 512 << 10;
 constexpr int move_few_blocks_per_sm = 12;
 constexpr uint64_t scan_blocks = 8192;
 constexpr uint64_t windows_from = uint64_t{80} << 20, window_bytes = 16 << 20;

@@ -94,3 +94,12 @@ void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
         move(&m, shuffle->inverse, shuffle->record);
     }
 }
+
+void shuf__move_piece(const struct shuf__shuffle *shuffle, const void *in,
+                      const struct shuf__places *places, uint64_t offset, size_t bytes, void *out)
+{
+    const uint64_t here = places->first * shuffle->record + offset;
+    const uint64_t there = place(places, places->narrow, 0) * shuffle->record + offset;
+    memcpy((char *)out + (shuffle->inverse ? there : here),
+           (const char *)in + (shuffle->inverse ? here : there), bytes);
+}

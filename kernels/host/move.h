@@ -20,4 +20,8 @@ struct shuf__places {
 void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
                 const struct shuf__places *places, void *out);
 
+/* The same for `bytes` bytes from `offset` on of the record at the first place alone. */
+void shuf__move_piece(const struct shuf__shuffle *shuffle, const void *in,
+                      const struct shuf__places *places, uint64_t offset, size_t bytes, void *out);
+
 #endif

@@ -32,6 +32,8 @@ struct work {
     bool narrow;      /* whether values have 32 bits */
     const void *list; /* all values; NULL: join() evaluates them */
     uint64_t part;    /* positions that a thread takes at a time */
+    uint64_t pieces;  /* of a record; more than 1 only if `part` is 1 */
+    uint64_t items;   /* parts of the positions, times pieces */
     char *out;
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
@@ -58,26 +60,43 @@ static const void *values_at(const struct work *work, uint64_t first, size_t cou
     return tile;
 }
 
+/* Threads share a record that is larger than a part. */
+static void move_piece(struct work *work, const void *in, const struct shuf__places *places,
+                       uint64_t piece)
+{
+    const uint64_t offset = piece * PART_BYTES, left = work->shuffle->record - offset;
+    shuf__move_piece(work->shuffle, in, places, offset, left < PART_BYTES ? left : PART_BYTES,
+                     work->out);
+}
+
 static void join(struct work *work)
 {
     struct shuf__tile tile;
     const uint64_t n = work->shuffle->permutation.n;
+    const void *in = work->computation->input->memory;
     for (;;) {
-        const uint64_t first = atomic_fetch_add(&work->next, work->part);
-        if (first >= n || is_cancelled(work))
+        const uint64_t item = atomic_fetch_add(&work->next, 1);
+        if (item >= work->items || is_cancelled(work))
             return;
+        const uint64_t first = item / work->pieces * work->part;
         const size_t count = n - first < work->part ? n - first : work->part;
         const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
                                             first, count};
-        shuf__move(work->shuffle, work->computation->input->memory, &places, work->out);
+        if (work->pieces == 1)
+            shuf__move(work->shuffle, in, &places, work->out);
+        else
+            move_piece(work, in, &places, item % work->pieces);
     }
 }
 
 static bool move_all(struct work *work, int threads)
 {
-    const uint64_t n = work->shuffle->permutation.n, most = PART_BYTES / work->shuffle->record;
-    work->part = most < SHUF__TILE ? most : SHUF__TILE; /* 16 of the largest records */
-    if (threads == 1 || n <= work->part) {
+    const uint64_t n = work->shuffle->permutation.n, record = work->shuffle->record;
+    const uint64_t most = record < PART_BYTES ? PART_BYTES / record : 1;
+    work->part = most < SHUF__TILE ? most : SHUF__TILE;
+    work->pieces = (record - 1) / PART_BYTES + 1;
+    work->items = ((n - 1) / work->part + 1) * work->pieces;
+    if (threads == 1 || work->items == 1) {
         join(work);
     } else {
 #pragma omp parallel num_threads(threads)

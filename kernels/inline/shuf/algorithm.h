@@ -39,7 +39,4 @@ SHUF_FUNCTION int shuf_algorithm_has_random_access(enum shuf_algorithm algorithm
     return SHUF_ALGORITHM_RANDOM_ACCESS >> algorithm & 1;
 }
 
-/* Most bytes of a record that a shuffle moves. */
-#define SHUF_RECORD_MAX UINT64_C(65536)
-
 #endif
