@@ -7,6 +7,7 @@
 #include "describe_request.h"
 #include "exit.h"
 #include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
 
 #include <string.h>
@@ -29,8 +30,8 @@ enum key {
 #define BIT(key) (1U << ((key)-KEY_COUNT))
 
 #define COMMON_OPTIONS                                                                        \
-    {"count", KEY_COUNT, "N", 0, "The number of values (required)", 1},                       \
-        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},          \
+    {"count", KEY_COUNT, "N", 0, "The number of values (required)", 0},                       \
+        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},          \
         {"stream", KEY_STREAM, "T", 0, "The stream, independent of the seed (default 0)", 1}, \
         {"offset", KEY_OFFSET, "O", 0, "The number of the first value (default 0)", 1},       \
         {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                    \
@@ -97,10 +98,11 @@ static void read_decimal(struct argp_state *state, int key, const char *text,
 
 static void check_draw_given(struct argp_state *state, unsigned given)
 {
-    if (!(given & BIT(KEY_COUNT)))
-        argp_failure(state, EX_USAGE, 0, "--count: missing; expected it, as in --count 1e9");
-    if (!(given & BIT(KEY_SEED)))
-        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_COUNT), "--count 1e9"},
+        {given & BIT(KEY_SEED), "--seed 7"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
 }
 
 /* With values on standard output, --summary prints the moments on standard error. */
@@ -127,14 +129,12 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
     parse->numbers->fingerprint = has_summary(parse);
 }
 
-/* Accepts the names of all types. The library rejects those that the distribution does not have. */
 static void read_dtype_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
 {
     const bool gauss = numbers->distribution == SHUF_GAUSS;
-    numbers->dtype =
-        (shuf_dtype)(shuf__option_choice(state, "--dtype", text, shuf__dtype_names + 1,
-                                         gauss ? "f64, f32, f16 or bf16" : "f64, f32, u32 or u64") +
-                     1);
+    const unsigned set =
+        shuf__dtype_set(gauss ? SHUF_DISTRIBUTION_GAUSS : SHUF_DISTRIBUTION_UNIFORM);
+    numbers->dtype = shuf__option_dtype(state, "--dtype", text, set);
 }
 
 static void read_method_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
@@ -195,5 +195,5 @@ void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
     struct parse parse = {.numbers = numbers, .output = options};
     numbers->std = gauss;
     *options = (struct shuf__output_options){0};
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }

@@ -4,6 +4,7 @@
  */
 #include "output_options.h"
 
+#include "dtype.h"
 #include "option_values.h"
 #include "output_path.h"
 
@@ -32,12 +33,10 @@ static const char *const format_names[] = {"raw", "npy", "text", NULL};
 static const char *const transport_names[] = {"inline", "memfd", "cuda-fd", "cuda-ipc", NULL};
 static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
-const char *const shuf__dtype_names[] = {"auto", "u32", "u64",  "i64", "f64",
-                                         "f32",  "f16", "bf16", NULL};
-
 const char *shuf__dtype_text(shuf_dtype dtype)
 {
-    return (unsigned)dtype <= SHUF_BF16 ? shuf__dtype_names[dtype] : "-";
+    const char *name = shuf__dtype_name((int)dtype);
+    return name ? name : "-";
 }
 
 const char *shuf__format_name(enum shuf__format format)

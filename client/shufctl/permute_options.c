@@ -6,7 +6,9 @@
 
 #include "exit.h"
 #include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
+#include "request.h"
 
 #include <argp.h>
 #include <string.h>
@@ -34,8 +36,8 @@ enum key {
 #define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_DROP_LAST))
 
 static const struct argp_option option_table[] = {
-    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 1},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
+    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
     {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},
@@ -78,10 +80,11 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
 
 static void check_permute_given(struct argp_state *state, unsigned given)
 {
-    if (!(given & BIT(KEY_N)))
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
-    if (!(given & BIT(KEY_SEED)))
-        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_N), "--n 1e9"},
+        {given & BIT(KEY_SEED), "--seed 7"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
         shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
@@ -155,8 +158,6 @@ static uint64_t *permutation_number(shuf_permutation *permutation, int key)
     }
 }
 
-static const char *const dtype_names[] = {"u32", "u64", "i64", NULL}; /* not auto */
-
 static error_t parse_permute_word(int key, char *text, struct argp_state *state,
                                   shuf_permutation *permutation)
 {
@@ -173,9 +174,8 @@ static error_t parse_permute_word(int key, char *text, struct argp_state *state,
         permutation->drop_last = true;
         return 0;
     case KEY_DTYPE:
-        permutation->dtype = (shuf_dtype)(shuf__option_choice(state, "--dtype", text, dtype_names,
-                                                              "u32, u64 or i64") +
-                                          1);
+        permutation->dtype =
+            shuf__option_dtype(state, "--dtype", text, shuf__dtype_set(SHUF_DISTRIBUTION_NONE));
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -199,7 +199,10 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
     uint64_t *number = permutation_number(parse->permutation, key);
     if (!number)
         return parse_permute_word(key, text, state, parse->permutation);
-    shuf__option_number(state, shuf__option_name(option_table, key), text, number);
+    if (key == KEY_N)
+        shuf__option_number_in(state, "--n", text, 1, SHUF__N_MAX, number);
+    else
+        shuf__option_number(state, shuf__option_name(option_table, key), text, number);
     return 0;
 }
 
@@ -220,5 +223,5 @@ void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
     struct parse parse = {.permutation = permutation, .output = options};
     *permutation = (shuf_permutation){0};
     *options = (struct shuf__output_options){0};
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }

@@ -201,7 +201,8 @@ static void parse_source(int key, char *text, struct argp_state *state, struct p
     else if (key == KEY_IN)
         origin->input = text;
     else if (key == KEY_DTYPE)
-        origin->wide = shuf__quality_choice(state, "--dtype", text, "u32", "u64");
+        origin->wide =
+            shuf__option_dtype(state, "--dtype", text, 1U << SHUF_U32 | 1U << SHUF_U64) == SHUF_U64;
     else if (key == KEY_SEED)
         origin->seed = shuf__quality_number(state, "--seed", text, 0, UINT64_MAX);
     else if (key == KEY_EPOCH)
@@ -265,7 +266,7 @@ void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
         .origin = {.type = &shuf__source_file, .input = "-"},
     };
     shuf__judging_init(&options->judging);
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }
 
 uint64_t shuf__quality_samples(const struct shuf__quality_options *options, uint32_t n)

@@ -174,7 +174,7 @@ int shuf__quality_bits(int argc, char **argv)
         .doc = "Writes values of permutations as raw random bits, for dieharder -g 200.",
     };
     struct bits bits = {.stride = 1, .take = TAKE, .bytes = UINT64_MAX};
-    argp_parse(&argp, argc, argv, 0, NULL, &bits);
+    shuf__options_parse(&argp, argc, argv, &bits);
     write_stream(&bits);
     return EX_OK;
 }

@@ -59,11 +59,7 @@ static const struct shuf__stream_generator *find(struct argp_state *state, const
 
 static shuf_dtype read_dtype(struct argp_state *state, const char *text)
 {
-    for (int dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++)
-        if (strcmp(shuf__dtype_name(dtype), text) == 0)
-            return (shuf_dtype)dtype;
-    argp_failure(state, EX_USAGE, 0, "--dtype %.64s: expected f64, f32, f16 or bf16", text);
-    return SHUF_F64;
+    return shuf__option_dtype(state, "--dtype", text, shuf__dtype_set(SHUF_DISTRIBUTION_GAUSS));
 }
 
 static const char *test_name(int i)
@@ -187,7 +183,7 @@ static void parse(int argc, char **argv, struct options *o)
     };
     *o = (struct options){.origin.dtype = SHUF_F64};
     shuf__judging_init(&o->judging);
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    shuf__options_parse(&argp, argc, argv, o);
 }
 
 /* ---- The verdict ----------------------------------------------------------------- */
