@@ -20,7 +20,7 @@ static struct wire *w;
 
 static int start(void **state)
 {
-    static const char *const cached[] = {"cache_ms", "600000", NULL};
+    static const char *const cached[] = {"cache_time", "10min", NULL};
     if (fake_backend_reset(state) != 0)
         return -1;
     faults->total = 160 * MI; /* of which a sixteenth is left to others */

@@ -25,7 +25,7 @@ static bool cuda;
 static int start_small(void **state)
 {
     static struct harness h;
-    wire_start(&h, harness_backend, "cache_ms = 0\nhost_memory = 16Mi\n");
+    wire_start(&h, harness_backend, "cache_time = 0\nhost_memory = 16Mi\n");
     *state = &h;
     return 0;
 }

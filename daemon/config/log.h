@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon's log: one line an event, to stderr, which the service manager
- * keeps. Under the journal each line carries its priority.
+ * The daemon's log: one line an event, to stderr. Lines for the journal carry their priority, and
+ * others the time.
  */
 #ifndef SHUFD_LOG_H
 #define SHUFD_LOG_H
@@ -20,6 +20,7 @@ enum shuf__log_level {
 struct shuf__log {
     enum shuf__log_level level; /* minimum severity to log */
     bool journal;               /* stderr is the journal: prefix lines with <6> and the like */
+    bool stamped;               /* prefix lines with the time */
 };
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);

@@ -133,6 +133,13 @@ static void on_trim(uv_timer_t *timer)
         uv_timer_start(timer, on_trim, next - now, 0);
 }
 
+void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms)
+{
+    pool->keep_ms = keep_ms;
+    if (uv_is_active((uv_handle_t *)&pool->trim))
+        on_trim(&pool->trim); /* its time has changed */
+}
+
 /* ---- reuse ---- */
 
 static bool is_full(const struct shuf__size_class *class)
