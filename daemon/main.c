@@ -32,11 +32,11 @@ static const struct argp_option options[] = {
     {"no-config", OPTION_NO_CONFIG, NULL, 0, "Read no configuration file", 0},
     {"socket", 's', "PATH", 0, "Listen on PATH instead of the configured socket", 0},
     {"backend", 'b', "SPEC", 0,
-     "Compute with SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
-    {"check", OPTION_CHECK, NULL, 0,
-     "Check what a start needs, print the backend's device and exit", 0},
+     "Compute on SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
+    {"check", OPTION_CHECK, NULL, 0, "Check that the daemon could start, print its device and exit",
+     0},
     {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
-     "Print the configuration in force, every key explained, and exit", 0},
+     "Print the configuration that applies, with an explanation of each key, and exit", 0},
     SHUF__OPTION_HELP,
     {0},
 };
@@ -102,8 +102,8 @@ int main(int argc, char **argv)
     static const struct argp parser = {
         .options = options,
         .parser = take_option,
-        .doc = "Serves permutations and random numbers, computed on a GPU or on this machine's "
-               "processors, to its processes over a Unix socket.",
+        .doc = "Computes permutations and random numbers on a GPU or CPU for the processes of this "
+               "machine, which connect to its Unix socket. Runs in the foreground.",
     };
     struct arguments arguments = {0};
     static struct shuf__config config;

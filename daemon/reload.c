@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See reload.h. A file with a mistake changes nothing: half of a configuration may be worse than the
- * old one.
+ * See reload.h. A file with a mistake changes nothing: half of a configuration may be worse than
+ * the old one.
  */
 #include "reload.h"
 
@@ -16,8 +16,9 @@ static unsigned log_changes(const struct shuf__config *config, const struct shuf
     unsigned count = 0;
     for (size_t next = 0; shuf__config_diff(config, fresh, &next, &change); count++)
         if (change.needs_restart)
-            shuf__log(log, SHUF__LOG_WARNING, "reload: %s = %s takes effect only after a restart, now %s",
-                      change.key, change.to, change.from);
+            shuf__log(log, SHUF__LOG_WARNING,
+                      "reload: %s = %s takes effect only after a restart, now %s", change.key,
+                      change.to, change.from);
         else
             shuf__log(log, SHUF__LOG_INFO, "reload: %s = %s, before %s", change.key, change.to,
                       change.from);
@@ -28,7 +29,8 @@ static void take_over(struct shuf__config *config, const struct shuf__config *fr
                       struct shuf__log *log)
 {
     if (!fresh->file[0])
-        shuf__log(log, SHUF__LOG_WARNING, "reload: there is no configuration file; nothing to read");
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "reload: there is no configuration file; nothing to read");
     else if (log_changes(config, fresh, log) == 0)
         shuf__log(log, SHUF__LOG_INFO, "reload: %s: nothing has changed", fresh->file);
     shuf__config_update(config, fresh);

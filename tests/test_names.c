@@ -16,12 +16,23 @@ static void nearest_names(void **state)
     static const char *const verbs[] = {"permute", "shuffle", "index",  "gauss",
                                         "uniform", "status",  "leases", NULL};
     static const char *const rows[][2] = {
-        {"permut", "permute"},  {"permuet", "permute"}, {"PERMUTE", "permute"},
-        {"pemute", "permute"},  {"permuste", "permute"}, {"shufle", "shuffle"},
-        {"lease", "leases"},    {"unif", "uniform"},     {"stat", "status"},
-        {"guass", "gauss"},     {"sort", NULL},          {"x", NULL},
-        {"", NULL},             {"list", NULL},          {"permutation-of-a-billion", NULL},
-        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL},
+        {"permut", "permute"},
+        {"permuet", "permute"},
+        {"PERMUTE", "permute"},
+        {"pemute", "permute"},
+        {"permuste", "permute"},
+        {"shufle", "shuffle"},
+        {"lease", "leases"},
+        {"unif", "uniform"},
+        {"stat", "status"},
+        {"guass", "gauss"},
+        {"sort", NULL},
+        {"x", NULL},
+        {"", NULL},
+        {"list", NULL},
+        {"permutation-of-a-billion", NULL},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+         NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct shuf__nearest nearest = {.text = rows[i][0]};
@@ -42,12 +53,12 @@ static void dtype_names(void **state)
         const char *name;
         shuf_dtype dtype;
     } rows[] = {
-        {"u32", SHUF_U32},    {"uint32", SHUF_U32},  {"u4", SHUF_U32},      {"<u4", SHUF_U32},
-        {"u64", SHUF_U64},    {"uint64", SHUF_U64},  {"<u8", SHUF_U64},     {"i64", SHUF_I64},
-        {"int64", SHUF_I64},  {"long", SHUF_I64},    {"<i8", SHUF_I64},     {"f64", SHUF_F64},
-        {"double", SHUF_F64}, {"float64", SHUF_F64}, {"<f8", SHUF_F64},     {"f8", SHUF_F64},
-        {"f32", SHUF_F32},    {"float32", SHUF_F32}, {"float", SHUF_F32},   {"<f4", SHUF_F32},
-        {"f16", SHUF_F16},    {"half", SHUF_F16},    {"float16", SHUF_F16}, {"<f2", SHUF_F16},
+        {"u32", SHUF_U32},    {"uint32", SHUF_U32},    {"u4", SHUF_U32},      {"<u4", SHUF_U32},
+        {"u64", SHUF_U64},    {"uint64", SHUF_U64},    {"<u8", SHUF_U64},     {"i64", SHUF_I64},
+        {"int64", SHUF_I64},  {"long", SHUF_I64},      {"<i8", SHUF_I64},     {"f64", SHUF_F64},
+        {"double", SHUF_F64}, {"float64", SHUF_F64},   {"<f8", SHUF_F64},     {"f8", SHUF_F64},
+        {"f32", SHUF_F32},    {"float32", SHUF_F32},   {"float", SHUF_F32},   {"<f4", SHUF_F32},
+        {"f16", SHUF_F16},    {"half", SHUF_F16},      {"float16", SHUF_F16}, {"<f2", SHUF_F16},
         {"bf16", SHUF_BF16},  {"bfloat16", SHUF_BF16},
     };
     struct shuf__error error;
@@ -67,7 +78,8 @@ static void wrong_dtypes(void **state)
     } rows[] = {
         {SHUF_DISTRIBUTION_NONE, "auto", "t auto: expected u32, u64 or i64"},
         {SHUF_DISTRIBUTION_NONE, "", "t '': expected u32, u64 or i64"},
-        {SHUF_DISTRIBUTION_NONE, "int32", "t int32: expected u32, u64 or i64; did you mean uint32?"},
+        {SHUF_DISTRIBUTION_NONE, "int32",
+         "t int32: expected u32, u64 or i64; did you mean uint32?"},
         {SHUF_DISTRIBUTION_NONE, "float32", "t float32: expected u32, u64 or i64"},
         {SHUF_DISTRIBUTION_GAUSS, "u32", "t u32: expected f64, f32, f16 or bf16"},
         {SHUF_DISTRIBUTION_GAUSS, "flaot32",
@@ -97,8 +109,7 @@ static void mistyped_algorithm(void **state)
     assert_string_equal(error.text, "algorithm \"philox42\": expected primefold, philox24 or lcg; "
                                     "did you mean philox24?");
     assert_int_equal(shuf__algorithm_parse("sattolo", &algorithm, &error), SHUF_INVALID);
-    assert_string_equal(error.text,
-                        "algorithm \"sattolo\": expected primefold, philox24 or lcg");
+    assert_string_equal(error.text, "algorithm \"sattolo\": expected primefold, philox24 or lcg");
 }
 
 int main(void)

@@ -43,8 +43,9 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
 }
 
 static const struct argp_option option_table[] = {
-    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of lines", 0},
-    {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
+    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of text", 0},
+    {"socket", KEY_SOCKET, "PATH", 0,
+     "The socket of the daemon (default: see shufctl help environment)", 0},
     {"wait", KEY_WAIT, "TIME", 0, "Wait for a daemon for this time, as in 5s or 2min (default 0)",
      0},
     SHUF__OPTION_HELP,

@@ -29,15 +29,15 @@ enum key {
 
 #define BIT(key) (1U << ((key)-KEY_COUNT))
 
-#define COMMON_OPTIONS                                                                        \
-    {"count", KEY_COUNT, "N", 0, "The number of values (required)", 0},                       \
-        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},          \
-        {"stream", KEY_STREAM, "T", 0, "The stream, independent of the seed (default 0)", 1}, \
-        {"offset", KEY_OFFSET, "O", 0, "The number of the first value (default 0)", 1},       \
-        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                    \
-    {                                                                                         \
-        "summary", KEY_SUMMARY, NULL, 0,                                                      \
-            "Also print mean, variance, skewness, kurtosis and extremes of the values", 3     \
+#define COMMON_OPTIONS                                                                          \
+    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                             \
+        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},            \
+        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed (default 0)", 1}, \
+        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1}, \
+        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                      \
+    {                                                                                           \
+        "summary", KEY_SUMMARY, NULL, 0,                                                        \
+            "Also print mean, variance, skewness, kurtosis, least and largest value", 3         \
     }
 
 static const struct argp_option gauss_table[] = {
@@ -45,7 +45,8 @@ static const struct argp_option gauss_table[] = {
     {"mean", KEY_MEAN, "M", 0, "The mean (default 0)", 2},
     {"std", KEY_STD, "D", 0, "The standard deviation (default 1)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 2},
-    {"method", KEY_METHOD, "METHOD", 0, "table (default) or box-muller", 2},
+    {"method", KEY_METHOD, "METHOD", 0,
+     "table (default, the fastest) or box-muller (an exact normal distribution)", 2},
     {0},
 };
 
@@ -171,11 +172,11 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-#define NOTES                                                                                  \
-    "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Value i of a stream is the " \
-    "same in every request and on every machine. Without --out, shufctl prints only a "        \
-    "summary with the fingerprint of the values. With values on "                              \
-    "standard output the summary is printed only with --json or --summary, on standard error.\n"
+#define NOTES                                                                                    \
+    "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. The same "      \
+    "options "                                                                                   \
+    "give the same values on every machine. With --out -, standard output has only the values; " \
+    "--json and --summary then print on standard error.\n"
 
 void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
                         struct shuf__output_options *options)
@@ -187,10 +188,12 @@ void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
         .options = gauss ? gauss_table : uniform_table,
         .parser = parse_draw_option,
         .args_doc = "--count N --seed S",
-        .doc = gauss ? "Computes normally distributed numbers in the daemon, and prints a summary "
-                       "or writes the values." NOTES
-                     : "Computes uniformly distributed numbers in the daemon, and prints a summary "
-                       "or writes the values." NOTES,
+        .doc =
+            gauss
+                ? "Computes normally distributed random numbers. Prints a summary, or writes the "
+                  "values with --out." NOTES
+                : "Computes uniformly distributed random numbers. Prints a summary, or writes the "
+                  "values with --out." NOTES,
     };
     struct parse parse = {.numbers = numbers, .output = options};
     numbers->std = gauss;

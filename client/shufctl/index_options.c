@@ -39,10 +39,10 @@ static const struct argp_option option_table[] = {
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
     {"at", KEY_AT, "LIST", 0,
      "The positions, as in 0,5,1e8; - reads them from standard input (required)", 0},
-    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0,
-     "primefold (default), or philox24 or lcg, which must count the values before a position", 1},
-    {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print their positions", 2},
+     "primefold (default), philox24 or lcg; the first look-up in one of the last two is slow", 1},
+    {"inverse", KEY_INVERSE, NULL, 0, "Take LIST as values, and print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
     {"format", KEY_FORMAT, "FORMAT", 0,
      "text, npy or raw (u64 in the host's byte order); by default npy for *.npy, else text", 3},
@@ -266,9 +266,10 @@ void shuf__index_options(int argc, char **argv, struct shuf__index_options *opti
         .parser = parse_index_option,
         .args_doc = "--n N --seed S --at LIST",
         .doc = "Prints the values at single positions of a permutation, one a line in the order of "
-               "LIST; with --inverse the positions of values. Computes nothing else."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. On standard input "
-               "blanks or line ends separate them.\n",
+               "LIST; with --inverse, the positions of values. The rest of the permutation is not "
+               "computed."
+               "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. On "
+               "standard input, blanks or line ends separate them.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__index_options){.out = "-"};

@@ -23,8 +23,8 @@ static const struct argp_option option_table[] = {
      "terminal, else raw",
      1},
     {"transport", KEY_TRANSPORT, "HOW", 0,
-     "Lease the result and read it by inline, memfd, cuda-fd or cuda-ipc", 2},
-    {"prefetch", KEY_PREFETCH, NULL, 0, "Only compute the result and keep it in the daemon's cache",
+     "Map the result instead of copying it: memfd, cuda-fd, cuda-ipc; or inline, which copies", 2},
+    {"prefetch", KEY_PREFETCH, NULL, 0, "Compute and cache the result in the daemon; write nothing",
      2},
     {0},
 };

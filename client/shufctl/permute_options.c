@@ -38,16 +38,20 @@ enum key {
 static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
     {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
-    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
-    {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 1},
+    {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
+     1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},
-    {"offset", KEY_OFFSET, "O", 0, "The first position (default 0)", 2},
-    {"count", KEY_COUNT, "C", 0, "The number of positions (default: all from the offset)", 2},
-    {"stride", KEY_STRIDE, "K", 0, "The distance between positions (default 1)", 2},
-    {"rank", KEY_RANK, "R", 0, "The shard of rank R, as torch's DistributedSampler selects it", 3},
-    {"world", KEY_WORLD, "W", 0, "The number of ranks that share the permutation", 3},
-    {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut the remainder instead of padding", 3},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
+    {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
+    {"count", KEY_COUNT, "C", 0, "Give C values (default: up to the end)", 2},
+    {"stride", KEY_STRIDE, "K", 0, "Give each K-th value only (default 1: every value)", 2},
+    {"rank", KEY_RANK, "R", 0,
+     "Give the part of rank R, 0 to W - 1, as torch's DistributedSampler divides a data set", 3},
+    {"world", KEY_WORLD, "W", 0, "Divide the permutation among W ranks", 3},
+    {"drop-last", KEY_DROP_LAST, NULL, 0,
+     "Where W does not divide N, leave values out; without it, some are given twice", 3},
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "u32, u64 or i64 (default: u32 where N is at most 2^32, else u64)", 4},
     {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
     {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 5},
     {0},
@@ -215,10 +219,11 @@ void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
         .options = option_table,
         .parser = parse_permute_option,
         .args_doc = "--n N --seed S",
-        .doc = "Computes a permutation in the daemon, and prints a summary or writes the values."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out, "
-               "shufctl prints only a summary with the fingerprint of the values. With values on "
-               "standard output the summary is printed only with --json, on standard error.\n",
+        .doc = "Computes a permutation of 0 to N - 1. Prints a summary, or writes the values with "
+               "--out."
+               "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. With "
+               "--out -, standard output has only the values; --json then prints the summary on "
+               "standard error.\n",
     };
     struct parse parse = {.permutation = permutation, .output = options};
     *permutation = (shuf_permutation){0};

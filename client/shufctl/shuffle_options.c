@@ -23,9 +23,10 @@ static const struct argp_option option_table[] = {
      "The size of a record, 1 to 65536; the header of an .npy has it: the elements that one index "
      "of the first dimension selects",
      1},
-    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 2},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 2},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 2},
-    {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle with the same options", 2},
+    {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle that had the same options: restore the order",
+     2},
     {0},
 };
 
@@ -100,10 +101,11 @@ void shuf__shuffle_options(int argc, char **argv, struct shuf__shuffle_options *
         .doc =
             "Shuffles the records of an array by a permutation p: record i of the output is record "
             "p(i) of the input."
-            "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. The permutation p "
-            "is that of shufctl permute with N = the number of records. The daemon's memory holds "
-            "the array and its copy meanwhile. With the array on standard output, only --json "
-            "prints a summary, on standard error.\n",
+            "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. p is the "
+            "permutation that shufctl permute gives for N = the number of records. The daemon "
+            "needs "
+            "memory for twice the size of the array. With --out -, standard output has only the "
+            "array; --json then prints the summary on standard error.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__shuffle_options){0};

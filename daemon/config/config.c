@@ -57,8 +57,9 @@ static shuf_status set_text(const struct param *param, const char *value, char *
     size_t length = strlen(value);
     if (length < param->least || length > param->most)
         return shuf__fail(error, SHUF_INVALID,
-                          "%s %.80s: %zu bytes, expected %" PRIu64 " to %" PRIu64, param->key,
-                          length ? value : "''", length, param->least, param->most);
+                          "%s %.80s: %zu byte%s, expected %" PRIu64 " to %" PRIu64, param->key,
+                          length ? value : "''", length, shuf__plural(length), param->least,
+                          param->most);
     memcpy(field, value, length + 1);
     return SHUF_OK;
 }

@@ -6,6 +6,8 @@
 #ifndef SHUFD_LOG_H
 #define SHUFD_LOG_H
 
+#include "error.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,12 +26,6 @@ struct shuf__log {
 };
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);
-
-/* Of "client%s" and its like. */
-static inline const char *shuf__plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 /* Safe from any thread: a line is one write. */
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
