@@ -21,7 +21,7 @@ ROW = re.compile(r"^    (\S+) ->(.*)$", re.MULTILINE)
 def allowed():
     """Folder: folders that its files may include."""
     text = (ROOT / "docs/architecture.md").read_text()
-    section = re.search(r"^## Layers$(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
+    section = re.search(r"^## Layers$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if not section:
         sys.exit('docs/architecture.md: no section "Layers"')
     return {folder: set(rest.split()) for folder, rest in ROW.findall(section.group(1))}

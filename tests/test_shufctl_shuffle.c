@@ -187,7 +187,7 @@ static void wrong_options(void **state)
     refuse(64, "--in: missing", "--seed 7 --out x");
     refuse(64, "--seed: missing", "--in x --out y");
     refuse(64, "--out: missing", "--in x --seed 7");
-    refuse(64, "--record 0: expected 1 to 65536 bytes", "--in x --seed 7 --out y --record 0");
+    refuse(64, "--record 0: expected 1 to 65536", "--in x --seed 7 --out y --record 0");
     refuse(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
     refuse(64, "--record 65537: expected 1 to", "--in x --seed 7 --out y --record 65537");
     refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");

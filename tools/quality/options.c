@@ -6,6 +6,7 @@
 
 #include "device_run.h"
 #include "generator.h"
+#include "nearest.h"
 #include "sizes.h"
 
 #include <inttypes.h>
@@ -135,11 +136,14 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
 
 static void refuse_generator(struct argp_state *state, const char *text)
 {
-    char names[256] = "";
-    for (const struct shuf__generator *const *g = shuf__generators; *g; g++)
+    char names[256] = "", hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = text};
+    for (const struct shuf__generator *const *g = shuf__generators; *g; g++) {
         shuf__quality_list_name(names, sizeof names, (*g)->name);
-    argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s", *text ? text : "''",
-                 names);
+        shuf__nearest_offer(&nearest, (*g)->name);
+    }
+    argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s%s", *text ? text : "''",
+                 names, shuf__nearest_hint(&nearest, hint));
 }
 
 static void find_generator(struct argp_state *state, const struct parse *parse)

@@ -48,10 +48,11 @@ static const struct shuf__lookups *find(struct argp_state *state, const char *na
 
 static void check(struct argp_state *state, const struct bits *b)
 {
-    if (!b->lookups)
-        argp_failure(state, EX_USAGE, 0, "--generator: missing; expected it, as in primefold");
-    if (b->n == 0)
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 4Gi");
+    const struct shuf__required required[] = {
+        {b->lookups != NULL, "--generator primefold"},
+        {b->n != 0, "--n 4Gi"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
     if (b->lookups->compacted && (b->n < 16 || (b->n & (b->n - 1)) != 0))
         argp_failure(state, EX_USAGE, 0,
                      "--n %" PRIu64 ": expected a power of two from 16 on, where %s is known by "

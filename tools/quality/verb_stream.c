@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "device_run.h"
 #include "fail.h"
+#include "nearest.h"
 #include "picture.h"
 #include "run.h"
 #include "stream_report.h"
@@ -48,12 +49,15 @@ struct options {
 static const struct shuf__stream_generator *find(struct argp_state *state, const char *name)
 {
     const struct shuf__stream_generator *g = shuf__stream_generator_find(name);
-    char names[256] = "";
-    for (const struct shuf__stream_generator *const *row = shuf__stream_generators; *row; row++)
+    char names[256] = "", hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = name};
+    for (const struct shuf__stream_generator *const *row = shuf__stream_generators; *row; row++) {
         shuf__quality_list_name(names, sizeof names, (*row)->name);
+        shuf__nearest_offer(&nearest, (*row)->name);
+    }
     if (!g)
-        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s",
-                     *name ? name : "''", names);
+        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s%s",
+                     *name ? name : "''", names, shuf__nearest_hint(&nearest, hint));
     return g;
 }
 
