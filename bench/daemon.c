@@ -69,7 +69,8 @@ void daemon_start(struct daemon *daemon, const char *backend)
     shuf_daemon status;
     daemon->socket = process_file("shufd");
     process_file("shufd.lock"); /* the daemon's own */
-    const char *argv[] = {SHUFD_PATH, "--socket", daemon->socket, "--backend", backend, NULL};
+    const char *argv[] = {SHUFD_PATH,  "--no-config", "--socket", daemon->socket,
+                          "--backend", backend,       NULL};
     daemon->pid = process_start(argv, process_file("shufd.log"));
     wait_until_it_answers(daemon);
     daemon_status(daemon, &status);

@@ -4,8 +4,6 @@
  */
 #include "amount.h"
 
-#include "number.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,14 +30,11 @@ shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf_
                                                          : refuse_amount(field, text, error);
 }
 
-const char *shuf__amount_text(char text[SHUF__AMOUNT_TEXT], struct shuf__amount amount)
+const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount)
 {
-    static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-    unsigned i = 0;
-    for (; !amount.percent && amount.number > 0 && amount.number % 1024 == 0; i++)
-        amount.number /= 1024;
-    snprintf(text, SHUF__AMOUNT_TEXT, "%" PRIu64 "%s", amount.number,
-             amount.percent ? "%" : suffixes[i]);
+    if (!amount.percent)
+        return shuf__size_text(text, amount.number);
+    snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64 "%%", amount.number);
     return text;
 }
 

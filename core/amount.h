@@ -6,6 +6,7 @@
 #define SHUF__AMOUNT_H
 
 #include "error.h"
+#include "number.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,15 +16,13 @@ struct shuf__amount {
     bool percent;
 };
 
-enum { SHUF__AMOUNT_TEXT = 32 };
-
 /* Reads "25%" (at most 100%), or bytes as shuf__number_parse() does ("8Gi"; at most 2^63 - 1).
  * Fails with SHUF_INVALID. */
 shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
                                struct shuf__error *error);
 
 /* Writes it so that shuf__amount_parse() reads it, with the largest exact suffix. */
-const char *shuf__amount_text(char text[SHUF__AMOUNT_TEXT], struct shuf__amount amount);
+const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount);
 
 /* In bytes, of `total` bytes of memory. */
 uint64_t shuf__amount_bytes(struct shuf__amount amount, uint64_t total);

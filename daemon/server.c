@@ -11,6 +11,7 @@
 #include "handlers/service.h"
 #include "net/acceptor.h"
 #include "net/listener.h"
+#include "reload.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { SIGNALS = 3 }; /* that end the daemon */
+enum { SIGNALS = 3 };
 
 enum {
     RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
@@ -35,8 +36,8 @@ enum {
 };
 
 struct shuf__server {
-    const struct shuf__config *config;
-    const struct shuf__log *log;
+    struct shuf__config *config;
+    struct shuf__log *log;
     uv_loop_t loop;
     struct shuf__listener listener;
     struct shuf__acceptor acceptor;
@@ -49,11 +50,6 @@ struct shuf__server {
     int exit_code;
     char cause[SHUF__ERROR_TEXT]; /* of an exit code that is not EX_OK */
 };
-
-static const struct {
-    int number;
-    const char *name;
-} signals[SIGNALS] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
 
 /* ---- the end ---- */
 
@@ -154,7 +150,7 @@ static void force(struct shuf__server *server, const char *why)
 
 static void on_drain_timeout(uv_timer_t *timer)
 {
-    force(timer->data, "drain_timeout_ms is over");
+    force(timer->data, "drain_timeout is over");
 }
 
 static void drain(struct shuf__server *server, uint64_t timeout_ms)
@@ -167,18 +163,10 @@ static void drain(struct shuf__server *server, uint64_t timeout_ms)
     settle(server);
 }
 
-static const char *signal_name(int number)
-{
-    for (int i = 0; i < SIGNALS; i++)
-        if (signals[i].number == number)
-            return signals[i].name;
-    return "signal";
-}
-
-static void on_signal(uv_signal_t *handle, int number)
+static void on_end_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
-    const char *name = signal_name(number);
+    const char *name = number == SIGINT ? "SIGINT" : "SIGTERM";
     if (server->draining) {
         force(server, name);
         return;
@@ -187,7 +175,7 @@ static void on_signal(uv_signal_t *handle, int number)
     shuf__log(server->log, SHUF__LOG_INFO, "%s: draining, %" PRIu64 " client%s, %" PRIu64 " job%s",
               name, server->service.sessions.count, shuf__plural(server->service.sessions.count),
               jobs, shuf__plural(jobs));
-    drain(server, server->config->drain_timeout_ms);
+    drain(server, shuf__config_ms(server->config->drain_timeout));
 }
 
 /* Nothing that the device holds can be trusted, so the daemon ends and its service manager starts a
@@ -249,6 +237,22 @@ static void share_descriptors(struct shuf__server *server)
                   limit);
 }
 
+static void on_reload_signal(uv_signal_t *handle, int number)
+{
+    struct shuf__server *server = handle->data;
+    (void)number;
+    shuf__reload(server->config, server->log);
+    shuf__service_configure(&server->service);
+    share_descriptors(server);
+    measure(server);
+}
+
+static const struct {
+    int number;
+    uv_signal_cb handler;
+} signals[SIGNALS] = {
+    {SIGTERM, on_end_signal}, {SIGINT, on_end_signal}, {SIGHUP, on_reload_signal}};
+
 static void on_prepare(uv_prepare_t *send)
 {
     struct shuf__server *server = send->data;
@@ -265,15 +269,6 @@ static void init_handles(struct shuf__server *server)
     server->service.sessions.closed = on_session_closed;
     for (int i = 0; i < SIGNALS; i++)
         server->signals[i].data = server;
-}
-
-/* A signal that is ignored from the start, as by nohup, stays ignored. */
-static int listen_for(uv_signal_t *handle, int number)
-{
-    struct sigaction action;
-    if (number == SIGHUP && sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-        return 0;
-    return uv_signal_start(handle, on_signal, number);
 }
 
 /* Fails only without descriptors or memory. */
@@ -295,7 +290,7 @@ static int start_signals(struct shuf__server *server)
 {
     int result = 0;
     for (int i = 0; i < SIGNALS && result == 0; i++)
-        result = listen_for(&server->signals[i], signals[i].number);
+        result = uv_signal_start(&server->signals[i], signals[i].handler, signals[i].number);
     return result;
 }
 
@@ -369,7 +364,7 @@ static void log_end(const struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_ERROR, "terminated abnormally: %s", server->cause);
 }
 
-int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log)
+int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
 {
     struct shuf__server *server = calloc(1, sizeof *server);
     if (!server || uv_loop_init(&server->loop) != 0) {

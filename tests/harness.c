@@ -31,9 +31,10 @@ static void pause_ms(long ms)
 /* In the child: becomes shufd, and dies with the test whatever becomes of it. */
 static _Noreturn void become_shufd(const char *const *arguments, int out, int err)
 {
-    const char *argv[HARNESS_ARGUMENTS + 8] = {SHUFD_PATH};
+    /* The machine may have a configuration of its own. */
+    const char *argv[HARNESS_ARGUMENTS + 9] = {SHUFD_PATH, "--no-config"};
     for (int i = 0; i < HARNESS_ARGUMENTS + 6 && arguments[i]; i++)
-        argv[i + 1] = arguments[i];
+        argv[i + 2] = arguments[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);

@@ -20,7 +20,7 @@ static struct wire *w;
 
 static int start(void **state)
 {
-    static const char *const cached[] = {"host_memory", "100%", NULL};
+    static const char *const cached[] = {"host_memory", "100%", "cache_time", "10min", NULL};
     if (fake_backend_reset(state) != 0)
         return -1;
     faults->total = 160 * MI; /* of which a sixteenth is left to others */

@@ -25,7 +25,7 @@ static bool cuda;
 static int start_small(void **state)
 {
     static struct harness h;
-    wire_start(&h, harness_backend, "cache_ms = 0\nhost_memory = 16Mi\n");
+    wire_start(&h, harness_backend, "cache_time = 0\nhost_memory = 16Mi\n");
     *state = &h;
     return 0;
 }
@@ -95,7 +95,7 @@ static void wrong_writes(void **state)
         {0, 0, "data of 0 bytes: expected 1 to 61440"},
         {0, SHUF__WRITE_MAX + 1, "data of 61441 bytes: expected 1 to 61440"},
         {0, 1001, "offset 0, 1001 bytes: expected to end within the 1000"},
-        {1000, 1, "offset 1000, 1 bytes: expected"},
+        {1000, 1, "offset 1000, 1 byte: expected"},
         {UINT64_MAX, 2, "offset 18446744073709551615, 2 bytes: expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

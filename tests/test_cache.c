@@ -354,7 +354,7 @@ static void nothing_is_kept(void **state)
     (void)state;
     static const uint64_t first[] = {5, 9, 8, 0};
     struct harness h;
-    wire_start(&h, backend, "cache_ms = 0\n");
+    wire_start(&h, backend, "cache_time = 0\n");
     struct wire *w = wire_greet(&h);
     Shuf__Permute summary = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     summary.algorithm = (char *)"philox24";
@@ -375,7 +375,7 @@ static void kept_for_a_while(void **state)
 {
     (void)state;
     struct harness h;
-    wire_start(&h, backend, "cache_ms = 300\n");
+    wire_start(&h, backend, "cache_time = 300ms\n");
     struct wire *w = wire_greet(&h);
     touch(w, BLOCK_N, 1);
     assert_int_equal(wire_idle(&h), UNIT);

@@ -433,7 +433,7 @@ static void no_table_is_kept(void **state)
     struct harness h;
     shuf *handle;
     random_start("no_table_is_kept");
-    wire_start(&h, harness_backend, "cache_ms = 0\n");
+    wire_start(&h, harness_backend, "cache_time = 0\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     check_counted(handle, 5, true);
     WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0);

@@ -112,7 +112,7 @@ static void oldest_goes(void **state)
     struct harness h;
     uint64_t seeds[PREFETCHES + 1];
     (void)state;
-    wire_start(&h, backend, "cache_ms = 0\n");
+    wire_start(&h, backend, "cache_time = 0\n");
     struct wire *w = wire_greet(&h), *other = wire_greet(&h);
     prefetch_seed(other, 100); /* which counts for another */
     for (uint64_t seed = 1; seed <= PREFETCHES + 2; seed++)

@@ -369,13 +369,13 @@ static void buffers_refused(void **state)
     expect(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
            "a buffer by inline, expected one that is mapped here");
     expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
-           "offset 10, 1 bytes: expected to end within the 10 bytes");
+           "offset 10, 1 byte: expected to end within the 10 bytes");
     expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID, "offset 1844");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
     expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped here */
     expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
-           "offset 10, 1 bytes: expected to end within the 10 bytes");
+           "offset 10, 1 byte: expected to end within the 10 bytes");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);

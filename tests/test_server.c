@@ -487,7 +487,7 @@ static void test_slow_frames(void **state)
     (void)state;
     static const uint8_t half[] = {20, 0, 0, 0, 1, 2, 3};
     struct harness h;
-    wire_start(&h, backend, "frame_timeout_ms = 300\n");
+    wire_start(&h, backend, "frame_timeout = 300ms\n");
     struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
     for (size_t i = 0; i < sizeof half; i++) { /* each byte is no new start */
         wire_send_bytes(slow, half + i, 1);

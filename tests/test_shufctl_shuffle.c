@@ -189,7 +189,7 @@ static void wrong_options(void **state)
     refuse(64, "--in: missing", "--seed 7 --out x");
     refuse(64, "--seed: missing", "--in x --out y");
     refuse(64, "--out: missing", "--in x --seed 7");
-    refuse(64, "--record 0: expected at least 1 byte", "--in x --seed 7 --out y --record 0");
+    refuse(64, "--record 0: expected 1 to 2^63 - 1", "--in x --seed 7 --out y --record 0");
     refuse(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
     refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");
     refuse(66, "--in /dev/null: expected a regular file", "--in /dev/null --seed 7 --out y");

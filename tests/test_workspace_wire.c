@@ -21,7 +21,7 @@ static struct wire *w;
 /* A daemon that may hold 16 MiB. */
 static void start(void)
 {
-    static const char *const small[] = {"host_memory", "16Mi", "cache_ms", "600000", NULL};
+    static const char *const small[] = {"host_memory", "16Mi", "cache_time", "10min", NULL};
     fake_backend_start(&h, small);
     w = wire_greet(&h);
 }
@@ -111,7 +111,7 @@ static void keeps_no_results(void **state)
 {
     (void)state;
     enum { JOBS = 20 };
-    static const char *const shortly[] = {"cache_ms", "200", NULL};
+    static const char *const shortly[] = {"cache_time", "200ms", NULL};
     faults->best = 2 * MI;
     fake_backend_start(&h, shortly);
     w = wire_greet(&h);
@@ -128,8 +128,8 @@ static void keeps_no_results(void **state)
 static void kept_for_a_while(void **state)
 {
     (void)state;
-    static const char *const shortly[] = {"cache_ms", "100", NULL};
-    static const char *const not_at_all[] = {"cache_ms", "0", NULL};
+    static const char *const shortly[] = {"cache_time", "100ms", NULL};
+    static const char *const not_at_all[] = {"cache_time", "0", NULL};
     faults->best = 8 * MI;
     for (int i = 0; i < 2; i++) {
         fake_backend_start(&h, i == 0 ? shortly : not_at_all);
@@ -330,7 +330,7 @@ static void device_fails_for_a_wish(void **state)
 static void device_has_less_for_both(void **state)
 {
     (void)state;
-    static const char *const all[] = {"device_memory", "100%", NULL};
+    static const char *const all[] = {"device_memory", "100%", "cache_time", "10min", NULL};
     static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
     faults->device = 64 * MI;
     faults->elsewhere = true;

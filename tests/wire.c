@@ -43,7 +43,7 @@ int wire_start_each(void **state)
 int wire_start_uncached(void **state)
 {
     static struct harness h;
-    wire_start(&h, harness_backend, "cache_ms = 0\n");
+    wire_start(&h, harness_backend, "cache_time = 0\n");
     *state = &h;
     return 0;
 }

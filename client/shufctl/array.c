@@ -4,6 +4,7 @@
  */
 #include "array.h"
 
+#include "error.h"
 #include "exit.h"
 #include "npy_read.h"
 #include "shuf.h"
@@ -67,10 +68,10 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     if (!shuf__npy_read(a->header + npy->dict, npy->header - npy->dict, npy, why))
         return malformed(a, why);
     if (size - npy->header != npy->bytes)
-        return shuf__fail_with(EX_DATAERR,
-                               "--in %s: %" PRIu64 " bytes behind its header, expected the %" PRIu64
-                               " that it gives",
-                               a->name, size - npy->header, npy->bytes);
+        return shuf__fail_with(
+            EX_DATAERR,
+            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " that it gives",
+            a->name, size - npy->header, shuf__plural(size - npy->header), npy->bytes);
     if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
                                "--record %" PRIu64 ": the records of %s have %" PRIu64
@@ -91,8 +92,8 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
                                a->name);
     if (size % given != 0)
         return shuf__fail_with(
-            EX_DATAERR, "--in %s: %" PRIu64 " bytes, expected a multiple of --record %" PRIu64,
-            a->name, size, given);
+            EX_DATAERR, "--in %s: %" PRIu64 " byte%s, expected a multiple of --record %" PRIu64,
+            a->name, size, shuf__plural(size), given);
     a->record = given;
     a->records = size / given;
     a->bytes = size;

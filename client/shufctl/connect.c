@@ -25,7 +25,7 @@ int shuf__fail_call(const shuf *handle, shuf_status status,
 shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options)
 {
     static const struct timespec pause = {.tv_nsec = 50000000};
-    uint64_t give_up = shuf__clock_ns() + options->wait_seconds * UINT64_C(1000000000);
+    uint64_t give_up = shuf__clock_ns() + options->wait_ns;
     shuf_status status = shuf_connect(handle, options->socket);
     while (status == SHUF_NO_DAEMON && shuf__clock_ns() < give_up) {
         shuf_close(*handle);

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct shuf__daemon_options {
-    const char *socket;    /* NULL: the default */
-    uint64_t wait_seconds; /* for a daemon that does not answer yet */
+    const char *socket; /* NULL: the default */
+    uint64_t wait_ns;   /* for a daemon that does not answer yet */
     bool json;
 };
 

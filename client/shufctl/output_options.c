@@ -4,6 +4,7 @@
  */
 #include "output_options.h"
 
+#include "dtype.h"
 #include "option_values.h"
 #include "output_path.h"
 
@@ -22,8 +23,8 @@ static const struct argp_option option_table[] = {
      "terminal, else raw",
      1},
     {"transport", KEY_TRANSPORT, "HOW", 0,
-     "Lease the result and read it by inline, memfd, cuda-fd or cuda-ipc", 2},
-    {"prefetch", KEY_PREFETCH, NULL, 0, "Only compute the result and keep it in the daemon's cache",
+     "Map the result instead of copying it: memfd, cuda-fd, cuda-ipc; or inline, which copies", 2},
+    {"prefetch", KEY_PREFETCH, NULL, 0, "Compute and cache the result in the daemon; write nothing",
      2},
     {0},
 };
@@ -32,12 +33,10 @@ static const char *const format_names[] = {"raw", "npy", "text", NULL};
 static const char *const transport_names[] = {"inline", "memfd", "cuda-fd", "cuda-ipc", NULL};
 static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
-const char *const shuf__dtype_names[] = {"auto", "u32", "u64",  "i64", "f64",
-                                         "f32",  "f16", "bf16", NULL};
-
 const char *shuf__dtype_text(shuf_dtype dtype)
 {
-    return (unsigned)dtype <= SHUF_BF16 ? shuf__dtype_names[dtype] : "-";
+    const char *name = shuf__dtype_name((int)dtype);
+    return name ? name : "-";
 }
 
 const char *shuf__format_name(enum shuf__format format)

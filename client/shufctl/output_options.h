@@ -39,9 +39,6 @@ bool shuf__writes_to_stdout(const struct shuf__output_options *options);
 /* "raw", "npy", "text". */
 const char *shuf__format_name(enum shuf__format format);
 
-/* Indexed by shuf_dtype, from "auto" to "bf16"; NULL ends the list. */
-extern const char *const shuf__dtype_names[];
-
 /* "u32"; "-" for an unknown type. */
 const char *shuf__dtype_text(shuf_dtype dtype);
 

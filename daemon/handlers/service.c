@@ -17,7 +17,6 @@ static void init_sessions(struct shuf__service *service)
     struct shuf__sessions *sessions = &service->sessions;
     sessions->loop = service->loop;
     sessions->log = service->log;
-    sessions->frame_timeout_ms = service->config->frame_timeout_ms;
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
     sessions->spin = &service->spin;
@@ -58,21 +57,32 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     service->config = config;
     service->log = log;
     service->loop = loop;
-    service->allocations.budgets[SHUF__SIDE_HOST].configured = config->host_memory;
-    service->allocations.budgets[SHUF__SIDE_HOST].configured_idle = config->host_cache;
-    service->allocations.budgets[SHUF__SIDE_DEVICE].configured = config->device_memory;
-    service->allocations.budgets[SHUF__SIDE_DEVICE].configured_idle = config->device_cache;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
-    service->pool.keep_ms = config->cache_ms;
     shuf__pool_init(&service->pool, loop);
     service->shortage.gave_back = on_gave_back;
     shuf__shortage_init(&service->shortage, loop, &service->pool, config->root);
     shuf__cache_init(&service->cache, &service->pool);
     shuf__client_processes_init(&service->processes, loop, &service->allocations);
-    shuf__leases_init(&service->leases, loop, config->leases);
-    shuf__spin_init(&service->spin, loop, config->spin_us);
+    shuf__leases_init(&service->leases, loop);
+    shuf__spin_init(&service->spin, loop);
     init_sessions(service);
+    shuf__service_configure(service);
+}
+
+void shuf__service_configure(struct shuf__service *service)
+{
+    const struct shuf__config *config = service->config;
+    struct shuf__budget *host = &service->allocations.budgets[SHUF__SIDE_HOST],
+                        *device = &service->allocations.budgets[SHUF__SIDE_DEVICE];
+    host->configured = config->host_memory;
+    host->configured_idle = config->host_cache;
+    device->configured = config->device_memory;
+    device->configured_idle = config->device_cache;
+    service->leases.limit = config->leases;
+    service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
+    shuf__spin_set(&service->spin, config->spin_time);
+    shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
 }
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine)

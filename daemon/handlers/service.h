@@ -41,6 +41,9 @@ struct shuf__service {
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log);
 
+/* Applies the limits of the configuration, at the start and after a change of them. */
+void shuf__service_configure(struct shuf__service *service);
+
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 
 static inline struct shuf__service *shuf__service_of(const struct shuf__session *session)

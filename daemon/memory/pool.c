@@ -147,6 +147,13 @@ bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocatio
     return true;
 }
 
+void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms)
+{
+    pool->keep_ms = keep_ms;
+    if (uv_is_active((uv_handle_t *)&pool->trim))
+        on_trim(&pool->trim); /* its time has changed */
+}
+
 /* ---- reuse ---- */
 
 static bool is_full(const struct shuf__size_class *class)

@@ -30,6 +30,9 @@ struct shuf__pool {
 
 void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop);
 
+/* Changes keep_ms, for the idle allocations too. */
+void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms);
+
 /* The memory that a caller needs. */
 struct shuf__memory_request {
     uint32_t uid;

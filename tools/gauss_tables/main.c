@@ -4,6 +4,7 @@
  */
 #include "exit.h"
 #include "header.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "search.h"
 #include "start.h"
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
     struct options o = {.seed = 1};
     shuf__program_name = "gauss-tables";
     argp_err_exit_status = EX_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    shuf__options_parse(&argp, argc, argv, &o);
     const int code = o.check ? check() : make(&o);
     if (fflush(stdout) != 0 || ferror(stdout))
         return shuf__fail_with(EX_IOERR, "standard output: cannot be written");

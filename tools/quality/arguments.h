@@ -6,6 +6,7 @@
 #ifndef SHUF__QUALITY_ARGUMENTS_H
 #define SHUF__QUALITY_ARGUMENTS_H
 
+#include "option_parse.h"
 #include "option_values.h"
 
 #include <stdbool.h>

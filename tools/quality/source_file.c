@@ -77,9 +77,10 @@ static shuf_status read_file(void *state, const struct shuf__ask *ask, uint32_t 
     *count = bytes / row;
     if (bytes % row != 0)
         return shuf__fail(error, SHUF_INVALID,
-                          "row %" PRIu64 ": ends after %zu bytes, in value number %zu"
+                          "row %" PRIu64 ": ends after %zu byte%s, in value number %zu"
                           ": expected %" PRIu32 " values of %u bytes",
-                          ask->first + *count, bytes % row, bytes % row / width, in->n, width);
+                          ask->first + *count, bytes % row, shuf__plural(bytes % row),
+                          bytes % row / width, in->n, width);
     return SHUF_OK;
 }
 

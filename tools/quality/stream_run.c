@@ -88,8 +88,9 @@ static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__e
         return SHUF_OK;
     work->bad_values = true;
     return shuf__fail(error, SHUF_INVALID,
-                      "value %" PRIu64 ": ends after %zu bytes: expected %u bytes of %s",
-                      chunk->first + chunk->count, got % width, width, shuf__dtype_name(dtype));
+                      "value %" PRIu64 ": ends after %zu byte%s: expected %u bytes of %s",
+                      chunk->first + chunk->count, got % width, shuf__plural(got % width), width,
+                      shuf__dtype_name(dtype));
 }
 
 static void generate(const struct work *work, struct desk *desk)

@@ -47,10 +47,11 @@ static const struct shuf__lookups *find(struct argp_state *state, const char *na
 
 static void check(struct argp_state *state, const struct bits *b)
 {
-    if (!b->lookups)
-        argp_failure(state, EX_USAGE, 0, "--generator: missing; expected it, as in primefold");
-    if (b->n == 0)
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 4Gi");
+    const struct shuf__required required[] = {
+        {b->lookups != NULL, "--generator primefold"},
+        {b->n != 0, "--n 4Gi"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
     if (b->lookups->compacted && (b->n < 16 || (b->n & (b->n - 1)) != 0))
         argp_failure(state, EX_USAGE, 0,
                      "--n %" PRIu64 ": expected a power of two from 16 on, where %s is known by "
@@ -158,12 +159,13 @@ int shuf__quality_bits(int argc, char **argv)
     static const struct argp_option option_table[] = {
         {"generator", 'g', "NAME", 0, "primefold, philox24 or lcg (required)", 1},
         {"n", 'n', "N", 0, "The size of the permutations (required)", 1},
-        {"take", 't', "K", 0, "How many values of each (default 64)", 1},
-        {"stride", 'd', "S", 0, "Between their positions (default 1)", 1},
-        {"seed", 's', "S", 0, "of the first row (default 0)", 2},
-        {"epoch", 'e', "E", 0, "of the first row (default 0)", 2},
-        {"vary", 'v', "WHAT", 0, "What rows differ in: epoch (default) or seed", 2},
-        {"bytes", 'b', "COUNT", 0, "How many (default: until nobody reads)", 3},
+        {"take", 't', "K", 0, "Take K values of each permutation (default 64)", 1},
+        {"stride", 'd', "S", 0, "The distance between their positions (default 1)", 1},
+        {"seed", 's', "S", 0, "The seed of the first permutation (default 0)", 2},
+        {"epoch", 'e', "E", 0, "The epoch of the first permutation (default 0)", 2},
+        {"vary", 'v', "WHAT", 0,
+         "Change this from one permutation to the next: epoch (default) or seed", 2},
+        {"bytes", 'b', "COUNT", 0, "Write so many bytes (default: until the reader ends)", 3},
         SHUF__OPTION_HELP,
         {0},
     };
@@ -173,7 +175,7 @@ int shuf__quality_bits(int argc, char **argv)
         .doc = "Writes values of permutations as raw random bits, for dieharder -g 200.",
     };
     struct bits bits = {.stride = 1, .take = TAKE, .bytes = UINT64_MAX};
-    argp_parse(&argp, argc, argv, 0, NULL, &bits);
+    shuf__options_parse(&argp, argc, argv, &bits);
     write_stream(&bits);
     return EX_OK;
 }
