@@ -24,14 +24,22 @@ enum when { RELOAD, RESTART };
 static const struct param {
     const char *key;
     enum kind kind;
-    size_t offset;
+    size_t offset, size;
     const char *standard;
     uint64_t least, most;
     enum when when;
     const char *help;
 } params[] = {
 #define SHUF__PARAM(key, kind, standard, least, most, when, help) \
-    {#key, kind, offsetof(struct shuf__config, key), standard, least, most, when, help},
+    {#key,                                                        \
+     kind,                                                        \
+     offsetof(struct shuf__config, key),                          \
+     sizeof(shuf__config_##kind),                                 \
+     standard,                                                    \
+     least,                                                       \
+     most,                                                        \
+     when,                                                        \
+     help},
 #include "params.def"
 #undef SHUF__PARAM
 };
@@ -315,7 +323,7 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from)
 {
     for (size_t i = 0; i < PARAMS; i++)
-        if (params[i].when == RELOAD) /* all of these are numbers */
+        if (params[i].when == RELOAD)
             memcpy(field_of(config, &params[i]), (const char *)from + params[i].offset,
-                   sizeof(uint64_t));
+                   params[i].size);
 }
