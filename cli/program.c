@@ -32,6 +32,12 @@ static void print_overview(const struct shuf__program *program, FILE *to)
         fprintf(to, "  %-12s %s\n", t->name, t->help);
     fprintf(to, "\n%s VERB --help lists the options of a verb; --version prints the version.\n",
             program->name);
+    if (!program->global)
+        return;
+    fputs("These options may also stand before the verb:", to);
+    for (const struct argp_option *o = program->global->options; o->name; o++)
+        fprintf(to, " --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    fputc('\n', to);
 }
 
 static const struct shuf__verb *find_verb(const struct shuf__program *program, const char *name)

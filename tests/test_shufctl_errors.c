@@ -137,6 +137,7 @@ static void help_is_no_mistake(void **state)
     (void)state;
     static const char *const rows[][2] = {
         {"--help", "permute   "},
+        {"--help", "before the verb: --json --socket PATH"},
         {"help", "permute   "},
         {"help permute", "--drop-last"},
         {"permute --help", "--drop-last"},

@@ -31,8 +31,15 @@ static const struct param {
     const char *help;
 } params[] = {
 #define SHUF__PARAM(key, kind, standard, least, most, when, help) \
-    {#key, kind, offsetof(struct shuf__config, key), sizeof(shuf__config_##kind),                  \
-     standard, least, most, when, help},
+    {#key,                                                        \
+     kind,                                                        \
+     offsetof(struct shuf__config, key),                          \
+     sizeof(shuf__config_##kind),                                 \
+     standard,                                                    \
+     least,                                                       \
+     most,                                                        \
+     when,                                                        \
+     help},
 #include "params.def"
 #undef SHUF__PARAM
 };
@@ -318,7 +325,7 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from)
 {
     for (size_t i = 0; i < PARAMS; i++)
-        if (params[i].when == RELOAD) /* all of these are numbers */
+        if (params[i].when == RELOAD)
             memcpy(field_of(config, &params[i]), (const char *)from + params[i].offset,
                    params[i].size);
 }
