@@ -19,15 +19,14 @@ struct shuf__argument {
 /* A pointer that must not be NULL, for SHUF__BEGIN_CALL(). */
 #define SHUF__POINTER(name) \
     {                       \
-        #name, !(name)      \
+#name, !(name)      \
     }
 
 /* Clears the message of the handle. Fails with SHUF_INVALID, and the name of the argument in the
  * message, where the handle or one of the other pointers is NULL. */
-#define SHUF__BEGIN_CALL(handle, ...) \
-    shuf__begin_call(                 \
-        handle,                       \
-        (const struct shuf__argument[]){SHUF__POINTER(handle), ##__VA_ARGS__, {NULL, false}})
+#define SHUF__BEGIN_CALL(handle, ...)                         \
+    shuf__begin_call(handle, (const struct shuf__argument[]){ \
+                                 SHUF__POINTER(handle), ##__VA_ARGS__, {NULL, false}})
 
 shuf_status shuf__begin_call(shuf *handle, const struct shuf__argument *arguments);
 

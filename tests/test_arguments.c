@@ -3,8 +3,8 @@
  * NULL in every pointer argument of every public function: SHUF_INVALID and the argument's name, or
  * the meaning that the header gives it. The headers are read, so a function without its rows fails.
  */
-#include "support/cmocka_all.h"
 #include "support/client.h"
+#include "support/cmocka_all.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -59,99 +59,103 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
     return status;
 }
 
-#define LEASE_OF(call) __extension__({ shuf_lease *l = NULL; end(call, l); })
+#define LEASE_OF(call)        \
+    __extension__({           \
+        shuf_lease *l = NULL; \
+        end(call, l);         \
+    })
 
 /* X(function, parameter, status of the call with NULL there, call). */
-#define ROWS(X)                                                                                 \
-    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                  \
-    X(shuf_connect, socket, OK, connect_to(NULL))                                               \
-    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                      \
-    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                        \
-    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                          \
-    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                         \
-    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                             \
-    X(shuf_permutation_shape, permutation, INVALID,                                             \
-      shuf_permutation_shape(NULL, &shape, message, sizeof message))                            \
-    X(shuf_permutation_shape, shape, INVALID,                                                   \
-      shuf_permutation_shape(&permutation, NULL, message, sizeof message))                      \
+#define ROWS(X)                                                                                   \
+    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                    \
+    X(shuf_connect, socket, OK, connect_to(NULL))                                                 \
+    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                        \
+    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
+    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
+    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                           \
+    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                               \
+    X(shuf_permutation_shape, permutation, INVALID,                                               \
+      shuf_permutation_shape(NULL, &shape, message, sizeof message))                              \
+    X(shuf_permutation_shape, shape, INVALID,                                                     \
+      shuf_permutation_shape(&permutation, NULL, message, sizeof message))                        \
     X(shuf_permutation_shape, message, OK, shuf_permutation_shape(&permutation, &shape, NULL, 9)) \
-    X(shuf_permute, handle, INVALID, shuf_permute(NULL, &permutation, out, sizeof out, &result)) \
-    X(shuf_permute, permutation, INVALID, shuf_permute(h, NULL, out, sizeof out, &result))      \
-    X(shuf_permute, out, INVALID, shuf_permute(h, &permutation, NULL, sizeof out, &result))     \
-    X(shuf_permute, result, OK, shuf_permute(h, &permutation, out, sizeof out, NULL))           \
-    X(shuf_permute_each, handle, INVALID,                                                       \
-      shuf_permute_each(NULL, &permutation, take, out, &result))                                \
-    X(shuf_permute_each, permutation, INVALID, shuf_permute_each(h, NULL, take, out, &result))  \
-    X(shuf_permute_each, sink, OK, shuf_permute_each(h, &permutation, NULL, out, &result))      \
-    X(shuf_permute_each, context, OK, shuf_permute_each(h, &permutation, take, NULL, &result))  \
-    X(shuf_permute_each, result, OK, shuf_permute_each(h, &permutation, take, out, NULL))       \
-    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))             \
-    X(shuf_summarize, permutation, INVALID, shuf_summarize(h, NULL, &result))                   \
-    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                   \
-    X(shuf_numbers_shape, numbers, INVALID,                                                     \
-      shuf_numbers_shape(NULL, &shape, message, sizeof message))                                \
-    X(shuf_numbers_shape, shape, INVALID,                                                       \
-      shuf_numbers_shape(&numbers, NULL, message, sizeof message))                              \
-    X(shuf_numbers_shape, message, OK, shuf_numbers_shape(&numbers, &shape, NULL, 9))           \
-    X(shuf_draw, handle, INVALID, shuf_draw(NULL, &numbers, out, sizeof out, &result))          \
-    X(shuf_draw, numbers, INVALID, shuf_draw(h, NULL, out, sizeof out, &result))                \
-    X(shuf_draw, out, INVALID, shuf_draw(h, &numbers, NULL, sizeof out, &result))               \
-    X(shuf_draw, result, OK, shuf_draw(h, &numbers, out, sizeof out, NULL))                     \
-    X(shuf_draw_each, handle, INVALID, shuf_draw_each(NULL, &numbers, take, out, &result))      \
-    X(shuf_draw_each, numbers, INVALID, shuf_draw_each(h, NULL, take, out, &result))            \
-    X(shuf_draw_each, sink, OK, shuf_draw_each(h, &numbers, NULL, out, &result))                \
-    X(shuf_draw_each, context, OK, shuf_draw_each(h, &numbers, take, NULL, &result))            \
-    X(shuf_draw_each, result, OK, shuf_draw_each(h, &numbers, take, out, NULL))                 \
-    X(shuf_draw_summary, handle, INVALID, shuf_draw_summary(NULL, &numbers, &result))           \
-    X(shuf_draw_summary, numbers, INVALID, shuf_draw_summary(h, NULL, &result))                 \
-    X(shuf_draw_summary, result, INVALID, shuf_draw_summary(h, &numbers, NULL))                 \
-    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result)) \
-    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))       \
-    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))      \
-    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))      \
-    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))            \
-    X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))   \
-    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))         \
-    X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))        \
-    X(shuf_index, out, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, in, 10, NULL))        \
-    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l))) \
-    X(shuf_lease_take, permutation, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))      \
-    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))       \
-    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))            \
-    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                \
-    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                               \
-    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                \
-    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                     \
-    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                     \
-    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                  \
-    X(shuf_prefetch, permutation, INVALID, shuf_prefetch(h, NULL, NULL))                        \
-    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                         \
-    X(shuf_draw_lease, handle, INVALID, LEASE_OF(shuf_draw_lease(NULL, &numbers, NULL, &l)))    \
-    X(shuf_draw_lease, numbers, INVALID, LEASE_OF(shuf_draw_lease(h, NULL, NULL, &l)))          \
-    X(shuf_draw_lease, options, OK, LEASE_OF(shuf_draw_lease(h, &numbers, NULL, &l)))           \
-    X(shuf_draw_lease, lease, INVALID, shuf_draw_lease(h, &numbers, NULL, NULL))                \
-    X(shuf_draw_prefetch, handle, INVALID, shuf_draw_prefetch(NULL, &numbers, NULL))            \
-    X(shuf_draw_prefetch, numbers, INVALID, shuf_draw_prefetch(h, NULL, NULL))                  \
-    X(shuf_draw_prefetch, options, OK, shuf_draw_prefetch(h, &numbers, NULL))                   \
-    X(shuf_buffer_take, handle, INVALID, LEASE_OF(shuf_buffer_take(NULL, 8, NULL, &l)))         \
-    X(shuf_buffer_take, options, OK, LEASE_OF(shuf_buffer_take(h, 8, NULL, &l)))                \
-    X(shuf_buffer_take, lease, INVALID, shuf_buffer_take(h, 8, NULL, NULL))                     \
-    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))              \
-    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                    \
-    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                   \
-    X(shuf_shuffle_lease, handle, INVALID,                                                      \
-      LEASE_OF(shuf_shuffle_lease(NULL, &records, buffer, NULL, &l)))                           \
-    X(shuf_shuffle_lease, records, INVALID,                                                     \
-      LEASE_OF(shuf_shuffle_lease(h, NULL, buffer, NULL, &l)))                                  \
-    X(shuf_shuffle_lease, input, INVALID,                                                       \
-      LEASE_OF(shuf_shuffle_lease(h, &records, NULL, NULL, &l)))                                \
-    X(shuf_shuffle_lease, options, OK,                                                          \
-      LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                              \
-    X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))  \
-    X(shuf_leases, handle, INVALID, shuf_leases(NULL, visit, out))                              \
-    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                   \
-    X(shuf_leases, context, OK, shuf_leases(h, visit, NULL))                                    \
-    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))             \
+    X(shuf_permute, handle, INVALID, shuf_permute(NULL, &permutation, out, sizeof out, &result))  \
+    X(shuf_permute, permutation, INVALID, shuf_permute(h, NULL, out, sizeof out, &result))        \
+    X(shuf_permute, out, INVALID, shuf_permute(h, &permutation, NULL, sizeof out, &result))       \
+    X(shuf_permute, result, OK, shuf_permute(h, &permutation, out, sizeof out, NULL))             \
+    X(shuf_permute_each, handle, INVALID,                                                         \
+      shuf_permute_each(NULL, &permutation, take, out, &result))                                  \
+    X(shuf_permute_each, permutation, INVALID, shuf_permute_each(h, NULL, take, out, &result))    \
+    X(shuf_permute_each, sink, OK, shuf_permute_each(h, &permutation, NULL, out, &result))        \
+    X(shuf_permute_each, context, OK, shuf_permute_each(h, &permutation, take, NULL, &result))    \
+    X(shuf_permute_each, result, OK, shuf_permute_each(h, &permutation, take, out, NULL))         \
+    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))               \
+    X(shuf_summarize, permutation, INVALID, shuf_summarize(h, NULL, &result))                     \
+    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                     \
+    X(shuf_numbers_shape, numbers, INVALID,                                                       \
+      shuf_numbers_shape(NULL, &shape, message, sizeof message))                                  \
+    X(shuf_numbers_shape, shape, INVALID,                                                         \
+      shuf_numbers_shape(&numbers, NULL, message, sizeof message))                                \
+    X(shuf_numbers_shape, message, OK, shuf_numbers_shape(&numbers, &shape, NULL, 9))             \
+    X(shuf_draw, handle, INVALID, shuf_draw(NULL, &numbers, out, sizeof out, &result))            \
+    X(shuf_draw, numbers, INVALID, shuf_draw(h, NULL, out, sizeof out, &result))                  \
+    X(shuf_draw, out, INVALID, shuf_draw(h, &numbers, NULL, sizeof out, &result))                 \
+    X(shuf_draw, result, OK, shuf_draw(h, &numbers, out, sizeof out, NULL))                       \
+    X(shuf_draw_each, handle, INVALID, shuf_draw_each(NULL, &numbers, take, out, &result))        \
+    X(shuf_draw_each, numbers, INVALID, shuf_draw_each(h, NULL, take, out, &result))              \
+    X(shuf_draw_each, sink, OK, shuf_draw_each(h, &numbers, NULL, out, &result))                  \
+    X(shuf_draw_each, context, OK, shuf_draw_each(h, &numbers, take, NULL, &result))              \
+    X(shuf_draw_each, result, OK, shuf_draw_each(h, &numbers, take, out, NULL))                   \
+    X(shuf_draw_summary, handle, INVALID, shuf_draw_summary(NULL, &numbers, &result))             \
+    X(shuf_draw_summary, numbers, INVALID, shuf_draw_summary(h, NULL, &result))                   \
+    X(shuf_draw_summary, result, INVALID, shuf_draw_summary(h, &numbers, NULL))                   \
+    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))   \
+    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))         \
+    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))        \
+    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))        \
+    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))              \
+    X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))     \
+    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))           \
+    X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))          \
+    X(shuf_index, out, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, in, 10, NULL))          \
+    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))  \
+    X(shuf_lease_take, permutation, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))        \
+    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))         \
+    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))              \
+    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                  \
+    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                 \
+    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                  \
+    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                       \
+    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                       \
+    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                    \
+    X(shuf_prefetch, permutation, INVALID, shuf_prefetch(h, NULL, NULL))                          \
+    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                           \
+    X(shuf_draw_lease, handle, INVALID, LEASE_OF(shuf_draw_lease(NULL, &numbers, NULL, &l)))      \
+    X(shuf_draw_lease, numbers, INVALID, LEASE_OF(shuf_draw_lease(h, NULL, NULL, &l)))            \
+    X(shuf_draw_lease, options, OK, LEASE_OF(shuf_draw_lease(h, &numbers, NULL, &l)))             \
+    X(shuf_draw_lease, lease, INVALID, shuf_draw_lease(h, &numbers, NULL, NULL))                  \
+    X(shuf_draw_prefetch, handle, INVALID, shuf_draw_prefetch(NULL, &numbers, NULL))              \
+    X(shuf_draw_prefetch, numbers, INVALID, shuf_draw_prefetch(h, NULL, NULL))                    \
+    X(shuf_draw_prefetch, options, OK, shuf_draw_prefetch(h, &numbers, NULL))                     \
+    X(shuf_buffer_take, handle, INVALID, LEASE_OF(shuf_buffer_take(NULL, 8, NULL, &l)))           \
+    X(shuf_buffer_take, options, OK, LEASE_OF(shuf_buffer_take(h, 8, NULL, &l)))                  \
+    X(shuf_buffer_take, lease, INVALID, shuf_buffer_take(h, 8, NULL, NULL))                       \
+    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                \
+    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                      \
+    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                     \
+    X(shuf_shuffle_lease, handle, INVALID,                                                        \
+      LEASE_OF(shuf_shuffle_lease(NULL, &records, buffer, NULL, &l)))                             \
+    X(shuf_shuffle_lease, records, INVALID,                                                       \
+      LEASE_OF(shuf_shuffle_lease(h, NULL, buffer, NULL, &l)))                                    \
+    X(shuf_shuffle_lease, input, INVALID,                                                         \
+      LEASE_OF(shuf_shuffle_lease(h, &records, NULL, NULL, &l)))                                  \
+    X(shuf_shuffle_lease, options, OK,                                                            \
+      LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                \
+    X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))    \
+    X(shuf_leases, handle, INVALID, shuf_leases(NULL, visit, out))                                \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                     \
+    X(shuf_leases, context, OK, shuf_leases(h, visit, NULL))                                      \
+    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
     X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))
 
 struct row {
@@ -160,10 +164,10 @@ struct row {
     shuf_status (*call)(void);
 };
 
-#define X(function, parameter, status, call)                 \
-    static shuf_status call_##function##_##parameter(void)   \
-    {                                                        \
-        return call;                                         \
+#define X(function, parameter, status, call)               \
+    static shuf_status call_##function##_##parameter(void) \
+    {                                                      \
+        return call;                                       \
     }
 ROWS(X)
 #undef X
@@ -195,8 +199,7 @@ static void null_in_every_place(void **state)
             fail_msg("%s with %s NULL: %s", rows[i].function, rows[i].parameter,
                      shuf_status_name(status));
         snprintf(expected, sizeof expected, "%s NULL: expected ", rows[i].parameter);
-        if (status == SHUF_INVALID &&
-            strncmp(words_of(&rows[i]), expected, strlen(expected)) != 0)
+        if (status == SHUF_INVALID && strncmp(words_of(&rows[i]), expected, strlen(expected)) != 0)
             fail_msg("%s with %s NULL: %s", rows[i].function, rows[i].parameter,
                      words_of(&rows[i]));
     }
@@ -256,9 +259,8 @@ static void every_pointer_has_a_row(void **state)
     static const char *const headers[] = {SHUF_HEADERS};
     regex_t declaration;
     unsigned pointers = 0;
-    assert_int_equal(regcomp(&declaration, "SHUF_API [^(;]*[ *](shuf_[a-z_]+)\\(([^)]*)\\);",
-                             REG_EXTENDED),
-                     0);
+    assert_int_equal(
+        regcomp(&declaration, "SHUF_API [^(;]*[ *](shuf_[a-z_]+)\\(([^)]*)\\);", REG_EXTENDED), 0);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         pointers += check_header(headers[i], &declaration);
     regfree(&declaration);

@@ -3,8 +3,8 @@
  * Timeouts: a daemon that hangs (SIGSTOP) is an error of the call, and the handle works again when
  * the daemon does. Upper limits on times are far from the timeouts: the machine may be slow.
  */
-#include "support/cmocka_all.h"
 #include "support/client.h"
+#include "support/cmocka_all.h"
 #include "support/expected.h"
 
 #include <signal.h>
@@ -74,7 +74,8 @@ static void a_hung_daemon_is_an_error(void **state)
     client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT, "for 300 ms");
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
     assert_true(expected_equal(values, lease->data, 4, small.n));
-    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK); /* it ended with its connection */
+    assert_int_equal(shuf_lease_release(handle, &lease),
+                     SHUF_OK); /* it ended with its connection */
     assert_null(lease);
     go_on();
     shuf_set_timeout(handle, 60000); /* the daemon may be slow to wake up */

@@ -56,9 +56,8 @@ cudaError_t move_batch(const shuf__shuffle &s, const Batch &b, cudaStream_t stre
     const uint64_t left = s.permutation.n - b.first, blocks = s.record / tuning::move_bytes;
     const dim3 grid(static_cast<uint32_t>(std::min<uint64_t>(blocks, blocks_most)),
                     static_cast<uint32_t>(std::min<uint64_t>(left, together)));
-    with_unit(unit_of(s), [&](auto unit) {
-        move_large<decltype(unit)><<<grid, threads, 0, stream>>>(b);
-    });
+    with_unit(unit_of(s),
+              [&](auto unit) { move_large<decltype(unit)><<<grid, threads, 0, stream>>>(b); });
     return cudaGetLastError();
 }
 
