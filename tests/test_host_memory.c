@@ -95,8 +95,8 @@ static void expect_measured(uint64_t available, uint64_t total)
 {
     uint64_t found_available, found_total;
     struct shuf__error error;
-    assert_int_equal(
-        shuf__host_memory_below(root, &found_available, &found_total, &error), SHUF_OK);
+    assert_int_equal(shuf__host_memory_below(root, &found_available, &found_total, &error),
+                     SHUF_OK);
     assert_int_equal(found_available / MI, available);
     assert_int_equal(found_total / MI, total);
 }
@@ -211,14 +211,10 @@ static void here(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW(without_groups),
-        ROW(version_2),
-        ROW(high_of_version_2),
-        ROW(namespace_of_version_2),
-        ROW(outside_of_a_namespace),
-        ROW(version_1),
-        ROW(container_of_version_1),
-        ROW(similar_names),
+        ROW(without_groups),         ROW(version_2),
+        ROW(high_of_version_2),      ROW(namespace_of_version_2),
+        ROW(outside_of_a_namespace), ROW(version_1),
+        ROW(container_of_version_1), ROW(similar_names),
         cmocka_unit_test(here),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
