@@ -10,8 +10,9 @@
 
 static shuf_status refuse_amount(const char *field, const char *text, struct shuf__error *error)
 {
-    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected 0 to 2^63 - 1 bytes, or 0%% to 100%%",
-                      field, *text ? text : "''");
+    return shuf__fail(error, SHUF_INVALID,
+                      "%s %.64s: expected 0 to 2^63 - 1 bytes, or 0%% to 100%%", field,
+                      *text ? text : "''");
 }
 
 shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,

@@ -78,7 +78,7 @@ static void close_handles(struct shuf__server *server)
 static void settle(struct shuf__server *server)
 {
     if (!server->draining || server->ended || !LIST_EMPTY(&server->service.sessions.list) ||
-        !shuf__engine_is_idle(server->engine))
+        !shuf__engine_is_idle(server->engine) || server->service.allocations.aside > 0)
         return;
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
@@ -99,6 +99,12 @@ static void on_session_closed(struct shuf__sessions *sessions)
 {
     settle((struct shuf__server *)((char *)sessions -
                                    offsetof(struct shuf__server, service.sessions)));
+}
+
+static void on_aside_done(struct shuf__allocations *allocations)
+{
+    settle((struct shuf__server *)((char *)allocations -
+                                   offsetof(struct shuf__server, service.allocations)));
 }
 
 /* Calls `end` for each session, any of which may leave the list. */
@@ -267,6 +273,7 @@ static void init_handles(struct shuf__server *server)
     server->send.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     server->service.sessions.closed = on_session_closed;
+    server->service.allocations.aside_done = on_aside_done;
     for (int i = 0; i < SIGNALS; i++)
         server->signals[i].data = server;
 }

@@ -42,7 +42,7 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
     (void)backend;
     if (faults->device > 0 && !shuf__memory_is_host(kind)) {
         *total = faults->device;
-        *available = faults->device - seen->taken;
+        *available = faults->device - faults->others - seen->taken;
         return SHUF_OK;
     }
     *available = faults->available;
@@ -234,10 +234,12 @@ static _Noreturn void serve(const struct harness *h, const char *backend,
     shuf__log_init(&log, SHUF__LOG_WARNING);
     if (!freopen(h->log, "ae", stderr))
         _exit(EX_SOFTWARE);
+    snprintf(config.root, sizeof config.root, "%s", h->directory);
     set(&config, "socket", h->socket);
     set(&config, "backend", backend);
     for (; *settings; settings += 2)
         set(&config, settings[0], settings[1]);
+    log.level = (enum shuf__log_level)config.log_level;
     signal(SIGPIPE, SIG_IGN);
     _exit(shuf__server_run(&config, &log));
 }

@@ -177,14 +177,17 @@ shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations
                           "again",
                           allocations->count);
     char needed[SHUF__UNITS_TEXT];
-    const bool others = budget->limit < budget->max_limit; /* other programs */
     const struct two_texts texts = texts_of(budget->used, budget->limit);
     shuf__units_bytes(needed, size);
+    if (budget->limit < budget->max_limit)
+        return shuf__fail(error, SHUF_BUSY,
+                          "the request needs %s of %s, other programs leave %s to results, and %s "
+                          "are in use by other results; try again",
+                          needed, w->memory, texts.b, texts.a);
     return shuf__fail(error, SHUF_BUSY,
-                      "the request needs %s of %s, %s of %s are in use by other results (%s)%s; "
-                      "try again",
-                      needed, w->memory, texts.a, texts.b, w->key,
-                      others ? ", and other programs use the rest of the memory" : "");
+                      "the request needs %s of %s, %s of %s are in use by other results (%s); try "
+                      "again",
+                      needed, w->memory, texts.a, texts.b, w->key);
 }
 
 /* ---- one allocation ---- */
@@ -272,7 +275,11 @@ static void run_release_aside(uv_work_t *work)
 static void end_release_aside(uv_work_t *work, int status)
 {
     (void)status; /* nobody cancels it */
-    forget(work->data);
+    struct shuf__allocation *allocation = work->data;
+    struct shuf__allocations *all = allocation->all;
+    forget(allocation);
+    if (--all->aside == 0)
+        all->aside_done(all);
 }
 
 static void unlink_allocation(struct shuf__allocation *allocation)
@@ -336,6 +343,7 @@ void shuf__allocation_drop_aside(struct shuf__allocation *allocation)
     struct shuf__allocations *all = allocation->all;
     assert(shuf__memory_is_host(allocation->kind) && shuf__allocation_is_unmapped(allocation));
     end_charge(allocation);
+    all->aside++;
     allocation->release_aside.data = allocation;
     uv_queue_work(all->loop, &allocation->release_aside, run_release_aside, end_release_aside);
 }

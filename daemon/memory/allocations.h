@@ -72,6 +72,8 @@ struct shuf__allocations {
     uint64_t last_id, count, pending_free_count;
     uint64_t buffers;   /* of `count` */
     uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    uint64_t aside;     /* blocks that are being freed aside; the backend must stay open */
+    void (*aside_done)(struct shuf__allocations *allocations); /* none is left */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
 };

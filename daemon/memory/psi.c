@@ -37,8 +37,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 static bool set_trigger(struct shuf__psi *psi, uv_loop_t *loop)
 {
     char trigger[64];
-    const int length = snprintf(trigger, sizeof trigger, "some %d %d", WINDOW_US / STALL_PART,
-                                (int)WINDOW_US);
+    const int length =
+        snprintf(trigger, sizeof trigger, "some %d %d", WINDOW_US / STALL_PART, (int)WINDOW_US);
     psi->fd = open(psi->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (psi->fd < 0)
         return false;

@@ -31,8 +31,9 @@ bool shuf__read_number(const char *path, const char *field, uint64_t *number)
         char *end = line;
         if (strncmp(line, field, length) != 0)
             continue;
-        *number = strtoull(line + length, &end, 10);
+        const uint64_t value = strtoull(line + length, &end, 10);
         found = end != line + length; /* "max" is no number */
+        *number = found ? value : *number;
     }
     if (file)
         fclose(file);
@@ -66,7 +67,7 @@ static void each_line(const char *root, const char *name, bool (*take)(char *lin
 
 struct search {
     int version;
-    char group[PATH_MAX];                       /* "" while not found */
+    char group[PATH_MAX];                          /* "" while not found */
     char mounted[PATH_MAX], mount_point[PATH_MAX]; /* the group that is mounted there */
 };
 
@@ -79,8 +80,8 @@ static bool take_group(char *line, void *context)
         return false;
     *group++ = '\0';
     group[strcspn(group, "\n")] = '\0';
-    const bool is_it = search->version == 2 ? *controllers == '\0'
-                                            : has_word(controllers, "memory");
+    const bool is_it =
+        search->version == 2 ? *controllers == '\0' : has_word(controllers, "memory");
     if (is_it)
         snprintf(search->group, sizeof search->group, "%s", group);
     return is_it;
@@ -157,8 +158,8 @@ static void apply_one(const char *directory, const struct files *names, uint64_t
                       uint64_t *total)
 {
     uint64_t most = UINT64_MAX, high = UINT64_MAX, used, cache = 0;
-    const bool limited = read_file(directory, names->most, "", &most) |
-                         read_file(directory, names->high, "", &high);
+    const bool limited =
+        read_file(directory, names->most, "", &most) | read_file(directory, names->high, "", &high);
     if (!limited || !read_file(directory, names->used, "", &used))
         return;
     const uint64_t limit = high < most ? high : most;
