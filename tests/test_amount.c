@@ -29,7 +29,7 @@ static void read_and_written(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct shuf__amount amount, again;
         struct shuf__error error;
-        char text[SHUF__AMOUNT_TEXT];
+        char text[SHUF__NUMBER_TEXT];
         assert_int_equal(shuf__amount_parse("x", rows[i].text, &amount, &error), SHUF_OK);
         assert_string_equal(shuf__amount_text(text, amount), rows[i].written);
         assert_int_equal(shuf__amount_bytes(amount, TOTAL), rows[i].bytes);
