@@ -101,7 +101,7 @@ static void in_the_library(void **state)
     assert_int_equal(dropped.results, 0);
     assert_int_equal(shuf_drop(handle, SHUF_ALL, 0, NULL), SHUF_OK);
     assert_int_equal(((const uint32_t *)lease->data)[0] < 100000, 1);
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     assert_int_equal(shuf_drop(handle, (shuf_owner)7, 0, NULL), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "owner 7: expected SHUF_OWN"));
     shuf_close(handle);
