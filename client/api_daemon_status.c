@@ -51,6 +51,8 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
         .buffers = from->buffers,
         .host_idle = from->host_idle,
         .device_idle = from->device_idle,
+        .host_idle_limit = from->host_idle_limit,
+        .device_idle_limit = from->device_idle_limit,
         .pending_free = from->pending_free,
         .leases = from->leases,
         .hits = from->hits,

@@ -20,10 +20,10 @@
 enum {
     LIMIT_MI = 400,
     RESULTS = 8,
-    FIRST_MI = 20,                                             /* of the first result */
-    STEP_MI = 2,                                               /* more in each of the others: */
+    FIRST_MI = 20, /* of the first result */
+    STEP_MI = 2,   /* more in each of the others: */
     IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* all of them */
-    EATEN_MI = 300, /* IDLE_MI and this exceed the limit */
+    EATEN_MI = 300,   /* IDLE_MI and this exceed the limit */
     PAUSE_US = 10000, /* after each MiB: a moderate 100 MB/s, for slow machines */
 };
 
@@ -66,8 +66,8 @@ static void leave_idle_results(void)
 static void eat(int channel, void *context)
 {
     (void)context;
-    char *memory = mmap(NULL, EATEN_MI * MI, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, EATEN_MI * MI, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     for (uint64_t i = 0; i < EATEN_MI; i++) {
         memset(memory + i * MI, 1, MI);

@@ -24,12 +24,12 @@ enum {
     RETRY_MS = 20,
 };
 
-#define CALLS(X)                                                               \
-    X(cuInit, "cuInit", (unsigned))                                            \
-    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int))    \
-    X(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                            \
-    X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                   \
-    X(cuMemAlloc, "cuMemAlloc_v2", (uint64_t *, size_t))                       \
+#define CALLS(X)                                                            \
+    X(cuInit, "cuInit", (unsigned))                                         \
+    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **, int)) \
+    X(cuCtxSetCurrent, "cuCtxSetCurrent", (void *))                         \
+    X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                \
+    X(cuMemAlloc, "cuMemAlloc_v2", (uint64_t *, size_t))                    \
     X(cuMemFree, "cuMemFree_v2", (uint64_t))
 
 #define X(name, symbol, arguments) static int(*name) arguments;

@@ -67,10 +67,11 @@ static void in_words(void **state)
     compute_two();
     char *text = shufctl_succeed(NULL, "status");
     assert_non_null(strstr(text, "\nidle        "));
-    assert_non_null(strstr(text, "shufctl drop --all frees them\n"));
+    assert_non_null(strstr(text, " of 1.07 GB\n"));
     free(text);
     text = shufctl_succeed(NULL, "drop");
-    assert_int_equal(strncmp(text, "freed       2 results, ", strlen("freed       2 results, ")), 0);
+    assert_int_equal(strncmp(text, "freed       2 results, ", strlen("freed       2 results, ")),
+                     0);
     assert_non_null(strstr(text, " of host memory, "));
     free(text);
 }
@@ -82,6 +83,16 @@ static void mistakes(void **state)
                    "drop --user no-such-user");
     shufctl_refuse(64, "--user and --all: expected one of them", "drop --user 0 --all");
     shufctl_refuse(64, "--user -1: no such user", "drop --user -1");
+}
+
+/* A result that would not be kept is not computed. */
+static void prefetched_in_vain(void **state)
+{
+    (void)state;
+    shufctl_refuse(71,
+                   "--prefetch: the result has 1.20 GB, expected at most 1.07 GB, which the daemon "
+                   "keeps: raise ",
+                   "permute --n 3e8 --seed 7 --prefetch");
 }
 
 /* A lease holds its result. */
@@ -126,9 +137,9 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_is_named), cmocka_unit_test(in_words),
-        cmocka_unit_test(mistakes),         cmocka_unit_test(in_the_library),
-        cmocka_unit_test(refused_for_others),
+        cmocka_unit_test(whoever_is_named),   cmocka_unit_test(in_words),
+        cmocka_unit_test(prefetched_in_vain), cmocka_unit_test(mistakes),
+        cmocka_unit_test(in_the_library),     cmocka_unit_test(refused_for_others),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

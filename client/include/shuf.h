@@ -31,6 +31,7 @@
 #ifndef SHUF_H
 #define SHUF_H
 
+#include "shuf_daemon.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
 
@@ -309,7 +310,7 @@ typedef struct shuf_lease_entry {
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
-#include "shuf_daemon.h"
+/* ---- The library ------------------------------------------------------- */
 
 /* The library's version, "0.1.0". Static storage. */
 SHUF_API const char *shuf_version(void);

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * The part of shuf.h on the daemon itself: its state, and the memory that it keeps for reuse.
- * Programs include shuf.h.
+ * Programs include shuf.h, which has the connection to the daemon.
  */
 #ifndef SHUF_DAEMON_H
 #define SHUF_DAEMON_H
 
-#ifndef SHUF_H
-#error "include shuf.h"
+#include "shuf_status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
 #endif
+
+typedef struct shuf shuf;
 
 /* The use of a daemon by one user. */
 typedef struct shuf_user {
@@ -32,11 +38,12 @@ typedef struct shuf_daemon {
     uint64_t served;                    /* permutations, streams and shuffles since the start */
     uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
     uint64_t host_used,
-        host_limit;        /* bytes of blocks in host memory; the same on the CPU backend */
-    uint64_t blocks;       /* allocations */
-    uint64_t buffers;      /* of these: buffers that clients fill */
-    uint64_t host_idle;    /* of host_used: kept for reuse, held by nobody */
-    uint64_t device_idle;  /* the same in device memory */
+        host_limit;       /* bytes of blocks in host memory; the same on the CPU backend */
+    uint64_t blocks;      /* allocations */
+    uint64_t buffers;     /* of these: buffers that clients fill */
+    uint64_t host_idle;   /* of host_used: kept for reuse, held by nobody */
+    uint64_t device_idle; /* the same in device memory */
+    uint64_t host_idle_limit, device_idle_limit; /* of these: the daemon keeps no more */
     uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
     uint64_t hits;     /* requests answered from the cache */
@@ -68,5 +75,9 @@ typedef struct shuf_dropped {
  * freed after it. Fails with SHUF_DENIED for another user or all users, unless this process belongs
  * to root or to the daemon's user; else as shuf_connect(). */
 SHUF_API shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped *dropped);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "summary.h"
 #include "text.h"
+#include "units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -158,10 +159,32 @@ static int print_summary(const struct shuf__summary *summary)
     return to_stdout ? check_error_stream() : EX_OK;
 }
 
+/* A result that the daemon does not keep would be computed in vain. */
+static int check_kept(shuf *daemon, const struct shuf__output_options *o)
+{
+    shuf_daemon now;
+    char bytes[SHUF__UNITS_TEXT], most[SHUF__UNITS_TEXT];
+    shuf_status status = shuf_daemon_status(daemon, &now);
+    if (status != SHUF_OK)
+        return shuf__fail_call(daemon, status, &o->daemon);
+    const bool host = o->transport == SHUF_MEMFD || strcmp(now.backend, "cpu") == 0;
+    const uint64_t limit = host ? now.host_idle_limit : now.device_idle_limit;
+    if (o->shape.bytes <= limit)
+        return EX_OK;
+    return shuf__fail_with(EX_OSERR,
+                           "--prefetch: the result has %s, expected at most %s, which the daemon "
+                           "keeps: raise %s in shufd.conf",
+                           shuf__units_bytes(bytes, o->shape.bytes), shuf__units_bytes(most, limit),
+                           host ? "host_cache" : "device_cache");
+}
+
 /* The daemon computes the result and keeps it in memory that fits the transport. */
 static int prefetch_result(shuf *daemon, const struct shuf__output_options *o,
                            struct outcome *outcome)
 {
+    const int code = check_kept(daemon, o);
+    if (code != EX_OK)
+        return code;
     shuf_status status = o->transport > SHUF_INLINE
                              ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
                              : call_each(daemon, o, NULL, NULL, &outcome->result);

@@ -23,17 +23,22 @@ static void print_budget(const char *key, uint64_t used, uint64_t limit)
     printf("%-11s %s of %s\n", key, shuf__units_bytes(text, used), shuf__units_bytes(most, limit));
 }
 
+static void print_idle(const shuf_daemon *d)
+{
+    print_budget("idle", d->host_idle, d->host_idle_limit);
+    if (has_own_memory(d))
+        print_budget("idle on GPU", d->device_idle, d->device_idle_limit);
+}
+
 static void print_results(const shuf_daemon *d)
 {
-    char host[SHUF__UNITS_TEXT], device[SHUF__UNITS_TEXT];
     printf("results     %" PRIu64 " computed, %" PRIu64 " hits, %" PRIu64 " joined, %" PRIu64
            " evicted\n",
            d->computed, d->hits, d->joined, d->evicted);
     printf("leases      %" PRIu64 "\n", d->leases);
     printf("blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " filled by clients\n",
            d->blocks, d->pending_free, d->buffers);
-    printf("idle        %s of host memory, %s of device memory; shufctl drop --all frees them\n",
-           shuf__units_bytes(host, d->host_idle), shuf__units_bytes(device, d->device_idle));
+    print_idle(d);
 }
 
 static void print_users(const shuf_daemon *d)
@@ -96,6 +101,8 @@ static void add_results(json_t *object, const shuf_daemon *d)
         {"blocks", d->blocks},
         {"host_idle", d->host_idle},
         {"device_idle", d->device_idle},
+        {"host_idle_limit", d->host_idle_limit},
+        {"device_idle_limit", d->device_idle_limit},
         {"pending_free", d->pending_free},
         {"buffers", d->buffers},
         {"leases", d->leases},

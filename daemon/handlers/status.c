@@ -75,6 +75,8 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->buffers = allocations->buffers;
     status->pending_free = allocations->pending_free_count;
     status->host_idle = service->pool.idle_bytes[SHUF__SIDE_HOST];
+    status->host_idle_limit = host->idle_limit;
+    status->device_idle_limit = allocations->budgets[SHUF__SIDE_DEVICE].idle_limit;
     status->device_idle = service->pool.idle_bytes[SHUF__SIDE_DEVICE];
     status->leases = service->leases.count;
     status->hits = service->cache.hits;

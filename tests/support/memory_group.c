@@ -36,8 +36,8 @@ static bool set_limit(int version, uint64_t bytes)
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, bytes);
     write_to(directory, "memory.swap.max", "0");
-    const bool set = write_to(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes",
-                              text);
+    const bool set =
+        write_to(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes", text);
     write_to(directory, "memory.memsw.limit_in_bytes", text);
     return set;
 }
