@@ -211,7 +211,7 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
 {
     struct part_call call = {.fetch = f};
     struct shuf__exchange exchange = *f->exchange;
-    const unsigned width = f->whole->shape.width;
+    const uint64_t width = f->whole->shape.width;
     const uint64_t bytes = part->values * width;
     if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
         return f->handle->error.status;
@@ -239,6 +239,8 @@ static void finish_part(struct fetch_parts *f, const struct shuf__part *part)
     const uint64_t bytes = part->values * f->whole->shape.width;
     add_part(f);
     f->values += part->values;
+    shuf__handle_observe(f->handle, SHUF_EVENT_PART, f->values * f->whole->shape.width,
+                         f->whole->shape.bytes);
     f->skipped -= f->skipped < bytes ? f->skipped : bytes;
 }
 

@@ -31,6 +31,7 @@
 #define SHUF_H
 
 #include "shuf_dtype.h"
+#include "shuf_observer.h"
 #include "shuf_status.h"
 
 #include <stdbool.h>
@@ -232,12 +233,20 @@ typedef struct shuf_records {
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
  *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * The daemon needs twice the bytes of host memory meanwhile. To shuffle the same records
+ * The daemon needs twice the bytes of host memory meanwhile. Where it has no room for both, it
+ * computes only the permutation, and the call moves the records itself. To shuffle the same records
  * repeatedly, fill a buffer once and call shuf_shuffle_lease(), which is faster. After the loss of
- * a daemon the call sends `in` to the next one. Fails as shuf_permute(), and with SHUF_NO_MEMORY
- * where the daemon has no room for input and output. */
+ * a daemon the call sends `in` to the next one. Fails as shuf_permute(). */
 SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
                                   void *out, size_t bytes, shuf_result *result);
+
+/* Passes the shuffled records to `sink` in order, in chunks of whole records: of 1 MiB at most, or
+ * of one larger record. `in` has `bytes` bytes, at least n * record; it may be a mapped file that
+ * is larger than all memory. The daemon computes only the permutation, and the call moves the
+ * records. Not with `inverse`. Fails as shuf_permute_each(). */
+SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
+                                       size_t bytes, shuf_sink sink, void *context,
+                                       shuf_result *result);
 
 /* ---- Single places ------------------------------------------------------ */
 

@@ -11,7 +11,7 @@
 
 #define WAIT_MAX UINT64_C(1000000000) /* seconds: as nanoseconds they fit in 64 bits */
 
-enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT };
+enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT, KEY_QUIET = 'q' };
 
 static void read_wait(struct argp_state *state, const char *text, uint64_t *seconds)
 {
@@ -33,6 +33,9 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
             argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
         options->socket = text;
         return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
     case KEY_WAIT:
         read_wait(state, text, &options->wait_seconds);
         return 0;
@@ -45,6 +48,7 @@ static const struct argp_option option_table[] = {
     {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of lines", 0},
     {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
     {"wait", KEY_WAIT, "SECONDS", 0, "Wait at most this long for a daemon (default 0)", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "Show no progress on the terminal", 0},
     SHUF__OPTION_HELP,
     {0},
 };
