@@ -292,6 +292,116 @@ static void beside_other_results(void **state)
     shuf_close(parts);
 }
 
+/* ---- records -------------------------------------------------------------------------- */
+
+static shuf_status feed_records(shuf *handle, const shuf_records *records, const char *in,
+                                struct compared *c, shuf_result *result)
+{
+    return shuf_shuffle_each(handle, records, in, records->n * records->record, compare_chunk, c,
+                             result);
+}
+
+/* The daemon has no room for the records: the library moves them. */
+static void check_records(const shuf_records *records)
+{
+    const size_t bytes = records->n * records->record;
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    char *in = malloc(bytes), *expected = malloc(bytes), *got = malloc(bytes);
+    shuf_result wanted, result;
+    assert_true(in && expected && got);
+    for (size_t i = 0; i < bytes; i++)
+        in[i] = (char)(i * 0x9E3779B97F4A7C15u >> 40);
+    expect_ok(whole, shuf_shuffle(whole, records, in, expected, bytes, &wanted));
+    expect_ok(parts, shuf_shuffle(parts, records, in, got, bytes, &result));
+    assert_memory_equal(got, expected, bytes);
+    assert_memory_equal(&result.shape, &wanted.shape, sizeof result.shape);
+    assert_string_equal(result.algorithm, wanted.algorithm);
+    assert_int_equal(result.n_first + result.n_last + result.fingerprint, 0);
+    struct compared c = {expected, 0, UINT64_MAX};
+    if (records->inverse) {
+        assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
+        assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
+    } else {
+        expect_ok(parts, feed_records(parts, records, in, &c, &result));
+        assert_int_equal(c.bytes, bytes);
+        assert_memory_equal(&result.shape, &wanted.shape, sizeof result.shape);
+        c = (struct compared){expected, 0, bytes / 2};
+        assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
+        assert_true(c.bytes < bytes);
+    }
+    free(in);
+    free(expected);
+    free(got);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+static void records(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 3, 4, 8, 100, 65536};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int inverse = 0; inverse < 2; inverse++)
+            check_records(&(shuf_records){.algorithm = i % 2 ? "philox24" : NULL,
+                                          .n = (20 << 20) / sizes[i] + 1,
+                                          .record = sizes[i],
+                                          .seed = 7,
+                                          .epoch = i,
+                                          .inverse = inverse});
+}
+
+static void wrong_records(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(&narrow);
+    const shuf_records r = {.n = 10, .record = 2};
+    char in[20] = "";
+    struct compared c = {in, 0, UINT64_MAX};
+    assert_int_equal(shuf_shuffle_each(handle, &r, in, 19, compare_chunk, &c, NULL), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "bytes 19: expected at least 20"));
+    assert_int_equal(shuf_shuffle_each(handle, &r, NULL, 20, compare_chunk, &c, NULL),
+                     SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "in NULL"));
+    assert_int_equal(shuf_shuffle_each(handle, &r, in, 20, NULL, &c, NULL), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "sink NULL"));
+    shuf_close(handle);
+}
+
+/* ---- events --------------------------------------------------------------------------- */
+
+struct events {
+    unsigned parts, others;
+    uint64_t done;
+};
+
+static void note_event(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    struct events *e = context;
+    if (event != SHUF_EVENT_PART) {
+        e->others++;
+        return;
+    }
+    assert_true(done > e->done && done <= all && all == 7000003 * 4);
+    e->done = done;
+    e->parts++;
+}
+
+static void parts_are_observed(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    struct events e = {.parts = 0};
+    shuf_result result;
+    shuf *handle = open_handle(&narrow);
+    shuf_set_observer(handle, note_event, &e);
+    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    assert_true(e.parts > 2 && e.others == 0 && e.done == result.shape.bytes);
+    shuf_set_observer(handle, NULL, NULL);
+    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    assert_int_equal(e.done, result.shape.bytes);
+    shuf_close(handle);
+}
+
 /* ---- a daemon that dies on the way ------------------------------------------------------- */
 
 static bool kill_once(void *context, const void *bytes, size_t size)
@@ -332,6 +442,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(stopped_by_its_sink),
         cmocka_unit_test(no_parts_of_a_lease),
         cmocka_unit_test(beside_other_results),
+        cmocka_unit_test(records),
+        cmocka_unit_test(wrong_records),
+        cmocka_unit_test(parts_are_observed),
         cmocka_unit_test(daemon_lost),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

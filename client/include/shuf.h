@@ -154,7 +154,8 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 
 /* Writes the values, row-major in the host's byte order, to `out`, which has `bytes` bytes, at
  * least those of the shape. `result` may be NULL. On failure the contents of `out` are undefined.
- * Fails with SHUF_INVALID, SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
+ * A result that is larger than the daemon's memory is fetched in parts. Fails with SHUF_INVALID,
+ * SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
