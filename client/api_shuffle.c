@@ -8,6 +8,7 @@
 #include "handle.h"
 #include "held_lease.h"
 #include "request.h"
+#include "shuffle_local.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -102,14 +103,32 @@ static bool overlap(const char *a, const char *b, uint64_t bytes)
     return x < y ? y - x < bytes : x - y < bytes;
 }
 
+static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
+                                struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_INVALID,
+                      "bytes %zu: expected at least %" PRIu64 " for %" PRIu64 " records of %" PRIu64
+                      " bytes",
+                      bytes, c->bytes, c->records->n, c->records->record);
+}
+
+static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes, shuf_sink sink,
+                               struct shuf__error *error)
+{
+    if (bytes < c->bytes)
+        return refuse_bytes(c, bytes, error);
+    if (c->records->inverse)
+        return shuf__fail(error, SHUF_INVALID,
+                          "inverse 1: expected 0, since the last record in order may come first");
+    return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %s", c->in ? "sink" : "in",
+                      sink ? "the records" : "a function");
+}
+
 static shuf_status check_caller_memory(const struct shuffle_call *c, size_t bytes,
                                        struct shuf__error *error)
 {
     if (bytes < c->bytes)
-        return shuf__fail(error, SHUF_INVALID,
-                          "bytes %zu: expected at least %" PRIu64 " for %" PRIu64
-                          " records of %" PRIu64 " bytes",
-                          bytes, c->bytes, c->records->n, c->records->record);
+        return refuse_bytes(c, bytes, error);
     if (!c->in || !c->out)
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %" PRIu64 " bytes",
                           c->in ? "out" : "in", c->bytes);
@@ -129,7 +148,25 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
     return SHUF_OK;
 }
 
+enum { SMALL = 64 << 20 }; /* bytes of a shuffle that is tried without asking for the room */
+
+/* The daemon needs the input and the output. */
+static bool has_room(shuf *handle, uint64_t bytes)
+{
+    shuf_daemon daemon;
+    return bytes <= SMALL || shuf_daemon_status(handle, &daemon) != SHUF_OK ||
+           bytes <= daemon.host_limit / 2;
+}
+
 /* SHUF_IO means that a descriptor cannot be received or mapped; the socket still works. */
+static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
+{
+    if (!has_room(handle, c->bytes))
+        return SHUF_NO_MEMORY;
+    shuf_status status = shuffle_with_retry(handle, c, true);
+    return status == SHUF_IO ? shuffle_with_retry(handle, c, false) : status;
+}
+
 shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,
                          size_t bytes, shuf_result *result)
 {
@@ -140,6 +177,20 @@ shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error) ||
         check_caller_memory(&c, bytes, &handle->error))
         return handle->error.status;
-    shuf_status status = shuffle_with_retry(handle, &c, true);
-    return status == SHUF_IO ? shuffle_with_retry(handle, &c, false) : status;
+    shuf_status status = shuffle_by_daemon(handle, &c);
+    return status == SHUF_NO_MEMORY || status == SHUF_BUSY
+               ? shuf__shuffle_local(handle, records, in, out, c.result)
+               : status;
+}
+
+shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
+                              size_t bytes, shuf_sink sink, void *context, shuf_result *result)
+{
+    shuf_result ignored;
+    struct shuffle_call c = {records, in, NULL, 0, result ? result : &ignored};
+    if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error))
+        return handle->error.status;
+    if (bytes < c.bytes || !in || !sink || records->inverse)
+        return refuse_each(&c, bytes, sink, &handle->error);
+    return shuf__shuffle_local_each(handle, records, in, sink, context, c.result);
 }

@@ -64,9 +64,12 @@ static shuf_status reconnect(shuf *h)
 {
     uint64_t give_up = shuf__now_ns() + reconnect_ns(h);
     uint64_t backoff = BACKOFF_FIRST_MS;
+    shuf__handle_observe(h, SHUF_EVENT_LOST, 0, 0);
     for (;;) {
         shuf_status status = shuf__connection_open(&h->connection, &h->error);
         uint64_t now = shuf__now_ns();
+        if (status == SHUF_OK)
+            shuf__handle_observe(h, SHUF_EVENT_FOUND, 0, 0);
         if (status != SHUF_NO_DAEMON || now >= give_up)
             return status;
         uint64_t left = (give_up - now) / ns_per_ms;

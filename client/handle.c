@@ -19,3 +19,15 @@ shuf_status shuf__handle_check(shuf *handle)
                       "handle of process %d: expected to be used there; connect anew after fork()",
                       (int)handle->process);
 }
+
+void shuf_set_observer(shuf *handle, shuf_observer observer, void *context)
+{
+    handle->observer = observer;
+    handle->observer_context = context;
+}
+
+void shuf__handle_observe(const shuf *handle, shuf_event event, uint64_t done, uint64_t all)
+{
+    if (handle->observer)
+        handle->observer(handle->observer_context, event, done, all);
+}

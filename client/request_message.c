@@ -102,6 +102,7 @@ static shuf_status make_permute(struct shuf__request_message *m,
     m->body.permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
     SET_FIELDS(m, m->body.permute);
     m->fields.fingerprint = &m->body.permute.fingerprint;
+    m->fields.fingerprint_index = &m->body.permute.fingerprint_index;
     m->fields.prefetch = &m->body.permute.prefetch;
     m->fields.event = &m->body.permute.event;
     m->body.permute.n = permutation->n;
@@ -124,6 +125,7 @@ static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbe
     m->body.stream = (Shuf__Stream)SHUF__STREAM__INIT;
     SET_FIELDS(m, m->body.stream);
     m->fields.fingerprint = &m->body.stream.fingerprint;
+    m->fields.fingerprint_index = &m->body.stream.fingerprint_index;
     m->fields.prefetch = &m->body.stream.prefetch;
     m->fields.event = &m->body.stream.event;
     m->body.stream.distribution = (Shuf__Distribution)numbers->distribution;
@@ -234,9 +236,11 @@ static void set_field(protobuf_c_boolean *field)
         *field = true;
 }
 
-void shuf__request_message_set_fingerprint(struct shuf__request_message *m)
+void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index)
 {
     set_field(m->fields.fingerprint);
+    if (m->fields.fingerprint_index)
+        *m->fields.fingerprint_index = index;
 }
 
 void shuf__request_message_set_prefetch(struct shuf__request_message *m)
@@ -316,6 +320,7 @@ shuf_status shuf__request_message_read_reply(const struct shuf__request_message 
     shuf__copy_string(result->device, sizeof result->device, p->device);
     result->device_ns = p->device_ns;
     result->fingerprint = p->fingerprint;
+    result->shared = p->shared;
     result->n_first = copy_samples(result->first, p->first, p->n_first, false);
     result->n_last = copy_samples(result->last, p->last, p->n_last, true);
     if (p->sums)

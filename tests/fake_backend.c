@@ -151,12 +151,12 @@ static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_n
 
 static shuf_status device_fingerprint(struct shuf__backend *backend,
                                       const struct shuf__block *block, unsigned width,
-                                      uint64_t values, uint64_t *fingerprint,
+                                      uint64_t values, uint64_t index, uint64_t *fingerprint,
                                       struct shuf__error *error)
 {
     struct shuf__block copy = visible(block);
     (void)backend;
-    return cpu->ops->fingerprint(cpu, &copy, width, values, fingerprint, error);
+    return cpu->ops->fingerprint(cpu, &copy, width, values, index, fingerprint, error);
 }
 
 static shuf_status device_read(struct shuf__backend *backend, const struct shuf__block *block,

@@ -271,11 +271,19 @@ static void text_files(void **state)
 static void summary_for_people(void **state)
 {
     (void)state;
-    static const char *const lines[] = {
-        "\nalgorithm   philox24\n", "\nn           10\n",      "\nseed        7\n",
-        "\nepoch       0\n",        "\nslice       all\n",     "\nshape       10 u32 (40 B)\n",
-        "\nfirst       5 9 8 0\n",  "\nlast        2 4 3 7\n", "\non device   ",
-        "\nseen        ",           "values/s on device\n",    "\nfingerprint 0x"};
+    static const char *const lines[] = {"\nalgorithm   philox24\n",
+                                        "\nn           10\n",
+                                        "\nseed        7\n",
+                                        "\nepoch       0\n",
+                                        "\nslice       all\n",
+                                        "\nshape       10 u32 (40 B)\n",
+                                        "\nfirst       5 9 8 0\n",
+                                        "\nlast        2 4 3 7\n",
+                                        "\ncompute     ",
+                                        "\ntotal       ",
+                                        "values/s\n",
+                                        "\ncached      ",
+                                        "\nfingerprint 0x"};
     static const char *const options[] = {"", " --out /dev/null --format text"};
     char start[64], *fingerprints[2];
     snprintf(start, sizeof start, "backend     %s, ", shufctl_backend);

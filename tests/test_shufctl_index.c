@@ -196,14 +196,14 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --inverse", 64, "--at, --inverse: permute gives whole"},
         {"permute --n 10 --seed 7 --inverse --offset 3 --count 2", 64, "expected shufctl index"},
         {"permute --n 10 --seed 7 --at 3", 64, "expected shufctl index"},
-        {RIGHT "--format xml", 64, "--format xml: expected text, npy or raw"},
-        {RIGHT "--format=", 64, "--format '': expected text, npy or raw"},
+        {RIGHT "--format xml", 64, "--format xml: expected npy, raw, text or csv"},
+        {RIGHT "--format=", 64, "--format '': expected npy, raw, text or csv"},
         {RIGHT "--json --out v", 64, "--json: excludes --out and --format"},
         {RIGHT "--json --format text", 64, "--json: excludes --out and --format"},
         {RIGHT "--transport memfd", 64, "unrecognized option '--transport'"},
         {RIGHT "3", 64, "argument '3'"},
         {RIGHT "--socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
-        {RIGHT "--out /nonexistent/x", 73, "/nonexistent/x: cannot create"},
+        {RIGHT "--out /nonexistent/x.npy", 73, "/nonexistent/x.npy: cannot create"},
         {RIGHT "--out /dev/full", 74, "/dev/full: No space left on device"},
         {RIGHT "--out /dev/full --format raw", 74, "/dev/full: No space left on device"},
     };
@@ -279,7 +279,7 @@ static void signals_end_it(void **state)
     dup2(fds[0], STDIN_FILENO);
     for (int i = 0; i < 3; i++) {
         struct command c;
-        shufctl_start(&c, 0, "index --n 10 --seed 7 --at - --out %s", shufctl_path("v"));
+        shufctl_start(&c, 0, "index --n 10 --seed 7 --at - --out %s", shufctl_path("v.npy"));
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         kill(c.pid, signals[i]);
         command_finish(&c);

@@ -32,6 +32,7 @@
 #define SHUF_H
 
 #include "shuf_daemon.h"
+#include "shuf_observer.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
 
@@ -91,7 +92,8 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 
 /* Writes the values, row-major in the host's byte order, to `out`, which has `bytes` bytes, at
  * least those of the shape. `result` may be NULL. On failure the contents of `out` are undefined.
- * Fails with SHUF_INVALID, SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
+ * A result that is larger than the daemon's memory is fetched in parts. Fails with SHUF_INVALID,
+ * SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
@@ -140,12 +142,20 @@ SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
  *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * The daemon needs twice the bytes of host memory meanwhile. To shuffle the same records
+ * The daemon needs twice the bytes of host memory meanwhile. Where it has no room for both, it
+ * computes only the permutation, and the call moves the records itself. To shuffle the same records
  * repeatedly, fill a buffer once and call shuf_shuffle_lease(), which is faster. After the loss of
- * a daemon the call sends `in` to the next one. Fails as shuf_permute(), and with SHUF_NO_MEMORY
- * where the daemon has no room for input and output. */
+ * a daemon the call sends `in` to the next one. Fails as shuf_permute(). */
 SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
                                   void *out, size_t bytes, shuf_result *result);
+
+/* Passes the shuffled records to `sink` in order, in chunks of whole records: of 1 MiB at most, or
+ * of one larger record. `in` has `bytes` bytes, at least n * record; it may be a mapped file that
+ * is larger than all memory. The daemon computes only the permutation, and the call moves the
+ * records. Not with `inverse`. Fails as shuf_permute_each(). */
+SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
+                                       size_t bytes, shuf_sink sink, void *context,
+                                       shuf_result *result);
 
 /* ---- Single places ------------------------------------------------------ */
 

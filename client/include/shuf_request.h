@@ -85,10 +85,12 @@ typedef struct shuf_result {
     char device[128];               /* name of the device */
     uint64_t device_ns;             /* computation time on the device, in nanoseconds */
     uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
+    bool shared;                    /* cached, or computed for another request too */
     unsigned n_first, n_last;       /* lengths of first and last */
     /* First and last values of the whole result; of F64 to BF16 the bits. */
     uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
     shuf_moments moments; /* of numbers; 0 unless requested */
+    bool shared;                    /* cached, or computed for another request too */
 } shuf_result;
 
 /* ---- Numbers ---------------------------------------------------------- */

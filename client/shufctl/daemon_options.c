@@ -13,7 +13,7 @@
 #define WAIT_MAX \
     (UINT64_C(1000000) * 3600 * 1000000000) /* ns: added to the clock, it fits in 64 bits */
 
-enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT };
+enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT, KEY_QUIET = 'q' };
 
 static void read_wait(struct argp_state *state, const char *text, uint64_t *nanoseconds)
 {
@@ -34,6 +34,9 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
             argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
         options->socket = text;
         return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
     case KEY_WAIT:
         read_wait(state, text, &options->wait_ns);
         return 0;
@@ -48,6 +51,7 @@ static const struct argp_option option_table[] = {
      "The socket of the daemon (default: see shufctl help environment)", 0},
     {"wait", KEY_WAIT, "TIME", 0, "Wait for a daemon for this time, as in 5s or 2min (default 0)",
      0},
+    {"quiet", KEY_QUIET, NULL, 0, "Show no progress on the terminal", 0},
     SHUF__OPTION_HELP,
     {0},
 };

@@ -5,6 +5,7 @@
 #include "describe_request.h"
 
 #include "json.h"
+#include "print_key.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@ void shuf__print_line(FILE *to, const char *key, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(to, "%-12s", key);
+    shuf__print_key(to, key);
     vfprintf(to, format, args);
     fputc('\n', to);
     va_end(args);
@@ -144,7 +145,7 @@ static void print_distribution(const shuf_numbers *numbers, FILE *to)
 
 static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
 {
-    fprintf(to, "%-12s", "numbers");
+    shuf__print_key(to, "numbers");
     print_distribution(numbers, to);
     fputc('\n', to);
     shuf__print_line(to, "seed", "%" PRIu64, numbers->seed);

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 
 enum key {
@@ -44,8 +43,7 @@ static const struct argp_option option_table[] = {
      "primefold (default), philox24 or lcg; the first look-up in one of the last two is slow", 1},
     {"inverse", KEY_INVERSE, NULL, 0, "Take LIST as values, and print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
-    {"format", KEY_FORMAT, "FORMAT", 0,
-     "text, npy or raw (u64 in the host's byte order); by default npy for *.npy, else text", 3},
+    {"format", KEY_FORMAT, "FORMAT", 0, SHUF__FORMAT_HELP ", text to standard output", 3},
     {"offset", KEY_SLICE, "O", OPTION_HIDDEN, NULL, 4},
     {"count", KEY_SLICE, "C", OPTION_HIDDEN, NULL, 4},
     {"stride", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},
@@ -143,18 +141,6 @@ int shuf__index_read_places(struct shuf__places *places)
 
 /* ---- Options ----------------------------------------------------------------- */
 
-static enum shuf__format read_format(struct argp_state *state, const char *text)
-{
-    static const enum shuf__format formats[] = {SHUF__FORMAT_TEXT, SHUF__FORMAT_NPY,
-                                                SHUF__FORMAT_RAW};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(text, shuf__format_name(formats[i])) == 0)
-            return formats[i];
-    argp_failure(state, EX_USAGE, 0, "--format %.64s: expected text, npy or raw",
-                 *text ? text : "''");
-    return SHUF__FORMAT_TEXT;
-}
-
 static void refuse_other(struct argp_state *state, const struct parse *parse)
 {
     if (parse->other == KEY_EPOCHS)
@@ -190,11 +176,8 @@ static void finish_index(struct argp_state *state, struct parse *parse)
 {
     struct shuf__index_options *options = parse->options;
     check_index_given(state, parse);
-    if (parse->given & BIT(KEY_FORMAT))
-        return;
-    size_t length = strlen(options->out);
-    bool npy = length >= 4 && strcasecmp(options->out + length - 4, ".npy") == 0;
-    options->format = npy ? SHUF__FORMAT_NPY : SHUF__FORMAT_TEXT;
+    if (!(parse->given & BIT(KEY_FORMAT)))
+        options->format = shuf__format_of_file(state, options->out, SHUF__FORMAT_TEXT);
 }
 
 static void read_at_option(struct argp_state *state, char *text,
@@ -235,7 +218,7 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
         options->out = text;
         break;
     case KEY_FORMAT:
-        options->format = read_format(state, text);
+        options->format = shuf__format_option(state, text);
         break;
     }
 }

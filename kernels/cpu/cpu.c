@@ -152,12 +152,13 @@ static shuf_status cpu_wait(struct shuf__backend *backend, uint64_t timeout_ns, 
 }
 
 static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct shuf__block *block,
-                                   unsigned width, uint64_t values, uint64_t *fingerprint,
-                                   struct shuf__error *error)
+                                   unsigned width, uint64_t values, uint64_t index,
+                                   uint64_t *fingerprint, struct shuf__error *error)
 {
     const struct cpu *cpu = cpu_of(backend);
     (void)error;
-    *fingerprint = shuf__host_fingerprint(cpu->simd, cpu->threads, block->host, width, values);
+    *fingerprint =
+        shuf__host_fingerprint(cpu->simd, cpu->threads, block->host, width, values, index);
     return SHUF_OK;
 }
 

@@ -151,20 +151,21 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
 }
 
 shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, unsigned width,
-                             uint64_t values, uint64_t *fingerprint, shuf__error *error)
+                             uint64_t values, uint64_t index, uint64_t *fingerprint,
+                             shuf__error *error)
 {
     Cuda *cuda = cuda_of(backend);
     auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
     cudaError_t e = cudaSuccess;
     if (shuf__memory_is_host(block->kind)) {
         *fingerprint =
-            shuf__host_fingerprint(cuda->simd, cuda->threads, block->host, width, values);
+            shuf__host_fingerprint(cuda->simd, cuda->threads, block->host, width, values, index);
         return SHUF_OK;
     }
     SHUF__STEP(e, "choosing the device", use_device(cuda));
-    SHUF__STEP(
-        e, "launching the fingerprint",
-        fingerprint_async(block->memory, width, values, cuda->sm_count, cuda->sum, cuda->stream));
+    SHUF__STEP(e, "launching the fingerprint",
+               fingerprint_async(block->memory, width, values, index, cuda->sm_count, cuda->sum,
+                                 cuda->stream));
     SHUF__STEP(
         e, "copying the fingerprint",
         cudaMemcpyAsync(host, cuda->sum, sizeof *host, cudaMemcpyDeviceToHost, cuda->stream));

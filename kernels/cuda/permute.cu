@@ -92,7 +92,7 @@ cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bi
 
 template <typename Value>
 __global__ void __launch_bounds__(tuning::reduce_threads)
-    sum_fingerprint(const Value *data, uint64_t values, unsigned long long *sum)
+    sum_fingerprint(const Value *data, uint64_t values, uint64_t index, unsigned long long *sum)
 {
     using Reduce = cub::BlockReduce<unsigned long long, tuning::reduce_threads>;
     __shared__ typename Reduce::TempStorage storage;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
     unsigned long long part = 0;
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < values;
          i += step)
-        part += shuf_fingerprint_term(i, data[i]);
+        part += shuf_fingerprint_term(index + i, data[i]);
     part = Reduce(storage).Sum(part);
     if (threadIdx.x == 0)
         atomicAdd(sum, part);
@@ -154,8 +154,8 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     });
 }
 
-cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, int sm_count,
-                              unsigned long long *sum, cudaStream_t stream)
+cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, uint64_t index,
+                              int sm_count, unsigned long long *sum, cudaStream_t stream)
 {
     uint64_t needed = (values + tuning::reduce_threads - 1) / tuning::reduce_threads;
     uint64_t most = static_cast<uint64_t>(sm_count) * tuning::reduce_blocks_per_sm;
@@ -165,13 +165,13 @@ cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values,
         return e;
     if (width == 2)
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint16_t *>(data), values, sum);
+            static_cast<const uint16_t *>(data), values, index, sum);
     else if (width == 4)
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint32_t *>(data), values, sum);
+            static_cast<const uint32_t *>(data), values, index, sum);
     else
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint64_t *>(data), values, sum);
+            static_cast<const uint64_t *>(data), values, index, sum);
     return cudaGetLastError();
 }
 

@@ -54,9 +54,10 @@ cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, 
 /* Loads the quick kernels of `primefold`. */
 cudaError_t primefold_load();
 
-/* Writes the fingerprint of `values` values to *sum, which is device memory. */
-cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, int sm_count,
-                              unsigned long long *sum, cudaStream_t stream);
+/* Writes the fingerprint of `values` values to *sum, which is device memory. `index`: of the first
+ * value. */
+cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, uint64_t index,
+                              int sm_count, unsigned long long *sum, cudaStream_t stream);
 
 } // namespace shuf
 

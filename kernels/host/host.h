@@ -28,7 +28,7 @@ enum shuf__mapped shuf__host_mapped(const struct shuf__block *block);
 uint64_t shuf__host_committed(const struct shuf__block *block);
 
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
-                                unsigned width, uint64_t count);
+                                unsigned width, uint64_t count, uint64_t index);
 
 /* Threads share the copying and the page faults of new memory. */
 void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);

@@ -328,7 +328,7 @@ void computation_check_block(const struct shuf__computation *computation,
         if (values[i] != expected[i])
             fail_msg("value %" PRIu64 " is %" PRIu64, i, values[i]);
     expect_ok(backend->ops->fingerprint(backend, block, computation_width(computation),
-                                        computation_values(computation), &sum, &error),
+                                        computation_values(computation), 0, &sum, &error),
               &error);
     free(values);
     free(expected);
@@ -360,7 +360,7 @@ uint64_t *computation_run(const struct shuf__computation *computation, uint64_t 
     computation_fill(computation, &block);
     check_guard(&block, bytes);
     expect_ok(backend->ops->fingerprint(backend, &block, computation_width(computation),
-                                        computation_values(computation), &sum, &error),
+                                        computation_values(computation), 0, &sum, &error),
               &error);
     uint64_t *values = read_values(computation, &block);
     backend->ops->free(backend, &block);
