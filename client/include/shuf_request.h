@@ -90,7 +90,6 @@ typedef struct shuf_result {
     /* First and last values of the whole result; of F64 to BF16 the bits. */
     uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
     shuf_moments moments; /* of numbers; 0 unless requested */
-    bool shared;                    /* cached, or computed for another request too */
 } shuf_result;
 
 /* ---- Numbers ---------------------------------------------------------- */
