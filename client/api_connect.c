@@ -67,6 +67,15 @@ shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds)
     return SHUF_OK;
 }
 
+shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context)
+{
+    if (SHUF__BEGIN_CALL(handle))
+        return SHUF_INVALID;
+    handle->observer = observer;
+    handle->observer_context = context;
+    return SHUF_OK;
+}
+
 shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds)
 {
     if (SHUF__BEGIN_CALL(handle))

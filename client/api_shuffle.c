@@ -186,6 +186,8 @@ shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *
 shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
                               size_t bytes, shuf_sink sink, void *context, shuf_result *result)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records)))
+        return SHUF_INVALID;
     shuf_result ignored;
     struct shuffle_call c = {records, in, NULL, 0, result ? result : &ignored};
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error))

@@ -20,12 +20,6 @@ shuf_status shuf__handle_check(shuf *handle)
                       (int)handle->process);
 }
 
-void shuf_set_observer(shuf *handle, shuf_observer observer, void *context)
-{
-    handle->observer = observer;
-    handle->observer_context = context;
-}
-
 void shuf__handle_observe(const shuf *handle, shuf_event event, uint64_t done, uint64_t all)
 {
     if (handle->observer)

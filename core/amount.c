@@ -24,11 +24,12 @@ shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf_
     if (length - percent >= sizeof number)
         return refuse_amount(field, text, error);
     snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
-    if (shuf__number_parse(field, number, &amount->number, error))
-        return error->status;
     amount->percent = percent;
-    return amount->number <= (percent ? 100 : INT64_MAX) ? SHUF_OK
-                                                         : refuse_amount(field, text, error);
+    if (!percent)
+        return shuf__number_parse_in(field, number, 0, INT64_MAX, &amount->number, error);
+    if (shuf__number_parse_in(field, number, 0, 100, &amount->number, error))
+        return refuse_amount(field, text, error);
+    return SHUF_OK;
 }
 
 const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount)

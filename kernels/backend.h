@@ -158,7 +158,8 @@ struct shuf__backend_ops {
     shuf_status (*event)(struct shuf__backend *backend, struct shuf__block *block,
                          uint8_t handle[SHUF__IPC_HANDLE], struct shuf__error *error);
     /* The fingerprint (shuf/fingerprint.h) of the first `values` values of the block, by their
-     * bits. Width: 2, 4 or 8 bytes. `index`: of the first value; 0 unless the block holds a part. */
+     * bits. Width: 2, 4 or 8 bytes. `index`: of the first value; 0 unless the block holds a part.
+     */
     shuf_status (*fingerprint)(struct shuf__backend *backend, const struct shuf__block *block,
                                unsigned width, uint64_t values, uint64_t index,
                                uint64_t *fingerprint, struct shuf__error *error);

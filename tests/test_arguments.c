@@ -20,6 +20,7 @@ static uint64_t in[10], out[10];
 static shuf_result result;
 static shuf_shape shape;
 static shuf_daemon daemon_state;
+static shuf_dropped dropped;
 static char message[256];
 
 static bool visit(void *context, const shuf_lease_entry *entry)
@@ -73,6 +74,8 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
     X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
     X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
     X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                           \
+    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                    \
+    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                           \
     X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                               \
     X(shuf_permutation_shape, permutation, INVALID,                                               \
       shuf_permutation_shape(NULL, &shape, message, sizeof message))                              \
@@ -114,6 +117,18 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
     X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))        \
     X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))        \
     X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))              \
+    X(shuf_shuffle_each, handle, INVALID,                                                         \
+      shuf_shuffle_each(NULL, &records, in, sizeof in, take, out, &result))                       \
+    X(shuf_shuffle_each, records, INVALID,                                                        \
+      shuf_shuffle_each(h, NULL, in, sizeof in, take, out, &result))                              \
+    X(shuf_shuffle_each, in, INVALID,                                                             \
+      shuf_shuffle_each(h, &records, NULL, sizeof in, take, out, &result))                        \
+    X(shuf_shuffle_each, sink, INVALID,                                                           \
+      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                          \
+    X(shuf_shuffle_each, context, OK,                                                             \
+      shuf_shuffle_each(h, &records, in, sizeof in, take, NULL, &result))                         \
+    X(shuf_shuffle_each, result, OK,                                                              \
+      shuf_shuffle_each(h, &records, in, sizeof in, take, out, NULL))                             \
     X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))     \
     X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))           \
     X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))          \
@@ -156,7 +171,9 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
     X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                     \
     X(shuf_leases, context, OK, shuf_leases(h, visit, NULL))                                      \
     X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
-    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))
+    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                           \
+    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                         \
+    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))
 
 struct row {
     const char *function, *parameter;

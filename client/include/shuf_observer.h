@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-struct shuf;
+typedef struct shuf shuf;
 
 typedef enum shuf_event {
     SHUF_EVENT_LOST = 1, /* no daemon: the call tries to reach the next one */
@@ -24,8 +24,8 @@ typedef enum shuf_event {
 /* Called by the thread of the call, during the call. Must not use the handle. */
 typedef void (*shuf_observer)(void *context, shuf_event event, uint64_t done, uint64_t all);
 
-/* Reports the events of later calls with this handle to `observer`; NULL: to nobody. */
-SHUF_API void shuf_set_observer(struct shuf *handle, shuf_observer observer, void *context);
+/* Reports the events of later calls with this handle to `observer`; NULL ends the reports. */
+SHUF_API shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context);
 
 #ifdef __cplusplus
 }

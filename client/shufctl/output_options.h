@@ -35,7 +35,6 @@ void shuf__check_out_option(struct argp_state *state, const char *out);
 /* True when the values go to standard output, so the summary cannot. */
 bool shuf__writes_to_stdout(const struct shuf__output_options *options);
 
-
 /* "u32"; "-" for an unknown type. */
 const char *shuf__dtype_text(shuf_dtype dtype);
 
