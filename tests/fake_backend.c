@@ -45,7 +45,7 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
         *available = faults->device - faults->others - seen->taken;
         return SHUF_OK;
     }
-    *available = faults->available;
+    *available = faults->available - (faults->blocks_count ? seen->host : 0);
     *total = faults->total;
     return *total > 0 ? SHUF_OK : cpu->ops->memory(cpu, kind, available, total, error);
 }
@@ -64,16 +64,15 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
         cpu, kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block, error);
     block->kind = kind;
     block->host = NULL;
-    if (status == SHUF_OK && !shuf__memory_is_host(kind))
-        seen->taken += bytes;
+    if (status == SHUF_OK)
+        *(shuf__memory_is_host(kind) ? &seen->host : &seen->taken) += bytes;
     return status;
 }
 
 static void device_free(struct shuf__backend *backend, struct shuf__block *block)
 {
     (void)backend;
-    if (!shuf__memory_is_host(block->kind))
-        seen->taken -= block->bytes;
+    *(shuf__memory_is_host(block->kind) ? &seen->host : &seen->taken) -= block->bytes;
     if (block->kind != SHUF__MEMORY_MEMFD)
         block->kind = SHUF__MEMORY_PRIVATE;
     cpu->ops->free(cpu, block);

@@ -22,6 +22,7 @@ struct faults {
     uint64_t best, least;       /* bytes of a permutation's workspace: wanted, required */
     bool elsewhere;             /* the workspace is in device memory, results in host memory */
     uint64_t available, total;  /* bytes of host memory; 0: the real values */
+    bool blocks_count;          /* blocks of host memory reduce `available` */
     uint64_t device;            /* bytes of device memory; 0: as host memory */
     uint64_t others;            /* of these: used by other programs */
     unsigned wait_us;           /* duration of each computation */
@@ -33,6 +34,7 @@ struct faults {
 struct seen {
     unsigned allocations, launches;
     _Atomic uint64_t taken;   /* bytes of device memory in use */
+    _Atomic uint64_t host;    /* bytes of host memory in use */
     uint64_t workspace_bytes; /* of the last computation; 0: none */
     const void *workspace_at;
 };

@@ -158,11 +158,11 @@ static void apply_one(const char *directory, const struct files *names, uint64_t
                       uint64_t *total)
 {
     uint64_t most = UINT64_MAX, high = UINT64_MAX, used, cache = 0;
-    const bool limited =
-        read_file(directory, names->most, "", &most) | read_file(directory, names->high, "", &high);
-    if (!limited || !read_file(directory, names->used, "", &used))
-        return;
+    read_file(directory, names->most, "", &most);
+    read_file(directory, names->high, "", &high);
     const uint64_t limit = high < most ? high : most;
+    if (limit == UINT64_MAX || !read_file(directory, names->used, "", &used))
+        return;
     read_file(directory, names->stat, names->cache, &cache);
     used -= cache < used ? cache : used;
     const uint64_t left = used < limit ? limit - used : 0;

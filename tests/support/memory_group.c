@@ -28,7 +28,7 @@ static bool write_to(const char *folder, const char *name, const char *text)
     if (!file)
         return false;
     const bool written = fputs(text, file) >= 0;
-    return (fclose(file) == 0) & written;
+    return fclose(file) == 0 && written;
 }
 
 static bool set_limit(int version, uint64_t bytes)
