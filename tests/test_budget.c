@@ -9,6 +9,7 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -116,11 +117,35 @@ static void workspaces(void **state)
     assert_int_equal(limit(), 114 * MI);
 }
 
+/* ---- several daemons ----------------------------------------------------------------- */
+
+static void shares(void **state)
+{
+    static const struct {
+        const char *instances;
+        uint64_t limit;
+    } rows[] = {
+        {"1", 100 * MI}, /* what is free is less than a share of 150 MiB */
+        {"2", 75 * MI},
+        {"8", 150 * MI / 8},
+        {"0", 100 * MI},
+        {"many", 100 * MI},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv("SHUFD_INSTANCES", rows[i].instances, 1);
+        assert_int_equal(start(state), 0);
+        assert_int_equal(limit(), rows[i].limit);
+        assert_int_equal(stop(state), 0);
+    }
+    unsetenv("SHUFD_INSTANCES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(buffers, start, stop),
         cmocka_unit_test_setup_teardown(workspaces, start, stop),
+        cmocka_unit_test(shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,9 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "number.h"
+
+#include <stdlib.h>
 
 static void init_sessions(struct shuf__service *service)
 {
@@ -20,6 +23,21 @@ static void init_sessions(struct shuf__service *service)
     TAILQ_INIT(&sessions->replying);
 }
 
+/* The daemons of the GPUs of one machine share its host memory. */
+static uint64_t count_sharers(const struct shuf__log *log)
+{
+    struct shuf__error error;
+    uint64_t count = 1;
+    const char *text = getenv("SHUFD_INSTANCES");
+    if (text && (shuf__number_parse("SHUFD_INSTANCES", text, &count, &error) || count == 0)) {
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
+                  text);
+        count = 1;
+    }
+    return count;
+}
+
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log)
 {
@@ -28,6 +46,8 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     service->loop = loop;
     service->allocations.budgets[SHUF__SIDE_HOST].configured = config->host_memory;
     service->allocations.budgets[SHUF__SIDE_DEVICE].configured = config->device_memory;
+    service->allocations.budgets[SHUF__SIDE_HOST].sharers = count_sharers(log);
+    service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
     service->pool.keep_ms = config->cache_ms;

@@ -74,9 +74,10 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
-             reserve = total / RESERVE;
-    budget->max_limit = total - reserve;
-    budget->limit = ours + (available > reserve ? available - reserve : 0);
+             reserve = total / RESERVE,
+             could_be_ours = ours + (available > reserve ? available - reserve : 0);
+    budget->max_limit = (total - reserve) / budget->sharers;
+    budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;
 }
 

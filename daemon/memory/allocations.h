@@ -45,7 +45,8 @@ struct shuf__allocation {
 
 /* The bytes of allocations in host or in device memory. */
 struct shuf__budget {
-    uint64_t configured; /* 0: the size of the memory, less a reserve */
+    uint64_t configured; /* 0: the size of the memory, less a reserve, divided by `sharers` */
+    uint64_t sharers;    /* daemons of this machine that use the same memory; at least 1 */
     uint64_t used, limit;
     uint64_t max_limit; /* the largest limit possible */
     /* The system commits memory later than it is charged, and takes it back later: */
