@@ -28,6 +28,13 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
+/* Another program may stand in for shufd, such as one that traces it. */
+static const char *shufd_path(void)
+{
+    const char *path = getenv("SHUF_TEST_SHUFD");
+    return path ? path : SHUFD_PATH;
+}
+
 /* As a service manager does (sd_listen_fds(3)). */
 static void pass_socket(const struct harness_socket *socket)
 {
@@ -48,15 +55,15 @@ static void pass_socket(const struct harness_socket *socket)
 static _Noreturn void become_shufd(const char *const *arguments, int out, int err,
                                    const struct harness_socket *socket)
 {
-    const char *argv[HARNESS_ARGUMENTS + 8] = {SHUFD_PATH};
+    const char *argv[HARNESS_ARGUMENTS + 8] = {shufd_path()};
     for (int i = 0; i < HARNESS_ARGUMENTS + 6 && arguments[i]; i++)
         argv[i + 1] = arguments[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
     pass_socket(socket);
-    execv(SHUFD_PATH, (char *const *)argv);
-    dprintf(STDERR_FILENO, "%s: %s\n", SHUFD_PATH, strerror(errno));
+    execv(argv[0], (char *const *)argv);
+    dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);
 }
 
