@@ -123,7 +123,8 @@ static void test_refuses_other_descriptors(void **state)
     struct harness h;
     (void)state;
     bind_socket(&h, SOCK_STREAM, "metrics");
-    expect_refusal(&h, "LISTEN_FDNAMES: no descriptor is named shufd; expected FileDescriptorName=");
+    expect_refusal(&h,
+                   "LISTEN_FDNAMES: no descriptor is named shufd; expected FileDescriptorName=");
     bind_socket(&h, SOCK_DGRAM, "shufd");
     expect_refusal(&h, "descriptor 3, named shufd: expected a listening Unix stream socket");
     bind_socket(&h, SOCK_STREAM, "shufd");

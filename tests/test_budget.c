@@ -126,10 +126,7 @@ static void shares(void **state)
         uint64_t limit;
     } rows[] = {
         {"1", 100 * MI}, /* what is free is less than a share of 150 MiB */
-        {"2", 75 * MI},
-        {"8", 150 * MI / 8},
-        {"0", 100 * MI},
-        {"many", 100 * MI},
+        {"2", 75 * MI},  {"8", 150 * MI / 8}, {"0", 100 * MI}, {"many", 100 * MI},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         setenv("SHUFD_INSTANCES", rows[i].instances, 1);

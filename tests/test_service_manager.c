@@ -128,8 +128,7 @@ static void test_start_and_end(void **state)
 
 static void test_reload(void **state)
 {
-    static const char expected[] =
-        "RELOADING=1\nSTATUS=Reading the configuration\nMONOTONIC_USEC=";
+    static const char expected[] = "RELOADING=1\nSTATUS=Reading the configuration\nMONOTONIC_USEC=";
     char text[MESSAGE];
     (void)state;
     open_manager();
