@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clock of every benchmark that times from outside: monotonic, in nanoseconds.
+ * The clock of benchmarks that time from outside: monotonic, in nanoseconds.
  */
 #ifndef SHUF__BENCH_CLOCK_H
 #define SHUF__BENCH_CLOCK_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A CUDA context for a benchmark's process, as a training process would have one before it asks
- * for anything. Through libcuda, opened lazily: the benchmark itself needs no CUDA.
+ * A CUDA context for a benchmark's process: a training process has one before its first request. It
+ * uses libcuda, opened lazily, so the benchmark itself needs no CUDA.
  */
 #ifndef SHUF__BENCH_CONTEXT_H
 #define SHUF__BENCH_CONTEXT_H
 
-/* Makes the primary context of the GPU of that UUID ("GPU-...") current, and holds it until the
- * process ends. NULL, or why not. */
+/* Makes the primary context of the GPU with that UUID ("GPU-...") current until the process ends.
+ * Returns NULL, or the reason of a failure. */
 const char *context_hold(const char *device_id);
 
 #endif

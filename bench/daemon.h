@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A shufd of the benchmark's own, on a socket in the benchmark's directory. It ends with the
- * benchmark, whatever ends that (process.h). Failures end the program and show the daemon's log.
+ * Starts a shufd for the benchmark, on a socket in the benchmark's directory. It ends with the
+ * benchmark in all cases (process.h). Failures end the program and show the daemon's log.
  */
 #ifndef SHUF__BENCH_DAEMON_H
 #define SHUF__BENCH_DAEMON_H
@@ -14,21 +14,21 @@
 struct daemon {
     pid_t pid;
     const char *socket;
-    char backend[16]; /* what it computes with: "cpu", "cuda" */
+    char backend[16]; /* "cpu" or "cuda" */
     char device_id[64];
 };
 
-/* `backend`: as for shufd --backend. Returns when it answers. */
+/* `backend`: as for shufd --backend. Returns when the daemon replies. */
 void daemon_start(struct daemon *daemon, const char *backend);
 
-/* By SIGTERM; its exit code must be 0. */
+/* Ends the daemon by SIGTERM. Its exit code must be 0. */
 void daemon_stop(struct daemon *daemon);
 
-/* A connection, and what the daemon reports of itself. */
+/* Opens a connection; requests the daemon's status. */
 shuf *daemon_connect(const struct daemon *daemon);
 void daemon_status(const struct daemon *daemon, shuf_daemon *status);
 
-/* Its version and device, as a fact of the report. */
+/* Adds the daemon's version and device to the report, as a fact. */
 void daemon_fact(const struct daemon *daemon, struct report *report, const char *name);
 
 #endif

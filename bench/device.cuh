@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What benchmarks of kernels share: failures end the program, device time is taken by
- * events.
+ * Helpers for benchmarks of kernels: failures end the program, and events measure device time.
  */
 #ifndef SHUF__BENCH_DEVICE_CUH
 #define SHUF__BENCH_DEVICE_CUH
@@ -30,7 +29,8 @@ inline void check(cudaError_t e, const char *label)
 
 constexpr int samples = 9;
 
-/* Work that is queued on the default stream, so often, in nanoseconds, after one that warms up. */
+/* The durations, in nanoseconds, of `count` runs of the work on the default stream, after a warm-up
+ * run. */
 template <typename Work> void time_device(const char *label, double *ns, int count, Work work)
 {
     cudaEvent_t start, stop;
@@ -56,7 +56,7 @@ template <typename Work> void time_device(const char *label, double (&ns)[sample
     time_device(label, ns, samples, work);
 }
 
-/* Device and driver; returns the number of multiprocessors. */
+/* Adds device and driver to the report. Returns the number of multiprocessors. */
 inline int say_device(report *out)
 {
     cudaDeviceProp properties;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the moments of normal values must be: of the law itself or, for numbers of 16
- * bits, of the law rounded to them.
+ * The expected moments of normal values: of the normal law or, for 16-bit numbers, of that law
+ * rounded to them.
  */
 #ifndef SHUF__BENCH_MOMENTS_H
 #define SHUF__BENCH_MOMENTS_H
@@ -14,10 +14,10 @@ extern "C" {
 
 enum { MOMENTS_MOST = 16 };
 
-/* moment[k] becomes E z^k, k = 0 .. MOMENTS_MOST. */
+/* Sets moment[k] to E z^k, k = 0 .. MOMENTS_MOST. */
 void moments_expected(shuf_dtype dtype, double moment[MOMENTS_MOST + 1]);
 
-/* Sums whose roundings are made good (Neumaier's). */
+/* A sum with compensation of its rounding errors (Neumaier). */
 struct exact_sum {
     double sum, lost;
 };

@@ -11,10 +11,10 @@
 
 enum { SAMPLES_MOST = 99 };
 
-/* numpy's, in a process of its own: before this one has threads. */
+/* Rows of numpy, in a separate process. Call it before this process has threads. */
 void numpy_rows(struct report *report, uint64_t n, unsigned samples);
 
-/* philox24 as one would write it without the backend: one sample, as it takes a minute. */
+/* philox24 in a plain loop without the backend. One sample, because it takes a minute. */
 void plain_row(struct report *report, uint64_t n);
 
 /* The shuffles of peers/shuffles.h; n < 2^32. */

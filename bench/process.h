@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a benchmark starts and leaves lying about: processes, and files in a directory
- * of its own. However it ends, by exit(), by Ctrl-C or by SIGTERM, they end with it;
- * even by SIGKILL no process that it started stays behind.
+ * Processes that a benchmark starts, and its files in a temporary directory. They end with the
+ * benchmark if it ends by exit(), Ctrl-C or SIGTERM. After SIGKILL its processes end too.
  *
- * For programs of one thread. Failures end the program with a line that says why.
+ * For programs of one thread. Failures end the program with a line that gives the reason.
  */
 #ifndef SHUF__BENCH_PROCESS_H
 #define SHUF__BENCH_PROCESS_H
@@ -12,32 +11,33 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Ends the program: its name, and the line. */
+/* Prints the program's name and the line, and ends the program. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The path of a file of that name in the benchmark's directory, which is made the first
- * time. Valid until the end. */
+/* The path of a file of that name in the benchmark's directory. The first call makes the directory.
+ * The path is valid until the end. */
 const char *process_file(const char *name);
 
-/* fork(); the child is one of ours, and leaves by _exit(). */
+/* fork() for a child that ends with the benchmark. The child must end by _exit(). */
 pid_t process_fork(void);
 
-/* Starts a program, found as a shell finds it. What it writes goes to the file `log`, or where
- * this program's own goes when that is NULL. */
+/* Starts a program, found through PATH. Its output goes to the file `log`, or with NULL to this
+ * program's output. */
 pid_t process_start(const char *const *argv, const char *log);
 
-/* Has it ended? */
+/* Whether the process has ended. */
 bool process_ended(pid_t pid, int *status);
 
-/* Sends the signal (0: none) and returns its wait status; it is killed after a minute. */
+/* Sends the signal (0: none) and waits; kills the process after a minute. Returns its wait
+ * status. */
 int process_end(pid_t pid, int signal);
 
-/* Runs a program to its end and returns what it wrote to stdout, to be freed; NULL when it
- * failed, or is not there. What it has to say on stderr is shown. */
+/* Runs a program to its end and returns its stdout; the caller frees it. NULL if it failed or does
+ * not exist. Its stderr is shown. */
 char *process_output(const char *const *argv);
 
-/* Bytes of memory that the kernel charges to a process: its own, and its share of what it shares
- * with others. 0 where the kernel does not say. */
+/* Bytes of memory that the kernel charges to a process: its private memory, and its share of shared
+ * memory. 0 if the kernel does not report it. */
 double process_memory(pid_t pid);
 
 #endif

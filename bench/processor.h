@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the benchmarks of the CPU backend have in common: the processor, and options that are whole
- * numbers.
+ * The common part of the CPU benchmarks: the processor, and options that are integers.
  */
 #ifndef SHUF__BENCH_PROCESSOR_H
 #define SHUF__BENCH_PROCESSOR_H
@@ -10,10 +9,11 @@
 
 #include <stdint.h>
 
-/* From 1 to `most`, also written 1e6; ends the process with one line where it is not. */
+/* An integer from 1 to `most`, such as 1000000 or 1e6. Ends the process with one line if it is
+ * not. */
 uint64_t processor_number(const char *option, const char *text, double most);
 
-/* Its name and the instruction set that the backend chooses, as facts of the report. */
+/* Adds the processor's name and the backend's instruction set to the report, as facts. */
 void processor_say(struct report *report);
 
 #endif

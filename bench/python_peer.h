@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A peer that lives in Python: a script of bench/peers, which prints one JSON object.
+ * A peer in Python: a script of bench/peers that prints one JSON object.
  */
 #ifndef SHUF__BENCH_PYTHON_PEER_H
 #define SHUF__BENCH_PYTHON_PEER_H
@@ -9,11 +9,11 @@
 
 #include <jansson.h>
 
-/* Runs the script with the arguments (ended by NULL). NULL when the peer is not there, which the
- * report then says; else the object, to be freed by json_decref(). */
+/* Runs the script with the arguments (ended by NULL). Returns its object, which the caller frees by
+ * json_decref(). Returns NULL if the peer is not installed; the report then says so. */
 json_t *python_peer_run(struct report *report, const char *script, const char *const *arguments);
 
-/* A member that is a list of numbers: how many, and a copy to be freed. */
+/* A member that is a list of numbers. Returns their number, and a copy that the caller frees. */
 size_t python_peer_numbers(const json_t *object, const char *member, double **numbers);
 
 #endif

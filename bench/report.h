@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How every benchmark reports: samples go in, a table with medians comes out on
- * stdout, and with --json FILE the raw samples with what is needed to read them
- * later: device, date, commit, command.
+ * The report of a benchmark. It prints a table with medians on stdout. With --json FILE it writes
+ * the raw samples with device, date, commit and command.
  */
 #ifndef SHUF__BENCH_REPORT_H
 #define SHUF__BENCH_REPORT_H
@@ -19,12 +18,12 @@ struct report;
 /* Options of a benchmark besides --json FILE. */
 struct report_option {
     const char *name;  /* "--n" */
-    const char *value; /* what follows it, "N"; NULL where nothing does */
-    const char **text; /* is set to what follows, or to the name */
+    const char *value; /* the argument, "N"; NULL: the option has none */
+    const char **text; /* set to the argument or, without one, to the name */
 };
 
-/* Reads the options, up to one whose name is NULL, and --json FILE from the arguments; ends the
- * program on any other. `options` may be NULL: none. */
+/* Reads --json FILE and `options`, which end with a NULL name, from the arguments. Ends the program
+ * on any other option. `options` may be NULL. */
 struct report *report_begin_with(const char *title, const struct report_option *options, int argc,
                                  char **argv);
 struct report *report_begin(const char *title, int argc, char **argv);
@@ -32,17 +31,17 @@ struct report *report_begin(const char *title, int argc, char **argv);
 /* A fact about the machine: "device", "driver", ... */
 void report_fact(struct report *report, const char *name, const char *value);
 
-/* `samples` durations in nanoseconds of doing `items` items named `unit`, moving `bytes`
- * bytes (0: not said). Sorts the samples. */
+/* Adds `samples` durations in nanoseconds of `items` items named `unit`, which move `bytes` bytes
+ * (0: unknown). Sorts the samples. */
 void report_add(struct report *report, const char *label, uint64_t n, uint64_t items,
                 const char *unit, uint64_t bytes, double *ns, size_t samples);
 
-/* `samples` durations in nanoseconds, of which the slow ones matter too. Sorts them. Of more than a
- * thousand, the JSON has the percentiles. */
+/* Adds `samples` durations in nanoseconds whose high percentiles matter. Sorts them. With more than
+ * a thousand, the JSON has percentiles instead. */
 void report_latency(struct report *report, const char *label, uint64_t n, double *ns,
                     size_t samples);
 
-/* `samples` rates in `unit` a second. Sorts them. */
+/* Adds `samples` rates in `unit` a second. Sorts them. */
 void report_rate(struct report *report, const char *label, uint64_t n, const char *unit,
                  double *rates, size_t samples);
 
@@ -50,22 +49,22 @@ void report_rate(struct report *report, const char *label, uint64_t n, const cha
 void report_value(struct report *report, const char *label, uint64_t n, double value,
                   const char *unit);
 
-/* What a kernel takes: registers of a thread, bytes of local and of shared memory, and the warps
- * that a multiprocessor has at once. */
+/* The resources of a kernel: registers of a thread, bytes of local and of shared memory, and
+ * resident warps of a multiprocessor. */
 struct report_taken {
     int registers, local, shared, warps;
 };
 
-/* As report_add(), of a kernel. */
+/* As report_add(), for a kernel. */
 void report_kernel(struct report *report, const char *label, uint64_t n, uint64_t items,
                    const char *unit, double *ns, size_t samples, const struct report_taken *taken);
 
-/* A figure next to what it should be and the standard error of that; `spread`: how far parts of
- * what it was made of differ, as a ratio to what that error says. */
+/* Adds a figure with its expected value and the standard error. `spread`: the deviation of partial
+ * figures from each other, divided by the deviation that the error implies. */
 void report_expected(struct report *report, const char *label, uint64_t n, double value,
                      double expected, double error, double spread);
 
-/* Writes the JSON file; returns the exit code. Frees. */
+/* Writes the JSON file and frees `report`. Returns the exit code. */
 int report_end(struct report *report);
 
 #ifdef __cplusplus

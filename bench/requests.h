@@ -7,11 +7,11 @@
 
 #include "report.h"
 
-/* One client, request after request: how long each takes, next to torch.randperm in process. */
+/* The latency of requests of one client, next to torch.randperm in the process. */
 void requests_latency(struct report *report, const char *backend);
 
 /* Requests a second from 1 and from 64 connections, next to redis-benchmark's pings. `only`: rows
- * that have this in their names; NULL: all. */
+ * with this text in their names; NULL: all. */
 void requests_rate(struct report *report, const char *backend, const char *only);
 
 #endif

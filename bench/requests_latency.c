@@ -72,7 +72,7 @@ static void transport_rows(struct report *report, const struct daemon *daemon,
     for (int i = 0; i < SAMPLES; i += BATCH)
         for (int r = 0; r < ROWS; r++)
             time_requests(handle, &rows[r], &options, &lease, rows[r].ns + i, BATCH);
-    if (shuf_lease_release(handle, lease) != SHUF_OK)
+    if (shuf_lease_release(handle, &lease) != SHUF_OK)
         die("%s: %s", shuf_transport_name(transport), shuf_message(handle));
     shuf_close(handle);
     for (int r = 0; r < ROWS; r++) {

@@ -135,7 +135,7 @@ static void check(struct worker *w)
 static void release(struct worker *w)
 {
     check_part(w, 0, w->n < GLANCE ? w->n : GLANCE);
-    if (shuf_lease_release(w->handle, w->lease) != SHUF_OK)
+    if (shuf_lease_release(w->handle, &w->lease) != SHUF_OK)
         fail(w, "release", shuf_message(w->handle));
     w->lease = NULL;
 }

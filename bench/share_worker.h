@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process of bench_share, which takes leases and checks its views. It gets commands over
- * a socket: one message for a command, one for its outcome.
+ * A process of bench_share. It takes leases and checks its views. It receives commands over a
+ * socket: one message for a command, one for its outcome.
  */
 #ifndef SHUF__BENCH_SHARE_WORKER_H
 #define SHUF__BENCH_SHARE_WORKER_H
@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 enum act {
-    ACT_BEGIN,   /* a connection, and on a GPU a context: what a training process has anyway */
-    ACT_CONNECT, /* a new connection for the old one */
-    ACT_TAKE,    /* the lease of that epoch */
-    ACT_CHECK,   /* the whole view, at some places */
-    ACT_RELEASE, /* after a glance at its first values */
+    ACT_BEGIN,   /* opens a connection and, with a GPU, a context, as a training process has */
+    ACT_CONNECT, /* replaces the connection by a new one */
+    ACT_TAKE,    /* takes the lease of that epoch */
+    ACT_CHECK,   /* checks the view at some places */
+    ACT_RELEASE, /* checks its first values, and releases it */
 };
 
 struct command {
@@ -25,12 +25,12 @@ struct command {
 };
 
 struct outcome {
-    double ns; /* ACT_TAKE: from call to view */
+    double ns; /* ACT_TAKE: from the call to the view */
     uint64_t device_ns;
     bool shared;
     uint64_t fingerprint; /* ACT_CHECK: of slices all over the view */
-    uint64_t block;       /*   and where it is: the daemon's name for that memory */
-    char error[256];      /* "" when all is well */
+    uint64_t block;       /* and the id of its block */
+    char error[256];      /* "": no error */
 };
 
 static const uint64_t share_seed = 7;

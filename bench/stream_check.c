@@ -43,7 +43,7 @@ shuf_status stream_check(struct shuf__backend *backend, const struct shuf__block
     const uint64_t count = shape.count < FIRST ? shape.count : FIRST;
     for (uint64_t i = 0; i < count; i++)
         expected += shuf_fingerprint_term(i, bits_at(request, i));
-    if (backend->ops->fingerprint(backend, block, (unsigned)shape.width, count, &found, error))
+    if (backend->ops->fingerprint(backend, block, (unsigned)shape.width, count, 0, &found, error))
         return error->status;
     if (found != expected)
         return shuf__fail(

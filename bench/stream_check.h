@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks a stream before it is measured: compares a block's values with the inline C functions.
+ * Checks a stream before its measurement: compares values of the block with the inline C.
  */
 #ifndef SHUF__BENCH_STREAM_CHECK_H
 #define SHUF__BENCH_STREAM_CHECK_H
@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Compares values all over the block, and the fingerprint of the first ones.
- * Fails with SHUF_INTERNAL where they differ. */
+/* Compares values from the whole block, and the fingerprint of the first values. Fails with
+ * SHUF_INTERNAL if they differ. */
 shuf_status stream_check(struct shuf__backend *backend, const struct shuf__block *block,
                          const struct shuf__request *request, struct shuf__error *error);
 

@@ -11,13 +11,13 @@
 
 enum { SAMPLES_MOST = 99 };
 
-/* What the calling thread has computed for: it stands while others have the core. */
+/* Processor time of the calling thread in nanoseconds. */
 double thread_ns(void);
 
-/* So many durations of drawing n values become a row of rates. */
+/* Adds a row of rates from `samples` durations of drawing n values. */
 void rate_row(struct report *report, const char *label, uint64_t n, double *ns, unsigned samples);
 
-/* numpy's, in a process of its own. */
+/* Rows of numpy, in a separate process. */
 void numpy_rows(struct report *report, uint64_t n, unsigned samples);
 
 /* The loops of peers/normals.h. */

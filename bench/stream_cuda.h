@@ -14,10 +14,10 @@
 extern "C" {
 #endif
 
-/* torch's normal_() into memory that is there, in a process of its own; each size in turn. */
+/* torch's normal_() into existing memory, in a separate process, for each size. */
 void torch_rows(struct report *report, const uint64_t *sizes, size_t count);
 
-/* cuRAND's generator Philox4_32_10, by its host interface, found at run time. */
+/* cuRAND's generator Philox4_32_10 by its host interface. The library is found at run time. */
 enum peer_curand {
     PEER_NORMAL_F64,
     PEER_NORMAL_F32,
@@ -26,11 +26,11 @@ enum peer_curand {
     PEER_UNIFORM_F64,
 };
 
-/* `dynamic`: in the order that suits the device best, instead of the one by default. False, and a
- * line in the report, where it is not there. */
+/* `dynamic`: the order that is fastest on the device, instead of the default order. Returns false,
+ * with a line in the report, if cuRAND is not installed. */
 bool peer_curand_begin(struct report *report, bool dynamic);
 
-/* n values to device memory, on the default stream; false when it fails. */
+/* Writes n values to device memory, on the default stream. False if it fails. */
 bool peer_curand_draw(enum peer_curand kind, void *memory, size_t n);
 
 void peer_curand_end(void);

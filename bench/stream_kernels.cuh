@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kernels that only benchmarks have: Gaussian values that are used where they are made,
- * in registers, by the device code that the backend's kernels have.
+ * Kernels for benchmarks only. They use Gaussian values in registers, without a store, by the
+ * device code of the backend's kernels.
  */
 #ifndef SHUF__BENCH_STREAM_KERNELS_CUH
 #define SHUF__BENCH_STREAM_KERNELS_CUH
@@ -13,21 +13,21 @@
 namespace bench
 {
 
-/* The values of a stream, whole superblocks of F64 or F32, summed by each thread. sums: device
- * memory of not_stored_sums(). */
+/* Sums the values of a stream in each thread: whole superblocks of F64 or F32. sums: device memory
+ * of not_stored_sums() bytes. */
 cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
                              void *sums);
 uint64_t not_stored_sums(int sm_count); /* bytes */
 
-/* Sums of z, z^2, ..., z^8 of a part of so many values. */
+/* Sums of z, z^2, ..., z^8 over a part of part_values values. */
 constexpr int powers = 8;
 constexpr uint64_t part_values = uint64_t{1} << 19;
 struct Part {
     double power[powers];
 };
 
-/* The values of a stream, whole parts of any Gaussian number: parts is device memory of count /
- * part_values of them. */
+/* Sums the powers of a stream's values: whole parts of any Gaussian type. parts: device memory for
+ * count / part_values parts. */
 cudaError_t moments_async(const shuf__request &request, const float *table, Part *parts);
 
 } // namespace bench

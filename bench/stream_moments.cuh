@@ -12,7 +12,8 @@
 namespace bench
 {
 
-/* Of each type, over `count` values, rounded up to a whole launch. table: as in stream_kernels.cuh.
+/* Rows of each type, over `count` values, rounded up to a whole launch. table: as in
+ * stream_kernels.cuh.
  */
 void moment_rows(report *out, const float *table, uint64_t count);
 

@@ -22,7 +22,7 @@ static inline struct shuf__permutation timed_row(enum shuf_algorithm algorithm, 
     return p;
 }
 
-/* The whole permutation, one row, 8-byte values where n needs them. */
+/* The whole permutation, one row, with 8-byte values if n needs them. */
 static inline struct shuf__computation timed_permutation(enum shuf_algorithm algorithm, uint64_t n,
                                                          uint64_t seed, uint64_t epoch)
 {
@@ -34,7 +34,7 @@ static inline struct shuf__computation timed_permutation(enum shuf_algorithm alg
     return computation;
 }
 
-/* The input is the caller's to set. */
+/* A shuffle by a whole permutation. The caller sets the input. */
 static inline struct shuf__computation timed_shuffle(enum shuf_algorithm algorithm, uint64_t n,
                                                      uint64_t seed, uint64_t epoch, uint64_t record)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a computation works in, kept over many runs of it, as the daemon keeps it: in memory
- * that is new the same work takes longer.
+ * A workspace that many runs of a computation share, as in the daemon. The same work takes longer
+ * in new memory.
  */
 #ifndef SHUF__BENCH_WORKSPACE_CUH
 #define SHUF__BENCH_WORKSPACE_CUH
@@ -12,7 +12,8 @@
 namespace bench
 {
 
-/* Of a computation that fills blocks of that kind; the computation has it as long as this lives. */
+/* The workspace of a computation that fills blocks of that kind, for the lifetime of this
+ * object. */
 class Workspace
 {
   public:

@@ -10,6 +10,7 @@
 #include <sysexits.h>
 
 const char *shuf__program_name = "shuf";
+void (*shuf__before_failure)(void);
 
 static const struct {
     shuf_status status;
@@ -41,6 +42,8 @@ int shuf__exit_code(shuf_status status)
 int shuf__fail_with(int code, const char *format, ...)
 {
     va_list args;
+    if (shuf__before_failure)
+        shuf__before_failure();
     va_start(args, format);
     fprintf(stderr, "%s: ", shuf__program_name);
     vfprintf(stderr, format, args);

@@ -10,6 +10,9 @@
 /* Each line begins with the name of the program. main() sets it first. */
 extern const char *shuf__program_name;
 
+/* Called before each message, to clear a line of progress; NULL: nothing. */
+extern void (*shuf__before_failure)(void);
+
 /* Prints "PROGRAM: ..." on stderr and returns `code`. */
 int shuf__fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

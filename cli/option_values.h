@@ -6,7 +6,11 @@
 #ifndef SHUF__OPTION_VALUES_H
 #define SHUF__OPTION_VALUES_H
 
+#include "dtype.h"
+
 #include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A row for the table of options: -h does the same as --help. */
@@ -26,6 +30,24 @@ const char *shuf__option_name(const struct argp_option *table, int key);
 /* A number below 2^64, in any of the notations of shuf__number_parse(). */
 void shuf__option_number(struct argp_state *state, const char *field, const char *text,
                          uint64_t *value);
+
+/* The same from `least` to `most`. */
+void shuf__option_number_in(struct argp_state *state, const char *field, const char *text,
+                            uint64_t least, uint64_t most, uint64_t *value);
+
+/* One type of values of the set (shuf__dtype_set()). */
+shuf_dtype shuf__option_dtype(struct argp_state *state, const char *field, const char *text,
+                              unsigned set);
+
+/* An option without which a verb cannot run, and an example of it: "--n 1e9". */
+struct shuf__required {
+    bool given;
+    const char *example;
+};
+
+/* Ends the process where some of them are missing, with one line that names these. */
+void shuf__option_require(struct argp_state *state, const struct shuf__required *options,
+                          size_t count);
 
 /* The index of `text` in `names`, which ends with NULL. `expected` lists the names for the error.
  */

@@ -2,6 +2,7 @@
  *
  * The public calls for buffers: memory of the daemon that this process fills.
  */
+#include "arguments.h"
 #include "call.h"
 #include "held_lease.h"
 #include "parse.h"
@@ -12,6 +13,8 @@
 shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *lease_options,
                              shuf_lease **lease)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(lease)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.buffer_bytes = bytes};
     return shuf__take_lease(handle, &options, lease_options, lease);
 }
@@ -57,12 +60,14 @@ static shuf_status send_writes(shuf *handle, const struct shuf__held_lease *leas
 }
 
 static shuf_status check_write(const struct shuf__held_lease *l, uint64_t offset, size_t bytes,
-                               struct shuf__error *error)
+                               const void *in, struct shuf__error *error)
 {
     const shuf_lease *lease = &l->public_lease;
     if (!l->is_buffer)
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to", lease->id);
+    if (bytes > 0 && !in)
+        return shuf__fail(error, SHUF_INVALID, "in NULL: expected %zu bytes", bytes);
     return shuf__write_check(lease->id, offset, bytes, lease->result.shape.bytes, error);
 }
 
@@ -70,9 +75,11 @@ shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t off
                              const void *in)
 {
     const struct shuf__held_lease *l = (const struct shuf__held_lease *)lease;
-    if (shuf__handle_check(handle) || check_write(l, offset, bytes, &handle->error))
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(lease)))
+        return SHUF_INVALID;
+    if (shuf__handle_check(handle) || shuf__lease_check(handle, lease) ||
+        check_write(l, offset, bytes, in, &handle->error))
         return handle->error.status;
-    handle->error = (struct shuf__error){0};
     if (bytes == 0)
         return SHUF_OK;
     if (!l->mapping)

@@ -2,6 +2,7 @@
  *
  * The public calls that make, configure and free a handle.
  */
+#include "arguments.h"
 #include "handle.h"
 #include "held_lease.h"
 #include "release_message.h"
@@ -14,9 +15,12 @@ enum { RECONNECT_MS = 10000 };
 
 shuf_status shuf_connect(shuf **handle, const char *socket)
 {
+    if (!handle)
+        return shuf__fail(shuf__error_of(NULL), SHUF_INVALID,
+                          "handle NULL: expected the address of a pointer");
     shuf *h = *handle = calloc(1, sizeof *h);
     if (!h)
-        return SHUF_NO_MEMORY;
+        return shuf__fail(shuf__error_of(NULL), SHUF_NO_MEMORY, "handle: out of memory");
     h->process = getpid();
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
@@ -47,17 +51,36 @@ void shuf_close(shuf *handle)
 
 const char *shuf_message(const shuf *handle)
 {
-    return handle ? handle->error.text : shuf_status_message(SHUF_NO_MEMORY);
+    return handle ? handle->error.text : shuf__error_of(NULL)->text;
 }
 
 const char *shuf_socket(const shuf *handle)
 {
-    return handle->connection.address.sun_path;
+    return handle ? handle->connection.address.sun_path : "";
 }
 
-void shuf_set_reconnect(shuf *handle, unsigned milliseconds)
+shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds)
 {
+    if (SHUF__BEGIN_CALL(handle))
+        return SHUF_INVALID;
     handle->reconnect_ms = milliseconds;
+    return SHUF_OK;
+}
+
+shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context)
+{
+    if (SHUF__BEGIN_CALL(handle))
+        return SHUF_INVALID;
+    handle->observer = observer;
+    handle->observer_context = context;
+    return SHUF_OK;
+}
+
+shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds)
+{
+    if (SHUF__BEGIN_CALL(handle))
+        return SHUF_INVALID;
+    return shuf__connection_set_timeout(&handle->connection, milliseconds, &handle->error);
 }
 
 const char *shuf_version(void)

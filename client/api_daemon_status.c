@@ -2,6 +2,7 @@
  *
  * The public call that reads the state of the daemon.
  */
+#include "arguments.h"
 #include "call.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
         .leases = from->leases,
         .blocks = from->blocks,
         .bytes = from->bytes,
+        .idle = from->idle,
     };
     to->users = place + moved + 1;
 }
@@ -47,7 +49,10 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
         .host_limit = from->host_limit,
         .blocks = from->blocks,
         .buffers = from->buffers,
-        .idle = from->idle,
+        .host_idle = from->host_idle,
+        .device_idle = from->device_idle,
+        .host_idle_limit = from->host_idle_limit,
+        .device_idle_limit = from->device_idle_limit,
         .pending_free = from->pending_free,
         .leases = from->leases,
         .hits = from->hits,
@@ -66,6 +71,8 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
 
 shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(daemon)))
+        return SHUF_INVALID;
     Shuf__Status status = SHUF__STATUS__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.body_case = SHUF__REQUEST__BODY_STATUS;

@@ -2,12 +2,15 @@
  *
  * The public calls for random numbers.
  */
+#include "arguments.h"
 #include "fetch.h"
 #include "held_lease.h"
 
 shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size_t bytes,
                       shuf_result *result)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch(handle, &options, out, bytes, result);
 }
@@ -15,12 +18,16 @@ shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size
 shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, shuf_sink sink, void *context,
                            shuf_result *result)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch_each(handle, &options, sink, context, result);
 }
 
 shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers, shuf_result *result)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers), SHUF__POINTER(result)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch_summary(handle, &options, result);
 }
@@ -28,6 +35,8 @@ shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers, shuf_re
 shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
                             const shuf_lease_options *lease_options, shuf_lease **lease)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers), SHUF__POINTER(lease)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__take_lease(handle, &options, lease_options, lease);
 }
@@ -35,6 +44,8 @@ shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
 shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                const shuf_lease_options *lease_options)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__prefetch(handle, &options, lease_options);
 }

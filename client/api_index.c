@@ -4,6 +4,7 @@
  * into several requests.
  */
 #include "algorithm.h"
+#include "arguments.h"
 #include "call.h"
 #include "parse.h"
 
@@ -40,6 +41,7 @@ static shuf_status check_unused_fields(const shuf_permutation *permutation,
         {"stride", permutation->stride, 0},
         {"rank", permutation->rank, 0},
         {"world", permutation->world, 0},
+        {"step", permutation->step, 0},
         {"drop_last", permutation->drop_last, 0},
         {"dtype", (uint64_t)permutation->dtype, 0},
         {"fingerprint", permutation->fingerprint, 0},
@@ -118,6 +120,8 @@ static Shuf__Index make_index(const shuf_permutation *permutation, shuf_directio
 shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_direction direction,
                        const uint64_t *at, size_t count, uint64_t *out)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation)))
+        return SHUF_INVALID;
     Shuf__Index index = make_index(permutation, direction);
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct look_up_reply found = {.n = permutation->n};
@@ -127,7 +131,6 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_d
     request.index = &index;
     if (check_arguments(permutation, direction, at, count, out, &handle->error))
         return handle->error.status;
-    handle->error = (struct shuf__error){0};
     for (size_t done = 0; done < count; done += found.count) {
         found.count = count - done < SHUF__LOOK_UPS_MAX ? count - done : SHUF__LOOK_UPS_MAX;
         found.out = out + done;

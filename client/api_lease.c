@@ -2,6 +2,7 @@
  *
  * The public calls that take, prefetch and read a lease of a permutation.
  */
+#include "arguments.h"
 #include "held_lease.h"
 
 #include <inttypes.h>
@@ -10,6 +11,8 @@
 shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                             const shuf_lease_options *lease_options, shuf_lease **lease)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation), SHUF__POINTER(lease)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.permutation = permutation};
     return shuf__take_lease(handle, &options, lease_options, lease);
 }
@@ -17,12 +20,14 @@ shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
 shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
                           const shuf_lease_options *lease_options)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation)))
+        return SHUF_INVALID;
     const struct shuf__request_options options = {.permutation = permutation};
     return shuf__prefetch(handle, &options, lease_options);
 }
 
 static shuf_status check_read(const shuf_lease *lease, uint64_t offset, size_t bytes,
-                              struct shuf__error *error)
+                              const void *out, struct shuf__error *error)
 {
     const uint64_t all = lease->result.shape.bytes;
     if (offset > all || bytes > all - offset)
@@ -30,6 +35,8 @@ static shuf_status check_read(const shuf_lease *lease, uint64_t offset, size_t b
                           "offset %" PRIu64 ", bytes %zu: expected to end within the %" PRIu64
                           " bytes of the values",
                           offset, bytes, all);
+    if (bytes > 0 && !out)
+        return shuf__fail(error, SHUF_INVALID, "out NULL: expected %zu bytes", bytes);
     if (bytes > 0 && !lease->data)
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a buffer by inline, expected one that is mapped here",
@@ -40,12 +47,12 @@ static shuf_status check_read(const shuf_lease *lease, uint64_t offset, size_t b
 shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset, size_t bytes,
                             void *out)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(lease)))
+        return SHUF_INVALID;
+    if (shuf__handle_check(handle) || shuf__lease_check(handle, lease) ||
+        check_read(lease, offset, bytes, out, &handle->error))
+        return handle->error.status;
     const struct shuf__mapping *mapping = ((const struct shuf__held_lease *)lease)->mapping;
-    if (shuf__handle_check(handle))
-        return handle->error.status;
-    handle->error = (struct shuf__error){0};
-    if (check_read(lease, offset, bytes, &handle->error))
-        return handle->error.status;
     if (bytes == 0)
         return SHUF_OK;
     if (mapping && !mapping->host)

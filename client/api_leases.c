@@ -3,6 +3,7 @@
  * The public call that lists leases. It reads them page by page: a daemon may hold more leases than
  * fit one message.
  */
+#include "arguments.h"
 #include "call.h"
 #include "transport_set.h"
 
@@ -73,6 +74,8 @@ static shuf_status visit_page(const Shuf__LeasesReply *page, uint64_t *after,
 
 shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(visit)))
+        return SHUF_INVALID;
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     const Shuf__LeasesReply *page;

@@ -3,10 +3,12 @@
  * The public calls that shuffle records: from another lease, or from the caller's memory through
  * a buffer.
  */
+#include "arguments.h"
 #include "fetch.h"
 #include "handle.h"
 #include "held_lease.h"
 #include "request.h"
+#include "shuffle_local.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,8 +28,11 @@ static struct shuf__request_options shuffle_options(const shuf_records *records,
 shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
                                const shuf_lease_options *lease_options, shuf_lease **lease)
 {
-    if (!input)
-        return shuf__fail(&handle->error, SHUF_INVALID, "input NULL: expected a lease");
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records), SHUF__POINTER(input),
+                         SHUF__POINTER(lease)))
+        return SHUF_INVALID;
+    if (shuf__lease_check(handle, input))
+        return handle->error.status;
     if (*lease == input)
         return shuf__fail(&handle->error, SHUF_INVALID,
                           "lease %" PRIu64 ": the input, expected another, or NULL", input->id);
@@ -98,14 +103,32 @@ static bool overlap(const char *a, const char *b, uint64_t bytes)
     return x < y ? y - x < bytes : x - y < bytes;
 }
 
+static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
+                                struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_INVALID,
+                      "bytes %zu: expected at least %" PRIu64 " for %" PRIu64 " records of %" PRIu64
+                      " bytes",
+                      bytes, c->bytes, c->records->n, c->records->record);
+}
+
+static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes, shuf_sink sink,
+                               struct shuf__error *error)
+{
+    if (bytes < c->bytes)
+        return refuse_bytes(c, bytes, error);
+    if (c->records->inverse)
+        return shuf__fail(error, SHUF_INVALID,
+                          "inverse 1: expected 0, since the last record in order may come first");
+    return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %s", c->in ? "sink" : "in",
+                      sink ? "the records" : "a function");
+}
+
 static shuf_status check_caller_memory(const struct shuffle_call *c, size_t bytes,
                                        struct shuf__error *error)
 {
     if (bytes < c->bytes)
-        return shuf__fail(error, SHUF_INVALID,
-                          "bytes %zu: expected at least %" PRIu64 " for %" PRIu64
-                          " records of %" PRIu64 " bytes",
-                          bytes, c->bytes, c->records->n, c->records->record);
+        return refuse_bytes(c, bytes, error);
     if (!c->in || !c->out)
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %" PRIu64 " bytes",
                           c->in ? "out" : "in", c->bytes);
@@ -125,15 +148,51 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
     return SHUF_OK;
 }
 
+enum { SMALL = 64 << 20 }; /* bytes of a shuffle that is tried without asking for the room */
+
+/* The daemon needs the input and the output. */
+static bool has_room(shuf *handle, uint64_t bytes)
+{
+    shuf_daemon daemon;
+    return bytes <= SMALL || shuf_daemon_status(handle, &daemon) != SHUF_OK ||
+           bytes <= daemon.host_limit / 2;
+}
+
 /* SHUF_IO means that a descriptor cannot be received or mapped; the socket still works. */
+static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
+{
+    if (!has_room(handle, c->bytes))
+        return SHUF_NO_MEMORY;
+    shuf_status status = shuffle_with_retry(handle, c, true);
+    return status == SHUF_IO ? shuffle_with_retry(handle, c, false) : status;
+}
+
 shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,
                          size_t bytes, shuf_result *result)
 {
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records)))
+        return SHUF_INVALID;
     shuf_result ignored;
     struct shuffle_call c = {records, in, out, 0, result ? result : &ignored};
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error) ||
         check_caller_memory(&c, bytes, &handle->error))
         return handle->error.status;
-    shuf_status status = shuffle_with_retry(handle, &c, true);
-    return status == SHUF_IO ? shuffle_with_retry(handle, &c, false) : status;
+    shuf_status status = shuffle_by_daemon(handle, &c);
+    return status == SHUF_NO_MEMORY || status == SHUF_BUSY
+               ? shuf__shuffle_local(handle, records, in, out, c.result)
+               : status;
+}
+
+shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
+                              size_t bytes, shuf_sink sink, void *context, shuf_result *result)
+{
+    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records)))
+        return SHUF_INVALID;
+    shuf_result ignored;
+    struct shuffle_call c = {records, in, NULL, 0, result ? result : &ignored};
+    if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error))
+        return handle->error.status;
+    if (bytes < c.bytes || !in || !sink || records->inverse)
+        return refuse_each(&c, bytes, sink, &handle->error);
+    return shuf__shuffle_local_each(handle, records, in, sink, context, c.result);
 }

@@ -27,13 +27,21 @@ static void pause_ms(uint64_t ms)
     nanosleep(&time, NULL); /* a signal only makes the next attempt earlier */
 }
 
+/* The wait for the next daemon is a wait of the call. */
+static uint64_t reconnect_ns(const shuf *h)
+{
+    const uint64_t most = h->reconnect_ms * ns_per_ms, timeout = h->connection.timeout_ns;
+    return timeout > 0 && timeout < most ? timeout : most;
+}
+
 /* Replaces the message of the last connection attempt, which does not mention the loss. */
 static shuf_status fail_reconnect(shuf *h)
 {
+    const uint64_t ms = reconnect_ns(h) / ns_per_ms;
     return shuf__fail(&h->error, SHUF_NO_DAEMON,
-                      "socket %s: the daemon was lost, and no other came within %u.%03u s",
-                      h->connection.address.sun_path, h->reconnect_ms / 1000,
-                      h->reconnect_ms % 1000);
+                      "socket %s: the daemon was lost, and no other came within %" PRIu64
+                      ".%03" PRIu64 " s",
+                      h->connection.address.sun_path, ms / 1000, ms % 1000);
 }
 
 /* True when the request names a lease of a connection that is lost. */
@@ -54,11 +62,14 @@ static shuf_status fail_lost_lease(shuf *h)
 /* Tries at least once, and until a daemon answers or the handle's reconnect time is over. */
 static shuf_status reconnect(shuf *h)
 {
-    uint64_t give_up = shuf__now_ns() + h->reconnect_ms * ns_per_ms;
+    uint64_t give_up = shuf__now_ns() + reconnect_ns(h);
     uint64_t backoff = BACKOFF_FIRST_MS;
+    shuf__handle_observe(h, SHUF_EVENT_LOST, 0, 0);
     for (;;) {
         shuf_status status = shuf__connection_open(&h->connection, &h->error);
         uint64_t now = shuf__now_ns();
+        if (status == SHUF_OK)
+            shuf__handle_observe(h, SHUF_EVENT_FOUND, 0, 0);
         if (status != SHUF_NO_DAEMON || now >= give_up)
             return status;
         uint64_t left = (give_up - now) / ns_per_ms;

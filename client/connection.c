@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See connection.h. Sockets stay in blocking mode. The handshake's deadline is the socket's receive
- * timeout, so a long transfer needs no poll().
+ * See connection.h. Sockets stay in blocking mode. A limit is the socket's own timeout, so a long
+ * transfer needs no poll().
  */
 #include "connection.h"
 
@@ -37,12 +37,20 @@ void shuf__connection_close(struct shuf__connection *connection)
     shuf__inbox_close(&connection->inbox);
 }
 
+static uint64_t handshake_ns(const struct shuf__connection *connection)
+{
+    const uint64_t most = SHUF__HANDSHAKE_MS * NS_PER_MS, timeout = connection->timeout_ns;
+    return timeout > 0 && timeout < most ? timeout : most;
+}
+
 /* Closes the connection and fails with the status that fits errno. */
 static shuf_status fail_and_close(struct shuf__connection *connection, const char *doing,
                                   struct shuf__error *error)
 {
     int cause = errno;
     const char *path = connection->address.sun_path;
+    const uint64_t limit_ns =
+        connection->deadline_ns ? handshake_ns(connection) : connection->timeout_ns;
     shuf__connection_close(connection);
     switch (cause) {
     case EPIPE:
@@ -51,8 +59,10 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
                           doing);
     case EAGAIN:
         return shuf__fail(error, SHUF_TIMEOUT,
-                          "socket %s: the daemon did not answer while %s, expected it within %d ms",
-                          path, doing, SHUF__HANDSHAKE_MS);
+                          "socket %s: the daemon did nothing for %" PRIu64
+                          " ms while %s; it hangs, "
+                          "or needs a longer timeout",
+                          path, limit_ns / NS_PER_MS, doing);
     default:
         return shuf__fail(error, SHUF_IO, "socket %s: %s while %s", path, strerror(cause), doing);
     }
@@ -76,17 +86,42 @@ static int set_timeout(int fd, int option, struct timeval value)
     return setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
 }
 
-/* Sets the receive timeout to the time left until the deadline. */
-static int arm_deadline(const struct shuf__connection *connection)
+/* Removes the limits that earlier waits have left. */
+static int clear_timeouts(int fd)
 {
-    if (connection->deadline_ns == 0)
+    const struct timeval none = {0};
+    return set_timeout(fd, SO_RCVTIMEO, none) || set_timeout(fd, SO_SNDTIMEO, none) ? -1 : 0;
+}
+
+shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, unsigned ms,
+                                         struct shuf__error *error)
+{
+    connection->timeout_ns = ms * NS_PER_MS;
+    if (connection->fd >= 0 && ms == 0 && clear_timeouts(connection->fd) != 0)
+        return fail_and_close(connection, "its timeout was set", error);
+    return SHUF_OK;
+}
+
+/* When a wait that begins now has to end; 0: never. */
+static uint64_t end_of_wait(const struct shuf__connection *connection)
+{
+    if (connection->deadline_ns != 0)
+        return connection->deadline_ns;
+    return connection->timeout_ns ? shuf__now_ns() + connection->timeout_ns : 0;
+}
+
+/* Limits the next system call to the time left. A signal interrupts a wait, which then continues,
+ * so the limit is set anew for each call. */
+static int limit_wait(const struct shuf__connection *connection, int option, uint64_t end)
+{
+    if (end == 0)
         return 0;
     uint64_t now = shuf__now_ns();
-    if (now >= connection->deadline_ns) {
+    if (now >= end) {
         errno = EAGAIN;
         return -1;
     }
-    return set_timeout(connection->fd, SO_RCVTIMEO, to_timeval(connection->deadline_ns - now));
+    return set_timeout(connection->fd, option, to_timeval(end - now));
 }
 
 /* Waits for at least one byte: into `out`, or with NULL into the inbox. */
@@ -94,8 +129,9 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
                                 size_t *received, struct shuf__error *error)
 {
     struct shuf__inbox *inbox = &connection->inbox;
+    const uint64_t end = end_of_wait(connection);
     for (;;) {
-        if (arm_deadline(connection) != 0)
+        if (limit_wait(connection, SO_RCVTIMEO, end) != 0)
             return fail_and_close(connection, "a reply was expected", error);
         ssize_t got = out ? shuf__inbox_receive(inbox, connection->fd, out, size, MSG_WAITALL)
                           : shuf__inbox_fill(inbox, connection->fd);
@@ -246,6 +282,27 @@ shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error
     return status;
 }
 
+/* The first `size` bytes of the buffer. */
+static shuf_status send_all(struct shuf__connection *connection, size_t size,
+                            struct shuf__error *error)
+{
+    uint64_t end = end_of_wait(connection);
+    for (size_t done = 0; done < size;) {
+        if (limit_wait(connection, SO_SNDTIMEO, end) != 0)
+            return fail_and_close(connection, "a request was sent", error);
+        ssize_t sent = send(connection->fd, connection->buffer + done, size - done, MSG_NOSIGNAL);
+        if (sent >= 0) {
+            done += (size_t)sent;
+            end = end_of_wait(connection);
+        } else if (errno == EPIPE) {
+            break; /* its last reply may still be readable: receiving finds out */
+        } else if (errno != EINTR) {
+            return fail_and_close(connection, "a request was sent", error);
+        }
+    }
+    return SHUF_OK;
+}
+
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
                                   struct shuf__error *error)
 {
@@ -257,16 +314,7 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
     if (size == 0)
         return shuf__fail(error, SHUF_INVALID, "request: expected at most %d bytes of it",
                           SHUF__FRAME_MAX);
-    for (size_t done = 0; done < size;) {
-        ssize_t sent = send(connection->fd, connection->buffer + done, size - done, MSG_NOSIGNAL);
-        if (sent >= 0)
-            done += (size_t)sent;
-        else if (errno == EPIPE)
-            break; /* its last reply may still be readable: receiving finds out */
-        else if (errno != EINTR)
-            return fail_and_close(connection, "a request was sent", error);
-    }
-    return SHUF_OK;
+    return send_all(connection, size, error);
 }
 
 static shuf_status connect_failed(struct shuf__connection *connection, struct shuf__error *error)
@@ -297,7 +345,7 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
 /* The send timeout also bounds connect(), which waits while the backlog is full. */
 static int connect_socket(const struct shuf__connection *connection)
 {
-    if (set_timeout(connection->fd, SO_SNDTIMEO, to_timeval(SHUF__HANDSHAKE_MS * NS_PER_MS)) != 0)
+    if (set_timeout(connection->fd, SO_SNDTIMEO, to_timeval(handshake_ns(connection))) != 0)
         return -1;
     int result;
     do
@@ -370,10 +418,10 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;
-    connection->deadline_ns = shuf__now_ns() + SHUF__HANDSHAKE_MS * NS_PER_MS;
+    connection->deadline_ns = shuf__now_ns() + handshake_ns(connection);
     shuf_status status = exchange_hello(connection, error);
     connection->deadline_ns = 0;
-    if (status == SHUF_OK && set_timeout(connection->fd, SO_RCVTIMEO, (struct timeval){0}) != 0)
+    if (status == SHUF_OK && clear_timeouts(connection->fd) != 0)
         return fail_and_close(connection, "the connection was set up", error);
     return status;
 }

@@ -25,7 +25,8 @@ struct shuf__connection {
     int fd;              /* -1: none */
     uint64_t generation; /* counts connections; leases and block ids belong to one of them */
     uint64_t last_id;
-    uint64_t deadline_ns; /* for receiving; 0: none, since a computation may take long */
+    uint64_t timeout_ns;  /* of one wait for the daemon; 0: none, a computation may take long */
+    uint64_t deadline_ns; /* of the handshake; 0: it is over */
     struct sockaddr_un address;
     struct shuf__inbox inbox;
     struct shuf__arena arena; /* the last reply */
@@ -35,6 +36,10 @@ struct shuf__connection {
 /* Connects to ->address and exchanges Hello. */
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error);
 void shuf__connection_close(struct shuf__connection *connection);
+
+/* Sets the timeout of a wait, also of an open connection. Fails with SHUF_IO. */
+shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, unsigned ms,
+                                         struct shuf__error *error);
 
 /* Sends the request under a new id, and sets request->id. */
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,

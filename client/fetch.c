@@ -5,6 +5,7 @@
 #include "fetch.h"
 
 #include "call.h"
+#include "fetch_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,6 +47,19 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     return shuf__call_run(handle, exchange);
 }
 
+/* The values of a result, or its summary, in parts if the daemon has no room for the whole. */
+static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
+                                  struct shuf__request_message *m, struct shuf__exchange *exchange,
+                                  shuf_result *result)
+{
+    shuf_result ignored;
+    if (!result)
+        result = &ignored;
+    shuf_status status = fetch_result(handle, m, exchange, result);
+    return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, exchange, result)
+                                       : status;
+}
+
 static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shuf__error *error)
 {
     char rows[40] = "";
@@ -53,8 +67,8 @@ static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shu
         snprintf(rows, sizeof rows, "%" PRIu64 " rows of ", shape->rows);
     return shuf__fail(
         error, SHUF_INVALID,
-        "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64 " value%s of %u bytes", bytes,
-        shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
+        "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64 " value%s of %" PRIu64 " bytes",
+        bytes, shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
 }
 
 shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *options, void *out,
@@ -69,7 +83,7 @@ shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *option
     if (!out && m.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
                           m.shape.bytes);
-    return fetch_result(handle, &m, &exchange, result);
+    return fetch_dividing(handle, options, &m, &exchange, result);
 }
 
 shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *options,
@@ -79,7 +93,8 @@ shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *o
     struct shuf__exchange exchange = {.sink = sink, .sink_context = context};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
-    return fetch_result(handle, &m, &exchange, result);
+    return sink ? fetch_dividing(handle, options, &m, &exchange, result)
+                : fetch_result(handle, &m, &exchange, result); /* for the cache, whole */
 }
 
 shuf_status shuf__fetch_summary(shuf *handle, const struct shuf__request_options *options,
@@ -89,6 +104,6 @@ shuf_status shuf__fetch_summary(shuf *handle, const struct shuf__request_options
     struct shuf__exchange exchange = {0};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
-    shuf__request_message_set_fingerprint(&m);
-    return fetch_result(handle, &m, &exchange, result);
+    shuf__request_message_set_fingerprint(&m, 0);
+    return fetch_dividing(handle, options, &m, &exchange, result);
 }

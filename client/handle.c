@@ -19,3 +19,9 @@ shuf_status shuf__handle_check(shuf *handle)
                       "handle of process %d: expected to be used there; connect anew after fork()",
                       (int)handle->process);
 }
+
+void shuf__handle_observe(const shuf *handle, shuf_event event, uint64_t done, uint64_t all)
+{
+    if (handle->observer)
+        handle->observer(handle->observer_context, event, done, all);
+}

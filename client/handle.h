@@ -20,6 +20,8 @@ LIST_HEAD(shuf__held_leases, shuf__held_lease);
 struct shuf {
     pid_t process; /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
+    shuf_observer observer; /* may be NULL */
+    void *observer_context;
     struct shuf__held_leases leases;
     struct shuf__mappings mappings;
     struct shuf__error error; /* of the last call; its text is empty after a success */
@@ -28,6 +30,9 @@ struct shuf {
 
 /* False in a child process of the one that connected. */
 bool shuf__handle_is_ours(const shuf *handle);
+
+/* Reports an event to the observer, if there is one. */
+void shuf__handle_observe(const shuf *handle, shuf_event event, uint64_t done, uint64_t all);
 
 /* Fails with SHUF_INVALID, and the message in the handle, where the handle is not ours. */
 shuf_status shuf__handle_check(shuf *handle);

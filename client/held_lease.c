@@ -4,10 +4,10 @@
  */
 #include "held_lease.h"
 
+#include "arguments.h"
 #include "call.h"
 #include "release_message.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,28 +43,35 @@ static void free_lease(struct shuf__held_lease *lease)
     free(lease);
 }
 
-static struct shuf__held_lease *held_lease_of(shuf *handle, shuf_lease *lease)
+shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease)
 {
-    struct shuf__held_lease *l = (struct shuf__held_lease *)lease;
-    assert(!l || l->handle == handle);
-    (void)handle;
-    return l;
+    if (!lease || ((const struct shuf__held_lease *)lease)->handle == handle)
+        return SHUF_OK;
+    return shuf__fail(&handle->error, SHUF_INVALID,
+                      "lease %" PRIu64 ": of another handle, expected one of this handle",
+                      lease->id);
 }
 
-shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease)
+shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease)
 {
     struct shuf__release_message release;
-    struct shuf__held_lease *l = held_lease_of(handle, lease);
-    bool must_send = l && end_held_lease(l, &release);
+    if (SHUF__BEGIN_CALL(handle))
+        return SHUF_INVALID;
+    if (!lease || !*lease)
+        return SHUF_OK;
+    if (shuf__lease_check(handle, *lease))
+        return handle->error.status;
+    struct shuf__held_lease *l = (struct shuf__held_lease *)*lease;
+    const bool must_send = end_held_lease(l, &release);
     free_lease(l);
-    handle->error = (struct shuf__error){0};
+    *lease = NULL;
     return must_send ? shuf__release_send(handle, &release.message, &handle->error) : SHUF_OK;
 }
 
 void shuf__release_quietly(shuf *handle, shuf_lease *lease)
 {
     struct shuf__error kept = handle->error;
-    shuf_lease_release(handle, lease);
+    shuf_lease_release(handle, &lease);
     handle->error = kept;
 }
 
@@ -243,7 +250,9 @@ shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *o
 {
     struct lease_take t;
     struct shuf__error ignored;
-    t.lease = held_lease_of(handle, *lease);
+    if (shuf__lease_check(handle, *lease))
+        return handle->error.status;
+    t.lease = (struct shuf__held_lease *)*lease;
     bool must_release = t.lease && end_held_lease(t.lease, &t.release);
     *lease = NULL;
     shuf_status status = prepare_lease(&t, options, lease_options, &handle->error);

@@ -31,6 +31,9 @@ struct shuf__held_lease {
 shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
                              const shuf_lease_options *lease_options, shuf_lease **lease);
 
+/* Fails with SHUF_INVALID, and the message in the handle, where another handle holds the lease. */
+shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease);
+
 /* As shuf_prefetch(). */
 shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *options,
                            const shuf_lease_options *lease_options);

@@ -40,7 +40,7 @@ static shuf_status check_offset(const Shuf__ResultReply *p, const shuf_shape *sh
                           p->offset, bytes, p->block_bytes);
     if (p->offset % shape->width != 0)
         return shuf__fail(error, SHUF_PROTOCOL,
-                          "reply offset %" PRIu64 ": expected a multiple of %u", p->offset,
+                          "reply offset %" PRIu64 ": expected a multiple of %" PRIu64, p->offset,
                           shape->width);
     return SHUF_OK;
 }

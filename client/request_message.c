@@ -21,23 +21,23 @@ _Static_assert((int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
 /* Rejects fields of a view that was not selected; otherwise they would have no effect. */
 static shuf_status check_view_fields(const shuf_permutation *permutation, struct shuf__error *error)
 {
+    enum { SLICE = 1 << SHUF_VIEW_SLICE, SHARD = 1 << SHUF_VIEW_SHARD };
+    static const char *const names[] = {
+        [SLICE] = "SLICE", [SHARD] = "SHARD", [SLICE | SHARD] = "SLICE or SHARD"};
     const struct {
         const char *field;
         uint64_t value;
-        shuf_view view;
+        int views; /* that have the field */
     } fields[] = {
-        {"offset", permutation->offset, SHUF_VIEW_SLICE},
-        {"count", permutation->count, SHUF_VIEW_SLICE},
-        {"stride", permutation->stride, SHUF_VIEW_SLICE},
-        {"rank", permutation->rank, SHUF_VIEW_SHARD},
-        {"world", permutation->world, SHUF_VIEW_SHARD},
-        {"drop_last", permutation->drop_last, SHUF_VIEW_SHARD},
+        {"offset", permutation->offset, SLICE},       {"count", permutation->count, SLICE | SHARD},
+        {"stride", permutation->stride, SLICE},       {"rank", permutation->rank, SHARD},
+        {"world", permutation->world, SHARD},         {"step", permutation->step, SHARD},
+        {"drop_last", permutation->drop_last, SHARD},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].value != 0 && fields[i].view != permutation->view)
+        if (fields[i].value != 0 && !(fields[i].views & 1 << permutation->view))
             return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected 0 without view %s",
-                              fields[i].field, fields[i].value,
-                              fields[i].view == SHUF_VIEW_SLICE ? "SLICE" : "SHARD");
+                              fields[i].field, fields[i].value, names[fields[i].views]);
     return SHUF_OK;
 }
 
@@ -60,6 +60,8 @@ static shuf_status set_view(struct shuf__request_message *m, const shuf_permutat
         m->shard.rank = permutation->rank;
         m->shard.world = permutation->world;
         m->shard.drop_last = permutation->drop_last;
+        m->shard.step = permutation->step;
+        m->shard.count = permutation->count;
         m->body.permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
         m->body.permute.shard = &m->shard;
         return SHUF_OK;
@@ -88,7 +90,7 @@ static void set_shape(struct shuf__request_message *m)
     m->shape = (shuf_shape){.rows = shape.rows,
                             .count = shape.count,
                             .dtype = m->request.dtype,
-                            .width = (unsigned)shape.width,
+                            .width = shape.width,
                             .bytes = shape.bytes};
 }
 
@@ -100,6 +102,7 @@ static shuf_status make_permute(struct shuf__request_message *m,
     m->body.permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
     SET_FIELDS(m, m->body.permute);
     m->fields.fingerprint = &m->body.permute.fingerprint;
+    m->fields.fingerprint_index = &m->body.permute.fingerprint_index;
     m->fields.prefetch = &m->body.permute.prefetch;
     m->fields.event = &m->body.permute.event;
     m->body.permute.n = permutation->n;
@@ -122,6 +125,7 @@ static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbe
     m->body.stream = (Shuf__Stream)SHUF__STREAM__INIT;
     SET_FIELDS(m, m->body.stream);
     m->fields.fingerprint = &m->body.stream.fingerprint;
+    m->fields.fingerprint_index = &m->body.stream.fingerprint_index;
     m->fields.prefetch = &m->body.stream.prefetch;
     m->fields.event = &m->body.stream.event;
     m->body.stream.distribution = (Shuf__Distribution)numbers->distribution;
@@ -232,9 +236,11 @@ static void set_field(protobuf_c_boolean *field)
         *field = true;
 }
 
-void shuf__request_message_set_fingerprint(struct shuf__request_message *m)
+void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index)
 {
     set_field(m->fields.fingerprint);
+    if (m->fields.fingerprint_index)
+        *m->fields.fingerprint_index = index;
 }
 
 void shuf__request_message_set_prefetch(struct shuf__request_message *m)
@@ -250,33 +256,6 @@ void shuf__request_message_set_event(struct shuf__request_message *m)
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release)
 {
     *m->fields.give_back = release;
-}
-
-static shuf_status compute_shape(const struct shuf__request_options *options, shuf_shape *shape,
-                                 char *message, size_t size)
-{
-    struct shuf__request_message m;
-    struct shuf__error error = {0};
-    shuf_status status = shuf__request_message_make(&m, options, &error);
-    if (status == SHUF_OK)
-        *shape = m.shape;
-    if (message && size > 0)
-        snprintf(message, size, "%s", error.text);
-    return status;
-}
-
-shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,
-                                   char *message, size_t size)
-{
-    const struct shuf__request_options options = {.permutation = permutation};
-    return compute_shape(&options, shape, message, size);
-}
-
-shuf_status shuf_numbers_shape(const shuf_numbers *numbers, shuf_shape *shape, char *message,
-                               size_t size)
-{
-    const struct shuf__request_options options = {.numbers = numbers};
-    return compute_shape(&options, shape, message, size);
 }
 
 static shuf_status check_kind(const struct shuf__request_message *m, const Shuf__ResultReply *reply,
@@ -341,6 +320,7 @@ shuf_status shuf__request_message_read_reply(const struct shuf__request_message 
     shuf__copy_string(result->device, sizeof result->device, p->device);
     result->device_ns = p->device_ns;
     result->fingerprint = p->fingerprint;
+    result->shared = p->shared;
     result->n_first = copy_samples(result->first, p->first, p->n_first, false);
     result->n_last = copy_samples(result->last, p->last, p->n_last, true);
     if (p->sums)

@@ -35,6 +35,7 @@ struct shuf__request_message {
         Shuf__Transport **accept;
         size_t *n_accept;
         protobuf_c_boolean *fingerprint, *prefetch, *event;
+        uint64_t *fingerprint_index;
         Shuf__Release **give_back;
     } fields;
     union {
@@ -60,8 +61,8 @@ shuf_status shuf__request_message_accept(struct shuf__request_message *m, unsign
 
 bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
 
-/* These set an option of the reply where the body has the field. */
-void shuf__request_message_set_fingerprint(struct shuf__request_message *m);
+/* These set an option of the reply where the body has the field. `index`: of the first value. */
+void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index);
 void shuf__request_message_set_prefetch(struct shuf__request_message *m);
 void shuf__request_message_set_event(struct shuf__request_message *m);
 

@@ -4,6 +4,8 @@
  */
 #include "algorithm.h"
 
+#include "nearest.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +23,17 @@ const char *shuf__algorithm_name(enum shuf_algorithm algorithm)
 
 static shuf_status refuse(const char *name, struct shuf__error *error)
 {
-    char expected[128] = "";
+    char expected[128] = "", hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = name};
     size_t used = 0;
     for (int i = 0; i < SHUF_ALGORITHM_COUNT && used < sizeof expected; i++) {
         const char *between = i == 0 ? "" : i + 1 == SHUF_ALGORITHM_COUNT ? " or " : ", ";
         used +=
             (size_t)snprintf(expected + used, sizeof expected - used, "%s%s", between, names[i]);
+        shuf__nearest_offer(&nearest, names[i]);
     }
-    return shuf__fail(error, SHUF_INVALID, "algorithm \"%.64s\": expected %s", name, expected);
+    return shuf__fail(error, SHUF_INVALID, "algorithm \"%.64s\": expected %s%s", name, expected,
+                      shuf__nearest_hint(&nearest, hint));
 }
 
 shuf_status shuf__algorithm_parse(const char *name, enum shuf_algorithm *algorithm,

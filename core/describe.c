@@ -46,8 +46,9 @@ static void add_key(const struct shuf__permutation *p, char *text)
 
 static void describe_shuffle(const struct shuf__shuffle *s, bool all, char *text)
 {
-    snprintf(text, SHUF__REQUEST_TEXT, "%s n %" PRIu64 ", records of %" PRIu64 " bytes",
-             s->inverse ? "inverse shuffle" : "shuffle", s->permutation.n, s->record);
+    snprintf(text, SHUF__REQUEST_TEXT, "%s n %" PRIu64 ", records of %" PRIu64 " byte%s",
+             s->inverse ? "inverse shuffle" : "shuffle", s->permutation.n, s->record,
+             shuf__plural(s->record));
     if (all)
         add_key(&s->permutation, text);
 }

@@ -4,7 +4,11 @@
  */
 #include "dtype.h"
 
+#include "nearest.h"
+
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 struct traits {
     const char *name;
@@ -40,4 +44,80 @@ bool shuf__dtype_is_allowed(int dtype, enum shuf__distribution distribution)
 {
     const struct traits *traits = traits_of(dtype);
     return traits && traits->is_allowed[distribution];
+}
+
+/* ---- Names ---- */
+
+/* NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So they need their "<". */
+static const struct {
+    const char *name;
+    shuf_dtype dtype;
+} aliases[] = {
+    {"uint32", SHUF_U32},  {"u4", SHUF_U32},        {"<u4", SHUF_U32},    {"uint64", SHUF_U64},
+    {"<u8", SHUF_U64},     {"int64", SHUF_I64},     {"long", SHUF_I64},   {"<i8", SHUF_I64},
+    {"float64", SHUF_F64}, {"double", SHUF_F64},    {"f8", SHUF_F64},     {"<f8", SHUF_F64},
+    {"float32", SHUF_F32}, {"float", SHUF_F32},     {"single", SHUF_F32}, {"f4", SHUF_F32},
+    {"<f4", SHUF_F32},     {"float16", SHUF_F16},   {"half", SHUF_F16},   {"f2", SHUF_F16},
+    {"<f2", SHUF_F16},     {"bfloat16", SHUF_BF16},
+};
+
+enum { ALIASES = sizeof aliases / sizeof *aliases };
+
+unsigned shuf__dtype_set(enum shuf__distribution distribution)
+{
+    unsigned set = 0;
+    for (int dtype = SHUF_AUTO + 1; dtype < SHUF__DTYPES; dtype++)
+        if (table[dtype].is_allowed[distribution])
+            set |= 1U << dtype;
+    return set;
+}
+
+static shuf_dtype find_dtype(const char *text)
+{
+    for (int dtype = SHUF_AUTO + 1; dtype < SHUF__DTYPES; dtype++)
+        if (strcmp(table[dtype].name, text) == 0)
+            return (shuf_dtype)dtype;
+    for (int i = 0; i < ALIASES; i++)
+        if (strcmp(aliases[i].name, text) == 0)
+            return aliases[i].dtype;
+    return SHUF_AUTO;
+}
+
+/* "f64, f32, f16 or bf16" */
+static void list_set(unsigned set, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int dtype = SHUF_AUTO + 1; dtype < SHUF__DTYPES && used < size; dtype++) {
+        if (!(set >> dtype & 1))
+            continue;
+        const char *between = used == 0 ? "" : set >> dtype == 1 ? " or " : ", ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", between, table[dtype].name);
+    }
+}
+
+static void offer_names(struct shuf__nearest *nearest, unsigned set)
+{
+    for (int dtype = SHUF_AUTO + 1; dtype < SHUF__DTYPES; dtype++)
+        if (set >> dtype & 1)
+            shuf__nearest_offer(nearest, table[dtype].name);
+    for (int i = 0; i < ALIASES; i++)
+        if (set >> aliases[i].dtype & 1)
+            shuf__nearest_offer(nearest, aliases[i].name);
+}
+
+shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set, shuf_dtype *dtype,
+                              struct shuf__error *error)
+{
+    char names[64] = "", hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = text};
+    const shuf_dtype found = find_dtype(text);
+    if (set >> found & 1) {
+        *dtype = found;
+        return SHUF_OK;
+    }
+    list_set(set, names, sizeof names);
+    if (found == SHUF_AUTO) /* a known type of another kind of values is no typing error */
+        offer_names(&nearest, set);
+    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s", field, *text ? text : "''",
+                      names, shuf__nearest_hint(&nearest, hint));
 }

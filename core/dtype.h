@@ -20,6 +20,15 @@ enum { SHUF__DTYPES = SHUF_BF16 + 1 };
 /* "u32", "bf16"; "auto" for SHUF_AUTO; NULL for an unknown number. Static storage. */
 const char *shuf__dtype_name(int dtype);
 
+/* The set of types that values of that distribution can have, or a permutation for
+ * SHUF_DISTRIBUTION_NONE: a bit a type. */
+unsigned shuf__dtype_set(enum shuf__distribution distribution);
+
+/* Reads one type of the set, by its name or by that of C, NumPy or PyTorch: "f32", "float32",
+ * "float", "<f4". SHUF_INVALID. */
+shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set, shuf_dtype *dtype,
+                              struct shuf__error *error);
+
 /* Bytes of a value: 2, 4 or 8; 0 for SHUF_AUTO and for an unknown number. */
 unsigned shuf__dtype_bytes(int dtype);
 

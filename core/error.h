@@ -9,6 +9,8 @@
 
 #include "shuf_status.h"
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,6 +26,12 @@ struct shuf__error {
  * function can end with `return shuf__fail(error, SHUF_INVALID, ...)`. */
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Of "client%s" and its like: "1 byte", "2 bytes". */
+static inline const char *shuf__plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 /* Replaces what is not printable ASCII by '?': text of a peer must neither
  * break a line nor reach a terminal as commands. */

@@ -1,17 +1,57 @@
 /* SPDX-License-Identifier: MIT
  *
- * See number.h. Digits, exponent and suffix are applied in integers: a double
+ * See number.h. Digits, exponent and unit are applied in integers: a double
  * would round seeds above 2^53.
  */
 #include "number.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+#define KI UINT64_C(1024)
+#define PREFIX(letter, thousands, binary)                                 \
+    {letter "iB", binary}, {letter "i", binary}, {letter "B", thousands}, \
+    {                                                                     \
+        letter, thousands                                                 \
+    }
+
+/* Units of one factor: the first is the one that is printed. */
+static const struct unit prefixes[] = {
+    PREFIX("E", UINT64_C(1000000000000000000), KI *KI *KI *KI *KI *KI),
+    PREFIX("P", UINT64_C(1000000000000000), KI *KI *KI *KI *KI),
+    PREFIX("T", UINT64_C(1000000000000), KI *KI *KI *KI),
+    PREFIX("G", 1000000000, KI *KI *KI),
+    PREFIX("M", 1000000, KI *KI),
+    PREFIX("K", 1000, KI),
+    {"kB", 1000},
+    {"k", 1000},
+    {"", 1},
+    {NULL, 0},
+};
+
+#define SECOND UINT64_C(1000000000)
+
+static const struct unit times[] = {
+    {"h", 3600 * SECOND}, {"min", 60 * SECOND},
+    {"s", SECOND},        {"ms", 1000000},
+    {"us", 1000},         {"ns", 1},
+    {"", SECOND},         {NULL, 0},
+};
+
+/* ---- Reading ------------------------------------------------------------------ */
 
 struct digits {
     uint64_t value;
@@ -64,22 +104,123 @@ static const char *read_exponent(const char *p, int *exponent)
     struct digits e = {0};
     p = read_digits(p + (p[0] == '+'), 10, &e);
     *exponent = e.overflow || e.value > 1000 ? 1000 : (int)e.value;
-    return e.any ? p : NULL;
+    return p;
 }
 
-static bool scale(uint64_t *value, uint64_t factor, int times)
+static bool begins_exponent(const char *p)
 {
-    bool overflow = false;
-    for (; times > 0 && *value != 0 && !overflow; times--)
-        overflow = __builtin_mul_overflow(*value, factor, value);
-    return !overflow;
+    return (*p == 'e' || *p == 'E') && isdigit((unsigned char)p[1 + (p[1] == '+')]);
 }
 
-static int suffix_power(const char *p)
+static const struct unit *find_unit(const struct unit *units, const char *name,
+                                    int (*compare)(const char *, const char *))
 {
-    static const char prefixes[] = "KMGTPE";
-    const char *found = *p ? strchr(prefixes, *p) : NULL;
-    return found && p[1] == 'i' && p[2] == '\0' ? (int)(found - prefixes) + 1 : 0;
+    while (units->name && compare(units->name, name) != 0)
+        units++;
+    return units->name ? units : NULL;
+}
+
+enum outcome { READ, NO_NUMBER, NEGATIVE, NOT_WHOLE, TOO_LARGE };
+
+/* value * factor * 10^shift */
+static enum outcome scale(uint64_t *value, uint64_t factor, int shift)
+{
+    unsigned __int128 product = (unsigned __int128)*value * factor;
+    for (; shift < 0 && product != 0; shift++, product /= 10)
+        if (product % 10 != 0)
+            return NOT_WHOLE;
+    for (; shift > 0 && product != 0 && product <= UINT64_MAX; shift--)
+        product *= 10;
+    *value = (uint64_t)product;
+    return product > UINT64_MAX ? TOO_LARGE : READ;
+}
+
+/* Reads `text` as a number in one of the units. *rest: where the digits end. */
+static enum outcome read_quantity(const char *text, const struct unit *units, uint64_t *value,
+                                  const char **rest)
+{
+    struct digits d = {0};
+    int exponent = 0;
+    const char *p = text;
+    const bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
+    *rest = text;
+    if (*p == '-')
+        return NEGATIVE;
+    p = read_digits(hex ? p + 2 : p, hex ? 16 : 10, &d);
+    if (!d.any)
+        return NO_NUMBER;
+    if (!hex && *p == '.')
+        p = read_fraction(p + 1, &d);
+    *rest = p;
+    if (!hex && begins_exponent(p))
+        p = read_exponent(p + 1, &exponent);
+    const struct unit *unit = find_unit(units, p, strcmp);
+    if (!unit || (*p && (p != *rest || hex)))
+        return NO_NUMBER;
+    *value = d.value;
+    return d.overflow ? TOO_LARGE : scale(value, unit->factor, exponent - d.fraction);
+}
+
+/* "; did you mean 10M?" where only the case of the unit, or a blank before it, is wrong. */
+static void suggest(char text[SHUF__NUMBER_TEXT * 2], const struct unit *units, const char *number,
+                    const char *rest)
+{
+    const struct unit *unit = find_unit(units, rest + strspn(rest, " "), strcasecmp);
+    *text = '\0';
+    if (unit && *unit->name && rest - number < SHUF__NUMBER_TEXT)
+        snprintf(text, SHUF__NUMBER_TEXT * 2, "; did you mean %.*s%s?", (int)(rest - number),
+                 number, unit->name);
+}
+
+/* ---- Numbers ------------------------------------------------------------------ */
+
+shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t least,
+                                  uint64_t most, uint64_t *value, struct shuf__error *error)
+{
+    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_TEXT * 2];
+    const char *rest;
+    uint64_t number = 0;
+    const enum outcome outcome = read_quantity(text, prefixes, &number, &rest);
+    if (outcome == READ && number >= least && number <= most) {
+        *value = number;
+        return SHUF_OK;
+    }
+    if (outcome == NO_NUMBER) {
+        suggest(hint, prefixes, text, rest);
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.64s: expected a whole number such as 1000, 1e9, 10M or 64Ki%s",
+                          field, *text ? text : "''", hint);
+    }
+    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s to %s", field, text,
+                      outcome == NOT_WHOLE ? "a whole number, " : "", shuf__bound_text(low, least),
+                      shuf__bound_text(high, most));
+}
+
+shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,
+                               struct shuf__error *error)
+{
+    return shuf__number_parse_in(field, text, 0, UINT64_MAX, value, error);
+}
+
+shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
+                                 uint64_t *nanoseconds, struct shuf__error *error)
+{
+    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT];
+    const char *rest;
+    uint64_t number = 0;
+    const enum outcome outcome = read_quantity(text, times, &number, &rest);
+    if (outcome == READ && number >= least && number <= most) {
+        *nanoseconds = number;
+        return SHUF_OK;
+    }
+    if (outcome == NO_NUMBER)
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "%s %.64s: expected a duration such as 10min, 5s or 50us; the units are ns, "
+            "us, ms, s, min and h",
+            field, *text ? text : "''");
+    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s to %s", field, text,
+                      shuf__duration_text(low, least), shuf__duration_text(high, most));
 }
 
 /* strtod() also passes over blanks and takes hexadecimal. */
@@ -95,44 +236,54 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
     if (form && !out)
         return SHUF_OK;
     if (form)
-        return shuf__fail(error, SHUF_INVALID, "%s %.64s: is too %s for a double", field, text,
+        return shuf__fail(error, SHUF_INVALID, "%s %.64s: too %s for a double", field, text,
                           *value == 0 ? "small" : "large");
     return shuf__fail(error, SHUF_INVALID,
                       "%s %.64s: expected a decimal number such as 0.5 or 1e-3", field,
                       *text ? text : "''");
 }
 
-shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,
-                               struct shuf__error *error)
+/* ---- Printing ----------------------------------------------------------------- */
+
+/* 0 needs no unit. The last of the units has the factor 1. */
+static void print_quantity(char text[SHUF__NUMBER_TEXT], const struct unit *units, uint64_t value)
 {
-    struct digits d = {0};
-    int exponent = 0, power = 0;
-    const char *p = text, *why = "expected a whole number such as 1000, 1e9, 64Ki or 0x7";
-    if (*p == '-') {
-        why = "is negative; expected 0 or more";
-        goto bad;
-    }
-    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) {
-        p = read_digits(p + 2, 16, &d);
-    } else {
-        p = read_digits(p, 10, &d);
-        if (d.any && *p == '.')
-            p = read_fraction(p + 1, &d);
-        if (d.any && d.fraction == 0 && (power = suffix_power(p)) != 0)
-            p += 2; /* before the exponent, which an E begins too */
-        else if (d.any && (*p == 'e' || *p == 'E'))
-            p = read_exponent(p + 1, &exponent);
-    }
-    if (!p || !d.any || *p != '\0')
-        goto bad;
-    why = "is not whole; expected a whole number";
-    if (d.fraction > exponent)
-        goto bad;
-    why = "is too large; expected less than 2^64";
-    if (d.overflow || !scale(&d.value, 10, exponent - d.fraction) || !scale(&d.value, 1024, power))
-        goto bad;
-    *value = d.value;
-    return SHUF_OK;
-bad:
-    return shuf__fail(error, SHUF_INVALID, "%s %.64s: %s", field, *text ? text : "''", why);
+    while (value % units->factor != 0)
+        units++;
+    snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64 "%s", value / units->factor,
+             value ? units->name : "");
+}
+
+const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanoseconds)
+{
+    print_quantity(text, times, nanoseconds);
+    return text;
+}
+
+const char *shuf__size_text(char text[SHUF__NUMBER_TEXT], uint64_t bytes)
+{
+    static const struct unit binary[] = {
+        {"Ei", KI * KI * KI * KI * KI * KI},
+        {"Pi", KI * KI * KI * KI * KI},
+        {"Ti", KI * KI * KI * KI},
+        {"Gi", KI * KI * KI},
+        {"Mi", KI * KI},
+        {"Ki", KI},
+        {"", 1},
+    };
+    print_quantity(text, binary, bytes);
+    return text;
+}
+
+const char *shuf__bound_text(char text[SHUF__NUMBER_TEXT], uint64_t bound)
+{
+    const uint64_t below = bound - 1;
+    const bool large = bound >= UINT64_C(1) << 31;
+    if (large && (bound & below) == 0)
+        snprintf(text, SHUF__NUMBER_TEXT, "2^%d", __builtin_ctzll(bound));
+    else if (large && (bound & (bound + 1)) == 0)
+        snprintf(text, SHUF__NUMBER_TEXT, "2^%d - 1", 64 - __builtin_clzll(bound));
+    else
+        snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64, bound);
+    return text;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How people write numbers, on the command line and in the configuration.
+ * How people write numbers, sizes and durations, on the command line and in the configuration.
  */
 #ifndef SHUF__NUMBER_H
 #define SHUF__NUMBER_H
@@ -15,11 +15,30 @@
 shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
                                 struct shuf__error *error);
 
-/* Reads a whole number below 2^64: decimal (`1_000_000`), hexadecimal (`0x7`),
- * with a decimal exponent (`1e9`; `2.5e3` is whole, so it is one) or a binary
- * suffix Ki, Mi, Gi, Ti, Pi, Ei (`64Ki`). Fails with SHUF_INVALID and a line
- * that names `field`, the text, and why it is no such number. */
+/* Reads a whole number from `least` to `most`: decimal (`1_000_000`), hexadecimal (`0x7`), with a
+ * decimal exponent (`1e9`), or with a prefix: k, M, G, T, P, E are powers of 1000, and Ki, Mi, Gi,
+ * Ti, Pi, Ei powers of 1024. A B may follow the prefix (`8GB`, `8GiB`). A fraction is allowed where
+ * the result is whole (`1.5k`). Fails with SHUF_INVALID and a line that names `field`, the text and
+ * the expected values. */
+shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t least,
+                                  uint64_t most, uint64_t *value, struct shuf__error *error);
+
+/* The same for any number below 2^64. */
 shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,
                                struct shuf__error *error);
+
+/* Reads a duration: a number and one of ns, us, ms, s, min and h (`10min`, `0.5s`). A number
+ * without a unit is in seconds. Gives nanoseconds, of which `least` and `most` are the bounds. */
+shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
+                                 uint64_t *nanoseconds, struct shuf__error *error);
+
+enum { SHUF__NUMBER_TEXT = 32 };
+
+/* As the parsers read it, in the largest unit of which it is a whole number: "8Gi"; "10min". */
+const char *shuf__size_text(char text[SHUF__NUMBER_TEXT], uint64_t bytes);
+const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanoseconds);
+
+/* A limit in a message: "2^62", "2^64 - 1", "1000000". */
+const char *shuf__bound_text(char text[SHUF__NUMBER_TEXT], uint64_t bound);
 
 #endif

@@ -32,6 +32,28 @@ static shuf_status take_slice(const struct shuf__view *slice, struct shuf__permu
     return SHUF_OK;
 }
 
+/* Takes values number step to step + count - 1 of the `length` values of a shard. Nothing
+ * overflows: all values but the last stand below n. */
+static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
+                              struct shuf__permutation *p, struct shuf__error *error)
+{
+    if (shard->step > length)
+        return shuf__fail(error, SHUF_INVALID,
+                          "step %" PRIu64 ": expected at most %" PRIu64
+                          ", the length of a shard of n = %" PRIu64 " with world = %" PRIu64,
+                          shard->step, length, p->n, shard->world);
+    const uint64_t most = length - shard->step;
+    if (shard->count > most)
+        return shuf__fail(error, SHUF_INVALID,
+                          "count %" PRIu64 ": expected at most %" PRIu64 " from step %" PRIu64
+                          " of the %" PRIu64 " values of a shard",
+                          shard->count, most, shard->step, length);
+    p->count = shard->count ? shard->count : most;
+    p->offset = p->count ? (shard->rank + shard->step * shard->world) % p->n : 0;
+    p->stride = shard->world;
+    return SHUF_OK;
+}
+
 /* torch's DistributedSampler pads the indices to a multiple of world by starting again at the
  * front, or cuts them to one; rank takes every world-th. */
 static shuf_status take_shard(const struct shuf__view *shard, struct shuf__permutation *p,
@@ -44,10 +66,8 @@ static shuf_status take_shard(const struct shuf__view *shard, struct shuf__permu
         return shuf__fail(error, SHUF_INVALID,
                           "rank %" PRIu64 ": expected less than world = %" PRIu64, shard->rank,
                           shard->world);
-    p->count = p->n / shard->world + (p->n % shard->world != 0 && !shard->drop_last);
-    p->offset = shard->rank % p->n; /* rank >= n only where count is 0 or 1 */
-    p->stride = shard->world;
-    return SHUF_OK;
+    const bool is_padded = p->n % shard->world != 0 && !shard->drop_last;
+    return take_steps(shard, p->n / shard->world + is_padded, p, error);
 }
 
 static void take_all(struct shuf__permutation *p)
@@ -139,10 +159,8 @@ shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error
     request->dtype = SHUF_AUTO;
     if (check_n(n, error))
         return error->status;
-    if (shuffle->record == 0 || shuffle->record > SHUF_RECORD_MAX)
-        return shuf__fail(error, SHUF_INVALID,
-                          "record %" PRIu64 ": expected 1 to %" PRIu64 " bytes", shuffle->record,
-                          SHUF_RECORD_MAX);
+    if (shuffle->record == 0)
+        return shuf__fail(error, SHUF_INVALID, "record 0: expected at least 1 byte");
     if (__builtin_mul_overflow(n, shuffle->record, &bytes) || bytes > INT64_MAX)
         return shuf__fail(error, SHUF_INVALID,
                           "n %" PRIu64 ", record %" PRIu64

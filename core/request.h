@@ -32,8 +32,8 @@ enum shuf__request_kind {
 
 /* Row r is the permutation of [0, n) for (seed, epoch + r mod 2^64). Value i of a row stands at
  * position (offset + i * stride) mod n. Only a shard that is padded wraps, once at most, with its
- * last value. 1 <= n <= 2^62, rows >= 1, offset < n, 1 <= stride <= 2^62. count is 0 only for a
- * shard that is cut, where world > n. */
+ * last value. 1 <= n <= 2^62, rows >= 1, offset < n, 1 <= stride <= 2^62. count is 0 only for the
+ * end of a shard. */
 struct shuf__permutation {
     uint64_t n, seed, epoch, rows;
     uint64_t offset, count, stride;
@@ -50,8 +50,8 @@ struct shuf__stream {
 };
 
 /* Record i of the result is record p(i) of the input, where p is the permutation (whole, one row).
- * With `inverse` record p(i) of the result is record i of the input. 1 <= record <=
- * SHUF_RECORD_MAX. */
+ * With `inverse` record p(i) of the result is record i of the input. record >= 1, n * record <
+ * 2^63. */
 struct shuf__shuffle {
     struct shuf__permutation permutation;
     uint64_t record; /* bytes */
@@ -85,9 +85,11 @@ enum shuf__view_kind { SHUF__VIEW_ALL, SHUF__VIEW_SLICE, SHUF__VIEW_SHARD };
 
 struct shuf__view {
     enum shuf__view_kind kind;
-    uint64_t offset, count, stride; /* SLICE */
-    uint64_t rank, world;           /* SHARD: what torch's DistributedSampler gives `rank` */
-    bool drop_last;                 /* SHARD: cut the remainder instead of padding */
+    uint64_t offset, stride; /* SLICE */
+    uint64_t count;          /* SLICE; SHARD: 0 means all values from `step` on */
+    uint64_t rank, world;    /* SHARD: what torch's DistributedSampler gives `rank` */
+    uint64_t step;           /* SHARD: the first `step` values of the rank are left out */
+    bool drop_last;          /* SHARD: cut the remainder instead of padding */
 };
 
 /* These functions complete a request of their kind. They fail with SHUF_INVALID for the first

@@ -19,7 +19,7 @@ int shuf__exit_of_socket(shuf_status status)
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status)
 {
     if (status == SHUF_INVALID)
-        return config->backend_is_option ? EX_USAGE : EX_CONFIG;
+        return config->source.backend ? EX_USAGE : EX_CONFIG;
     return status == SHUF_NO_MEMORY || status == SHUF_IO ? EX_OSERR : EX_UNAVAILABLE;
 }
 

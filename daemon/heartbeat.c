@@ -39,7 +39,7 @@ static shuf_status compute(struct shuf__backend *backend, struct shuf__block *bl
     };
     if (shuf__backend_compute(backend, &computation, block, &device_ns, error))
         return error->status;
-    return backend->ops->fingerprint(backend, block, sizeof(uint32_t), PROBE_VALUES, fingerprint,
+    return backend->ops->fingerprint(backend, block, sizeof(uint32_t), PROBE_VALUES, 0, fingerprint,
                                      error);
 }
 

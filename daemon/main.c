@@ -6,6 +6,8 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "handlers/service.h"
+#include "option_parse.h"
+#include "option_values.h"
 #include "server.h"
 
 #include <argp.h>
@@ -20,22 +22,37 @@
 
 SHUF_API const char *argp_program_version = SHUF__DAEMON; /* for libc to find */
 
-enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG };
+enum {
+    OPTION_CHECK = 256,
+    OPTION_PRINT_CONFIG,
+    OPTION_NO_CONFIG,
+    OPTION_HOST_MEMORY,
+    OPTION_DEVICE_MEMORY
+};
 
 static const struct argp_option options[] = {
-    {"config", 'c', "FILE", 0, "Read the configuration from FILE", 0},
+    {"config", 'c', "FILE", 0,
+     "Read the configuration from FILE (default: /etc/shufd/shufd.conf, or etc/shufd/shufd.conf of "
+     "the prefix of the installation, if it exists)",
+     0},
+    {"no-config", OPTION_NO_CONFIG, NULL, 0, "Read no configuration file", 0},
     {"socket", 's', "PATH", 0, "Listen on PATH instead of the configured socket", 0},
     {"backend", 'b', "SPEC", 0,
-     "Compute with SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
-    {"check", OPTION_CHECK, NULL, 0,
-     "Check what a start needs, print the backend's device and exit", 0},
+     "Compute on SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
+    {"host-memory", OPTION_HOST_MEMORY, "SIZE", 0,
+     "Use at most SIZE of host memory for results, such as 8Gi or 25%", 0},
+    {"device-memory", OPTION_DEVICE_MEMORY, "SIZE", 0,
+     "Use at most SIZE of the GPU's memory for results, such as 8Gi or 10%", 0},
+    {"check", OPTION_CHECK, NULL, 0, "Check that the daemon could start, print its device and exit",
+     0},
     {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
-     "Print the configuration in force, every key explained, and exit", 0},
+     "Print the configuration that applies, with an explanation of each key, and exit", 0},
+    SHUF__OPTION_HELP,
     {0},
 };
 
 struct arguments {
-    const char *config, *socket, *backend;
+    struct shuf__config_source source;
     bool check, print_config;
 };
 
@@ -44,13 +61,23 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     struct arguments *arguments = state->input;
     switch (key) {
     case 'c':
-        arguments->config = value;
+        arguments->source.file = value;
+        return 0;
+    case OPTION_NO_CONFIG:
+        arguments->source.file = NULL;
+        arguments->source.no_file = true;
         return 0;
     case 's':
-        arguments->socket = value;
+        arguments->source.socket = value;
         return 0;
     case 'b':
-        arguments->backend = value;
+        arguments->source.backend = value;
+        return 0;
+    case OPTION_HOST_MEMORY:
+        arguments->source.host_memory = value;
+        return 0;
+    case OPTION_DEVICE_MEMORY:
+        arguments->source.device_memory = value;
         return 0;
     case OPTION_CHECK:
         arguments->check = true;
@@ -58,27 +85,9 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     case OPTION_PRINT_CONFIG:
         arguments->print_config = true;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "%s: expected no such argument", value);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return shuf__option_common(key, value, state);
     }
-}
-
-/* Fills *config. Returns the exit code, EX_OK on success. */
-static int configure(struct shuf__config *config, const struct arguments *arguments,
-                     struct shuf__error *error)
-{
-    shuf__config_init(config);
-    if (arguments->config && shuf__config_read(config, arguments->config, error))
-        return EX_CONFIG;
-    if (arguments->socket && shuf__config_set(config, "socket", arguments->socket, error))
-        return EX_USAGE;
-    if (arguments->backend && shuf__config_set(config, "backend", arguments->backend, error))
-        return EX_USAGE;
-    config->backend_is_option = arguments->backend != NULL;
-    return EX_OK;
 }
 
 /* The exit code; EX_IOERR if the output is incomplete. */
@@ -109,17 +118,18 @@ int main(int argc, char **argv)
     static const struct argp parser = {
         .options = options,
         .parser = take_option,
-        .doc = "Serves permutations and random numbers, computed on a GPU or on this machine's "
-               "processors, to its processes over a Unix socket.",
+        .doc = "Computes permutations and random numbers on a GPU or CPU for the processes of this "
+               "machine, which connect to its Unix socket. Runs in the foreground.",
     };
     struct arguments arguments = {0};
-    struct shuf__config config;
+    static struct shuf__config config;
     struct shuf__log log;
     struct shuf__error error;
     shuf__log_init(&log, SHUF__LOG_INFO);
     argp_err_exit_status = EX_USAGE;
-    argp_parse(&parser, argc, argv, 0, NULL, &arguments);
-    int code = configure(&config, &arguments, &error);
+    shuf__options_parse(&parser, argc, argv, &arguments);
+    log.stamped &= !arguments.check && !arguments.print_config; /* a person reads it */
+    int code = shuf__config_load(&config, &arguments.source, &error);
     if (code != EX_OK) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
         return code;
@@ -135,5 +145,6 @@ int main(int argc, char **argv)
     }
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* until the server can reload; the default would end it */
     return shuf__server_run(&config, &log);
 }

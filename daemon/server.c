@@ -12,6 +12,7 @@
 #include "heartbeat.h"
 #include "net/acceptor.h"
 #include "net/listener.h"
+#include "reload.h"
 #include "service_manager.h"
 
 #include <assert.h>
@@ -27,7 +28,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { SIGNALS = 3 }; /* that end the daemon */
+enum { SIGNALS = 3 };
 
 enum {
     RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
@@ -39,8 +40,8 @@ enum {
 };
 
 struct shuf__server {
-    const struct shuf__config *config;
-    const struct shuf__log *log;
+    struct shuf__config *config;
+    struct shuf__log *log;
     uv_loop_t loop;
     struct shuf__listener listener;
     struct shuf__acceptor acceptor;
@@ -54,11 +55,6 @@ struct shuf__server {
     int exit_code;
     char cause[SHUF__ERROR_TEXT]; /* of an exit code that is not EX_OK */
 };
-
-static const struct {
-    int number;
-    const char *name;
-} signals[SIGNALS] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGHUP, "SIGHUP"}};
 
 /* ---- the end ---- */
 
@@ -77,6 +73,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->heartbeat.tick);
     close_handle(&server->service.allocations.sweep);
     close_handle(&server->service.pool.trim);
+    shuf__shortage_close(&server->service.shortage);
     close_handle(&server->service.spin.idle);
     close_handle(&server->send);
     for (int i = 0; i < SIGNALS; i++)
@@ -87,7 +84,7 @@ static void close_handles(struct shuf__server *server)
 static void settle(struct shuf__server *server)
 {
     if (!server->draining || server->ended || !LIST_EMPTY(&server->service.sessions.list) ||
-        !shuf__engine_is_idle(server->engine))
+        !shuf__engine_is_idle(server->engine) || server->service.allocations.aside > 0)
         return;
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
@@ -108,6 +105,12 @@ static void on_session_closed(struct shuf__sessions *sessions)
 {
     settle((struct shuf__server *)((char *)sessions -
                                    offsetof(struct shuf__server, service.sessions)));
+}
+
+static void on_aside_done(struct shuf__allocations *allocations)
+{
+    settle((struct shuf__server *)((char *)allocations -
+                                   offsetof(struct shuf__server, service.allocations)));
 }
 
 /* Calls `end` for each session, any of which may leave the list. */
@@ -159,7 +162,7 @@ static void force(struct shuf__server *server, const char *why)
 
 static void on_drain_timeout(uv_timer_t *timer)
 {
-    force(timer->data, "drain_timeout_ms is over");
+    force(timer->data, "drain_timeout is over");
 }
 
 static void report_stopping(const struct shuf__server *server, uint64_t timeout_ms)
@@ -183,18 +186,10 @@ static void drain(struct shuf__server *server, uint64_t timeout_ms)
     settle(server);
 }
 
-static const char *signal_name(int number)
-{
-    for (int i = 0; i < SIGNALS; i++)
-        if (signals[i].number == number)
-            return signals[i].name;
-    return "signal";
-}
-
-static void on_signal(uv_signal_t *handle, int number)
+static void on_end_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
-    const char *name = signal_name(number);
+    const char *name = number == SIGINT ? "SIGINT" : "SIGTERM";
     if (server->draining) {
         force(server, name);
         return;
@@ -203,7 +198,7 @@ static void on_signal(uv_signal_t *handle, int number)
     shuf__log(server->log, SHUF__LOG_INFO, "%s: draining, %" PRIu64 " client%s, %" PRIu64 " job%s",
               name, server->service.sessions.count, shuf__plural(server->service.sessions.count),
               jobs, shuf__plural(jobs));
-    drain(server, server->config->drain_timeout_ms);
+    drain(server, shuf__config_ms(server->config->drain_timeout));
 }
 
 /* Nothing that the device holds can be trusted, so the daemon ends and its service manager starts a
@@ -231,16 +226,20 @@ static void measure(struct shuf__server *server)
             shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
 }
 
-static void start_accepting(struct shuf__server *server)
+static void report_ready(const struct shuf__server *server)
 {
     char status[STATUS_TEXT];
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
-    const char *path = server->listener.address.sun_path;
-    shuf__acceptor_start(&server->acceptor);
-    shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", path);
-    snprintf(status, sizeof status, "Serving on %s, backend %s: %s", path, backend->ops->name,
-             backend->device);
+    snprintf(status, sizeof status, "Serving on %s, backend %s: %s",
+             server->listener.address.sun_path, backend->ops->name, backend->device);
     shuf__service_manager_ready(status);
+}
+
+static void start_accepting(struct shuf__server *server)
+{
+    shuf__acceptor_start(&server->acceptor);
+    shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
+    report_ready(server);
     shuf__heartbeat_start(&server->heartbeat, server->engine);
 }
 
@@ -272,6 +271,26 @@ static void share_descriptors(struct shuf__server *server)
                   limit);
 }
 
+static void on_reload_signal(uv_signal_t *handle, int number)
+{
+    struct shuf__server *server = handle->data;
+    (void)number;
+    if (server->draining) /* too late, and the service manager must not hear that it serves */
+        return;
+    shuf__service_manager_reloading();
+    shuf__reload(server->config, server->log);
+    shuf__service_configure(&server->service);
+    share_descriptors(server);
+    measure(server);
+    report_ready(server);
+}
+
+static const struct {
+    int number;
+    uv_signal_cb handler;
+} signals[SIGNALS] = {
+    {SIGTERM, on_end_signal}, {SIGINT, on_end_signal}, {SIGHUP, on_reload_signal}};
+
 static void on_prepare(uv_prepare_t *send)
 {
     struct shuf__server *server = send->data;
@@ -287,17 +306,9 @@ static void init_handles(struct shuf__server *server)
     server->send.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     server->service.sessions.closed = on_session_closed;
+    server->service.allocations.aside_done = on_aside_done;
     for (int i = 0; i < SIGNALS; i++)
         server->signals[i].data = server;
-}
-
-/* A signal that is ignored from the start, as by nohup, stays ignored. */
-static int listen_for(uv_signal_t *handle, int number)
-{
-    struct sigaction action;
-    if (number == SIGHUP && sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-        return 0;
-    return uv_signal_start(handle, on_signal, number);
 }
 
 /* Fails only without descriptors or memory. */
@@ -319,7 +330,7 @@ static int start_signals(struct shuf__server *server)
 {
     int result = 0;
     for (int i = 0; i < SIGNALS && result == 0; i++)
-        result = listen_for(&server->signals[i], signals[i].number);
+        result = uv_signal_start(&server->signals[i], signals[i].handler, signals[i].number);
     return result;
 }
 
@@ -393,7 +404,7 @@ static void log_end(const struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_ERROR, "terminated abnormally: %s", server->cause);
 }
 
-int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log)
+int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
 {
     struct shuf__server *server = calloc(1, sizeof *server);
     if (!server || uv_loop_init(&server->loop) != 0) {

@@ -8,7 +8,8 @@
 #include "config/config.h"
 #include "config/log.h"
 
-/* Serves until SIGTERM, SIGINT or SIGHUP; the exit code (sysexits.h). */
-int shuf__server_run(const struct shuf__config *config, const struct shuf__log *log);
+/* Serves until SIGTERM or SIGINT, and reads the configuration again on SIGHUP; the exit code
+ * (sysexits.h). */
+int shuf__server_run(struct shuf__config *config, struct shuf__log *log);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of backends, best first. Which of them this build has is decided
- * here and nowhere else.
+ * The list of backends, best first. Only this file decides which of them are in the build.
  */
 #include "backend.h"
 

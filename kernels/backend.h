@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract between the daemon and whatever computes: a small table of
- * functions that every backend fills at the end of its own file; backend.c
- * lists the tables. One thread at a time drives a backend, though not always the
- * same; every function but `launch` returns only when its work is done.
+ * The contract between the daemon and a backend: a small table of functions. Every backend fills
+ * the table at the end of its own file; backend.c lists the tables. One thread at a time drives a
+ * backend, but not always the same thread. Functions marked "on any thread" are the exception.
+ * `launch` and `event` return before the device is done, and `wait` after its timeout. The others
+ * return when their work is done.
  */
 #ifndef SHUF__BACKEND_H
 #define SHUF__BACKEND_H
@@ -22,25 +23,25 @@ extern "C" {
 struct shuf__rank_index;
 struct shuf__rank_index_limits;
 
-/* One computation on its way. */
+/* One computation and its inputs. */
 struct shuf__computation {
     struct shuf__request request; /* a PERMUTATION, STREAM or SHUFFLE; LOOK_UP: look-ups only */
-    /* SHUFFLE: the records. Host memory where the filled block is host memory, else device memory.
-     * Never the filled block itself, and never written to. */
+    /* SHUFFLE: the records. They are in host memory if the filled block is, else in device memory.
+     * Never the filled block itself. The computation does not write to it. */
     const struct shuf__block *input;
-    /* Scratch memory (ops->workspace) of the requested kind, with `least` bytes or more. NULL for
-     * none, where `least` is 0. */
+    /* Scratch memory of the kind that ops->workspace requests, with `least` bytes or more. NULL is
+     * allowed if `least` is 0. */
     const struct shuf__block *workspace;
-    /* Called now and then during long work; true ends the computation with SHUF_CANCELLED. May be
-     * NULL. */
+    /* Called repeatedly during long work. If it returns true, the computation ends with
+     * SHUF_CANCELLED. May be NULL. */
     bool (*cancelled)(void *context);
     void *cancel_context;
-    /* Of the permutation, which has one row. `launch` uses it and adds to it, and is done with it
-     * when it returns. NULL for none. */
+    /* The index of the permutation, which has one row. `launch` reads it and adds to it, but does
+     * not use it after its return. May be NULL. */
     struct shuf__rank_index *rank_index;
 };
 
-/* What a block is made of, which decides how another process can map it. */
+/* The kind of a block's memory. It decides how another process can map the block. */
 enum shuf__memory {
     SHUF__MEMORY_MEMFD,        /* host memory: by a read-only descriptor (memfd.h) */
     SHUF__MEMORY_PRIVATE,      /* host memory: not at all, for workspaces */
@@ -52,32 +53,32 @@ enum shuf__memory {
 
 enum {
     SHUF__IPC_HANDLE = 64,      /* bytes of a cudaIpcMemHandle_t, and of a cudaIpcEventHandle_t */
-    SHUF__BLOCK_UNIT = 2 << 20, /* blocks are multiples of it: the driver's own unit */
+    SHUF__BLOCK_UNIT = 2 << 20, /* block sizes are multiples of it, as of the CUDA driver's */
 };
 
-/* Scratch memory of a computation. Its kind is private, because a process that could write to it
- * could make the computation read and write anywhere. `best` bytes give full speed, `least` are
- * required; both are 0 if the computation needs none. Its contents before and after the computation
- * have no meaning. */
+/* Scratch memory of a computation. Its kind is private: a process that could write to it could make
+ * the computation read and write anywhere. `best` bytes give full speed; `least` bytes are
+ * required. Both are 0 if the computation needs none. Its contents have no meaning before or after
+ * the computation. */
 struct shuf__workspace {
     enum shuf__memory kind;
     uint64_t best, least;
 };
 
-/* Memory of a result: one whole allocation, since that is what a mapping shows. */
+/* Memory of a result: one whole allocation, because a mapping shows all of its allocation. */
 struct shuf__block {
     enum shuf__memory kind;
-    void *memory; /* where the backend computes; NULL for none */
+    void *memory; /* the backend's address of it; NULL if the block has no memory */
     uint64_t bytes;
-    const void *host; /* where the host may read it directly, or NULL */
-    int fd;           /* MEMFD: the daemon's own (memfd.h); CUDA_FD: what others import; else -1 */
-    uint8_t ipc[SHUF__IPC_HANDLE]; /* CUDA_IPC: what others open */
-    uint64_t detail[2];            /* the backend's own */
-    bool client_writable;          /* MEMFD: others may write to it (memfd.h) */
+    const void *host; /* the host's address of it; NULL if the host cannot read it */
+    int fd;           /* MEMFD: the daemon's (memfd.h); CUDA_FD: for others to import; else -1 */
+    uint8_t ipc[SHUF__IPC_HANDLE]; /* CUDA_IPC: for other processes to open */
+    uint64_t detail[2];            /* private to the backend */
+    bool client_writable;          /* MEMFD: other processes may write to it (memfd.h) */
 };
 
-/* Of values x, with z = (x - centre) * scale, in double precision: the order in which they are
- * added is the backend's. Whole numbers are taken as such. */
+/* Sums over values x, with z = (x - centre) * scale, in double precision. The backend chooses the
+ * order of the additions. Integers are converted to double as they are. */
 struct shuf__sums {
     double power[4];       /* the sums of z, z^2, z^3 and z^4 */
     double least, largest; /* x */
@@ -95,134 +96,137 @@ struct shuf__backend {
 struct shuf__backend_ops {
     const char *name; /* "cpu", "cuda" */
     bool makes[SHUF__MEMORY_KINDS];
-    enum shuf__memory own; /* the kind that it computes into when nobody asks for another */
-    /* A computation of at most so many evaluations is over in microseconds: sooner than another
-     * thread would be awake. They are rows times count with streams and primefold (times n where n
-     * <= SHUF_PRIMEFOLD_EXACT), rows times the domain above n with the others; a shuffle moves 8
-     * bytes for each at most. */
+    enum shuf__memory own; /* the kind of memory for results, if the request names none */
+    /* A computation of at most this many evaluations takes microseconds, less than waking another
+     * thread. Evaluations a row: `count` for streams and primefold, n for primefold up to
+     * SHUF_PRIMEFOLD_EXACT, and 2^B for the others. A shuffle is quick only if it also moves at
+     * most 8 * quick bytes. */
     uint64_t quick;
-    /* From where on a rank index pays; NULL: `launch` makes no use of one. */
+    /* The computations for which a rank index pays; NULL: `launch` uses no index. */
     const struct shuf__rank_index_limits *rank_index_limits;
 
-    /* `device`: what stands behind the colon of `--backend cuda:1`, NULL for the
-     * default. `threads`: CPU threads, 0 for all. */
+    /* `device`: the text after the colon of `--backend cuda:1`, or NULL for the default device.
+     * `threads`: CPU threads, 0 for all. */
     shuf_status (*open)(const char *device, unsigned threads, struct shuf__backend **backend,
                         struct shuf__error *error);
     void (*close)(struct shuf__backend *backend);
 
-    /* Bytes of that kind that alloc could still give, and all there are. On any thread, at any
-     * time. */
+    /* Bytes of that kind: available to `alloc`, and in total. On any thread, at any time. */
     shuf_status (*memory)(struct shuf__backend *backend, enum shuf__memory kind,
                           uint64_t *available, uint64_t *total, struct shuf__error *error);
-    /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. All zeros, so that
-     * nothing of others is ever seen in it, and ready to be mapped by others. SHUF_NO_MEMORY names
-     * the requested and the available bytes. */
+    /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. The memory is all
+     * zeros, so no earlier contents are visible in it. Other processes can map it. The text of
+     * SHUF_NO_MEMORY has the requested and the available bytes. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
-    /* Also while a launch still uses it, for which it waits. */
+    /* If a launch still uses the block, `free` waits for it. Host memory: on any thread, at any
+     * time. */
     void (*free)(struct shuf__backend *backend, struct shuf__block *block);
 
-    /* A new descriptor of a block of MEMFD or CUDA_FD for another process, read-only unless the
-     * block is client_writable; the caller's to close. -1 with errno. On any thread, at any time.
+    /* A new descriptor of a MEMFD or CUDA_FD block for another process, read-only unless the block
+     * is client_writable. The caller closes it. Returns -1 with errno. On any thread, at any time.
      */
     int (*export_block)(const struct shuf__block *block);
-    /* Whether another process has the block; unknown of device memory. On any thread, at any time.
+    /* Whether another process has the block open or mapped; for device memory, unknown. On any
+     * thread, at any time.
      */
     enum shuf__mapped (*mapped)(const struct shuf__block *block);
-    /* Bytes of the block that the system has given memory for, whoever wrote to them. On any
-     * thread, at any time. */
+    /* Bytes of the block that have memory of the system, whichever process wrote to them first. On
+     * any thread, at any time. */
     uint64_t (*committed)(const struct shuf__block *block);
 
-    /* What a computation of the request would like to work in when it fills a block of that kind.
-     * On any thread, at any time. */
+    /* The workspace of a computation of the request that fills a block of that kind. On any thread,
+     * at any time. */
     struct shuf__workspace (*workspace)(const struct shuf__backend *backend,
                                         const struct shuf__request *request,
                                         enum shuf__memory kind);
     /* Begins to fill the block, which has at least the bytes of the request's shape. May return
-     * only at the end where the host computes, where the work is too large for one go, or where
-     * tiles are counted. Each launch that succeeds must be followed by waits until one says that it
-     * is done; nothing else computes in between. On failure nothing is under way. */
+     * only at the end: if the host computes, if the work takes several launches, or if it counts
+     * tiles. After a successful launch the caller must call `wait` until *done, before any other
+     * computation. After a failure the device does no more work. */
     shuf_status (*launch)(struct shuf__backend *backend,
                           const struct shuf__computation *computation, struct shuf__block *block,
                           struct shuf__error *error);
-    /* Waits for it, `timeout_ns` at most (UINT64_MAX: as long as it takes). On success *done says
-     * whether it is complete, and then *device_ns what the device needed for it: measured by the
-     * device itself; of a quick computation by the host's clock, from the launch until it was seen
-     * to be done. After a failure nothing is under way. */
+    /* Waits for the launched computation, at most `timeout_ns`; UINT64_MAX is no limit. On success
+     * *done says whether it is complete, and then *device_ns is its time. The device measures this
+     * time. For a quick computation the host measures it, from the launch until `wait` sees the
+     * end. After a failure the device does no more work. */
     shuf_status (*wait)(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                         uint64_t *device_ns, struct shuf__error *error);
-    /* After a launch into a block of CUDA_IPC: a cudaIpcEventHandle_t of an event that lies behind
-     * it, valid until the block's next one. NULL in a backend without such blocks. */
+    /* After a launch into a CUDA_IPC block: the handle of a cudaIpcEvent that follows the launch.
+     * It is valid until the next event of the block. NULL in a backend without such blocks. */
     shuf_status (*event)(struct shuf__backend *backend, struct shuf__block *block,
                          uint8_t handle[SHUF__IPC_HANDLE], struct shuf__error *error);
-    /* shuf/fingerprint.h over the first `values` values of the block, by their bits; width 2, 4 or
-     * 8. */
+    /* The fingerprint (shuf/fingerprint.h) of the first `values` values of the block, by their
+     * bits. Width: 2, 4 or 8 bytes. `index`: of the first value; 0 unless the block holds a part.
+     */
     shuf_status (*fingerprint)(struct shuf__backend *backend, const struct shuf__block *block,
-                               unsigned width, uint64_t values, uint64_t *fingerprint,
-                               struct shuf__error *error);
-    /* Over the first `values` values of the block, at least 1. */
+                               unsigned width, uint64_t values, uint64_t index,
+                               uint64_t *fingerprint, struct shuf__error *error);
+    /* The sums over the first `values` values of the block; values >= 1. */
     shuf_status (*sums)(struct shuf__backend *backend, const struct shuf__block *block,
                         shuf_dtype dtype, uint64_t values, double centre, double scale,
                         struct shuf__sums *sums, struct shuf__error *error);
     /* Copies [offset, offset + bytes) of the block to host memory. */
     shuf_status (*read)(struct shuf__backend *backend, const struct shuf__block *block,
                         uint64_t offset, uint64_t bytes, void *out, struct shuf__error *error);
-    /* The other way. Of a block of host memory on any thread, at any time. */
+    /* Copies host memory to the block. For a block of host memory on any thread, at any time. */
     shuf_status (*write)(struct shuf__backend *backend, struct shuf__block *block, uint64_t offset,
                          uint64_t bytes, const void *in, struct shuf__error *error);
-    /* Answers a LOOK_UP: replaces each place, all below n, by the value at that position or, with
-     * `inverse`, by the position of that value. Computed on the host. With random access on any
-     * thread, at any time. With compaction it counts first what computation->rank_index lacks,
-     * which may be NULL where shuf__rank_index_bytes() is 0. */
+    /* Does a LOOK_UP on the host. Each place is below n. It is replaced by the value at that
+     * position or, with `inverse`, by the position of that value. With random access on any thread,
+     * at any time. With compaction the call first completes computation->rank_index as far as
+     * needed. The index may be NULL if shuf__rank_index_bytes() is 0. */
     shuf_status (*look_up)(struct shuf__backend *backend,
                            const struct shuf__computation *computation, uint64_t *place,
                            size_t count, struct shuf__error *error);
 };
 
 extern const struct shuf__backend_ops shuf__cpu_ops;
-extern const struct shuf__backend_ops shuf__cuda_ops; /* where SHUF_HAVE_CUDA is set */
+extern const struct shuf__backend_ops shuf__cuda_ops; /* only with SHUF_HAVE_CUDA */
 
-/* Opens what `spec` names: "auto" (the first of the table that has a device),
- * "cpu", "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>". With
- * "auto", *error says why each better backend was passed over, even on success
- * (an empty text when none was). SHUF_INVALID means that there is no such name; a device
- * that is not there, or not in this build, is SHUF_DEVICE. */
+/* Opens the backend `spec`: "auto" (the first of the table that has a device), "cpu",
+ * "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>". With "auto", *error says why the
+ * last better backend could not be opened, even on success; its text is empty if the best one was
+ * opened. SHUF_INVALID: there is no such name. SHUF_DEVICE: the device is absent, or its backend is
+ * not in this build. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error);
 
 /* The compiled-in backends, best first; NULL past the end. */
 const struct shuf__backend_ops *shuf__backend_at(unsigned index);
 
-/* Whether it is memory of the host, not of a device. */
+/* Whether the kind is memory of the host, not of a device. */
 static inline bool shuf__memory_is_host(enum shuf__memory kind)
 {
     return kind == SHUF__MEMORY_MEMFD || kind == SHUF__MEMORY_PRIVATE;
 }
 
-/* Whether no other process can map it, so that there are no results in it. */
+/* Whether no other process can map memory of this kind. Such memory never holds results. */
 static inline bool shuf__memory_is_private(enum shuf__memory kind)
 {
     return kind == SHUF__MEMORY_PRIVATE || kind == SHUF__MEMORY_CUDA_PRIVATE;
 }
 
-/* Whether a computation of the request is quick on such a backend: ops->quick. */
+/* Whether a computation of the request is quick on this backend: see ops->quick. */
 bool shuf__backend_is_quick(const struct shuf__backend_ops *ops,
                             const struct shuf__request *request);
 
-/* A block that others fill: ops->alloc, but that one of MEMFD is client_writable (memfd.h). */
+/* Allocates a block for a client to fill. As ops->alloc, but a MEMFD block is client_writable
+ * (memfd.h). */
 shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shuf__memory kind,
                                          uint64_t bytes, struct shuf__block *block,
                                          struct shuf__error *error);
 
-/* launch, and waits until it is done. A computation without a workspace has one of its own for so
- * long. */
+/* Launches a computation and waits until it is done. If it has no workspace, the call allocates one
+ * and frees it. */
 shuf_status shuf__backend_compute(struct shuf__backend *backend,
                                   const struct shuf__computation *computation,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error);
 
-/* A block for a computation to work in, with what is best for it or, where there is less, with what
- * it cannot do without; an empty one where that is nothing. ops->free gives it back. */
+/* Allocates a workspace of needs->best bytes. If there is no memory for it, allocates needs->least
+ * bytes; with 0 the block is empty. ops->free frees it. */
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,
                                           const struct shuf__workspace *needs,
                                           struct shuf__block *block, struct shuf__error *error);

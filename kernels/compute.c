@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is the same for a computation on every backend.
+ * The steps of a computation that all backends share.
  */
 #include "backend.h"
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 
-/* With random access only the requested values are evaluated, except that primefold follows all
- * exchanges where there are few values. With compaction the whole domain is evaluated. */
+/* An algorithm with random access evaluates only the requested values. Up to SHUF_PRIMEFOLD_EXACT,
+ * primefold follows all n exchanges. An algorithm with compaction evaluates the whole domain. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);

@@ -4,7 +4,7 @@
  */
 #include "inverse.h"
 
-/* y = m x + a, so x = m^-1 y - m^-1 a. */
+/* y = m x + a (mod p), so x = m^-1 y - m^-1 a (mod p). */
 void shuf__invert_maps(shuf_primefold *f)
 {
     shuf_primefold there = *f;

@@ -15,8 +15,8 @@
  *    A form with RangeCheck::off leaves this to a second kernel, which knows the wrong numbers.
  * 3. Repair. A group that fails the check is computed again by exact maps, one value at a time, and
  *    cycle walking: the permutation of [0, p) is applied until the value is below n (GPU:
- *    cycle_walk(), CPU: FORM(walk)). Where all numbers were in_range() and the form
- *    is_right_past_n, the walk may go on from settled(value), else it starts at the position.
+ *    cycle_walk(), CPU: FORM(walk)). If all numbers were in_range() and the form is_right_past_n,
+ *    the walk may continue from settled(value). Otherwise it starts at the position.
  */
 #ifndef SHUF__PRIMEFOLD_FORM_H
 #define SHUF__PRIMEFOLD_FORM_H

@@ -19,23 +19,24 @@ extern "C" {
 
 enum { SHUF__RANK_INDEX_TILE = 16384 }; /* inputs of the domain */
 
-/* Above that an index would have more than 32 MiB, and filling it take minutes. */
+/* Larger n have no index: it would have more than 32 MiB, and take minutes to fill. */
 #define SHUF__RANK_INDEX_N_MAX (UINT64_C(1) << 36)
 
-/* Of one permutation: values number before[t], before[t] + 1, ... come from tile t, for t < known;
- * before[known] is known too. All zeros: nothing is known. */
+/* The index of one permutation. Tile t < known has the values number before[t] to before[t + 1] -
+ * 1; before[known] is valid too. A new index is all zeros. */
 struct shuf__rank_index {
     uint64_t known;
     uint64_t before[];
 };
 
-/* From where on an index pays on a backend. */
+/* The computations for which an index pays on a backend. */
 struct shuf__rank_index_limits {
-    uint64_t min_skip; /* a computation must pass over that many values */
+    uint64_t min_skip; /* a computation must pass over at least this many values */
     uint64_t min_gap; /* it passes over values only between requested ones that are farther apart */
 };
 
-/* Bytes of the whole index. 0: values have random access without one, or there is one tile. */
+/* Bytes of the whole index. 0: the values need none for random access, or there is only one
+ * tile. */
 uint64_t shuf__rank_index_bytes(enum shuf_algorithm algorithm, uint64_t n);
 
 /* Whether a computation of the request passes over enough values, before its first or between them.
@@ -46,7 +47,7 @@ bool shuf__rank_index_helps(const struct shuf__rank_index_limits *limits,
 /* The tile that has the value at that position, which is below before[known]. */
 uint64_t shuf__rank_index_find(const struct shuf__rank_index *ranks, uint64_t position);
 
-/* How many bytes of it have been written. */
+/* The number of bytes that have been written. */
 uint64_t shuf__rank_index_written(const struct shuf__rank_index *ranks);
 
 /* Tiles [begin, end). */
@@ -54,10 +55,10 @@ struct shuf__span {
     uint64_t begin, end;
 };
 
-/* For a device that evaluates many tiles at once: goes on from *span, all zeros at first, to the
- * next tiles that the slice of p (one row) needs, at most `most` of them; false when it needs no
- * more. Unknown tiles are handed out without gaps and must be added before the next call. Known
- * values at least min_gap from each other get spans of their own. */
+/* For a device that evaluates many tiles at the same time. Moves *span, all zeros at first, to the
+ * next tiles that the slice of p (one row) needs, at most `most`. False if it needs no more.
+ * Unknown tiles come without gaps, and must be added before the next call. Known values at least
+ * min_gap apart get separate spans. */
 bool shuf__rank_index_next(const struct shuf__rank_index *ranks, const struct shuf__permutation *p,
                            uint64_t most, uint64_t min_gap, struct shuf__span *span);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Framing: a 4-byte little-endian length, then that many bytes of one protobuf
- * message. Pure functions over bytes, no I/O, so that daemon, client and fuzzer
- * share them.
+ * Framing: a 4-byte little-endian length, then one protobuf message of that many bytes. Pure
+ * functions over bytes, without I/O; daemon, client and fuzzer share them.
  */
 #ifndef SHUF__FRAME_H
 #define SHUF__FRAME_H
@@ -17,7 +16,7 @@ enum {
 
 enum shuf__frame_result {
     SHUF__FRAME_WHOLE,   /* *length holds the message's bytes */
-    SHUF__FRAME_PARTIAL, /* read on */
+    SHUF__FRAME_PARTIAL, /* more bytes are needed */
     SHUF__FRAME_BAD,     /* length is 0 or over SHUF__FRAME_MAX (in *length) */
 };
 

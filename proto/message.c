@@ -16,7 +16,7 @@ static void *arena_alloc(void *data, size_t size)
 
 static void arena_free(void *data, void *pointer)
 {
-    (void)data; /* the arena is emptied as a whole, by the next unpacking */
+    (void)data; /* the next unpacking empties the whole arena */
     (void)pointer;
 }
 

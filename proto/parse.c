@@ -31,6 +31,8 @@ static struct shuf__view view_of(const Shuf__Permute *message)
         return (struct shuf__view){.kind = SHUF__VIEW_SHARD,
                                    .rank = message->shard->rank,
                                    .world = message->shard->world,
+                                   .step = message->shard->step,
+                                   .count = message->shard->count,
                                    .drop_last = message->shard->drop_last};
     default:
         return (struct shuf__view){.kind = SHUF__VIEW_ALL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From messages to requests (core/request.h). Each function fills *request from a message of its
- * kind, or fails as the function of request.h that it calls does. Pure and thread-safe.
+ * Makes requests (core/request.h) from messages. Each function fills *request from a message of its
+ * kind. It fails like the function of request.h that it calls. Pure and thread-safe.
  */
 #ifndef SHUF__PARSE_H
 #define SHUF__PARSE_H
@@ -10,8 +10,8 @@
 #include "request.h"
 
 enum {
-    SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index: it and its reply fit a frame */
-    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write: they fit a frame */
+    SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index, so that it and its reply fit a frame */
+    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write, so that it fits a frame */
 };
 
 shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,
@@ -25,7 +25,7 @@ shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *
 shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
                                  struct shuf__error *error);
 
-/* How the wire writes a distribution: box-muller is a method of gauss. */
+/* The distribution and method of a message. box-muller is a method of gauss there. */
 Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution);
 Shuf__Method shuf__wire_method(enum shuf__distribution distribution);
 

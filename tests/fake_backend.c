@@ -42,10 +42,10 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
     (void)backend;
     if (faults->device > 0 && !shuf__memory_is_host(kind)) {
         *total = faults->device;
-        *available = faults->device - seen->taken;
+        *available = faults->device - faults->others - seen->taken;
         return SHUF_OK;
     }
-    *available = faults->available;
+    *available = faults->available - (faults->blocks_count ? seen->host : 0);
     *total = faults->total;
     return *total > 0 ? SHUF_OK : cpu->ops->memory(cpu, kind, available, total, error);
 }
@@ -64,16 +64,15 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
         cpu, kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block, error);
     block->kind = kind;
     block->host = NULL;
-    if (status == SHUF_OK && !shuf__memory_is_host(kind))
-        seen->taken += bytes;
+    if (status == SHUF_OK)
+        *(shuf__memory_is_host(kind) ? &seen->host : &seen->taken) += bytes;
     return status;
 }
 
 static void device_free(struct shuf__backend *backend, struct shuf__block *block)
 {
     (void)backend;
-    if (!shuf__memory_is_host(block->kind))
-        seen->taken -= block->bytes;
+    *(shuf__memory_is_host(block->kind) ? &seen->host : &seen->taken) -= block->bytes;
     if (block->kind != SHUF__MEMORY_MEMFD)
         block->kind = SHUF__MEMORY_PRIVATE;
     cpu->ops->free(cpu, block);
@@ -151,12 +150,12 @@ static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_n
 
 static shuf_status device_fingerprint(struct shuf__backend *backend,
                                       const struct shuf__block *block, unsigned width,
-                                      uint64_t values, uint64_t *fingerprint,
+                                      uint64_t values, uint64_t index, uint64_t *fingerprint,
                                       struct shuf__error *error)
 {
     struct shuf__block copy = visible(block);
     (void)backend;
-    return cpu->ops->fingerprint(cpu, &copy, width, values, fingerprint, error);
+    return cpu->ops->fingerprint(cpu, &copy, width, values, index, fingerprint, error);
 }
 
 static shuf_status device_read(struct shuf__backend *backend, const struct shuf__block *block,
@@ -234,10 +233,12 @@ static _Noreturn void serve(const struct harness *h, const char *backend,
     shuf__log_init(&log, SHUF__LOG_WARNING);
     if (!freopen(h->log, "ae", stderr))
         _exit(EX_SOFTWARE);
+    snprintf(config.root, sizeof config.root, "%s", h->directory);
     set(&config, "socket", h->socket);
     set(&config, "backend", backend);
     for (; *settings; settings += 2)
         set(&config, settings[0], settings[1]);
+    log.level = (enum shuf__log_level)config.log_level;
     signal(SIGPIPE, SIG_IGN);
     _exit(shuf__server_run(&config, &log));
 }

@@ -22,7 +22,9 @@ struct faults {
     uint64_t best, least;       /* bytes of a permutation's workspace: wanted, required */
     bool elsewhere;             /* the workspace is in device memory, results in host memory */
     uint64_t available, total;  /* bytes of host memory; 0: the real values */
+    bool blocks_count;          /* blocks of host memory reduce `available` */
     uint64_t device;            /* bytes of device memory; 0: as host memory */
+    uint64_t others;            /* of these: used by other programs */
     unsigned wait_us;           /* duration of each computation */
     unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on, */
     bool fails_when_full;       /* with SHUF_DEVICE instead of SHUF_NO_MEMORY */
@@ -32,6 +34,7 @@ struct faults {
 struct seen {
     unsigned allocations, launches;
     _Atomic uint64_t taken;   /* bytes of device memory in use */
+    _Atomic uint64_t host;    /* bytes of host memory in use */
     uint64_t workspace_bytes; /* of the last computation; 0: none */
     const void *workspace_at;
 };
@@ -43,7 +46,8 @@ extern struct seen *seen;
 /* cmocka's setup: no faults, all counters 0. */
 int fake_backend_reset(void **state);
 
-/* settings: names and values of the configuration in turn; ends with NULL. */
+/* The server's /proc and /sys are in the harness's directory. settings: names and values of the
+ * configuration in turn; ends with NULL. */
 void fake_backend_start(struct harness *h, const char *const *settings);
 
 /* Starts the server with a missing device; returns its exit status. */

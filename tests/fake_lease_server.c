@@ -282,7 +282,7 @@ void lease_server_take(shuf *handle, uint64_t block, uint64_t n, shuf_lease **le
 
 void lease_server_release(shuf *handle, shuf_lease **lease)
 {
-    assert_int_equal(shuf_lease_release(handle, *lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
     assert_string_equal(shuf_message(handle), "");
     *lease = NULL;
 }

@@ -55,9 +55,10 @@ static void pass_socket(const struct harness_socket *socket)
 static _Noreturn void become_shufd(const char *const *arguments, int out, int err,
                                    const struct harness_socket *socket)
 {
-    const char *argv[HARNESS_ARGUMENTS + 8] = {shufd_path()};
+    /* The machine may have a configuration of its own. */
+    const char *argv[HARNESS_ARGUMENTS + 9] = {shufd_path(), "--no-config"};
     for (int i = 0; i < HARNESS_ARGUMENTS + 6 && arguments[i]; i++)
-        argv[i + 1] = arguments[i];
+        argv[i + 2] = arguments[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);

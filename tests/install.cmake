@@ -38,6 +38,18 @@ pkg_config(static --static --cflags --libs)
 list(TRANSFORM static REPLACE "^-lshuf$" "-l:libshuf.a")
 check(epoch-static ${static})
 
+# Each function has a man page, or a link to one.
+foreach(header IN LISTS HEADERS)
+  file(STRINGS ${header} lines REGEX "^SHUF_API ")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^[^(]*[ *](shuf_[a-z_]+)\\(.*" "\\1" name "${line}")
+    file(GLOB_RECURSE page ${prefix}/${name}.3)
+    if(NOT page)
+      message(FATAL_ERROR "${name}: no man page is installed")
+    endif()
+  endforeach()
+endforeach()
+
 pkg_config(cflags --cflags)
 file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/*.h ${prefix}/include/shuf/*.h)
 list(LENGTH headers count)

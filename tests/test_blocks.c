@@ -27,7 +27,7 @@ static Shuf__Transport own; /* of the backend */
 static int start(void **state)
 {
     static struct harness h;
-    wire_start(&h, backend, "cache_ms = 0\n");
+    wire_start(&h, backend, "cache_time = 0\n");
     *state = &h;
     return 0;
 }

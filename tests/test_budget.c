@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a daemon may hold where nobody has said how much: what the system has left, less a
+ * What a daemon may hold where other programs use the memory: what the system has left, less a
  * reserve, and what it has given already, which is not what was asked of it. On a device
  * that always has the same left.
  */
@@ -19,9 +19,9 @@
 static struct harness h;
 static struct wire *w;
 
-static int start(void **state)
+static int start_with(void **state, const char *host_memory)
 {
-    static const char *const cached[] = {"cache_ms", "600000", NULL};
+    const char *const cached[] = {"host_memory", host_memory, "cache_time", "10min", NULL};
     if (fake_backend_reset(state) != 0)
         return -1;
     faults->total = 160 * MI; /* of which a sixteenth is left to others */
@@ -29,6 +29,11 @@ static int start(void **state)
     fake_backend_start(&h, cached);
     w = wire_greet(&h);
     return 0;
+}
+
+static int start(void **state)
+{
+    return start_with(state, "100%");
 }
 
 static int stop(void **state)
@@ -122,15 +127,17 @@ static void workspaces(void **state)
 static void shares(void **state)
 {
     static const struct {
-        const char *instances;
+        const char *instances, *host_memory;
         uint64_t limit;
     } rows[] = {
-        {"1", 100 * MI}, /* what is free is less than a share of 150 MiB */
-        {"2", 75 * MI},  {"8", 150 * MI / 8}, {"0", 100 * MI}, {"many", 100 * MI},
+        {"1", "100%", 100 * MI}, /* what is free is less than 160 MiB */
+        {"2", "100%", 80 * MI},  {"8", "100%", 20 * MI},
+        {"8", "50%", 10 * MI},   {"8", "64Mi", 64 * MI}, /* an amount in bytes is for one daemon */
+        {"0", "100%", 100 * MI}, {"many", "100%", 100 * MI},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         setenv("SHUFD_INSTANCES", rows[i].instances, 1);
-        assert_int_equal(start(state), 0);
+        assert_int_equal(start_with(state, rows[i].host_memory), 0);
         assert_int_equal(limit(), rows[i].limit);
         assert_int_equal(stop(state), 0);
     }

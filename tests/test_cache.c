@@ -60,7 +60,8 @@ static void equal_ones_share(void **state)
     assert_int_not_equal(other.block, first.block);
     Shuf__StatusReply s = wire_status(&h);
     assert_true(s.computed == 2 && s.hits == 1 && s.joined == 0);
-    assert_true(s.blocks == 2 && s.leases == 3 && s.memory_used == 2 * UNIT && s.idle == 0);
+    assert_true(s.blocks == 2 && s.leases == 3 && s.memory_used == 2 * UNIT &&
+                s.host_idle + s.device_idle == 0);
     wire_close(a);
     wire_close(b);
     assert_true(harness_stop(&h));
@@ -188,7 +189,8 @@ static void eight_processes(bool held)
         child_say(children[i].channel, 0);
         child_join(&children[i]);
     }
-    WIRE_AWAIT(&h, after, after.leases == 0 && after.idle == after.memory_used);
+    WIRE_AWAIT(&h, after,
+               after.leases == 0 && after.host_idle + after.device_idle == after.memory_used);
     assert_true(harness_stop(&h));
 }
 
@@ -307,12 +309,10 @@ static void over_the_budget(void **state)
     uint64_t ids[4];
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
-    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY,
-                   "block of 10485760 bytes: expected at most 8388608");
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10.5 MB of ");
     for (uint64_t i = 0; i < 4; i++)
         ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
-    expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
-                   "block of 2097152 bytes: 8388608 of 8388608 are in use by ");
+    expect_refused(w, BLOCK_N, 9, SHUF_BUSY, "memory, 8.39 MB of 8.39 MB are in use by ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results (");
     assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
     wire_send_release(owner, ids, 1, NULL, 0);
@@ -340,7 +340,7 @@ static void too_large_at_once(void **state)
     struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(blocker, &endless);
     wire_await_queued(&h, 1);
-    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "expected at most 8388608");
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "the limit is 8.39 MB");
     assert_int_equal(wire_status(&h).queued, 1);
     wire_close(blocker);
     wire_close(w);
@@ -354,7 +354,7 @@ static void nothing_is_kept(void **state)
     (void)state;
     static const uint64_t first[] = {5, 9, 8, 0};
     struct harness h;
-    wire_start(&h, backend, "cache_ms = 0\n");
+    wire_start(&h, backend, "cache_time = 0\n");
     struct wire *w = wire_greet(&h);
     Shuf__Permute summary = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     summary.algorithm = (char *)"philox24";
@@ -375,17 +375,17 @@ static void kept_for_a_while(void **state)
 {
     (void)state;
     struct harness h;
-    wire_start(&h, backend, "cache_ms = 300\n");
+    wire_start(&h, backend, "cache_time = 300ms\n");
     struct wire *w = wire_greet(&h);
     touch(w, BLOCK_N, 1);
-    assert_int_equal(wire_status(&h).idle, UNIT);
+    assert_int_equal(wire_idle(&h), UNIT);
     uint64_t leased = wire_lease(w, BLOCK_N, 2, own)->lease;
-    WIRE_AWAIT(&h, s, s.idle == 0 && s.memory_used == UNIT && s.blocks == 1);
+    WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0 && s.memory_used == UNIT && s.blocks == 1);
     assert_int_equal(wire_status(&h).evicted, 0); /* it went for nobody's sake */
     assert_false(touch(w, BLOCK_N, 1));
     wire_release(w, leased, 0);
     wire_close(w);
-    WIRE_AWAIT(&h, s, s.idle == 0);
+    WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0);
     assert_true(harness_stop(&h));
 }
 

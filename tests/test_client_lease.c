@@ -132,7 +132,7 @@ static void many_at_random(void **state)
     for (int step = 0; step < STEPS; step++) {
         uint64_t i = random_below(LEASES);
         if (leases[i] && random_below(4) == 0) {
-            assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+            assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
             leases[i] = NULL;
             continue;
         }
@@ -176,7 +176,7 @@ static void prefetch_and_take(shuf *handle, int transport)
         assert_true(lease->shared);
         check(handle, lease, &request);
     }
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
     assert_int_equal(after.computed, before.computed + SHUF_PREFETCHES);
     assert_true(after.leases == 0 || transport == SHUF_INLINE); /* that takes none */
@@ -208,7 +208,7 @@ static void hold_a_thousand(int transport)
     assert_int_equal(status.leases, transport == SHUF_INLINE ? 0 : LEASES);
     for (uint64_t i = 0; i < LEASES; i++)
         if (i % 2 == 0)
-            assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+            assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     shuf_permutation request = {.n = 100, .seed = 5, .epoch = 9};
     check(handle, leases[999], &request);
     shuf_close(handle); /* the other half is out */
@@ -252,8 +252,8 @@ static void most_leases(void **state)
         assert_null(third);
         take(handle, &request, transport, &leases[1]); /* in exchange */
         check(handle, leases[1], &request);
-        assert_int_equal(shuf_lease_release(handle, leases[0]), SHUF_OK);
-        assert_int_equal(shuf_lease_release(handle, leases[1]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &leases[0]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &leases[1]), SHUF_OK);
     }
     shuf_close(handle);
     await_no_leases(h.socket);
@@ -281,10 +281,10 @@ static void killed_daemons(void **state)
         check(handle, other, &large);
         take(handle, &large, transport, &one);
         check(handle, one, &large);
-        assert_int_equal(shuf_lease_release(handle, other), SHUF_OK);
-        assert_int_equal(shuf_lease_release(handle, one), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &other), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &one), SHUF_OK);
         check(handle, third, &next);
-        assert_int_equal(shuf_lease_release(handle, third), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &third), SHUF_OK);
         shuf_close(handle);
         await_no_leases(harness_shared.socket);
     }
@@ -311,7 +311,7 @@ static int leave(shuf *handle, shuf_lease *leases[2])
     shuf_lease *more = NULL;
     shuf_permutation request = {.n = 1000};
     return shuf_lease_take(handle, &request, NULL, &more) != SHUF_INVALID ||
-           shuf_lease_release(handle, leases[0]) != SHUF_OK || (shuf_close(handle), false);
+           shuf_lease_release(handle, &leases[0]) != SHUF_OK || (shuf_close(handle), false);
 }
 
 /* What the parent has stays, also with the daemon. */
@@ -336,8 +336,8 @@ static void forked(void **state)
         assert_int_equal(status.leases, 2);
         check(handle, leases[0], &large);
         check(handle, leases[1], &request);
-        assert_int_equal(shuf_lease_release(handle, leases[0]), SHUF_OK);
-        assert_int_equal(shuf_lease_release(handle, leases[1]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &leases[0]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &leases[1]), SHUF_OK);
     }
     shuf_close(handle);
 }

@@ -170,7 +170,7 @@ static void greetings(void **state)
         {claims_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
         {closes, SHUF_NO_DAEMON, "the daemon left"},
         {closes_in_a_frame, SHUF_NO_DAEMON, "the daemon left"},
-        {is_silent, SHUF_TIMEOUT, "within 10000 ms"},
+        {is_silent, SHUF_TIMEOUT, "did nothing for 10000 ms"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf *handle;

@@ -22,11 +22,18 @@ static void test_config_errors(void **state)
         const char *config, *text;
     } rows[] = {
         {"queue = 8\nsokcet = /tmp/s\n", "conf:2: sokcet: no such key"},
+        {"sokcet = /tmp/s\n", "sokcet: no such key; did you mean socket?"},
+        {"colour = red\n", "colour: no such key; shufd --print-config lists them"},
+        {"queue = 10m\n",
+         "queue 10m: expected a whole number such as 1000, 1e9, 10M or 64Ki; did you mean 10M?"},
+        {"cache_time = 10m\n", "cache_time 10m: expected a duration such as 10min, 5s or 50us"},
+        {"cache_time = -1s\n", "cache_time -1s: expected 0 to "},
+        {"frame_timeout = 5000\n", "frame_timeout 5000: expected 1ms to 1h"},
         {"queue = 0\n", "conf:1: queue 0: expected 1 to 1000000"},
         {"\n\nqueue = many\n", "conf:3: queue many: expected a whole number"},
-        {"queue = -1\n", "conf:1: queue -1: is negative"},
-        {"queue = 1.5\n", "conf:1: queue 1.5: is not whole"},
-        {"host_memory = 1e30\n", "conf:1: host_memory 1e30: is too large"},
+        {"queue = -1\n", "conf:1: queue -1: expected 1 to 1000000"},
+        {"queue = 1.5\n", "conf:1: queue 1.5: expected a whole number, 1 to 1000000"},
+        {"host_memory = 1e30\n", "conf:1: host_memory 1e30: expected 0 to 2^63 - 1"},
         {"queue = 1\nclients = 2\nqueue = 3\n", "conf:3: queue 3: given in line 1 already"},
         {"socket_mode = 0888\n", "conf:1: socket_mode 0888: expected octal permissions"},
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
@@ -70,8 +77,13 @@ static void test_print_config_in_force(void **state)
     const char *arguments[] = {"--config", path, "--socket", "/x/y", "--print-config", NULL};
     assert_true(harness_prepare(&h, harness_backend, NULL));
     snprintf(path, sizeof path, "%s/conf", h.directory);
-    shufd_write(path, "device_memory = 8Gi\nsocket = /a/b\nsocket_mode = 600\n");
-    shufd_expect_exit(arguments, EX_OK, "\ndevice_memory = 8589934592\n");
+    shufd_write(path, "device_memory = 8GiB\nhost_memory = 10M\nsocket = /a/b\nsocket_mode = 600\n"
+                      "cache_time = 90\nspin_time = 0.5ms\ndrain_timeout = 120s\n");
+    shufd_expect_exit(arguments, EX_OK, "\ndevice_memory = 8Gi\n");
+    shufd_expect_exit(arguments, EX_OK, "\nhost_memory = 10000000\n");
+    shufd_expect_exit(arguments, EX_OK, "\ncache_time = 90s\n");
+    shufd_expect_exit(arguments, EX_OK, "\nspin_time = 500us\n");
+    shufd_expect_exit(arguments, EX_OK, "\ndrain_timeout = 2min\n");
     shufd_expect_exit(arguments, EX_OK, "\nsocket = /x/y\n");
     shufd_expect_exit(arguments, EX_OK, "\nsocket_mode = 0600\n");
     assert_true(harness_stop(&h));
@@ -82,14 +94,20 @@ static void test_command_line(void **state)
     (void)state;
     const char *version[] = {"--version", NULL};
     const char *help[] = {"--help", NULL};
+    const char *short_help[] = {"-h", NULL};
+    const char *short_version[] = {"-V", NULL};
+    const char *mistyped[] = {"--sokcet", "/tmp/s", NULL};
     const char *unknown[] = {"--nonsense", NULL};
     const char *extra[] = {"argument", NULL};
     const char *no_backend[] = {"--backend", "abacus", "--socket", "/tmp/none", "--check", NULL};
     const char *check[] = {"--backend", harness_backend, "--socket", "/tmp/none", "--check", NULL};
     shufd_expect_exit(version, EX_OK, "shufd ");
     shufd_expect_exit(help, EX_OK, "--print-config");
+    shufd_expect_exit(short_help, EX_OK, "--print-config");
+    shufd_expect_exit(short_version, EX_OK, "shufd ");
+    shufd_expect_exit(mistyped, EX_USAGE, "unrecognized option '--sokcet'; did you mean --socket?");
     shufd_expect_exit(unknown, EX_USAGE, "nonsense");
-    shufd_expect_exit(extra, EX_USAGE, "argument: expected no such argument");
+    shufd_expect_exit(extra, EX_USAGE, "argument 'argument': expected only options");
     shufd_expect_exit(no_backend, EX_USAGE, "backend abacus: expected auto, cpu or cuda");
     shufd_expect_exit(check, EX_OK, harness_backend);
 }
@@ -160,9 +178,7 @@ static void test_memory_limit(void **state)
     struct wire *w = wire_greet(&h);
     Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
-    wire_expect(w, SHUF_NO_MEMORY,
-                "block of 20971520 bytes: expected at most 16777216, all that results "
-                "may hold (");
+    wire_expect(w, SHUF_NO_MEMORY, "_memory in shufd.conf or start shufd with --");
     wire_check_alive(w); /* which leaves a block of 2 MiB behind */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
@@ -173,7 +189,7 @@ static void test_memory_limit(void **state)
     uint64_t bytes = wire_expect(w, SHUF_OK, "")->payload_bytes;
     permute.seed++;
     wire_send_permute(other, &permute);
-    wire_expect(other, SHUF_BUSY, "block of 10485760 bytes: 12582912 of 16777216 are in use by ");
+    wire_expect(other, SHUF_BUSY, "memory, 12.6 MB of 16.8 MB are in use by ");
     wire_read_permutation(w, bytes, permute.n);
     wire_await_memory_free(&h);
     wire_send_permute(other, &permute);

@@ -127,7 +127,7 @@ static void floods(void **state)
                                                           flood_connections, lease_meanwhile};
     struct harness h;
     struct child children[FLOODERS], warm;
-    wire_start(&h, backend, "cache_ms = 0\n");
+    wire_start(&h, backend, "cache_time = 0\n");
     warm = child_start(lease_meanwhile, &h);
     child_hear(warm.channel);
     child_join(&warm);

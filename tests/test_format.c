@@ -62,7 +62,7 @@ static void check_cuts(unsigned width, bool batch)
     struct shuf__output output = {.fd = fileno(file), .name = "test"};
     fill(values, width);
     size_t size = expect_text(values, width, batch, expected);
-    shuf__text_start(&text, &output, &shape, batch);
+    shuf__text_start(&text, &output, &shape, batch, ' ');
     write_in_pieces(&text, values, (size_t)VALUES * width);
     rewind(file);
     assert_int_equal(fread(got, 1, sizeof got, file), size);
@@ -128,8 +128,12 @@ static void times(void **state)
         {12345678, "12.35 ms"},
         {999499999, "999.5 ms"},
         {999999999, "1.000 s"},
-        {123456789012, "123.5 s"},
-        {12345678901234, "12345.7 s"},
+        {59940000000, "59.94 s"},
+        {60000000000, "1 min 0 s"},
+        {279100000000, "4 min 39 s"},
+        {12345678901234, "3 h 25 min"},
+        {86400 * UINT64_C(2000000000) + UINT64_C(14400000000000), "2 d 4 h"},
+        {UINT64_MAX, "213503 d 23 h"},
     };
     char text[SHUF__UNITS_TEXT];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

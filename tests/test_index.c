@@ -415,14 +415,14 @@ static void no_room_for_a_table(void **state)
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
     expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
-           "2097152 of 2097152 are in use by other results (host_memory)");
-    shuf_lease_release(handle, lease);
+           "2.10 MB of 2.10 MB are in use by other results (host_memory)");
+    shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, plain_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
     expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
-           "n 8589934593: its rank index takes a block of 10485760 bytes, expected at most 2097152 "
-           "(host_memory)");
+           "n 8589934593: for its rank index, the request needs 10.5 MB of host memory, the limit "
+           "is 2.10 MB: raise host_memory in shufd.conf");
     shuf_close(handle);
     assert_true(harness_stop(&h));
 }
@@ -433,7 +433,7 @@ static void no_table_is_kept(void **state)
     struct harness h;
     shuf *handle;
     random_start("no_table_is_kept");
-    wire_start(&h, harness_backend, "cache_ms = 0\n");
+    wire_start(&h, harness_backend, "cache_time = 0\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     check_counted(handle, 5, true);
     WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0);

@@ -238,7 +238,7 @@ static void cut_short(void **state)
     late.inverse = true;
     for (size_t i = 0; i < MOST; i++)
         at[i] = i;
-    wire_start(&h, harness_backend, "drain_timeout_ms = 3600000\n");
+    wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     send_index(w, &late);
     wire_await_queued(&h, 1);

@@ -128,7 +128,7 @@ static void fill_buffer(struct user *user, uint64_t bytes)
     for (int i = 0; i < user->blocks; i++)
         assert_int_not_equal(user->block[i], buffer->block);
     memset(buffer->buffer, 0xEE, buffer->block_bytes);
-    expect_ok(user->handle, shuf_lease_release(user->handle, buffer));
+    expect_ok(user->handle, shuf_lease_release(user->handle, &buffer));
 }
 
 /* Two at a time, so that what is given back is not just what comes next. */
@@ -138,7 +138,7 @@ static void work(struct user *user, int results)
     for (int i = 0; i < results; i++)
         use(user, random_bytes() + user->more, &leases[i % 2]);
     for (int i = 0; i < 2; i++)
-        expect_ok(user->handle, shuf_lease_release(user->handle, leases[i]));
+        expect_ok(user->handle, shuf_lease_release(user->handle, &leases[i]));
     fill_buffer(user, random_bytes());
 }
 

@@ -156,7 +156,7 @@ static void fingerprint_of_any_length(void **state)
         computation_fill(&computation, &block);
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             assert_int_equal(
-                backend->ops->fingerprint(backend, &block, width, lengths[i], &sum, &error),
+                backend->ops->fingerprint(backend, &block, width, lengths[i], 0, &sum, &error),
                 SHUF_OK);
             assert_int_equal(sum, golden_fingerprint(values, lengths[i]));
         }
@@ -249,7 +249,7 @@ static void nothing_at_all(void **state)
     assert_null(block.memory);
     assert_int_equal(block.fd, -1);
     computation_fill(&computation, &block);
-    assert_int_equal(backend->ops->fingerprint(backend, &block, 4, 0, &sum, &error), SHUF_OK);
+    assert_int_equal(backend->ops->fingerprint(backend, &block, 4, 0, 0, &sum, &error), SHUF_OK);
     assert_int_equal(sum, 0);
     assert_int_equal(backend->ops->read(backend, &block, 0, 0, NULL, &error), SHUF_OK);
     backend->ops->free(backend, &block);

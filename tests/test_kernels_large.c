@@ -34,7 +34,7 @@ static uint64_t run(struct shuf__backend *on, enum shuf__memory kind,
         (values * computation_width(computation) + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, &block, &error) ||
         shuf__backend_compute(on, computation, &block, &ns, &error) ||
-        on->ops->fingerprint(on, &block, computation_width(computation), values, &fingerprint,
+        on->ops->fingerprint(on, &block, computation_width(computation), values, 0, &fingerprint,
                              &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &block);
@@ -81,7 +81,7 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind,
     make(on, kind, &noise, bytes, &in);
     computation.input = &in;
     make(on, kind, &computation, bytes, &out);
-    if (on->ops->fingerprint(on, &out, 4, bytes / 4, &fingerprint, &error))
+    if (on->ops->fingerprint(on, &out, 4, bytes / 4, 0, &fingerprint, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &in);
     on->ops->free(on, &out);
@@ -146,7 +146,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, 
 {
     struct shuf__error error = {0};
     uint64_t fingerprint;
-    if (backend->ops->fingerprint(backend, block, width, values, &fingerprint, &error))
+    if (backend->ops->fingerprint(backend, block, width, values, 0, &fingerprint, &error))
         fail_msg("%s", error.text);
     return fingerprint;
 }

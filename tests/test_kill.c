@@ -82,7 +82,7 @@ static void take(struct client *c)
 static void release(struct client *c)
 {
     shuf_lease **lease = &c->leases[random_below(LEASES)];
-    expect_ok(c->handle, shuf_lease_release(c->handle, *lease));
+    expect_ok(c->handle, shuf_lease_release(c->handle, lease));
     *lease = NULL;
 }
 
@@ -267,7 +267,7 @@ static void without_a_cache(void **state)
 {
     (void)state;
     random_start("without_a_cache");
-    killed("cache_ms = 0\n", is_cuda() ? 200 : 2000);
+    killed("cache_time = 0\n", is_cuda() ? 200 : 2000);
 }
 
 /* Blocks go from hand to hand. */
@@ -275,7 +275,7 @@ static void with_a_cache(void **state)
 {
     (void)state;
     random_start("with_a_cache");
-    killed("cache_ms = 25\n", is_cuda() ? 50 : 500);
+    killed("cache_time = 25ms\n", is_cuda() ? 50 : 500);
 }
 
 int main(int argc, char **argv)

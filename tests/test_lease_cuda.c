@@ -166,7 +166,7 @@ static void in_a_child(void **state)
         assert_true(child >= 0);
         if (child == 0) {
             struct fake_cuda before = *cuda;
-            bool right = shuf_lease_release(handle, leases[1]) == SHUF_OK;
+            bool right = shuf_lease_release(handle, &leases[1]) == SHUF_OK;
             shuf_close(handle);
             _exit(right && memcmp(&before, cuda, sizeof before) == 0 ? 0 : 1);
         }

@@ -242,7 +242,7 @@ static void denied_release(void **state)
     shuf_lease *lease = NULL;
     lease_server_take(handle, 1, LEASE_SERVER_LARGE, &lease);
     lease_server.leases = 0; /* as if it had never been */
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_INVALID);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "because"));
     lease = NULL;
     lease_server_take(handle, 2, LEASE_SERVER_SMALL, &lease);
@@ -340,7 +340,7 @@ static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
     wrong += shuf_lease_take(handle, &request, NULL, &leases[0]) != SHUF_INVALID || leases[0];
     wrong += !strstr(shuf_message(handle), words);
     wrong += lease_server_mappings() != 2;
-    wrong += shuf_lease_release(handle, leases[1]) != SHUF_OK || *shuf_message(handle);
+    wrong += shuf_lease_release(handle, &leases[1]) != SHUF_OK || *shuf_message(handle);
     wrong += lease_server_mappings() != 1;
     shuf_close(handle);
     return wrong + lease_server_mappings();

@@ -142,7 +142,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block,
     uint64_t sum = 0;
     struct shuf__error error = {0};
     assert_int_equal(backend->ops->fingerprint(backend, block, computation_width(computation),
-                                               computation_values(computation), &sum, &error),
+                                               computation_values(computation), 0, &sum, &error),
                      SHUF_OK);
     return sum;
 }

@@ -195,7 +195,11 @@ static void mistakes_are_named(void **state)
         {"$Q bits --generator lcg --n 64 --take 5000", 64, "--take 5000: expected 1 to 4096"},
         {"$Q bits --generator lcg --n 64 >/dev/full", 74, "standard output"},
         {"$Q list now", 64, "argument 'now'"},
-        {"$Q bless", 64, "verb 'bless': expected judge, suite"},
+        {"$Q bless", 64, "verb 'bless': no such verb; shuf-quality help lists them"},
+        {"$Q jugde", 64, "verb 'jugde': no such verb; did you mean judge?"},
+        {"$Q judge --sampels 3", 64, "unrecognized option '--sampels'; did you mean --samples?"},
+        {"$Q bits", 64, "--generator, --n: missing; expected them, as in"},
+        {"$Q judge --generator primfold --n 9", 64, "did you mean primefold?"},
         {"$Q list >/dev/full", 74, "standard output"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

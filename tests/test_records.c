@@ -77,7 +77,7 @@ static shuf_records draw_records(void)
     static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
     shuf_records records = {
         .algorithm = algorithms[random_below(3)],
-        .record = random_size(random_below(8) ? 300 : SHUF_RECORD_MAX),
+        .record = random_size(random_below(8) ? 300 : 1 << 21),
         .seed = random_u64(),
         .epoch = random_u64(),
         .inverse = random_below(2),
@@ -118,6 +118,39 @@ static void there_and_back(void **state)
     shuf_close(handle);
 }
 
+/* An image of 224 x 224 x 3 bytes, a record that no page divides, and a single one of 100 MB: from
+ * memory of the caller, and from a buffer. */
+static void images(void **state)
+{
+    (void)state;
+    static const shuf_records cases[] = {
+        {.n = 60, .record = 150528, .seed = 7},
+        {.n = 5, .record = (1 << 20) + 1, .seed = 7, .algorithm = "philox24"},
+        {.n = 1, .record = 100000000, .seed = 7},
+    };
+    shuf *handle = open_handle();
+    random_start("images");
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        shuf_records records = cases[i / 2];
+        const uint64_t bytes = records.n * records.record;
+        uint8_t *in = noise(bytes), *out = malloc(bytes);
+        shuf_lease *buffer = NULL, *lease = NULL;
+        records.inverse = i % 2;
+        expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
+        check(&records, in, out);
+        expect_ok(handle, shuf_buffer_take(handle, bytes, NULL, &buffer));
+        expect_ok(handle, shuf_lease_write(handle, buffer, 0, bytes, in));
+        expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &lease));
+        assert_int_equal(lease->result.shape.width, records.record);
+        expect_ok(handle, shuf_lease_release(handle, &buffer));
+        check(&records, in, lease->data);
+        expect_ok(handle, shuf_lease_release(handle, &lease));
+        free(in);
+        free(out);
+    }
+    shuf_close(handle);
+}
+
 /* Without a descriptor to be had the bytes are sent, both ways. */
 static void without_descriptors(void **state)
 {
@@ -155,8 +188,9 @@ static void refuses(void **state)
     } cases[] = {
         {{.n = 0, .record = 8}, 80, "n 0: expected 1 to 2^62"},
         {{.n = (UINT64_C(1) << 62) + 1, .record = 8}, 80, "n 4611686018427387905: expected 1 to"},
-        {{.n = 10, .record = 0}, 80, "record 0: expected 1 to 65536"},
-        {{.n = 10, .record = 65537}, 80, "record 65537: expected 1 to 65536"},
+        {{.n = 10, .record = 0}, 80, "record 0: expected at least 1 byte"},
+        {{.n = 10, .record = UINT64_MAX}, 80, "so many bytes pass 2^63"},
+        {{.n = 10, .record = 65537}, 80, "bytes 80: expected at least 655370 for 10 records"},
         {{.n = UINT64_C(1) << 62, .record = 8}, 80, "so many bytes pass 2^63"},
         {{.n = 10, .record = 8}, 79, "bytes 79: expected at least 80 for 10 records of 8"},
         {{.algorithm = "sattolo", .n = 10, .record = 8}, 80, "algorithm \"sattolo\": expected"},
@@ -230,8 +264,8 @@ static void check_buffer(shuf_transport there, shuf_transport back)
         check(&records, in, out);
         free(out);
     }
-    expect_ok(handle, shuf_lease_release(handle, shuffled));
-    expect_ok(handle, shuf_lease_release(handle, buffer));
+    expect_ok(handle, shuf_lease_release(handle, &shuffled));
+    expect_ok(handle, shuf_lease_release(handle, &buffer));
     free(in);
     shuf_close(handle);
 }
@@ -299,7 +333,7 @@ static void of_other_leases(void **state)
     check(&records, input->data, once->data);
     expect_ok(handle, shuf_shuffle_lease(handle, &records, once, NULL, &twice));
     check(&records, once->data, twice->data);
-    expect_ok(handle, shuf_lease_release(handle, input));
+    expect_ok(handle, shuf_lease_release(handle, &input));
     check(&records, once->data, twice->data);
     const shuf_records longer = {.n = N / 2 + 1, .record = 8};
     expect(handle, shuf_shuffle_lease(handle, &longer, once, NULL, &copy), SHUF_INVALID,
@@ -307,7 +341,7 @@ static void of_other_leases(void **state)
     expect(handle, shuf_shuffle_lease(handle, &records, once, NULL, &once), SHUF_INVALID,
            "the input, expected another");
     expect(handle, shuf_shuffle_lease(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
-           "input NULL: expected a lease");
+           "input NULL: expected");
     expect(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
            "a result, expected a buffer");
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
@@ -330,18 +364,18 @@ static void buffers_refused(void **state)
     expect(handle, shuf_buffer_take(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
            "expected less than 2^63");
     expect(handle, shuf_buffer_take(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
-           "expected at most");
+           "the limit is");
     expect_ok(handle, shuf_buffer_take(handle, 10, &sent, &lease));
     expect(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
            "a buffer by inline, expected one that is mapped here");
     expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
-           "offset 10, 1 bytes: expected to end within the 10 bytes");
+           "offset 10, 1 byte: expected to end within the 10 bytes");
     expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID, "offset 1844");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
     expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped here */
     expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
-           "offset 10, 1 bytes: expected to end within the 10 bytes");
+           "offset 10, 1 byte: expected to end within the 10 bytes");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);
@@ -385,7 +419,7 @@ static void are_listed(void **state)
     expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer)); /* instead of the other */
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 2);
-    expect_ok(handle, shuf_lease_release(handle, buffer));
+    expect_ok(handle, shuf_lease_release(handle, &buffer));
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 0);
     shuf_close(handle);
@@ -422,7 +456,7 @@ static void lost_with_a_buffer(void **state)
               shuf_permute(handle, &permutation, values, sizeof values, NULL)); /* another */
     expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
            "the daemon that held the lease is gone");
-    expect_ok(handle, shuf_lease_release(handle, buffer));
+    expect_ok(handle, shuf_lease_release(handle, &buffer));
     expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &sent));
     expect_ok(handle, shuf_shuffle_lease(handle, &records, sent, NULL, &shuffled));
     shuf_close(handle);
@@ -484,17 +518,12 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(without_descriptors),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(transports),
-        cmocka_unit_test(device_transports),
-        cmocka_unit_test(written_again),
-        cmocka_unit_test(of_other_leases),
-        cmocka_unit_test(buffers_refused),
-        cmocka_unit_test(are_listed),
-        cmocka_unit_test(lost_with_a_buffer),
-        cmocka_unit_test(lost_and_not_replaced),
+        cmocka_unit_test(there_and_back),      cmocka_unit_test(images),
+        cmocka_unit_test(without_descriptors), cmocka_unit_test(refuses),
+        cmocka_unit_test(transports),          cmocka_unit_test(device_transports),
+        cmocka_unit_test(written_again),       cmocka_unit_test(of_other_leases),
+        cmocka_unit_test(buffers_refused),     cmocka_unit_test(are_listed),
+        cmocka_unit_test(lost_with_a_buffer),  cmocka_unit_test(lost_and_not_replaced),
         cmocka_unit_test(lost_on_the_way),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

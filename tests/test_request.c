@@ -225,7 +225,9 @@ static void algorithms(void **state)
     assert_int_equal(algorithm, SHUF_ALGORITHM_PRIMEFOLD);
     assert_int_equal(shuf__algorithm_parse(NULL, &algorithm, &error), SHUF_OK);
     assert_int_equal(shuf__algorithm_parse("philox", &algorithm, &error), SHUF_INVALID);
-    assert_string_equal(error.text, "algorithm \"philox\": expected primefold, philox24 or lcg");
+    assert_string_equal(error.text,
+                        "algorithm \"philox\": expected primefold, philox24 or lcg; did "
+                        "you mean philox24?");
     assert_true(shuf_algorithm_has_random_access(SHUF_ALGORITHM_PRIMEFOLD));
     assert_false(shuf_algorithm_has_random_access(SHUF_ALGORITHM_PHILOX24));
     assert_false(shuf_algorithm_has_random_access(SHUF_ALGORITHM_LCG));

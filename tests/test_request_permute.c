@@ -243,6 +243,83 @@ static void shards_are_those_of_distributed_sampler(void **state)
     assert_in_range(rows, 100, 10000);
 }
 
+/* One row of shard_step.txt: n, world, rank, drop_last, step, length, positions. */
+static void check_step_row(const char *line)
+{
+    uint64_t n, world, rank, drop_last, step, length, position;
+    int used, more;
+    assert_int_equal(sscanf(line,
+                            "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%n",
+                            &n, &world, &rank, &drop_last, &step, &length, &used),
+                     6);
+    struct request r;
+    shard(&r, n, rank, world, drop_last != 0);
+    const uint64_t all = good(&r).permutation.count;
+    r.shard.step = step;
+    assert_int_equal(good(&r).permutation.count, all - step);
+    r.shard.count = length;
+    const struct shuf__permutation p = good(&r).permutation;
+    assert_int_equal(p.count, length ? length : all - step);
+    assert_in_range(p.offset, 0, n - 1);
+    for (uint64_t i = 0; i < length; i++, used += more) {
+        assert_int_equal(sscanf(line + used, "%" SCNu64 "%n", &position, &more), 1);
+        assert_int_equal((p.offset + i * p.stride) % n, position);
+        if (i + 1 < length)
+            assert_in_range(p.offset + i * p.stride, 0, n - 1);
+    }
+    assert_int_equal(line[used], '\0');
+}
+
+static void shards_resume_at_a_step(void **state)
+{
+    (void)state;
+    FILE *table = golden_open("shard_step.txt");
+    unsigned rows = 0;
+    for (const char *line; (line = golden_line(table)) != NULL; rows++)
+        check_step_row(line);
+    fclose(table);
+    assert_in_range(rows, 200, 10000);
+}
+
+static void step_errors(void **state)
+{
+    (void)state;
+    struct request r;
+    shard(&r, 1000, 3, 8, false);
+    r.shard.step = 126;
+    refused(&r, SHUF_INVALID,
+            "step 126: expected at most 125, the length of a shard of n = 1000 with world = 8");
+    r.shard.step = 100;
+    r.shard.count = 26;
+    refused(&r, SHUF_INVALID,
+            "count 26: expected at most 25 from step 100 of the 125 values of a "
+            "shard");
+    r.shard.count = UINT64_MAX;
+    refused(&r, SHUF_INVALID,
+            "count 18446744073709551615: expected at most 25 from step 100 of "
+            "the 125 values of a shard");
+    r.shard.step = 125; /* the end: nothing is left, as in [125:] */
+    r.shard.count = 0;
+    assert_int_equal(good(&r).permutation.count, 0);
+    r.shard.count = 1;
+    refused(&r, SHUF_INVALID,
+            "count 1: expected at most 0 from step 125 of the 125 values of a "
+            "shard");
+    shard(&r, 3, 7, 8, true); /* no values at all */
+    r.shard.step = 1;
+    refused(&r, SHUF_INVALID,
+            "step 1: expected at most 0, the length of a shard of n = 3 with world = 8");
+    shard(&r, BIT(62), BIT(61) - 1, BIT(61), false);
+    r.shard.step = 1;
+    const struct shuf__permutation p = good(&r).permutation;
+    assert_int_equal(p.offset, BIT(62) - 1);
+    assert_int_equal(p.count, 1);
+    r.shard.step = UINT64_MAX;
+    refused(&r, SHUF_INVALID,
+            "step 18446744073709551615: expected at most 2, the length of a shard of n = "
+            "4611686018427387904 with world = 2305843009213693952");
+}
+
 /* Without padding the ranks share out the permutation; with it, each has as many. */
 static void ranks_partition(void **state)
 {
@@ -340,6 +417,8 @@ int main(void)
         cmocka_unit_test(shards_are_those_of_distributed_sampler),
         cmocka_unit_test(ranks_partition),
         cmocka_unit_test(shard_errors),
+        cmocka_unit_test(shards_resume_at_a_step),
+        cmocka_unit_test(step_errors),
         cmocka_unit_test(sizes_past_the_address_space),
         cmocka_unit_test(empty_shards),
         cmocka_unit_test(the_first_wrong_field_is_named),

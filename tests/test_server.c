@@ -271,7 +271,7 @@ static void test_bad_permutes(void **state)
          "dtype u32: too small for n = 4294967297"},
         {"", 10, 0, 17, 0, SHUF_INVALID, "dtype 17: expected u32, u64 or i64"},
         {"", 10, 0, 0, 99, SHUF_INVALID, "transport (unknown): the backend "},
-        {"", 1000000000, 1000000, 2, 1, SHUF_NO_MEMORY, "block of 80000000"},
+        {"", 1000000000, 1000000, 2, 1, SHUF_NO_MEMORY, "needs 8.00 PB of "},
         {"", 1000000000, UINT64_C(1) << 62, 2, 1, SHUF_NO_MEMORY, "pass 2^63 bytes"},
         {"", UINT64_C(1) << 62, 0, 0, 0, SHUF_NO_MEMORY, "pass 2^63 bytes"},
     };
@@ -487,7 +487,7 @@ static void test_slow_frames(void **state)
     (void)state;
     static const uint8_t half[] = {20, 0, 0, 0, 1, 2, 3};
     struct harness h;
-    wire_start(&h, backend, "frame_timeout_ms = 300\n");
+    wire_start(&h, backend, "frame_timeout = 300ms\n");
     struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
     for (size_t i = 0; i < sizeof half; i++) { /* each byte is no new start */
         wire_send_bytes(slow, half + i, 1);

@@ -162,6 +162,40 @@ static void slices_and_shards(void **state)
     free(bytes);
 }
 
+/* A rank that resumes in the middle of its epoch, with all that is left or a part of it. */
+static void shards_from_a_step(void **state)
+{
+    (void)state;
+    size_t size;
+    shuf_permutation shard = {.n = 1001, .seed = 7, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 8};
+    char *bytes =
+        shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 --out -");
+    assert_int_equal(size, 26 * 4);
+    shard.step = 100;
+    check_raw(&shard, 4, bytes, size);
+    free(bytes);
+    bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 "
+                                   "--count 5 --drop-last --epochs 2:4 --algorithm lcg --out -");
+    shard.drop_last = true;
+    shard.count = 5;
+    shard.epoch = shard.epochs = 2;
+    shard.algorithm = "lcg";
+    check_raw(&shard, 4, bytes, size);
+    free(bytes);
+    bytes =
+        shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 126 --out -");
+    assert_int_equal(size, 0); /* the end of the epoch */
+    free(bytes);
+    char *text = shufctl_succeed(NULL, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100");
+    assert_non_null(strstr(text, "\nslice       rank 3 of 8, padded, step 100, count 26\n"));
+    free(text);
+    json_t *o = json_parse(shufctl_succeed(
+        NULL, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100 --count 5 --json"));
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "step"), 100);
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "count"), 5);
+    json_decref(o);
+}
+
 /* ---- Formats ------------------------------------------------------------ */
 
 /* The whole header as NumPy writes it: 128 bytes, of which 118 stand behind the length. */
@@ -237,11 +271,19 @@ static void text_files(void **state)
 static void summary_for_people(void **state)
 {
     (void)state;
-    static const char *const lines[] = {
-        "\nalgorithm   philox24\n", "\nn           10\n",      "\nseed        7\n",
-        "\nepoch       0\n",        "\nslice       all\n",     "\nshape       10 u32 (40 B)\n",
-        "\nfirst       5 9 8 0\n",  "\nlast        2 4 3 7\n", "\non device   ",
-        "\nseen        ",           "values/s on device\n",    "\nfingerprint 0x"};
+    static const char *const lines[] = {"\nalgorithm   philox24\n",
+                                        "\nn           10\n",
+                                        "\nseed        7\n",
+                                        "\nepoch       0\n",
+                                        "\nslice       all\n",
+                                        "\nshape       10 u32 (40 B)\n",
+                                        "\nfirst       5 9 8 0\n",
+                                        "\nlast        2 4 3 7\n",
+                                        "\ncompute     ",
+                                        "\ntotal       ",
+                                        "values/s\n",
+                                        "\ncached      ",
+                                        "\nfingerprint 0x"};
     static const char *const options[] = {"", " --out /dev/null --format text"};
     char start[64], *fingerprints[2];
     snprintf(start, sizeof start, "backend     %s, ", shufctl_backend);
@@ -350,25 +392,91 @@ static void status_and_version(void **state)
     text = shufctl_succeed(NULL, "version");
     assert_memory_equal(text, expected, strlen(expected));
     free(text);
-    o = json_parse(shufctl_succeed(NULL, "version --json --socket /nonexistent/s"));
+}
+
+/* Its own version and the failure of any other verb. */
+static void version_without_a_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    char expected[64];
+    snprintf(expected, sizeof expected, "shufctl %s\n", shuf_version());
+    assert_int_equal(shufctl_run(&c, 0, "version --socket /nonexistent/s"), 69);
+    assert_string_equal(c.out.bytes, expected);
+    assert_non_null(strstr(c.err.bytes, "shufctl: socket /nonexistent/s: no daemon answers"));
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, 0, "version --json --socket /nonexistent/s"), 69);
+    json_t *o = json_parse(strdup(c.out.bytes));
     assert_true(json_is_null(json_member(o, "daemon")));
+    assert_non_null(strstr(json_member_text(o, "why"), "no daemon answers"));
     json_decref(o);
-    text = shufctl_succeed(NULL, "version --socket /nonexistent/s");
-    assert_non_null(strstr(text, "\nno shufd answers: socket /nonexistent/s: "));
-    free(text);
+    command_free(&c);
+}
+
+/* Options of every verb may stand before it, with and without "=". */
+static void options_before_the_verb(void **state)
+{
+    (void)state;
+    char socket[HARNESS_PATH];
+    snprintf(socket, sizeof socket, "%s", shufctl_daemon.socket);
+    setenv("SHUFD_SOCKET", "/nonexistent/s", 1);
+    json_t *o = json_parse(shufctl_succeed(NULL, "--socket %s --json status", socket));
+    assert_string_equal(json_member_text(o, "socket"), socket);
+    json_decref(o);
+    o = json_parse(shufctl_succeed(NULL, "--json --socket=%s permute --n 3 --seed 7", socket));
+    assert_int_equal(json_integer_value(json_member(o, "n")), 3);
+    json_decref(o);
+    free(shufctl_succeed(NULL, "--wait 1ms --socket %s leases", socket));
+    setenv("SHUFD_SOCKET", socket, 1);
+}
+
+/* The same type by the names of shufd, C, NumPy and PyTorch; sizes by their prefixes. */
+static void usual_names_and_sizes(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"permute --n 10 --seed 7 --dtype i64", "permute --n 10 --seed 7 --dtype int64"},
+        {"permute --n 10 --seed 7 --dtype u32", "permute --n 10 --seed 7 --dtype <u4"},
+        {"gauss --count 5 --seed 7 --dtype f32", "gauss --count 5 --seed 7 --dtype float32"},
+        {"gauss --count 5 --seed 7 --dtype bf16", "gauss --count 5 --seed 7 --dtype bfloat16"},
+        {"uniform --count 5 --seed 7 --dtype f64", "uniform --count 5 --seed 7 --dtype double"},
+        {"permute --n 10000 --seed 7", "permute --n 10k --seed 7"},
+        {"permute --n 1000000 --seed 7 --count 2000", "permute --n 1M --seed 7 --count 2KB"},
+        {"uniform --count 1024 --seed 7 --offset 3e9", "uniform --count 1KiB --seed 7 --offset 3G"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t sizes[2];
+        char *first = shufctl_succeed(&sizes[0], "%s --out - --format raw", rows[i][0]);
+        char *second = shufctl_succeed(&sizes[1], "%s --out - --format raw", rows[i][1]);
+        assert_int_equal(sizes[0], sizes[1]);
+        assert_true(sizes[0] > 0);
+        assert_memory_equal(first, second, sizes[0]);
+        free(first);
+        free(second);
+    }
 }
 
 int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),  cmocka_unit_test(published_digest),
-        cmocka_unit_test(golden_summaries),   cmocka_unit_test(golden_values),
-        cmocka_unit_test(raw_values),         cmocka_unit_test(slices_and_shards),
-        cmocka_unit_test(npy_files),          cmocka_unit_test(text_files),
-        cmocka_unit_test(summary_for_people), cmocka_unit_test(one_row),
-        cmocka_unit_test(summary_as_json),    cmocka_unit_test(summary_beside_values),
+        cmocka_unit_test(published_vectors),
+        cmocka_unit_test(published_digest),
+        cmocka_unit_test(golden_summaries),
+        cmocka_unit_test(golden_values),
+        cmocka_unit_test(raw_values),
+        cmocka_unit_test(slices_and_shards),
+        cmocka_unit_test(shards_from_a_step),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(text_files),
+        cmocka_unit_test(summary_for_people),
+        cmocka_unit_test(one_row),
+        cmocka_unit_test(summary_as_json),
+        cmocka_unit_test(summary_beside_values),
         cmocka_unit_test(status_and_version),
+        cmocka_unit_test(version_without_a_daemon),
+        cmocka_unit_test(options_before_the_verb),
+        cmocka_unit_test(usual_names_and_sizes),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

@@ -26,20 +26,43 @@ static void every_mistake(void **state)
         const char *words;
     } rows[] = {
         {"", 64, "Usage: shufctl VERB"},
-        {"shufle", 64,
-         "verb 'shufle': expected permute, shuffle, index, gauss, uniform, status, leases, "
-         "version, help"},
-        {"help shufle", 64, "verb 'shufle'"},
+        {"shufle", 64, "verb 'shufle': no such verb; did you mean shuffle?"},
+        {"permut", 64, "verb 'permut': no such verb; did you mean permute?"},
+        {"perm", 64, "did you mean permute?"},
+        {"sort", 64, "verb 'sort': no such verb; shufctl help lists them"},
+        {"help shufle", 64, "help 'shufle': expected a verb or a topic; did you mean shuffle?"},
+        {"help unit", 64, "help 'unit': expected a verb or a topic; did you mean units?"},
+        {"help sorting", 64, "help 'sorting': expected a verb or a topic\n"},
+        {"permute --sede 7", 64, "unrecognized option '--sede'; did you mean --seed?"},
+        {"permute --sede=7", 64, "unrecognized option '--sede=7'; did you mean --seed?"},
+        {"permute -n 10 --seed 7", 64, "unrecognized option '-n'; did you mean --n?"},
+        {"permute -seed 7", 64, "unrecognized option '-seed'; did you mean --seed?"},
+        {"permute -x", 64, "unrecognized option '-x'; shufctl permute --help lists the options"},
+        {"permute --out --bogus --sede 7", 64, "unrecognized option '--sede'"},
+        {"--sokcet /tmp/s status", 64, "unrecognized option '--sokcet'; did you mean --socket?"},
+        {"--json", 64, "Usage: shufctl VERB"},
+        {"--socket", 64, "Usage: shufctl VERB"},
+        {"shuffle", 64,
+         "--in, --seed, --out: missing; expected them, as in --in rows.npy --seed 7 --out "
+         "shuffled.npy"},
+        {"permute", 64, "--n, --seed: missing; expected them, as in --n 1e9 --seed 7"},
+        {"gauss", 64, "--count, --seed: missing; expected them, as in --count 1e9 --seed 7"},
+        {"index --seed 7", 64, "--n, --at: missing; expected them, as in --n 1e9 --at 0,5,1e8"},
+        {"permute --n 10m --seed 7", 64, "did you mean 10M?"},
+        {"permute --n 10 --seed 7 --algorithm primfold", 64, "did you mean primefold?"},
+        {"permute --n 10 --seed 7 --transport mem", 64, "did you mean memfd?"},
+        {"permute --n 10 --seed 7 --dtype int32", 64,
+         "--dtype int32: expected u32, u64 or i64; did you mean uint32?"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
         {"permute 10", 64, "argument '10'"},
         {"permute --seed 7", 64, "--n: missing"},
         {"permute --n 10", 64, "--seed: missing"},
         {"permute --n 0 --seed 7", 64, "n 0: expected 1 to 2^62"},
-        {"permute --n 1.5 --seed 7", 64, "--n 1.5: is not whole"},
-        {"permute --n -1 --seed 7", 64, "--n -1: is negative"},
-        {"permute --n 1e30 --seed 7", 64, "--n 1e30: is too large"},
+        {"permute --n 1.5 --seed 7", 64, "--n 1.5: expected a whole number, 1 to 2^62"},
+        {"permute --n -1 --seed 7", 64, "--n -1: expected 1 to 2^62"},
+        {"permute --n 1e30 --seed 7", 64, "--n 1e30: expected 1 to 2^62"},
         {"permute --n ten --seed 7", 64, "--n ten: expected a whole number"},
-        {"permute --n 10 --seed 2e19", 64, "--seed 2e19: is too large"},
+        {"permute --n 10 --seed 2e19", 64, "--seed 2e19: expected 0 to 2^64 - 1"},
         {"permute --n 4611686018427387905 --seed 7", 64, "n 4611686018427387905"},
         {"permute --n 10 --seed 7 --epochs 3:3", 64, "--epochs 3:3: no epoch"},
         {"permute --n 10 --seed 7 --epochs 3", 64, "--epochs 3: expected A:B"},
@@ -60,29 +83,42 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --world 2", 64, "--rank: missing"},
         {"permute --n 10 --seed 7 --drop-last", 64, "--drop-last: expected --rank and --world"},
         {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64, "excludes --offset"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --stride 1", 64, "excludes --offset"},
+        {"permute --n 10 --seed 7 --step 1", 64, "--step: expected --rank and --world"},
+        {"permute --n 10 --seed 7 --step 1 --offset 1", 64, "excludes --offset"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --count 0", 64, "count 0"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --step 6", 64,
+         "step 6: expected at most 5, the length of a shard of n = 10 with world = 2"},
         {"permute --n 10 --seed 7 --dtype f32", 64, "--dtype f32: expected u32, u64 or i64"},
         {"permute --n 10 --seed 7 --dtype auto", 64, "--dtype auto: expected u32, u64 or i64"},
         {"permute --n 4294967297 --seed 7 --dtype u32", 64, "dtype u32: too small"},
-        {"permute --n 10 --seed 7 --format csv --out x", 64, "--format csv: expected npy"},
+        {"permute --n 10 --seed 7 --format xls --out x", 64,
+         "--format xls: expected npy, raw, text or csv"},
+        {"permute --n 10 --seed 7 --out x.pt", 64,
+         "--out x.pt: unknown suffix .pt; expected .npy, .txt, .csv, .bin or .raw, or --format"},
+        {"permute --n 10 --seed 7 --out x.npz", 64, "--out x.npz: unknown suffix .npz"},
+        {"permute --n 10 --seed 7 --out a.npy/x", 64, "--out a.npy/x: no suffix"},
+        {"gauss --count 10 --seed 7 --out .npy", 64, "--out .npy: no suffix"},
+        {"index --n 10 --seed 7 --at 1 --out x.pt", 64, "--out x.pt: unknown suffix .pt"},
         {"permute --n 10 --seed 7 --format npy", 64, "--format: nothing is written"},
         {"permute --n 10 --seed 7 --transport none", 64,
          "--transport none: expected inline, memfd"},
         {"permute --n 10 --seed 7 --transport=", 64, "--transport '': expected inline, memfd"},
-        {"permute --n 10 --seed 7 --prefetch --out x", 64, "--prefetch: excludes --out"},
+        {"permute --n 10 --seed 7 --prefetch --out x.npy", 64, "--prefetch: excludes --out"},
         {"permute --n 10 --seed 7 --transport memfd --out /dev/full", 74,
          "/dev/full: No space left"},
         {"permute --n 10 --seed 7 --transport memfd --algorithm sattolo", 64, "sattolo"},
         {"permute --n 35184372088832 --seed 7 --transport memfd", 71,
-         "; for 35184372088832 values in parts: --count and --offset\n"},
+         "; without --transport the result is computed in parts\n"},
         {"permute --n 10 --seed 7 --out=", 64, "--out '': expected a file, or -"},
-        {"permute --n 35184372088832 --seed 7 --prefetch", 71, ""},
+        {"permute --n 35184372088832 --seed 7 --prefetch", 71, "; without --prefetch the result"},
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
         {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
-        {"permute --n 10 --seed 7 --out /nonexistent/file", 73, "/nonexistent/file: cannot create"},
+        {"permute --n 10 --seed 7 --out /nonexistent/file.npy", 73,
+         "/nonexistent/file.npy: cannot create"},
         {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
-        {"permute --n 35184372088832 --seed 7", 71, ""},
         {"permute --n 10 --seed 7 --algorithm=", 64,
          "--algorithm '': expected primefold, philox24 or lcg"},
         {"permute --n 10 --seed 7 --socket=", 64, "--socket '': expected the path of a socket"},
@@ -92,12 +128,12 @@ static void every_mistake(void **state)
         {"status --socket /nonexistent/s", 69, "no daemon answers (No such file or directory)\n"},
         {"status --socket /tmp", 69, "no daemon answers (Connection refused)\n"},
         {"status --socket=", 64, "--socket '': expected the path of a socket"},
-        {"status --wait 0.5", 64, "--wait 0.5: is not whole"},
-        {"status --wait 1e18", 64, "--wait 1e18: expected at most"},
+        {"status --wait 5m", 64, "--wait 5m: expected a duration such as 10min, 5s or 50us"},
+        {"status --wait 1e18", 64, "--wait 1e18: expected 0 to 1000000h"},
         {"status now", 64, "argument 'now'"},
         {"leases now", 64, "argument 'now'"},
         {"leases --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
-        {"help permute status", 64, "at most one verb"},
+        {"help permute status", 64, "at most one verb or topic"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
@@ -108,12 +144,25 @@ static void help_is_no_mistake(void **state)
     (void)state;
     static const char *const rows[][2] = {
         {"--help", "permute   "},
+        {"--help", "before the verb: --json --socket PATH"},
         {"help", "permute   "},
         {"help permute", "--drop-last"},
         {"permute --help", "--drop-last"},
         {"help status", "--json"},
         {"help leases", "--json"},
         {"--version", "shufctl "},
+        {"-V", "shufctl "},
+        {"--json -V", "shufctl "},
+        {"permute --version", "shufctl "},
+        {"permute -V", "shufctl "},
+        {"--usage", "permute   "},
+        {"help units", "64Ki"},
+        {"help types", "bfloat16"},
+        {"help algorithms", "primefold"},
+        {"help transports", "cuda-ipc"},
+        {"help environment", "SHUFD_SOCKET"},
+        {"help exit-status", "75  the daemon is busy"},
+        {"--json --socket /tmp/none help status", "--wait"},
         {"permute --usage", "--epochs"},
         {"-h", "permute   "},
         {"help --help", "permute   "},
@@ -149,14 +198,15 @@ static void closed_standard_streams(void **state)
     (void)state;
     struct command c;
     size_t size;
-    assert_int_equal(shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out %s/v <&- >&-",
+    assert_int_equal(shufctl_script(&c,
+                                    "exec \"$0\" permute --n 10 --seed 7 --out %s/v.bin <&- >&-",
                                     shufctl_directory),
                      74);
     assert_non_null(strstr(c.err.bytes, "standard output: Bad file descriptor"));
     command_free(&c);
-    free(shufctl_read(shufctl_path("v"), &size));
+    free(shufctl_read(shufctl_path("v.bin"), &size));
     assert_int_equal(size, 40);
-    shufctl_remove("v");
+    shufctl_remove("v.bin");
     assert_int_equal(
         shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out - --format raw <&- >&-"), 74);
     assert_non_null(strstr(c.err.bytes, "--out -: Bad file descriptor"));
@@ -190,9 +240,9 @@ static void expect_refused(unsigned flags, const char *socket, int code, const c
         assert_null(strstr(c.err.bytes, "start one"));
         command_free(&c);
     }
-    assert_int_equal(shufctl_run(&c, flags, "version --socket %s", socket), 0);
-    assert_non_null(strstr(c.out.bytes, "\nno shufd answers: "));
-    assert_non_null(strstr(c.out.bytes, words));
+    assert_int_equal(shufctl_run(&c, flags, "version --socket %s", socket), code);
+    assert_memory_equal(c.out.bytes, "shufctl ", 8);
+    assert_non_null(strstr(c.err.bytes, words));
     command_free(&c);
 }
 
@@ -264,51 +314,71 @@ static void terminals(void **state)
     command_free(&c);
 }
 
-/* Long enough for the bar on any machine: text of it takes a while. */
-static void progress_bar(void **state)
+/* Long enough for the line on any machine: text of it takes seconds. */
+static void progress_line(void **state)
 {
     (void)state;
     struct command c;
-    const char *request = "permute --n 2e7 --seed 7 --format text --out /dev/null";
+    const char *request = "permute --n 2e8 --seed 7 --format text --out /dev/null";
     assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", request), 0);
-    assert_non_null(strstr(c.err.bytes, "% "));
-    assert_non_null(strstr(c.err.bytes, " of 80.0 MB"));
+    assert_non_null(strstr(c.err.bytes, "\rwriting: "));
+    assert_non_null(strstr(c.err.bytes, " of 800 MB, "));
+    assert_non_null(strstr(c.err.bytes, "/s, "));
+    assert_non_null(strstr(c.err.bytes, " %, "));
+    assert_non_null(strstr(c.err.bytes, " left\033[K"));
     assert_memory_equal(c.err.bytes + c.err.size - 4, "\r\033[K", 4);
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s -q", request), 0);
+    assert_int_equal(c.err.size, 0);
     command_free(&c);
     assert_int_equal(shufctl_run(&c, 0, "%s", request), 0);
     assert_int_equal(c.err.size, 0);
     command_free(&c);
 }
 
+static void progress_of_waiting(void **state)
+{
+    (void)state;
+    struct command c;
+    const char *status = "status --socket /tmp/shuf-none --wait 2";
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", status), 69);
+    assert_non_null(strstr(c.err.bytes, "\rwaiting for the daemon: 1 s\033[K"));
+    assert_non_null(strstr(c.err.bytes, "\r\033[Kshufctl: socket /tmp/shuf-none"));
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, 0, "%s", status), 69);
+    assert_null(strstr(c.err.bytes, "waiting"));
+    command_free(&c);
+}
+
 static void file_modes_and_links(void **state)
 {
     (void)state;
-    const char *path = shufctl_path("values"), *link = shufctl_path("link");
+    const char *path = shufctl_path("values.bin"), *link = shufctl_path("link.bin");
     char target[96];
     struct stat status;
     mode_t old = umask(027);
     char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path);
     umask(old);
-    assert_non_null(strstr(text, "values (raw)\n"));
+    assert_non_null(strstr(text, "values.bin (raw)\n"));
     free(text);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0640);
     assert_int_equal(status.st_size, 40);
     assert_int_equal(chmod(path, 0600), 0);
-    assert_int_equal(symlink("values", link), 0);
+    assert_int_equal(symlink("values.bin", link), 0);
     free(shufctl_succeed(NULL, "permute --n 20 --seed 7 --out %s", link));
     assert_true(readlink(link, target, sizeof target) > 0);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, 80);
     assert_int_equal(shufctl_files(), 2);
     assert_int_equal(status.st_mode & 0777, 0600); /* that of the file before */
-    shufctl_remove("values");
+    shufctl_remove("values.bin");
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link)); /* points nowhere */
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_size, 40);
     assert_int_equal(shufctl_files(), 2);
-    shufctl_remove("link");
-    shufctl_remove("values");
+    shufctl_remove("link.bin");
+    shufctl_remove("values.bin");
 }
 
 /* A file behind a descriptor is written to where it stands, and not replaced; what shufctl opened
@@ -389,7 +459,7 @@ static void signals_leave_nothing(void **state)
 {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGKILL};
-    const char *path = shufctl_path("values");
+    const char *path = shufctl_path("values.bin");
     size_t size;
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path));
     for (int i = 0; i < (unnamed_files() ? 4 : 3); i++) {
@@ -404,7 +474,7 @@ static void signals_leave_nothing(void **state)
     }
     free(shufctl_read(path, &size));
     assert_int_equal(size, 40);
-    shufctl_remove("values");
+    shufctl_remove("values.bin");
 }
 
 /* A limit on the size of files stands for a disk that fills. */
@@ -449,7 +519,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(denied),
         cmocka_unit_test(reader_that_leaves),
         cmocka_unit_test(terminals),
-        cmocka_unit_test(progress_bar),
+        cmocka_unit_test(progress_line),
+        cmocka_unit_test(progress_of_waiting),
         cmocka_unit_test(file_modes_and_links),
         cmocka_unit_test(descriptors_by_name),
         cmocka_unit_test(pipes_are_written_to),

@@ -203,7 +203,7 @@ static void listed(void **state)
                                  "2 epochs from 5\n"));
     free(text);
     assert_int_equal(status_member("leases"), 1);
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     o = json_parse(shufctl_succeed(NULL, "leases --json"));
     assert_int_equal(json_array_size(json_member(o, "leases")), 0);
     json_decref(o);
@@ -272,11 +272,11 @@ static void listed_together(void **state)
 static void status_of_sharing(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"blocks",      "idle_bytes",   "pending_free", "leases",
-                                       "hits",        "joined",       "computed",     "evicted",
-                                       "memory_used", "memory_limit", "host_used",    "host_limit"};
+    static const char *const keys[] = {
+        "blocks",   "host_idle", "device_idle", "pending_free", "leases",    "hits",      "joined",
+        "computed", "evicted",   "memory_used", "memory_limit", "host_used", "host_limit"};
     static const char *const lines[] = {"\nresults     ", "\nleases      0\n", "\nblocks      ",
-                                        "\nuser        "};
+                                        "\nuser        ", "\nidle        "};
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7"));
     json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

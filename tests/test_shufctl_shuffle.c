@@ -94,6 +94,8 @@ static void npy(void **state)
     random_start("npy");
     check_npy(1, "'<f4'", "(1000, 3)", 1000, 12);
     check_npy(1, "'|u1'", "(1, 65536)", 1, 65536);
+    check_npy(1, "'|u1'", "(20, 3, 224, 224)", 20, 150528);
+    check_npy(1, "'<f8'", "(3, 131073)", 3, 1048584);
     check_npy(2, "[('a', '<f8'), ('b', '|S3')]", "(777,)", 777, 11);
     check_npy(3, "'<U5'", "(50, 2, 3)", 50, 120);
 }
@@ -187,12 +189,12 @@ static void wrong_options(void **state)
     refuse(64, "--in: missing", "--seed 7 --out x");
     refuse(64, "--seed: missing", "--in x --out y");
     refuse(64, "--out: missing", "--in x --seed 7");
-    refuse(64, "--record 0: expected 1 to 65536 bytes", "--in x --seed 7 --out y --record 0");
+    refuse(64, "--record 0: expected 1 to 2^63 - 1", "--in x --seed 7 --out y --record 0");
     refuse(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
-    refuse(64, "--record 65537: expected 1 to", "--in x --seed 7 --out y --record 65537");
     refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");
-    refuse(66, "--in /dev/null: expected a regular file", "--in /dev/null --seed 7 --out y");
-    refuse(66, "--in /: expected a regular file", "--in / --seed 7 --out y");
+    refuse(66, "--in /dev/null: expected a regular file or a pipe",
+           "--in /dev/null --seed 7 --out y");
+    refuse(66, "--in /: expected a regular file or a pipe", "--in / --seed 7 --out y");
     refuse(64, "--algorithm '': expected primefold", "--in x --seed 7 --out y --algorithm=");
 }
 
@@ -211,7 +213,6 @@ static void wrong_files(void **state)
         {"'<f4'", "(0,)", 0, "no records in it"},
         {"'<f4'", "(4, 0)", 0, "records of 0 bytes"},
         {"'<f4'", "()", 4, "shape (): a single value"},
-        {"'<f4'", "(1, 16385)", 65540, "records of 65540 bytes"},
     };
     char *bytes = calloc(1, 65540);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -245,13 +246,81 @@ static void wrong_files(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* Nobody writes to it: who opened it as a file would wait. */
-static void fifo(void **state)
+/* From a pipe, standard input and a FIFO, also with the header of an .npy. */
+static void pipes(void **state)
 {
     (void)state;
-    assert_int_equal(mkfifo(shufctl_path("bad"), 0600), 0);
-    refuse_file(66, "expected a regular file", "--record 1");
-    shufctl_remove("bad");
+    enum { N = 30011, RECORD = 97 };
+    static const char *const ways[] = {
+        "cat in | \"$0\" shuffle --in -", "cat in | \"$0\" shuffle --in /dev/stdin",
+        "exec <in; \"$0\" shuffle --in -",
+        "exec <in10; dd bs=10 count=1 of=/dev/null 2>/dev/null; \"$0\" shuffle --in -",
+        "mkfifo f; cat in >f & \"$0\" shuffle --in f"};
+    struct command c;
+    random_start("pipes");
+    char *in = noise(N * RECORD);
+    write_file("in", "", 0, in, N * RECORD);
+    write_file("in10", "0123456789", 10, in, N * RECORD);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        assert_int_equal(shufctl_script(&c, "cd %s; %s --record 97 --seed 7 --epoch 3 --out -",
+                                        shufctl_directory, ways[i]),
+                         0);
+        assert_int_equal(c.err.size, 0);
+        assert_int_equal(c.out.size, N * RECORD);
+        check_records("primefold", N, RECORD, 3, in, c.out.bytes);
+        command_free(&c);
+    }
+    shufctl_remove("in");
+    shufctl_remove("in10");
+    shufctl_remove("f");
+    free(in);
+    assert_int_equal(shufctl_files(), 0);
+}
+
+static void pipes_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"printf 012 | \"$0\" shuffle --in - --record 2 --seed 7 --out -",
+         "3 bytes, expected a multiple"},
+        {"printf '' | \"$0\" shuffle --in - --record 2 --seed 7 --out -", "no records in it"},
+        {"printf 01 | TMPDIR=/nowhere \"$0\" shuffle --in - --record 2 --seed 7 --out -",
+         "no temporary file in /nowhere: No such file or directory; set TMPDIR"}};
+    struct command c;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_not_equal(shufctl_script(&c, "%s", rows[i][0]), 0);
+        assert_non_null(strstr(c.err.bytes, rows[i][1]));
+        assert_int_equal(c.out.size, 0);
+        command_free(&c);
+    }
+}
+
+/* The output has the format of the input, and its suffix says nothing else. */
+static void suffixes(void **state)
+{
+    (void)state;
+    write_file("a.bin", "", 0, "0123", 4);
+    write_file("b.dat", "", 0, "0123", 4);
+    static const struct {
+        const char *in, *out;
+        bool good;
+    } rows[] = {{"a.bin", "o.npy", false}, {"a.bin", "o.csv", false}, {"a.bin", "o.pt", false},
+                {"a.bin", "o.raw", true},  {"a.bin", "o", true},      {"b.dat", "o.dat", true},
+                {"b.dat", "o.npz", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        shufctl_run(&c, 0, "shuffle --in %s --record 1 --seed 7 --out %s", shufctl_path(rows[i].in),
+                    shufctl_path(rows[i].out));
+        assert_int_equal(c.status, rows[i].good ? 0 : 64);
+        if (rows[i].good)
+            shufctl_remove(rows[i].out);
+        else
+            assert_non_null(strstr(c.err.bytes, "the output is raw as the input, expected"));
+        command_free(&c);
+    }
+    shufctl_remove("a.bin");
+    shufctl_remove("b.dat");
+    assert_int_equal(shufctl_files(), 0);
 }
 
 /* What the kernel shows as a file is larger than what is in it, as one that is cut off meanwhile.
@@ -291,8 +360,8 @@ static void wrong_outputs(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* A file with a hole: larger than any memory, and nothing to carry. */
-static void larger_than_memory(void **state)
+/* A file with a hole: larger than any memory, and than the disk. */
+static void larger_than_the_disk(void **state)
 {
     (void)state;
     write_file("bad", "", 0, "", 0);
@@ -301,13 +370,62 @@ static void larger_than_memory(void **state)
         shufctl_remove("bad");
         skip();
     }
-    refuse_file(71, "expected at most", "--record 4096");
-    json_t *status = json_parse(shufctl_succeed(NULL, "status --json"));
-    const off_t half = (off_t)(json_member_integer(status, "host_limit") / 2);
-    json_decref(status);
-    assert_int_equal(truncate(shufctl_path("bad"), half + half / 4), 0);
-    refuse_file(71, "bytes, and as many for the shuffled copy: expected at most", "--record 1");
+    refuse_file(74, "No space left on device", "--record 4096");
+    refuse_file(74, "No space left on device", "--record 4096 --inverse");
     shufctl_remove("bad");
+    assert_int_equal(shufctl_files(), 0);
+}
+
+/* A daemon without room for the array computes the permutation, and shufctl moves the records. */
+static void larger_than_the_budget(void **state)
+{
+    (void)state;
+    enum { RECORD = 7, N = 5000003 };
+    static const char *const ways[] = {
+        "--in in.bin --out out.bin",
+        "--in in.bin --out - >out.bin",
+        "--in - --out - <in.bin >out.bin",
+        "--inverse --in out.bin --out back.bin",
+        "--inverse --in out.bin --out - >back.bin",
+    };
+    struct harness h;
+    struct command c;
+    const char *const extra[] = {"--config", shufctl_path("conf"), NULL};
+    FILE *file = fopen(shufctl_path("conf"), "we");
+    random_start("larger_than_the_budget");
+    char *in = noise(N * RECORD);
+    fputs("host_memory = 16Mi\ndevice_memory = 16Mi\n", file);
+    fclose(file);
+    assert_true(harness_start(&h, shufctl_backend, extra));
+    write_file("in.bin", "", 0, in, N * RECORD);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        size_t size;
+        const bool back = i > 2;
+        assert_int_equal(
+            shufctl_script(&c,
+                           "cd %s; exec \"$0\" shuffle --socket %s --record 7 --seed 7 "
+                           "--epoch 2 %s",
+                           shufctl_directory, h.socket, ways[i]),
+            0);
+        command_free(&c);
+        char *out = shufctl_read(shufctl_path(back ? "back.bin" : "out.bin"), &size);
+        assert_int_equal(size, N * RECORD);
+        if (back)
+            assert_memory_equal(out, in, size);
+        else
+            check_records("primefold", N, RECORD, 2, in, out);
+        free(out);
+    }
+    char *text = shufctl_succeed(NULL, "shuffle --socket %s --record 7 --seed 7 --in %s --out %s",
+                                 h.socket, shufctl_path("in.bin"), shufctl_path("in.bin"));
+    assert_non_null(strstr(text, "\nshuffled by shufctl\n"));
+    free(text);
+    assert_true(harness_stop(&h));
+    free(in);
+    shufctl_remove("conf");
+    shufctl_remove("in.bin");
+    shufctl_remove("out.bin");
+    shufctl_remove("back.bin");
     assert_int_equal(shufctl_files(), 0);
 }
 
@@ -463,10 +581,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(summary),
         cmocka_unit_test(wrong_options),
         cmocka_unit_test(wrong_files),
-        cmocka_unit_test(fifo),
+        cmocka_unit_test(pipes),
+        cmocka_unit_test(pipes_that_do_not_fit),
+        cmocka_unit_test(suffixes),
         cmocka_unit_test(shorter_than_it_looks),
         cmocka_unit_test(wrong_outputs),
-        cmocka_unit_test(larger_than_memory),
+        cmocka_unit_test(larger_than_the_disk),
+        cmocka_unit_test(larger_than_the_budget),
         cmocka_unit_test(interrupted),
         cmocka_unit_test(unread),
         cmocka_unit_test(daemon_is_lost),

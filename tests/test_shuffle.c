@@ -106,7 +106,8 @@ static struct shuf__computation computation_of(enum shuf_algorithm algorithm, ui
 
 /* ---- Tests ---- */
 
-static const uint64_t records[] = {1, 2, 3, 4, 7, 8, 12, 16, 100, 4096, 65536};
+static const uint64_t records[] = {1,   2,    3,     4,      7,      8,      12,       16,
+                                   100, 4096, 65536, 150528, 524287, 524288, LARGE + 1};
 static const uint64_t sizes[] = {1,    2,    3,    4,    5,     96,    97,   127,
                                  128,  129,  255,  256,  257,   1000,  1023, 1024,
                                  1025, 4095, 4096, 4097, 65535, 65536, 65537};
@@ -159,13 +160,22 @@ static void many_large_records(void **state)
     every_algorithm(3 << 13, 200);
 }
 
+/* More than a launch of the CUDA backend moves; and records that all threads share. */
+static void huge_records(void **state)
+{
+    (void)state;
+    check(computation_of(SHUF_ALGORITHM_PHILOX24, 259, 524288));
+    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 1, 100000000));
+    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 2, 50000001));
+}
+
 /* The input may have what it wants behind its last record, and the block may be larger. */
 static void random_computations(void **state)
 {
     (void)state;
     random_start("random_computations");
     for (int i = 0; i < 60; i++) {
-        const uint64_t record = random_size(random_below(4) ? 64 : SHUF_RECORD_MAX);
+        const uint64_t record = random_size(random_below(4) ? 64 : LARGE);
         const uint64_t most = LARGE / record, n = random_size(most < 2 ? 2 : most);
         struct shuf__computation computation =
             computation_of((enum shuf_algorithm)random_below(SHUF_ALGORITHM_COUNT), n, record);
@@ -219,8 +229,7 @@ static void quickness(void **state)
     const struct shuf__backend_ops *ops = backend->ops;
     const struct shuf__computation small = computation_of(SHUF_ALGORITHM_PRIMEFOLD, 100, 8),
                                    many = computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE, 1),
-                                   large = computation_of(SHUF_ALGORITHM_PRIMEFOLD, 100,
-                                                          SHUF_RECORD_MAX);
+                                   large = computation_of(SHUF_ALGORITHM_PRIMEFOLD, 100, 65536);
     assert_true(shuf__backend_is_quick(ops, &small.request));
     assert_false(shuf__backend_is_quick(ops, &many.request));
     assert_false(shuf__backend_is_quick(ops, &large.request));
@@ -230,9 +239,13 @@ static void quickness(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_records),   cmocka_unit_test(many_records),
-        cmocka_unit_test(many_large_records),  cmocka_unit_test(fixed_point_behind_the_end),
-        cmocka_unit_test(random_computations), cmocka_unit_test(cancelled),
+        cmocka_unit_test(sizes_and_records),
+        cmocka_unit_test(many_records),
+        cmocka_unit_test(many_large_records),
+        cmocka_unit_test(huge_records),
+        cmocka_unit_test(fixed_point_behind_the_end),
+        cmocka_unit_test(random_computations),
+        cmocka_unit_test(cancelled),
         cmocka_unit_test(quickness),
     };
     return computation_main(argc, argv, tests);

@@ -153,9 +153,9 @@ static void wrong_shuffles(void **state)
     } cases[] = {
         {0, 8, "", "n 0: expected 1 to 2^62"},
         {(UINT64_C(1) << 62) + 1, 1, "", "n 4611686018427387905: expected 1 to 2^62"},
-        {10, 0, "", "record 0: expected 1 to 65536 bytes"},
-        {1, 65537, "", "record 65537: expected 1 to 65536 bytes"},
-        {1, UINT64_MAX, "", "record 18446744073709551615: expected"},
+        {10, 0, "", "record 0: expected at least 1 byte"},
+        {1, 65537, "", "n 1, record 65537: 65537 bytes, expected at most the 1000 of lease"},
+        {1, UINT64_MAX, "", "n 1, record 18446744073709551615: so many bytes pass 2^63"},
         {126, 8, "", "n 126, record 8: 1008 bytes, expected at most the 1000 of lease"},
         {UINT64_C(1) << 61, 8, "", "n 2305843009213693952, record 8: so many bytes pass 2^63"},
         {UINT64_C(1) << 62, 4096, "", "so many bytes pass 2^63"},

@@ -7,7 +7,7 @@
 #include "support/random.h"
 
 #include "host/host.h"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 
 #include <inttypes.h>
 #include <stdio.h>

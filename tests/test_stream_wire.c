@@ -266,7 +266,7 @@ static void prefetched(void **state)
     stream.prefetch = true;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
-    assert_int_equal(reply->lease + reply->block, 0);
+    assert_true(reply->lease != 0 && reply->block == 0);
     stream.prefetch = false;
     reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->lease != 0);

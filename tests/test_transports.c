@@ -105,7 +105,7 @@ static void golden_table(void **state)
         }
     }
     for (int i = 0; i < transport_count(); i++)
-        assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     assert_true(rows > 100);
     fclose(table);
     shuf_close(handle);
@@ -162,7 +162,7 @@ static void views_and_types(void **state)
         }
         free(values);
     }
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     shuf_close(handle);
 }
 
@@ -207,7 +207,7 @@ static void least_copying(void **state)
     assert_int_equal(lease->transport, transport_count() == 4 ? SHUF_CUDA_FD : SHUF_MEMFD);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     assert_int_equal(lease->transport, SHUF_MEMFD);
-    assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     shuf_close(handle);
 }
 
@@ -245,7 +245,7 @@ static void own_mappings_make_room(void **state)
         }
         const shuf_permutation large = {.n = 1500000, .seed = 9};
         take(handle, &large, transports[i], &lease);
-        assert_int_equal(shuf_lease_release(handle, lease), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
         lease = NULL;
     }
     shuf_close(handle);
@@ -292,7 +292,7 @@ static void stays_without_the_daemon(int signal)
         check_all(handle, leases[i], values, count);
     assert_true(harness_restart(&h));
     for (int i = 0; i < transport_count(); i++) /* its leases are not the next one's */
-        assert_int_equal(shuf_lease_release(handle, leases[i]), SHUF_OK);
+        assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     shuf_lease *lease = NULL;
     take(handle, &request, SHUF_MEMFD, &lease);
     check_all(handle, lease, values, count);

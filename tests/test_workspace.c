@@ -51,7 +51,7 @@ static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
     while (!done)
         assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
     assert_int_equal(backend->ops->fingerprint(backend, &out, 4,
-                                               computation_bytes(&computation) / 4, &fingerprint,
+                                               computation_bytes(&computation) / 4, 0, &fingerprint,
                                                &error),
                      SHUF_OK);
     backend->ops->free(backend, &out);
@@ -78,7 +78,7 @@ static void check(const struct shuf__computation *computation)
     computation_alloc(computation_bytes(computation), &out);
     assert_int_equal(shuf__backend_compute(backend, computation, &out, &ns, &error), SHUF_OK);
     assert_int_equal(backend->ops->fingerprint(backend, &out, 4, computation_bytes(computation) / 4,
-                                               &expected, &error),
+                                               0, &expected, &error),
                      SHUF_OK);
     backend->ops->free(backend, &out);
     printf("%s of %" PRIu64 " bytes: %" PRIu64 " bytes to work in, at least %" PRIu64 "\n",

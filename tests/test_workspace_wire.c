@@ -21,7 +21,7 @@ static struct wire *w;
 /* A daemon that may hold 16 MiB. */
 static void start(void)
 {
-    static const char *const small[] = {"host_memory", "16Mi", "cache_ms", "600000", NULL};
+    static const char *const small[] = {"host_memory", "16Mi", "cache_time", "10min", NULL};
     fake_backend_start(&h, small);
     w = wire_greet(&h);
 }
@@ -62,7 +62,7 @@ static void kept_for_the_next(void **state)
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     expect_used(8 * MI, 2);
-    assert_int_equal(wire_status(&h).idle, 8 * MI);
+    assert_int_equal(wire_idle(&h), 8 * MI);
     const void *first = seen->workspace_at;
     request_permutation(MI, 2);
     assert_ptr_equal(seen->workspace_at, first);
@@ -111,7 +111,7 @@ static void keeps_no_results(void **state)
 {
     (void)state;
     enum { JOBS = 20 };
-    static const char *const shortly[] = {"cache_ms", "200", NULL};
+    static const char *const shortly[] = {"cache_time", "200ms", NULL};
     faults->best = 2 * MI;
     fake_backend_start(&h, shortly);
     w = wire_greet(&h);
@@ -128,8 +128,8 @@ static void keeps_no_results(void **state)
 static void kept_for_a_while(void **state)
 {
     (void)state;
-    static const char *const shortly[] = {"cache_ms", "100", NULL};
-    static const char *const not_at_all[] = {"cache_ms", "0", NULL};
+    static const char *const shortly[] = {"cache_time", "100ms", NULL};
+    static const char *const not_at_all[] = {"cache_time", "0", NULL};
     faults->best = 8 * MI;
     for (int i = 0; i < 2; i++) {
         fake_backend_start(&h, i == 0 ? shortly : not_at_all);
@@ -183,8 +183,7 @@ static void never_fits(void **state)
     start();
     send(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
-                "block of 4194304 bytes beside 14680064 that its input and the work on it take: "
-                "expected at most 16777216 together");
+                "needs 18.9 MB of host memory with its input and workspace, the limit is 16.8 MB");
     assert_int_equal(seen->launches, 0);
     expect_used(0, 0);
     stop();
@@ -207,8 +206,8 @@ static void of_another_memory(void **state)
     faults->least = faults->best = 7 * MI;
     send(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
-                "to compute in: block of 8388608 bytes: expected at most 6291456, all that results "
-                "may hold (device_memory)");
+                "to compute in, the request needs 8.39 MB of device memory, the limit is 6.29 MB: "
+                "raise device_memory in shufd.conf or start shufd with --device-memory");
     assert_int_equal(seen->launches, 2);
     stop();
 }
@@ -224,8 +223,8 @@ static void others_are_in_its_way(void **state)
     expect_used(14 * MI, 2);
     send(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
-                "with its workspace: block of 10485760 bytes: 14680064 of 16777216 are in "
-                "use by other results (host_memory); try again");
+                "with its workspace, the request needs 10.5 MB of host memory, 14.7 MB of 16.8 MB "
+                "are in use by other results (host_memory); try again");
     expect_used(14 * MI, 2); /* nothing was given up in vain */
     assert_int_equal(seen->launches, 1);
     wire_release(owner, lease, block);
@@ -331,7 +330,7 @@ static void device_fails_for_a_wish(void **state)
 static void device_has_less_for_both(void **state)
 {
     (void)state;
-    static const char *const all[] = {"cache_ms", "600000", NULL};
+    static const char *const all[] = {"device_memory", "100%", "cache_time", "10min", NULL};
     static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
     faults->device = 64 * MI;
     faults->elsewhere = true;
@@ -390,9 +389,10 @@ static void cancelled(void **state)
     struct wire *leaving = wire_greet(&h);
     send(leaving, WAITING_N, 1);
     wire_await_queued(&h, 1);
-    WIRE_AWAIT(&h, s, s.host_used == 10 * MI);
+    WIRE_AWAIT(&h, s, s.host_used == 10 * MI && seen->launches == 1);
     wire_close(leaving);
-    WIRE_AWAIT(&h, s, s.queued == 0 && s.host_used == 8 * MI && s.idle == 8 * MI);
+    WIRE_AWAIT(&h, s,
+               s.queued == 0 && s.host_used == 8 * MI && s.host_idle + s.device_idle == 8 * MI);
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 8 * MI);
     expect_used(12 * MI, 2);

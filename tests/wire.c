@@ -43,7 +43,7 @@ int wire_start_each(void **state)
 int wire_start_uncached(void **state)
 {
     static struct harness h;
-    wire_start(&h, harness_backend, "cache_ms = 0\n");
+    wire_start(&h, harness_backend, "cache_time = 0\n");
     *state = &h;
     return 0;
 }
@@ -276,9 +276,15 @@ void wire_await_end_of_listening(const struct harness *h)
     assert_true(errno == ENOENT || errno == ECONNREFUSED);
 }
 
+uint64_t wire_idle(const struct harness *h)
+{
+    const Shuf__StatusReply s = wire_status(h);
+    return s.host_idle + s.device_idle;
+}
+
 void wire_await_memory_free(const struct harness *h)
 {
-    WIRE_AWAIT(h, s, s.memory_used == s.idle);
+    WIRE_AWAIT(h, s, s.memory_used == s.host_idle + s.device_idle);
 }
 
 uint64_t wire_private_bytes(pid_t pid)

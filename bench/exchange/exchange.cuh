@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ways to transpose a matrix that lies in the registers of neighbouring lanes, a row
- * each; for every way and size the kernel that does so, and one that needs it for a
- * Fourier transform.
+ * Ways to transpose a matrix in the registers of neighbouring lanes, a row each. For every way and
+ * size there are two kernels: one transposes, and one needs the transposition for a Fourier
+ * transform.
  */
 #ifndef SHUF__BENCH_EXCHANGE_CUH
 #define SHUF__BENCH_EXCHANGE_CUH
@@ -14,26 +14,26 @@ namespace bench
 
 constexpr int exchange_threads = 128; /* of a block */
 constexpr int fft_lanes = 16, fft_points = 256;
-constexpr int fft_block = exchange_threads / fft_lanes; /* transforms that a block makes at once */
+constexpr int fft_block = exchange_threads / fft_lanes; /* transforms that a block makes together */
 
-/* Of matrices of size x size words, a lane each row: `times` transpositions of what each thread
- * finds at its place, void (const uint32_t *in, uint32_t *out, int times). A thread's row comes
- * after that of the thread before. */
+/* Kernels for matrices of size x size words, a lane each row. They make `times` transpositions of
+ * the words at each thread's place: void (const uint32_t *in, uint32_t *out, int times). A thread's
+ * row follows that of the thread before. */
 struct Transposes {
     const char *way;
     int size;
     const void *kernel;
 };
 
-/* Of 256 complex points by 16 lanes, both orders natural, divided by 16: `times` transforms of
- * each of `batch`, a multiple of fft_block, void (const float2 *in, float2 *out, int batch, int
- * times). */
+/* Kernels for transforms of 256 complex points by 16 lanes, in natural order on both sides, divided
+ * by 16. They make `times` transforms of each of `batch` inputs, a multiple of fft_block: void
+ * (const float2 *in, float2 *out, int batch, int times). */
 struct Transforms {
     const char *way;
     const void *kernel;
 };
 
-/* registers.cu, and indexed.cu: the only one that may keep an array in local memory. */
+/* From registers.cu and indexed.cu. Only indexed.cu may keep an array in local memory. */
 extern const Transposes register_transposes[16], indexed_transposes[4];
 extern const Transforms register_transforms[4], indexed_transforms[1];
 

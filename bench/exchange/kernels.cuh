@@ -4,7 +4,7 @@
  *
  *     template <int N, typename Word> static void transpose(Word (&x)[N], unsigned lane);
  *
- * in which lane `lane` of N neighbours has row `lane` and gets column `lane`.
+ * Lane `lane` of N neighbours has row `lane` and gets column `lane`.
  */
 #ifndef SHUF__BENCH_EXCHANGE_KERNELS_CUH
 #define SHUF__BENCH_EXCHANGE_KERNELS_CUH
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(exchange_threads)
 
 /* ---- Fourier transform ---- */
 
-/* By e^(-2 pi i turn / 16), turn < 8. */
+/* Multiplies by e^(-2 pi i turn / 16), turn < 8. */
 __device__ __forceinline__ void rotate(float &re, float &im, int turn)
 {
     constexpr float cosine[8] = {
@@ -61,13 +61,13 @@ __device__ __forceinline__ void rotate(float &re, float &im, int turn)
     im = im * c - old * s;
 }
 
-/* What is at p after halving by halving belongs to p's bits in reverse. */
+/* The bits of p reversed: the index of the result at p after the last butterfly. */
 __device__ __forceinline__ constexpr int reversed(int p)
 {
     return (p & 1) << 3 | (p & 2) << 1 | (p & 4) >> 1 | (p & 8) >> 3;
 }
 
-/* Of 16 points of a thread. */
+/* The transform of a thread's 16 points. */
 __device__ __forceinline__ void transform(float (&re)[16], float (&im)[16])
 {
     float re_out[16], im_out[16];
@@ -95,8 +95,8 @@ __device__ __forceinline__ void transform(float (&re)[16], float (&im)[16])
     }
 }
 
-/* Point 16 p + lane is at p, before and after: 16 points of each lane, the twiddle factors, the
- * transposition, and 16 points again. */
+/* A lane has point 16 p + lane at p, before and after. The steps are 16-point transforms, the
+ * twiddle factors, the transposition, and 16-point transforms again. */
 template <typename Way>
 __global__ void __launch_bounds__(exchange_threads)
     transforms(const float2 *in, float2 *out, int batch, int times)

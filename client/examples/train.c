@@ -169,7 +169,7 @@ static void train(uint64_t rank)
             check_epoch(epoch);
         pthread_barrier_wait(&shared->barrier);
     }
-    if (shuf_lease_release(daemon, lease) != SHUF_OK)
+    if (shuf_lease_release(daemon, &lease) != SHUF_OK)
         fail("release", daemon);
     shuf_close(daemon);
 }

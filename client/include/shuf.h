@@ -25,12 +25,15 @@
  * shuf_lease_release(): they free the child's memory and leave the parent's connection and leases.
  *
  * Errors: a function returns a status (shuf_status.h); SHUF_OK is 0. shuf_message() returns one
- * line that names the field, its value and the expected value.
+ * line that names the field, its value and the expected value. A pointer that must not be NULL, and
+ * is NULL, is SHUF_INVALID.
  */
 #ifndef SHUF_H
 #define SHUF_H
 
-#include "shuf_dtype.h"
+#include "shuf_daemon.h"
+#include "shuf_observer.h"
+#include "shuf_request.h"
 #include "shuf_status.h"
 
 #include <stdbool.h>
@@ -61,88 +64,25 @@ SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 SHUF_API void shuf_close(shuf *handle);
 
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
- * call with the handle. NULL is allowed and means out of memory. */
+ * call with the handle. NULL: the last failure of this thread in a call without a handle. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
-/* The path of the socket; "" when it was too long. Valid until shuf_close(). */
+/* The path of the socket; "" when it was too long, or for NULL. Valid until shuf_close(). */
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets how long a call that loses its daemon tries to reach the next one before it fails with
  * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. A call that loses 16 daemons in
  * a row without a new byte fails too. */
-SHUF_API void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
+SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
+
+/* Sets how long a call waits for a daemon that takes and sends nothing, before it fails with
+ * SHUF_TIMEOUT: in milliseconds; 0, the default: no limit, since a computation may take long. It
+ * holds for each wait of a call: to connect, to send, for the reply, for the next bytes of the
+ * values, for the next daemon. The failed call closes the connection, so its leases end as with a
+ * lost daemon; the next call connects again. Without a timeout only the handshake has a limit. */
+SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
-
-/* Selects positions of the permutation. */
-typedef enum shuf_view {
-    SHUF_VIEW_ALL = 0,   /* 0 .. n - 1 */
-    SHUF_VIEW_SLICE = 1, /* `count` positions: offset, offset + stride, ... */
-    SHUF_VIEW_SHARD = 2, /* those that DistributedSampler selects for `rank` of `world` */
-} shuf_view;
-
-/* A request for a permutation. 0 is the default of every field except n. */
-typedef struct shuf_permutation {
-    const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
-    uint64_t n;            /* permute [0, n): 1 to 2^62 */
-    uint64_t seed;         /* any; independent of epoch */
-    uint64_t epoch;        /* any */
-    uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
-    shuf_view view;
-    /* SLICE, else 0: offset < n; count >= 1 and stride >= 1, without a default;
-     * offset + (count - 1) * stride < n. */
-    uint64_t offset, count, stride;
-    uint64_t rank, world; /* SHARD, else 0: rank < world */
-    bool drop_last;       /* SHARD: cut the remainder instead of padding by wrapping */
-    shuf_dtype dtype;
-    bool fingerprint; /* also compute fingerprint, first and last; shuf_summarize() always does */
-} shuf_permutation;
-
-/* The shape of a result. It follows from the request. */
-typedef struct shuf_shape {
-    uint64_t rows;    /* epochs of a permutation; else 1 */
-    uint64_t count;   /* values in a row */
-    shuf_dtype dtype; /* SHUF_AUTO only for records and buffers */
-    unsigned width;   /* bytes of a value: 2, 4 or 8; of a record; 1 for a buffer */
-    uint64_t bytes;   /* rows * count * width */
-} shuf_shape;
-
-/* The distribution of random numbers; 0 for a permutation. */
-typedef enum {
-    SHUF_GAUSS = 1,   /* normal, with mean and standard deviation: f64, f32, f16 or bf16 */
-    SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32, u64: all values */
-} shuf_distribution;
-
-/* The method of GAUSS. Streams of different methods are independent. */
-typedef enum {
-    SHUF_TABLE = 0,      /* sums of table entries; the fastest */
-    SHUF_BOX_MULLER = 1, /* Box-Muller: the exact normal distribution, except for rounding */
-} shuf_method;
-
-/* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness =
- * m3 / m2^(3/2), kurtosis = m4 / m2^2 (3 for a normal distribution), where mk = sum((x - mean)^k) /
- * N. Skewness and kurtosis are NaN where m2 is 0. The last digits depend on the backend. */
-typedef struct shuf_moments {
-    double mean, variance, skewness, kurtosis;
-    double least, largest; /* of x */
-} shuf_moments;
-
-enum { SHUF_SAMPLES = 4 };
-
-typedef struct shuf_result {
-    shuf_shape shape;
-    char algorithm[32];             /* of a permutation or shuffle; else "" */
-    shuf_distribution distribution; /* of numbers; else 0 */
-    shuf_method method;             /* of GAUSS; else 0 */
-    char backend[16];               /* "cpu", "cuda" */
-    char device[128];               /* name of the device */
-    uint64_t device_ns;             /* computation time on the device, in nanoseconds */
-    uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
-    unsigned n_first, n_last;       /* lengths of first and last */
-    /* First and last values of the whole result; of F64 to BF16 the bits. */
-    uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
-    shuf_moments moments; /* of numbers; 0 unless requested */
-} shuf_result;
 
 /* Computes the shape of the result. Uses no daemon and no handle; thread-safe. On failure it writes
  * the message to `message` (may be NULL), truncated to `size` bytes. Fails with SHUF_INVALID, or
@@ -152,7 +92,8 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 
 /* Writes the values, row-major in the host's byte order, to `out`, which has `bytes` bytes, at
  * least those of the shape. `result` may be NULL. On failure the contents of `out` are undefined.
- * Fails with SHUF_INVALID, SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
+ * A result that is larger than the daemon's memory is fetched in parts. Fails with SHUF_INVALID,
+ * SHUF_NO_MEMORY, SHUF_BUSY, SHUF_DEVICE, or as shuf_connect(). */
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
@@ -171,24 +112,6 @@ SHUF_API shuf_status shuf_summarize(shuf *handle, const shuf_permutation *permut
                                     shuf_result *result);
 
 /* ---- Numbers ------------------------------------------------------------ */
-
-/* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
- * function of distribution, method, seed, stream, mean, std, dtype and i, so any part of a stream
- * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
- * 2^62 values. */
-typedef struct shuf_numbers {
-    shuf_distribution distribution; /* no default */
-    uint64_t seed, stream;          /* any */
-    uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
-    double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
-    /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
-     * 0. With an std far below the dtype's spacing at the mean, all values are equal. */
-    double std;
-    shuf_dtype dtype;
-    bool fingerprint;   /* also compute fingerprint, first, last; shuf_draw_summary() always does */
-    bool moments;       /* also compute moments, first and last */
-    shuf_method method; /* GAUSS; else 0 */
-} shuf_numbers;
 
 /* These functions correspond to shuf_permutation_shape(), shuf_permute(), shuf_permute_each(),
  * shuf_summarize(), shuf_lease_take() and shuf_prefetch(), and have the same errors:
@@ -211,18 +134,6 @@ SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers
 
 /* ---- Records ------------------------------------------------------------ */
 
-/* A request to shuffle an array x of n records of `record` bytes: y[i] = x[p(i)], where p is the
- * permutation that shuf_permute() returns for the same algorithm, n, seed and epoch. With
- * `inverse`, y[p(i)] = x[i], which undoes the shuffle. Records are opaque bytes. */
-#define SHUF_RECORD_MAX UINT64_C(65536)
-typedef struct shuf_records {
-    const char *algorithm; /* as in shuf_permutation */
-    uint64_t n;            /* 1 to 2^62, no default */
-    uint64_t record;       /* bytes, 1 to SHUF_RECORD_MAX, no default */
-    uint64_t seed, epoch;  /* any */
-    bool inverse;
-} shuf_records;
-
 /* Shuffles n * record bytes from `in` to `out`. Both have `bytes` bytes, at least n * record, and
  * do not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no
  * first and last values or fingerprint.
@@ -231,12 +142,20 @@ typedef struct shuf_records {
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
  *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * The daemon needs twice the bytes of host memory meanwhile. To shuffle the same records
+ * The daemon needs twice the bytes of host memory meanwhile. Where it has no room for both, it
+ * computes only the permutation, and the call moves the records itself. To shuffle the same records
  * repeatedly, fill a buffer once and call shuf_shuffle_lease(), which is faster. After the loss of
- * a daemon the call sends `in` to the next one. Fails as shuf_permute(), and with SHUF_NO_MEMORY
- * where the daemon has no room for input and output. */
+ * a daemon the call sends `in` to the next one. Fails as shuf_permute(). */
 SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
                                   void *out, size_t bytes, shuf_result *result);
+
+/* Passes the shuffled records to `sink` in order, in chunks of whole records: of 1 MiB at most, or
+ * of one larger record. `in` has `bytes` bytes, at least n * record; it may be a mapped file that
+ * is larger than all memory. The daemon computes only the permutation, and the call moves the
+ * records. Not with `inverse`. Fails as shuf_permute_each(). */
+SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
+                                       size_t bytes, shuf_sink sink, void *context,
+                                       shuf_result *result);
 
 /* ---- Single places ------------------------------------------------------ */
 
@@ -308,18 +227,19 @@ typedef struct shuf_lease_options {
 
 /* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: zeros. *lease
  * must be NULL or a lease of this handle: the call gives this old lease back in the same round
- * trip, also when it fails. On failure *lease is NULL. The first mapping of device memory loads
- * libcuda.so.1. Fails as shuf_permute(), and with SHUF_INVALID (an unknown transport, or none that
- * the daemon has), SHUF_DENIED (the transport is forbidden for this process: CUDA_IPC across users
- * or PID namespaces) or SHUF_DEVICE (no libcuda, the GPU is not visible to this process, or an
- * error of CUDA). */
+ * trip, also when it fails. On failure *lease is NULL; it stays only where an argument is NULL or
+ * another handle holds it. The
+ * first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with SHUF_INVALID
+ * (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is forbidden for
+ * this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda, the GPU is not
+ * visible to this process, or an error of CUDA). */
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
-/* Unmaps the values, gives the lease back and frees it, whatever the function returns. NULL is
- * allowed. Fails only where the daemon does not know the lease. The loss of the daemon is no
- * failure. */
-SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease *lease);
+/* Unmaps the values, gives the lease back, frees it and sets *lease to NULL, also where the daemon
+ * reports a failure: it does not know the lease, or a timeout is over. `lease` and *lease may be
+ * NULL. The loss of the daemon is no failure. */
+SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
  * device memory, to `out`. Fails with SHUF_INVALID (outside the values, or a buffer that is not
@@ -400,45 +320,7 @@ typedef struct shuf_lease_entry {
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
-/* ---- The daemon ------------------------------------------------------- */
-
-/* The use of a daemon by one user. */
-typedef struct shuf_user {
-    uint32_t uid;
-    uint64_t clients, leases;
-    uint64_t blocks, bytes; /* of memory */
-} shuf_user;
-
-enum { SHUF_USERS = 32 };
-
-typedef struct shuf_daemon {
-    char version[32];   /* "shufd 0.1.0" */
-    char backend[16];   /* "cpu", "cuda" */
-    char device[128];   /* name of the device */
-    char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
-    uint64_t pid;
-    uint64_t uptime_ms;
-    uint64_t clients;                   /* connections, this one included */
-    uint64_t queued, queue_limit;       /* jobs waiting or running */
-    uint64_t served;                    /* permutations, streams and shuffles since the start */
-    uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
-    uint64_t host_used,
-        host_limit;        /* bytes of blocks in host memory; the same on the CPU backend */
-    uint64_t blocks;       /* allocations */
-    uint64_t buffers;      /* of these: buffers that clients fill */
-    uint64_t idle;         /* bytes of blocks with cached results that nobody uses */
-    uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
-    uint64_t leases;
-    uint64_t hits;     /* requests answered from the cache */
-    uint64_t joined;   /* requests that joined a running computation */
-    uint64_t computed; /* results computed */
-    uint64_t evicted;  /* results evicted for others */
-    unsigned users;    /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
-    shuf_user user[SHUF_USERS];
-} shuf_daemon;
-
-/* Reads the state of the daemon. Fails as shuf_connect(). */
-SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
+/* ---- The library ------------------------------------------------------- */
 
 /* The library's version, "0.1.0". Static storage. */
 SHUF_API const char *shuf_version(void);

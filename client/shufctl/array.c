@@ -4,9 +4,12 @@
  */
 #include "array.h"
 
+#include "error.h"
 #include "exit.h"
 #include "npy_read.h"
+#include "progress.h"
 #include "shuf.h"
+#include "temporary_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +37,20 @@ static ssize_t read_at(int fd, uint64_t offset, size_t size, void *out)
     return (ssize_t)done;
 }
 
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
 static int cannot_read(const struct shuf__array *a, const char *why)
 {
     return shuf__fail_with(EX_IOERR, "--in %s: cannot read: %s", a->name, why);
@@ -50,11 +67,6 @@ static int check_records(const struct shuf__array *a)
         return malformed(a, a->header && a->records > 0
                                 ? "records of 0 bytes, expected at least 1"
                                 : "no records in it, expected at least one");
-    if (a->record > SHUF_RECORD_MAX)
-        return shuf__fail_with(EX_DATAERR,
-                               "--in %s: records of %" PRIu64 " bytes (the size of a value times "
-                               "the shape behind the first dimension), expected at most %" PRIu64,
-                               a->name, a->record, SHUF_RECORD_MAX);
     return EX_OK;
 }
 
@@ -72,10 +84,10 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     if (!shuf__npy_read(a->header + npy->dict, npy->header - npy->dict, npy, why))
         return malformed(a, why);
     if (size - npy->header != npy->bytes)
-        return shuf__fail_with(EX_DATAERR,
-                               "--in %s: %" PRIu64 " bytes behind its header, expected the %" PRIu64
-                               " that it gives",
-                               a->name, size - npy->header, npy->bytes);
+        return shuf__fail_with(
+            EX_DATAERR,
+            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " that it gives",
+            a->name, size - npy->header, shuf__plural(size - npy->header), npy->bytes);
     if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
                                "--record %" PRIu64 ": the records of %s have %" PRIu64
@@ -96,13 +108,62 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
                                a->name);
     if (size % given != 0)
         return shuf__fail_with(
-            EX_DATAERR, "--in %s: %" PRIu64 " bytes, expected a multiple of --record %" PRIu64,
-            a->name, size, given);
+            EX_DATAERR, "--in %s: %" PRIu64 " byte%s, expected a multiple of --record %" PRIu64,
+            a->name, size, shuf__plural(size), given);
     a->record = given;
     a->records = size / given;
     a->bytes = size;
     return check_records(a);
 }
+
+/* ---- Pipes ---------------------------------------------------------------------- */
+
+/* A pipe, a socket, or standard input that another process has read a part of. */
+static bool is_sequential(int fd, const struct stat *status)
+{
+    return S_ISFIFO(status->st_mode) || S_ISSOCK(status->st_mode) ||
+           (S_ISREG(status->st_mode) && lseek(fd, 0, SEEK_CUR) > 0);
+}
+
+/* Returns errno or 0. `failed` says which side the error is of. */
+static int copy_all(int from, int to, bool *reading)
+{
+    static char buffer[1 << 18];
+    for (;;) {
+        ssize_t got = read(from, buffer, sizeof buffer);
+        *reading = got <= 0;
+        if (got == 0)
+            return 0;
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 || !write_all(to, buffer, (size_t)got))
+            return errno;
+        shuf__progress_add((uint64_t)got);
+    }
+}
+
+/* The size of a pipe is known at its end, and the shuffle starts with any record. */
+static int copy_to_file(struct shuf__array *a)
+{
+    bool reading;
+    int copy = shuf__temporary_file();
+    if (copy < 0)
+        return shuf__fail_with(EX_IOERR, "--in %s: no temporary file in %s: %s; set TMPDIR",
+                               a->name, shuf__temporary_directory(), strerror(errno));
+    shuf__progress_phase("reading", 0);
+    const int cause = copy_all(a->fd, copy, &reading);
+    close(a->fd);
+    a->fd = copy;
+    shuf__progress_end();
+    if (cause != 0 && reading)
+        return cannot_read(a, strerror(cause));
+    if (cause != 0)
+        return shuf__fail_with(EX_IOERR, "--in %s: its temporary copy in %s: %s; set TMPDIR",
+                               a->name, shuf__temporary_directory(), strerror(cause));
+    return EX_OK;
+}
+
+/* ---- Files ------------------------------------------------------------------------ */
 
 static int read_size(struct shuf__array *a, uint64_t given)
 {
@@ -112,9 +173,15 @@ static int read_size(struct shuf__array *a, uint64_t given)
     uint8_t front[SHUF__NPY_FRONT];
     if (fstat(a->fd, &status) != 0)
         return cannot_read(a, strerror(errno));
+    if (is_sequential(a->fd, &status)) {
+        int code = copy_to_file(a);
+        if (code != EX_OK)
+            return code;
+        if (fstat(a->fd, &status) != 0)
+            return cannot_read(a, strerror(errno));
+    }
     if (!S_ISREG(status.st_mode))
-        return shuf__fail_with(EX_NOINPUT, "--in %s: expected a regular file, whose size is known",
-                               a->name);
+        return shuf__fail_with(EX_NOINPUT, "--in %s: expected a regular file or a pipe", a->name);
     ssize_t got = read_at(a->fd, 0, sizeof front, front);
     if (got < 0)
         return cannot_read(a, strerror(errno));
@@ -126,7 +193,8 @@ static int read_size(struct shuf__array *a, uint64_t given)
 int shuf__array_open(struct shuf__array *array, const char *path, uint64_t record)
 {
     *array = (struct shuf__array){.name = path};
-    array->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    array->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                                       : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (array->fd < 0)
         return shuf__fail_with(errno == EACCES ? EX_NOPERM : EX_NOINPUT, "--in %s: cannot open: %s",
                                path, strerror(errno));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file of records: an .npy, whose header has the record size, or a raw file.
+ * A file of records, or a pipe: an .npy, whose header has the record size, or raw.
  */
 #ifndef SHUF__ARRAY_H
 #define SHUF__ARRAY_H
@@ -17,12 +17,13 @@ struct shuf__array {
     uint64_t records, record, bytes;
 };
 
-/* Opens the file at `path`. record: bytes of a record, 0 where the user gave no size. Returns
+/* Opens the file at `path`; - is standard input. The records of a pipe are copied to a temporary
+ * file first. record: bytes of a record, 0 where the user gave no size. Returns
  * EX_OK, or prints one line and returns the exit code. */
 int shuf__array_open(struct shuf__array *array, const char *path, uint64_t record);
 
-/* Reads [offset, offset + size) of the records. It does not map the file: a file that is truncated
- * meanwhile would kill this process. Returns EX_OK, or prints one line and returns the exit code.
+/* Reads [offset, offset + size) of the records. Returns EX_OK, or prints one line and returns the
+ * exit code.
  */
 int shuf__array_read(const struct shuf__array *array, uint64_t offset, size_t size, void *out);
 

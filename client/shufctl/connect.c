@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "exit.h"
+#include "progress.h"
 #include "start_command.h"
 
 #include <sysexits.h>
@@ -25,7 +26,7 @@ int shuf__fail_call(const shuf *handle, shuf_status status,
 shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options)
 {
     static const struct timespec pause = {.tv_nsec = 50000000};
-    uint64_t give_up = shuf__clock_ns() + options->wait_seconds * UINT64_C(1000000000);
+    uint64_t give_up = shuf__clock_ns() + options->wait_ns;
     shuf_status status = shuf_connect(handle, options->socket);
     while (status == SHUF_NO_DAEMON && shuf__clock_ns() < give_up) {
         shuf_close(*handle);
@@ -37,6 +38,12 @@ shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *opti
 
 int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options)
 {
+    shuf__progress_set_quiet(options->quiet);
+    shuf__progress_phase("waiting for the daemon", 0);
     shuf_status status = shuf__connect(handle, options);
-    return status == SHUF_OK ? EX_OK : shuf__fail_call(*handle, status, options);
+    shuf__progress_end();
+    if (status != SHUF_OK)
+        return shuf__fail_call(*handle, status, options);
+    shuf__progress_observe(*handle);
+    return EX_OK;
 }

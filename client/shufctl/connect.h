@@ -8,7 +8,7 @@
 #include "daemon_options.h"
 #include "shuf.h"
 
-/* Connects, and waits for a daemon at most options->wait_seconds. The caller closes *handle, also
+/* Connects, and waits for a daemon at most options->wait_ns. The caller closes *handle, also
  * after a failure. */
 shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options);
 

@@ -4,21 +4,22 @@
  */
 #include "daemon_options.h"
 
+#include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
 
-#include <inttypes.h>
 #include <sysexits.h>
 
-#define WAIT_MAX UINT64_C(1000000000) /* seconds: as nanoseconds they fit in 64 bits */
+#define WAIT_MAX \
+    (UINT64_C(1000000) * 3600 * 1000000000) /* ns: added to the clock, it fits in 64 bits */
 
-enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT };
+enum key { KEY_JSON = 0x200, KEY_SOCKET, KEY_WAIT, KEY_QUIET = 'q' };
 
-static void read_wait(struct argp_state *state, const char *text, uint64_t *seconds)
+static void read_wait(struct argp_state *state, const char *text, uint64_t *nanoseconds)
 {
-    shuf__option_number(state, "--wait", text, seconds);
-    if (*seconds > WAIT_MAX)
-        argp_failure(state, EX_USAGE, 0, "--wait %.64s: expected at most %" PRIu64 " seconds", text,
-                     WAIT_MAX);
+    struct shuf__error error;
+    if (shuf__duration_parse("--wait", text, 0, WAIT_MAX, nanoseconds, &error))
+        argp_failure(state, EX_USAGE, 0, "%s", error.text);
 }
 
 static error_t parse_daemon_option(int key, char *text, struct argp_state *state)
@@ -33,8 +34,11 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
             argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
         options->socket = text;
         return 0;
+    case KEY_QUIET:
+        options->quiet = true;
+        return 0;
     case KEY_WAIT:
-        read_wait(state, text, &options->wait_seconds);
+        read_wait(state, text, &options->wait_ns);
         return 0;
     default:
         return shuf__option_common(key, text, state);
@@ -42,9 +46,12 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
 }
 
 static const struct argp_option option_table[] = {
-    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of lines", 0},
-    {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket (default: $SHUFD_SOCKET, ...)", 0},
-    {"wait", KEY_WAIT, "SECONDS", 0, "Wait at most this long for a daemon (default 0)", 0},
+    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of text", 0},
+    {"socket", KEY_SOCKET, "PATH", 0,
+     "The socket of the daemon (default: see shufctl help environment)", 0},
+    {"wait", KEY_WAIT, "TIME", 0, "Wait for a daemon for this time, as in 5s or 2min (default 0)",
+     0},
+    {"quiet", KEY_QUIET, NULL, 0, "Show no progress on the terminal", 0},
     SHUF__OPTION_HELP,
     {0},
 };
@@ -57,5 +64,5 @@ void shuf__daemon_options(int argc, char **argv, const char *doc,
     struct argp argp = shuf__daemon_argp;
     argp.doc = doc;
     *options = (struct shuf__daemon_options){0};
-    argp_parse(&argp, argc, argv, 0, NULL, options);
+    shuf__options_parse(&argp, argc, argv, options);
 }

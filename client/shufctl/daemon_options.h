@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 struct shuf__daemon_options {
-    const char *socket;    /* NULL: the default */
-    uint64_t wait_seconds; /* for a daemon that does not answer yet */
+    const char *socket; /* NULL: the default */
+    uint64_t wait_ns;   /* for a daemon that does not answer yet */
     bool json;
+    bool quiet; /* shows no progress */
 };
 
 /* For the `children` of a verb with more options. Its input is a struct shuf__daemon_options. It

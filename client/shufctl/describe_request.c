@@ -5,6 +5,7 @@
 #include "describe_request.h"
 
 #include "json.h"
+#include "print_key.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@ void shuf__print_line(FILE *to, const char *key, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(to, "%-12s", key);
+    shuf__print_key(to, key);
     vfprintf(to, format, args);
     fputc('\n', to);
     va_end(args);
@@ -43,14 +44,22 @@ static void print_epochs(const struct shuf__output_options *options, FILE *to)
         shuf__print_line(to, "epoch", "%" PRIu64, permutation->epoch);
 }
 
-static void print_view(const shuf_permutation *permutation, FILE *to)
+static void print_shard(const shuf_permutation *permutation, uint64_t count, FILE *to)
+{
+    char part[80] = "";
+    if (permutation->step || permutation->count)
+        snprintf(part, sizeof part, ", step %" PRIu64 ", count %" PRIu64, permutation->step, count);
+    shuf__print_line(to, "slice", "rank %" PRIu64 " of %" PRIu64 ", %s%s", permutation->rank,
+                     permutation->world, permutation->drop_last ? "last dropped" : "padded", part);
+}
+
+static void print_view(const shuf_permutation *permutation, uint64_t count, FILE *to)
 {
     if (permutation->view == SHUF_VIEW_SLICE)
         shuf__print_line(to, "slice", "offset %" PRIu64 ", count %" PRIu64 ", stride %" PRIu64,
                          permutation->offset, permutation->count, permutation->stride);
     else if (permutation->view == SHUF_VIEW_SHARD)
-        shuf__print_line(to, "slice", "rank %" PRIu64 " of %" PRIu64 ", %s", permutation->rank,
-                         permutation->world, permutation->drop_last ? "last dropped" : "padded");
+        print_shard(permutation, count, to);
     else
         shuf__print_line(to, "slice", "all");
 }
@@ -63,7 +72,7 @@ static void print_permutation_request(const struct shuf__output_options *options
     shuf__print_line(to, "n", "%" PRIu64, permutation->n);
     shuf__print_line(to, "seed", "%" PRIu64, permutation->seed);
     print_epochs(options, to);
-    print_view(permutation, to);
+    print_view(permutation, result->shape.count, to);
 }
 
 static void print_permutation_short(const struct shuf__output_options *options,
@@ -79,7 +88,7 @@ static void print_permutation_short(const struct shuf__output_options *options,
         fprintf(to, " %" PRIu64, permutation->epoch);
 }
 
-static void add_view(json_t *object, const shuf_permutation *permutation)
+static void add_view(json_t *object, const shuf_permutation *permutation, uint64_t count)
 {
     json_t *view = json_object();
     bool all = permutation->view == SHUF_VIEW_ALL;
@@ -88,9 +97,11 @@ static void add_view(json_t *object, const shuf_permutation *permutation)
         shuf__json_integer(view, "rank", permutation->rank);
         shuf__json_integer(view, "world", permutation->world);
         json_object_set_new(view, "drop_last", json_boolean(permutation->drop_last));
+        shuf__json_integer(view, "step", permutation->step);
+        shuf__json_integer(view, "count", count);
     } else {
         shuf__json_integer(view, "offset", permutation->offset);
-        shuf__json_integer(view, "count", all ? permutation->n : permutation->count);
+        shuf__json_integer(view, "count", count);
         shuf__json_integer(view, "stride", all ? 1 : permutation->stride);
     }
     json_object_set_new(object, "slice", view);
@@ -118,7 +129,7 @@ static void permutation_to_json(json_t *object, const struct shuf__output_option
     shuf__json_integer(object, "n", options->permutation->n);
     shuf__json_decimal(object, "seed", options->permutation->seed);
     add_epochs(object, options);
-    add_view(object, options->permutation);
+    add_view(object, options->permutation, result->shape.count);
 }
 
 /* ---- Numbers ------------------------------------------------------------------ */
@@ -134,7 +145,7 @@ static void print_distribution(const shuf_numbers *numbers, FILE *to)
 
 static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
 {
-    fprintf(to, "%-12s", "numbers");
+    shuf__print_key(to, "numbers");
     print_distribution(numbers, to);
     fputc('\n', to);
     shuf__print_line(to, "seed", "%" PRIu64, numbers->seed);

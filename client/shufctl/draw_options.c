@@ -7,6 +7,7 @@
 #include "describe_request.h"
 #include "exit.h"
 #include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
 
 #include <string.h>
@@ -28,15 +29,15 @@ enum key {
 
 #define BIT(key) (1U << ((key)-KEY_COUNT))
 
-#define COMMON_OPTIONS                                                                        \
-    {"count", KEY_COUNT, "N", 0, "The number of values (required)", 1},                       \
-        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},          \
-        {"stream", KEY_STREAM, "T", 0, "The stream, independent of the seed (default 0)", 1}, \
-        {"offset", KEY_OFFSET, "O", 0, "The number of the first value (default 0)", 1},       \
-        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                    \
-    {                                                                                         \
-        "summary", KEY_SUMMARY, NULL, 0,                                                      \
-            "Also print mean, variance, skewness, kurtosis and extremes of the values", 3     \
+#define COMMON_OPTIONS                                                                          \
+    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                             \
+        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},            \
+        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed (default 0)", 1}, \
+        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1}, \
+        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                      \
+    {                                                                                           \
+        "summary", KEY_SUMMARY, NULL, 0,                                                        \
+            "Also print mean, variance, skewness, kurtosis, least and largest value", 3         \
     }
 
 static const struct argp_option gauss_table[] = {
@@ -44,7 +45,8 @@ static const struct argp_option gauss_table[] = {
     {"mean", KEY_MEAN, "M", 0, "The mean (default 0)", 2},
     {"std", KEY_STD, "D", 0, "The standard deviation (default 1)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 2},
-    {"method", KEY_METHOD, "METHOD", 0, "table (default) or box-muller", 2},
+    {"method", KEY_METHOD, "METHOD", 0,
+     "table (default, the fastest) or box-muller (an exact normal distribution)", 2},
     {0},
 };
 
@@ -97,10 +99,11 @@ static void read_decimal(struct argp_state *state, int key, const char *text,
 
 static void check_draw_given(struct argp_state *state, unsigned given)
 {
-    if (!(given & BIT(KEY_COUNT)))
-        argp_failure(state, EX_USAGE, 0, "--count: missing; expected it, as in --count 1e9");
-    if (!(given & BIT(KEY_SEED)))
-        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_COUNT), "--count 1e9"},
+        {given & BIT(KEY_SEED), "--seed 7"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
 }
 
 /* With values on standard output, --summary prints the moments on standard error. */
@@ -127,14 +130,12 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
     parse->numbers->fingerprint = has_summary(parse);
 }
 
-/* Accepts the names of all types. The library rejects those that the distribution does not have. */
 static void read_dtype_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
 {
     const bool gauss = numbers->distribution == SHUF_GAUSS;
-    numbers->dtype =
-        (shuf_dtype)(shuf__option_choice(state, "--dtype", text, shuf__dtype_names + 1,
-                                         gauss ? "f64, f32, f16 or bf16" : "f64, f32, u32 or u64") +
-                     1);
+    const unsigned set =
+        shuf__dtype_set(gauss ? SHUF_DISTRIBUTION_GAUSS : SHUF_DISTRIBUTION_UNIFORM);
+    numbers->dtype = shuf__option_dtype(state, "--dtype", text, set);
 }
 
 static void read_method_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
@@ -171,11 +172,11 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-#define NOTES                                                                                  \
-    "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Value i of a stream is the " \
-    "same in every request and on every machine. Without --out, shufctl prints only a "        \
-    "summary with the fingerprint of the values. With values on "                              \
-    "standard output the summary is printed only with --json or --summary, on standard error.\n"
+#define NOTES                                                                                    \
+    "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. The same "      \
+    "options "                                                                                   \
+    "give the same values on every machine. With --out -, standard output has only the values; " \
+    "--json and --summary then print on standard error.\n"
 
 void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
                         struct shuf__output_options *options)
@@ -187,13 +188,15 @@ void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
         .options = gauss ? gauss_table : uniform_table,
         .parser = parse_draw_option,
         .args_doc = "--count N --seed S",
-        .doc = gauss ? "Computes normally distributed numbers in the daemon, and prints a summary "
-                       "or writes the values." NOTES
-                     : "Computes uniformly distributed numbers in the daemon, and prints a summary "
-                       "or writes the values." NOTES,
+        .doc =
+            gauss
+                ? "Computes normally distributed random numbers. Prints a summary, or writes the "
+                  "values with --out." NOTES
+                : "Computes uniformly distributed random numbers. Prints a summary, or writes the "
+                  "values with --out." NOTES,
     };
     struct parse parse = {.numbers = numbers, .output = options};
     numbers->std = gauss;
     *options = (struct shuf__output_options){0};
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }

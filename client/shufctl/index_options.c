@@ -6,13 +6,14 @@
 
 #include "exit.h"
 #include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
+#include "request.h"
 
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 
 enum key {
@@ -33,21 +34,22 @@ enum key {
 #define BIT(key) (1U << ((key)-KEY_N))
 
 static const struct argp_option option_table[] = {
-    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 1},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
-    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
+    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
+    {"at", KEY_AT, "LIST", 0,
+     "The positions, as in 0,5,1e8; - reads them from standard input (required)", 0},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0,
-     "primefold (default), or philox24 or lcg, which must count the values before a position", 1},
-    {"at", KEY_AT, "LIST", 0, "The positions, as in 0,5,1e8; - reads them from standard input", 2},
-    {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print their positions", 2},
+     "primefold (default), philox24 or lcg; the first look-up in one of the last two is slow", 1},
+    {"inverse", KEY_INVERSE, NULL, 0, "Take LIST as values, and print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
-    {"format", KEY_FORMAT, "FORMAT", 0,
-     "text, npy or raw (u64 in the host's byte order); by default npy for *.npy, else text", 3},
+    {"format", KEY_FORMAT, "FORMAT", 0, SHUF__FORMAT_HELP ", text to standard output", 3},
     {"offset", KEY_SLICE, "O", OPTION_HIDDEN, NULL, 4},
     {"count", KEY_SLICE, "C", OPTION_HIDDEN, NULL, 4},
     {"stride", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},
     {"rank", KEY_SLICE, "R", OPTION_HIDDEN, NULL, 4},
     {"world", KEY_SLICE, "W", OPTION_HIDDEN, NULL, 4},
+    {"step", KEY_SLICE, "K", OPTION_HIDDEN, NULL, 4},
     {"drop-last", KEY_SLICE, NULL, OPTION_HIDDEN, NULL, 4},
     {"epochs", KEY_EPOCHS, "A:B", OPTION_HIDDEN, NULL, 4},
     {"dtype", KEY_DTYPE, "TYPE", OPTION_HIDDEN, NULL, 4},
@@ -94,9 +96,15 @@ static void read_list(struct argp_state *state, char *text, struct shuf__places 
 {
     struct shuf__error error;
     char *word;
-    while ((word = strsep(&text, ",")) != NULL)
+    for (size_t number = 1; (word = strsep(&text, ",")) != NULL; number++) {
+        if (!*word)
+            argp_failure(state, EX_USAGE, 0,
+                         "--at: number %zu of the list is empty; expected numbers with one comma "
+                         "between them, as in 0,5,1e8",
+                         number);
         if (add_text(places, "--at", word, &error))
             argp_failure(state, shuf__exit_code(error.status), 0, "%s", error.text);
+    }
 }
 
 static shuf_status add_line(struct shuf__places *places, char *line, size_t length, size_t number,
@@ -133,18 +141,6 @@ int shuf__index_read_places(struct shuf__places *places)
 
 /* ---- Options ----------------------------------------------------------------- */
 
-static enum shuf__format read_format(struct argp_state *state, const char *text)
-{
-    static const enum shuf__format formats[] = {SHUF__FORMAT_TEXT, SHUF__FORMAT_NPY,
-                                                SHUF__FORMAT_RAW};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(text, shuf__format_name(formats[i])) == 0)
-            return formats[i];
-    argp_failure(state, EX_USAGE, 0, "--format %.64s: expected text, npy or raw",
-                 *text ? text : "''");
-    return SHUF__FORMAT_TEXT;
-}
-
 static void refuse_other(struct argp_state *state, const struct parse *parse)
 {
     if (parse->other == KEY_EPOCHS)
@@ -163,13 +159,13 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
 {
     const struct shuf__index_options *options = parse->options;
     const unsigned given = parse->given;
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_N), "--n 1e9"},
+        {given & BIT(KEY_SEED), "--seed 7"},
+        {given & BIT(KEY_AT), "--at 0,5,1e8"},
+    };
     refuse_other(state, parse);
-    if (!(given & BIT(KEY_N)))
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
-    if (!(given & BIT(KEY_SEED)))
-        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
-    if (!(given & BIT(KEY_AT)))
-        argp_failure(state, EX_USAGE, 0, "--at: missing; expected it, as in --at 0,5,1e8");
+    shuf__option_require(state, required, sizeof required / sizeof *required);
     if (options->read_places && options->places.count > 0)
         argp_failure(state, EX_USAGE, 0, "--at -: excludes other positions");
     if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
@@ -180,11 +176,8 @@ static void finish_index(struct argp_state *state, struct parse *parse)
 {
     struct shuf__index_options *options = parse->options;
     check_index_given(state, parse);
-    if (parse->given & BIT(KEY_FORMAT))
-        return;
-    size_t length = strlen(options->out);
-    bool npy = length >= 4 && strcasecmp(options->out + length - 4, ".npy") == 0;
-    options->format = npy ? SHUF__FORMAT_NPY : SHUF__FORMAT_TEXT;
+    if (!(parse->given & BIT(KEY_FORMAT)))
+        options->format = shuf__format_of_file(state, options->out, SHUF__FORMAT_TEXT);
 }
 
 static void read_at_option(struct argp_state *state, char *text,
@@ -201,7 +194,7 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
 {
     switch (key) {
     case KEY_N:
-        shuf__option_number(state, "--n", text, &options->permutation.n);
+        shuf__option_number_in(state, "--n", text, 1, SHUF__N_MAX, &options->permutation.n);
         break;
     case KEY_SEED:
         shuf__option_number(state, "--seed", text, &options->permutation.seed);
@@ -225,7 +218,7 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
         options->out = text;
         break;
     case KEY_FORMAT:
-        options->format = read_format(state, text);
+        options->format = shuf__format_option(state, text);
         break;
     }
 }
@@ -257,11 +250,12 @@ void shuf__index_options(int argc, char **argv, struct shuf__index_options *opti
         .parser = parse_index_option,
         .args_doc = "--n N --seed S --at LIST",
         .doc = "Prints the values at single positions of a permutation, one a line in the order of "
-               "LIST; with --inverse the positions of values. Computes nothing else."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. On standard input "
-               "blanks or line ends separate them.\n",
+               "LIST; with --inverse, the positions of values. The rest of the permutation is not "
+               "computed."
+               "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. On "
+               "standard input, blanks or line ends separate them.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__index_options){.out = "-"};
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }

@@ -64,5 +64,5 @@ shuf_status shuf__read_by_lease(shuf *daemon, const struct shuf__output_options 
     reading->lease = *lease;
     if (status != SHUF_OK)
         return status; /* shuf_close() ends the lease; a release would replace the message */
-    return shuf_lease_release(daemon, lease);
+    return shuf_lease_release(daemon, &lease);
 }

@@ -31,10 +31,15 @@ enum {
  * blocked. */
 static char temporary[PATH_MAX];
 
-static void remove_and_die(int number)
+void shuf__output_remove_temporary(void)
 {
     if (*temporary)
         unlink(temporary);
+}
+
+static void remove_and_die(int number)
+{
+    shuf__output_remove_temporary();
     raise(number); /* reset by SA_RESETHAND, delivered when this handler returns */
 }
 
@@ -98,7 +103,7 @@ static bool name_temporary(const char *target)
 
 static bool create_named(struct shuf__output *output)
 {
-    output->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    output->fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     return output->fd >= 0;
 }
 
@@ -133,7 +138,7 @@ static bool create_unnamed(struct shuf__output *output)
     const char *slash = strrchr(output->path, '/');
     char *directory =
         slash ? strndup(output->path, (size_t)(slash + 1 - output->path)) : strdup(".");
-    int fd = directory ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+    int fd = directory ? open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
     free(directory);
     if (fd < 0)
         return false;

@@ -35,6 +35,9 @@ int shuf__output_failed(const struct shuf__output *output);
  */
 int shuf__output_commit(struct shuf__output *output);
 
+/* For a handler of a signal that ends the process. */
+void shuf__output_remove_temporary(void);
+
 /* Closes and frees. A file that was not committed is deleted. */
 void shuf__output_close(struct shuf__output *output);
 

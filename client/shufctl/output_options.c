@@ -4,11 +4,11 @@
  */
 #include "output_options.h"
 
+#include "dtype.h"
 #include "option_values.h"
 #include "output_path.h"
 
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -16,33 +16,21 @@ enum key { KEY_OUT = 0x300, KEY_FORMAT, KEY_TRANSPORT, KEY_PREFETCH };
 
 static const struct argp_option option_table[] = {
     {"out", KEY_OUT, "FILE", 0, "Write the values to FILE, or to standard output for -", 1},
-    {"format", KEY_FORMAT, "FORMAT", 0,
-     "npy, raw (the host's byte order) or text; by default npy for *.npy, text for *.txt and for "
-     "a "
-     "terminal, else raw",
-     1},
+    {"format", KEY_FORMAT, "FORMAT", 0, SHUF__FORMAT_HELP, 1},
     {"transport", KEY_TRANSPORT, "HOW", 0,
-     "Lease the result and read it by inline, memfd, cuda-fd or cuda-ipc", 2},
-    {"prefetch", KEY_PREFETCH, NULL, 0, "Only compute the result and keep it in the daemon's cache",
+     "Map the result instead of copying it: memfd, cuda-fd, cuda-ipc; or inline, which copies", 2},
+    {"prefetch", KEY_PREFETCH, NULL, 0, "Compute and cache the result in the daemon; write nothing",
      2},
     {0},
 };
 
-static const char *const format_names[] = {"raw", "npy", "text", NULL};
 static const char *const transport_names[] = {"inline", "memfd", "cuda-fd", "cuda-ipc", NULL};
 static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
-const char *const shuf__dtype_names[] = {"auto", "u32", "u64",  "i64", "f64",
-                                         "f32",  "f16", "bf16", NULL};
-
 const char *shuf__dtype_text(shuf_dtype dtype)
 {
-    return (unsigned)dtype <= SHUF_BF16 ? shuf__dtype_names[dtype] : "-";
-}
-
-const char *shuf__format_name(enum shuf__format format)
-{
-    return format_names[format];
+    const char *name = shuf__dtype_name((int)dtype);
+    return name ? name : "-";
 }
 
 bool shuf__writes_to_stdout(const struct shuf__output_options *options)
@@ -56,20 +44,6 @@ void shuf__check_out_option(struct argp_state *state, const char *out)
         argp_failure(state, EX_USAGE, 0, "--out '': expected a file, or - for standard output");
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcasecmp(text + length - tail, end) == 0;
-}
-
-static enum shuf__format default_format(const char *out)
-{
-    if (ends_with(out, ".npy"))
-        return SHUF__FORMAT_NPY;
-    return ends_with(out, ".txt") || shuf__output_path_is_terminal(out) ? SHUF__FORMAT_TEXT
-                                                                        : SHUF__FORMAT_RAW;
-}
-
 void shuf__output_options_complete(struct argp_state *state, struct shuf__output_options *options)
 {
     if (options->format_given && !options->out)
@@ -77,10 +51,10 @@ void shuf__output_options_complete(struct argp_state *state, struct shuf__output
     if (options->prefetch && options->out)
         shuf__option_refuse_both(state, "--prefetch", "--out");
     if (options->out && !options->format_given)
-        options->format = default_format(options->out);
+        options->format = shuf__format_of_file(state, options->out, SHUF__FORMAT_RAW);
     if (options->out && options->format == SHUF__FORMAT_NPY && options->shape.dtype == SHUF_BF16)
         argp_failure(state, EX_USAGE, 0,
-                     "--format npy: numpy has no bf16; expected raw or text, or --dtype f32");
+                     "--format npy: numpy has no bf16; expected raw, text or csv, or --dtype f32");
 }
 
 static error_t parse_output_option(int key, char *text, struct argp_state *state)
@@ -96,8 +70,7 @@ static error_t parse_output_option(int key, char *text, struct argp_state *state
         return 0;
     case KEY_FORMAT:
         options->format_given = true;
-        options->format = (enum shuf__format)shuf__option_choice(state, "--format", text,
-                                                                 format_names, "npy, raw or text");
+        options->format = shuf__format_option(state, text);
         return 0;
     case KEY_TRANSPORT:
         options->transport = transports[shuf__option_choice(

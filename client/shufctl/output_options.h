@@ -6,9 +6,8 @@
 #define SHUF__OUTPUT_OPTIONS_H
 
 #include "daemon_options.h"
+#include "output_format.h"
 #include "shuf.h"
-
-enum shuf__format { SHUF__FORMAT_RAW, SHUF__FORMAT_NPY, SHUF__FORMAT_TEXT };
 
 struct shuf__output_options {
     const shuf_permutation *permutation; /* one of these; valid */
@@ -35,12 +34,6 @@ void shuf__check_out_option(struct argp_state *state, const char *out);
 
 /* True when the values go to standard output, so the summary cannot. */
 bool shuf__writes_to_stdout(const struct shuf__output_options *options);
-
-/* "raw", "npy", "text". */
-const char *shuf__format_name(enum shuf__format format);
-
-/* Indexed by shuf_dtype, from "auto" to "bf16"; NULL ends the list. */
-extern const char *const shuf__dtype_names[];
 
 /* "u32"; "-" for an unknown type. */
 const char *shuf__dtype_text(shuf_dtype dtype);

@@ -66,6 +66,13 @@ bool shuf__output_path_is_terminal(const char *path)
     return terminal;
 }
 
+bool shuf__output_path_is_direct(const char *path)
+{
+    struct stat status;
+    return shuf__output_path_descriptor(path) >= 0 ||
+           (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
+}
+
 /* The target of the link at `path`, relative to the same directory as `path`. NULL with errno. */
 static char *follow_link(const char *path)
 {

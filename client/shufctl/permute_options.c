@@ -6,7 +6,9 @@
 
 #include "exit.h"
 #include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
+#include "request.h"
 
 #include <argp.h>
 #include <string.h>
@@ -23,6 +25,7 @@ enum key {
     KEY_STRIDE,
     KEY_RANK,
     KEY_WORLD,
+    KEY_STEP,
     KEY_DROP_LAST,
     KEY_DTYPE,
     KEYS_END,
@@ -30,22 +33,27 @@ enum key {
 };
 
 #define BIT(key) (1U << ((key)-KEY_N))
-#define SLICE_OPTIONS (BIT(KEY_OFFSET) | BIT(KEY_COUNT) | BIT(KEY_STRIDE))
-#define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_DROP_LAST))
+#define SLICE_OPTIONS (BIT(KEY_OFFSET) | BIT(KEY_STRIDE)) /* --count fits both views */
+#define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_STEP) | BIT(KEY_DROP_LAST))
 
 static const struct argp_option option_table[] = {
-    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 1},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 1},
-    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 1},
-    {"epochs", KEY_EPOCHS, "A:B", 0, "A batch: one row for each epoch from A to B - 1", 1},
+    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 1},
+    {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
+     1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},
-    {"offset", KEY_OFFSET, "O", 0, "The first position (default 0)", 2},
-    {"count", KEY_COUNT, "C", 0, "The number of positions (default: all from the offset)", 2},
-    {"stride", KEY_STRIDE, "K", 0, "The distance between positions (default 1)", 2},
-    {"rank", KEY_RANK, "R", 0, "The shard of rank R, as torch's DistributedSampler selects it", 3},
-    {"world", KEY_WORLD, "W", 0, "The number of ranks that share the permutation", 3},
-    {"drop-last", KEY_DROP_LAST, NULL, 0, "Cut the remainder instead of padding", 3},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "u32, u64 or i64 (default: the smaller unsigned that fits)", 4},
+    {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
+    {"count", KEY_COUNT, "C", 0, "Give C values, also of a rank (default: up to the end)", 2},
+    {"stride", KEY_STRIDE, "K", 0, "Give each K-th value only (default 1: every value)", 2},
+    {"rank", KEY_RANK, "R", 0,
+     "Give the part of rank R, 0 to W - 1, as torch's DistributedSampler divides a data set", 3},
+    {"world", KEY_WORLD, "W", 0, "Divide the permutation among W ranks", 3},
+    {"step", KEY_STEP, "K", 0, "Start at the rank's value number K, to resume (default 0)", 3},
+    {"drop-last", KEY_DROP_LAST, NULL, 0,
+     "Where W does not divide N, leave values out; without it, some are given twice", 3},
+    {"dtype", KEY_DTYPE, "TYPE", 0,
+     "u32, u64 or i64 (default: u32 where N is at most 2^32, else u64)", 4},
     {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
     {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 5},
     {0},
@@ -76,23 +84,28 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
     permutation->epochs = end - permutation->epoch;
 }
 
-static void check_permute_given(struct argp_state *state, unsigned given)
+static void check_permute_given(struct argp_state *state, const shuf_permutation *permutation,
+                                unsigned given)
 {
-    if (!(given & BIT(KEY_N)))
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1e9");
-    if (!(given & BIT(KEY_SEED)))
-        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_N), "--n 1e9"},
+        {given & BIT(KEY_SEED), "--seed 7"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
         shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
-        shuf__option_refuse_both(state, "--rank, --world, --drop-last",
-                                 "--offset, --count, --stride");
-    if ((given & SHARD_OPTIONS) == BIT(KEY_DROP_LAST))
-        argp_failure(state, EX_USAGE, 0, "--drop-last: expected --rank and --world beside it");
+        shuf__option_refuse_both(state, "--rank, --world, --step, --drop-last",
+                                 "--offset, --stride");
+    if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
+        argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world beside it",
+                     given & BIT(KEY_STEP) ? "--step" : "--drop-last");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
         argp_failure(state, EX_USAGE, 0, "--rank: missing; expected it beside --world");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
         argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
+    if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
+        argp_failure(state, EX_USAGE, 0, "--count 0: expected at least 1");
 }
 
 /* Sets the defaults of the view. The library reports values that are out of range. */
@@ -100,9 +113,10 @@ static void complete_view(shuf_permutation *permutation, unsigned given)
 {
     if (given & SHARD_OPTIONS)
         permutation->view = SHUF_VIEW_SHARD;
-    if (!(given & SLICE_OPTIONS))
+    else if (given & (SLICE_OPTIONS | BIT(KEY_COUNT)))
+        permutation->view = SHUF_VIEW_SLICE;
+    if (permutation->view != SHUF_VIEW_SLICE)
         return;
-    permutation->view = SHUF_VIEW_SLICE;
     if (!(given & BIT(KEY_STRIDE)))
         permutation->stride = 1;
     if (given & BIT(KEY_COUNT))
@@ -116,7 +130,7 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
 {
     struct shuf__output_options *options = parse->output;
     char message[256];
-    check_permute_given(state, parse->given);
+    check_permute_given(state, parse->permutation, parse->given);
     complete_view(parse->permutation, parse->given);
     shuf_status status =
         shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
@@ -150,12 +164,12 @@ static uint64_t *permutation_number(shuf_permutation *permutation, int key)
         return &permutation->rank;
     case KEY_WORLD:
         return &permutation->world;
+    case KEY_STEP:
+        return &permutation->step;
     default:
         return NULL;
     }
 }
-
-static const char *const dtype_names[] = {"u32", "u64", "i64", NULL}; /* not auto */
 
 static error_t parse_permute_word(int key, char *text, struct argp_state *state,
                                   shuf_permutation *permutation)
@@ -173,9 +187,8 @@ static error_t parse_permute_word(int key, char *text, struct argp_state *state,
         permutation->drop_last = true;
         return 0;
     case KEY_DTYPE:
-        permutation->dtype = (shuf_dtype)(shuf__option_choice(state, "--dtype", text, dtype_names,
-                                                              "u32, u64 or i64") +
-                                          1);
+        permutation->dtype =
+            shuf__option_dtype(state, "--dtype", text, shuf__dtype_set(SHUF_DISTRIBUTION_NONE));
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -199,7 +212,10 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
     uint64_t *number = permutation_number(parse->permutation, key);
     if (!number)
         return parse_permute_word(key, text, state, parse->permutation);
-    shuf__option_number(state, shuf__option_name(option_table, key), text, number);
+    if (key == KEY_N)
+        shuf__option_number_in(state, "--n", text, 1, SHUF__N_MAX, number);
+    else
+        shuf__option_number(state, shuf__option_name(option_table, key), text, number);
     return 0;
 }
 
@@ -212,13 +228,14 @@ void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
         .options = option_table,
         .parser = parse_permute_option,
         .args_doc = "--n N --seed S",
-        .doc = "Computes a permutation in the daemon, and prints a summary or writes the values."
-               "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. Without --out, "
-               "shufctl prints only a summary with the fingerprint of the values. With values on "
-               "standard output the summary is printed only with --json, on standard error.\n",
+        .doc = "Computes a permutation of 0 to N - 1. Prints a summary, or writes the values with "
+               "--out."
+               "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. With "
+               "--out -, standard output has only the values; --json then prints the summary on "
+               "standard error.\n",
     };
     struct parse parse = {.permutation = permutation, .output = options};
     *permutation = (shuf_permutation){0};
     *options = (struct shuf__output_options){0};
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }

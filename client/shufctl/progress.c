@@ -5,54 +5,214 @@
 #include "progress.h"
 
 #include "clock.h"
+#include "exit.h"
 #include "units.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { BAR = 30 };
-static const uint64_t interval_ns = 100000000;
+static const uint64_t second_ns = 1000000000, interval_ns = 100000000;
 
-void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool enabled)
+/* All under the lock, except quiet and thread, which belong to the main thread. */
+static struct {
+    bool quiet;
+    bool running; /* the thread */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake; /* the end */
+    bool ends, hidden, drawn;
+    bool counts; /* the phase counts its bytes */
+    const char *phase;
+    uint64_t done, total;        /* bytes of the phase */
+    uint64_t start_ns, phase_ns; /* the start of the command, and of its phase */
+} progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- The line ------------------------------------------------------------------- */
+
+static void print_rate(double seconds)
 {
-    uint64_t now = shuf__clock_ns();
-    *progress = (struct shuf__progress){
-        .shown = enabled && total > 0 && isatty(STDERR_FILENO),
-        .total = total,
-        .start_ns = now,
-        .next_ns = now + interval_ns, /* a fast transfer shows no bar */
-    };
+    char done[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT];
+    const double per_second = (double)progress.done / seconds;
+    fprintf(stderr, " %s", shuf__units_bytes(done, progress.done));
+    if (progress.total > 0)
+        fprintf(stderr, " of %s", shuf__units_bytes(done, progress.total));
+    fprintf(stderr, ", %s/s", shuf__units_bytes(rate, (uint64_t)per_second));
 }
 
-static void draw_bar(const struct shuf__progress *progress, uint64_t now)
+static void print_left(double seconds)
 {
-    static const char full[] = "##############################";
-    static const char none[] = "..............................";
-    char done[SHUF__UNITS_TEXT], total[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT];
-    double part = (double)progress->done / (double)progress->total;
-    double seconds = (double)(now - progress->start_ns) / 1e9;
-    int filled = (int)(part * BAR);
-    fprintf(stderr, "\r[%.*s%.*s] %3d%%  %s of %s  %s/s \033[K", filled, full, BAR - filled, none,
-            (int)(part * 100), shuf__units_bytes(done, progress->done),
-            shuf__units_bytes(total, progress->total),
-            shuf__units_bytes(rate, (uint64_t)((double)progress->done / seconds)));
+    char left[SHUF__UNITS_TEXT];
+    const double part = (double)progress.done / (double)progress.total;
+    const double rest = part < 1 ? seconds / part * (1 - part) : 0;
+    const uint64_t whole = rest < 1e9 ? (uint64_t)rest + 1 : 1000000000;
+    if (whole < 60)
+        fprintf(stderr, ", %d %%, %d s left", (int)(part * 100), (int)whole);
+    else
+        fprintf(stderr, ", %d %%, %s left", (int)(part * 100),
+                shuf__units_time(left, whole * second_ns));
 }
 
-void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes)
+static void draw_line(uint64_t now)
 {
-    progress->done += bytes;
-    if (!progress->shown)
-        return;
-    uint64_t now = shuf__clock_ns();
-    if (now < progress->next_ns)
-        return;
-    draw_bar(progress, now);
-    progress->next_ns = now + interval_ns;
+    char time[SHUF__UNITS_TEXT];
+    const double seconds = (double)(now - progress.phase_ns) / 1e9;
+    fprintf(stderr, "\r%s:", progress.phase);
+    if (progress.done == 0) {
+        const uint64_t whole = (now - progress.phase_ns) / second_ns;
+        if (whole < 60)
+            fprintf(stderr, " %d s", (int)whole);
+        else
+            fprintf(stderr, " %s", shuf__units_time(time, whole * second_ns));
+    } else {
+        print_rate(seconds);
+        if (progress.total > 0)
+            print_left(seconds);
+    }
+    fputs("\033[K", stderr);
+    fflush(stderr);
+    progress.drawn = true;
 }
 
-void shuf__progress_end(struct shuf__progress *progress)
+static void clear_line(void)
 {
-    if (progress->shown)
+    if (progress.drawn)
         fputs("\r\033[K", stderr);
-    progress->shown = false;
+    progress.drawn = false;
+}
+
+/* ---- The thread ------------------------------------------------------------------ */
+
+static void wait_interval(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)interval_ns;
+    until.tv_sec += until.tv_nsec / (long)second_ns;
+    until.tv_nsec %= (long)second_ns;
+    pthread_cond_timedwait(&progress.wake, &progress.lock, &until);
+}
+
+static void *draw(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&progress.lock);
+    while (!progress.ends) {
+        wait_interval();
+        const uint64_t now = shuf__clock_ns();
+        if (!progress.ends && !progress.hidden && now - progress.start_ns >= second_ns)
+            draw_line(now);
+    }
+    clear_line();
+    pthread_mutex_unlock(&progress.lock);
+    return NULL;
+}
+
+/* Signals go to the main thread, which blocks them where it must not be interrupted. */
+static bool start_thread(void)
+{
+    sigset_t all, old;
+    pthread_condattr_t attributes;
+    sigfillset(&all);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&progress.wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    progress.ends = progress.hidden = false;
+    progress.start_ns = shuf__clock_ns();
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int error = pthread_create(&progress.thread, NULL, draw, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error == 0;
+}
+
+/* ---- Interface -------------------------------------------------------------------- */
+
+void shuf__progress_set_quiet(bool quiet)
+{
+    progress.quiet = quiet;
+}
+
+void shuf__progress_phase(const char *name, uint64_t total)
+{
+    pthread_mutex_lock(&progress.lock);
+    progress.phase = name;
+    progress.total = total;
+    progress.done = 0;
+    progress.counts = false;
+    progress.phase_ns = shuf__clock_ns();
+    pthread_mutex_unlock(&progress.lock);
+    shuf__before_failure = shuf__progress_end;
+    if (!progress.running && !progress.quiet && isatty(STDERR_FILENO))
+        progress.running = start_thread();
+}
+
+void shuf__progress_add(uint64_t bytes)
+{
+    pthread_mutex_lock(&progress.lock);
+    progress.done += bytes;
+    progress.counts = true;
+    pthread_mutex_unlock(&progress.lock);
+}
+
+void shuf__progress_hide(void)
+{
+    pthread_mutex_lock(&progress.lock);
+    progress.hidden = true;
+    clear_line();
+    pthread_mutex_unlock(&progress.lock);
+}
+
+void shuf__progress_end(void)
+{
+    if (!progress.running)
+        return;
+    pthread_mutex_lock(&progress.lock);
+    progress.ends = true;
+    pthread_cond_signal(&progress.wake);
+    pthread_mutex_unlock(&progress.lock);
+    pthread_join(progress.thread, NULL);
+    pthread_cond_destroy(&progress.wake);
+    progress.running = false;
+}
+
+/* ---- Events ------------------------------------------------------------------------ */
+
+static void print_note(const char *text)
+{
+    if (!progress.running)
+        return;
+    pthread_mutex_lock(&progress.lock);
+    clear_line();
+    fprintf(stderr, "%s: %s\n", shuf__program_name, text);
+    pthread_mutex_unlock(&progress.lock);
+}
+
+/* A phase that counts bytes itself is ahead of the parts. */
+static void note_part(uint64_t done, uint64_t all)
+{
+    pthread_mutex_lock(&progress.lock);
+    if (!progress.counts) {
+        progress.done = done;
+        progress.total = all;
+    }
+    pthread_mutex_unlock(&progress.lock);
+}
+
+static void observe(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)context;
+    if (event == SHUF_EVENT_LOST)
+        print_note("the connection to the daemon is lost; trying to connect again");
+    else if (event == SHUF_EVENT_FOUND)
+        print_note("connected again");
+    else
+        note_part(done, all);
+}
+
+void shuf__progress_observe(shuf *handle)
+{
+    shuf_set_observer(handle, observe, NULL);
 }

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * A progress bar on stderr while values arrive, where stderr is a terminal.
+ * The progress of a command, as one line on stderr: its phase, how much is done, the rate and the
+ * time left. It appears after a second, on a terminal only, and never with --quiet. A thread draws
+ * it, so it also appears while a call of the library waits.
  */
 #ifndef SHUF__PROGRESS_H
 #define SHUF__PROGRESS_H
 
+#include "shuf.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-struct shuf__progress {
-    bool shown;
-    uint64_t total, done; /* bytes */
-    uint64_t start_ns, next_ns;
-};
+/* Call it before the first phase. */
+void shuf__progress_set_quiet(bool quiet);
 
-/* enabled: false hides the bar, as when the values go to the same terminal. */
-void shuf__progress_start(struct shuf__progress *progress, uint64_t total, bool enabled);
-void shuf__progress_add(struct shuf__progress *progress, uint64_t bytes);
+/* Begins a phase, as "writing", of `total` bytes; 0: nobody knows. */
+void shuf__progress_phase(const char *name, uint64_t total);
 
-/* Clears the line. */
-void shuf__progress_end(struct shuf__progress *progress);
+/* So many more bytes of the phase are done. */
+void shuf__progress_add(uint64_t bytes);
+
+/* Hides the line, as when the values go to the same terminal, until the end. */
+void shuf__progress_hide(void);
+
+/* Clears the line. A later phase begins anew. */
+void shuf__progress_end(void);
+
+/* Shows the events of calls with this handle. */
+void shuf__progress_observe(shuf *handle);
 
 #endif

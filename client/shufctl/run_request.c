@@ -7,12 +7,14 @@
 #include "clock.h"
 #include "connect.h"
 #include "exit.h"
+#include "head_line.h"
 #include "lease_reader.h"
 #include "npy.h"
 #include "output.h"
 #include "progress.h"
 #include "summary.h"
 #include "text.h"
+#include "units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,17 +25,21 @@
 /* The way of the values to the file. */
 struct value_writer {
     struct shuf__output output;
-    struct shuf__progress progress;
     enum shuf__format format;
     struct shuf__text text;
+    uint64_t bytes; /* of all values */
+    bool begun;     /* the first values are there */
 };
 
 static bool write_chunk(void *context, const void *bytes, size_t size)
 {
     struct value_writer *w = context;
-    bool written = w->format == SHUF__FORMAT_TEXT ? shuf__text_write(&w->text, bytes, size)
-                                                  : shuf__output_write(&w->output, bytes, size);
-    shuf__progress_add(&w->progress, size);
+    if (!w->begun)
+        shuf__progress_phase("writing", w->bytes);
+    w->begun = true;
+    bool written = shuf__format_is_text(w->format) ? shuf__text_write(&w->text, bytes, size)
+                                                   : shuf__output_write(&w->output, bytes, size);
+    shuf__progress_add(size);
     return written;
 }
 
@@ -42,9 +48,12 @@ static int begin_output(struct value_writer *w, const struct shuf__output_option
     char header[SHUF__NPY_HEADER_MAX];
     size_t head = 0;
     w->format = o->format;
-    shuf__progress_start(&w->progress, o->shape.bytes, !isatty(w->output.fd));
-    if (o->format == SHUF__FORMAT_TEXT) {
-        shuf__text_start(&w->text, &w->output, &o->shape, o->batch);
+    w->bytes = o->shape.bytes;
+    if (isatty(w->output.fd))
+        shuf__progress_hide();
+    if (shuf__format_is_text(o->format)) {
+        shuf__text_start(&w->text, &w->output, &o->shape, o->batch,
+                         o->format == SHUF__FORMAT_CSV ? ',' : ' ');
         return EX_OK; /* the size of the text is not known yet */
     }
     if (o->format == SHUF__FORMAT_NPY)
@@ -57,8 +66,9 @@ static int begin_output(struct value_writer *w, const struct shuf__output_option
 
 static int end_output(struct value_writer *w)
 {
-    if (w->format == SHUF__FORMAT_TEXT && !shuf__text_flush(&w->text))
+    if (shuf__format_is_text(w->format) && !shuf__text_flush(&w->text))
         return shuf__output_failed(&w->output);
+    shuf__progress_phase("waiting for the disk", 0);
     return shuf__output_commit(&w->output);
 }
 
@@ -83,14 +93,13 @@ static shuf_status receive_values(struct value_writer *w, shuf *daemon,
     return call_each(daemon, o, write_chunk, w, &outcome->result);
 }
 
-/* A result that is too large may fit in parts; the message says how. */
+/* Only a lease and the cache need room for the whole result. */
 static int fail_request(shuf *daemon, shuf_status status, const struct shuf__output_options *o)
 {
-    const bool parts = o->numbers || (!o->batch && o->permutation->view != SHUF_VIEW_SHARD);
-    if (status == SHUF_NO_MEMORY && parts)
+    if (status == SHUF_NO_MEMORY && (o->transport || o->prefetch))
         return shuf__fail_with(shuf__exit_code(status),
-                               "%s; for %" PRIu64 " values in parts: --count and --offset",
-                               shuf_message(daemon), o->shape.count);
+                               "%s; without %s the result is computed in parts",
+                               shuf_message(daemon), o->prefetch ? "--prefetch" : "--transport");
     return shuf__fail_call(daemon, status, &o->daemon);
 }
 
@@ -101,7 +110,6 @@ static int fill_output(struct value_writer *w, shuf *daemon, const struct shuf__
     if (code != EX_OK)
         return code;
     shuf_status status = receive_values(w, daemon, o, outcome);
-    shuf__progress_end(&w->progress);
     if (w->output.cause != 0)
         return shuf__output_failed(&w->output);
     return status == SHUF_OK ? end_output(w) : fail_request(daemon, status, o);
@@ -110,7 +118,7 @@ static int fill_output(struct value_writer *w, shuf *daemon, const struct shuf__
 static int write_values(shuf *daemon, const struct shuf__output_options *o, struct outcome *outcome)
 {
     static struct value_writer writer;
-    int code = shuf__output_open(&writer.output, o->out, o->format != SHUF__FORMAT_TEXT);
+    int code = shuf__output_open(&writer.output, o->out, !shuf__format_is_text(o->format));
     if (code != EX_OK)
         return code;
     code = fill_output(&writer, daemon, o, outcome);
@@ -141,7 +149,14 @@ static int check_error_stream(void)
                           : EX_OK;
 }
 
-static int print_summary(const struct shuf__summary *summary)
+static void print_lines(shuf *daemon, const struct shuf__summary *summary)
+{
+    shuf__summary_print(summary, stdout);
+    if (!summary->options->out)
+        shuf__head_line_print(daemon, summary->options);
+}
+
+static int print_summary(shuf *daemon, const struct shuf__summary *summary)
 {
     const struct shuf__output_options *o = summary->options;
     const bool to_stdout = shuf__writes_to_stdout(o);
@@ -152,16 +167,38 @@ static int print_summary(const struct shuf__summary *summary)
     if (o->daemon.json)
         shuf__summary_json(summary, to_stdout ? stderr : stdout);
     else if (!to_stdout)
-        shuf__summary_print(summary, stdout);
+        print_lines(daemon, summary);
     else if (o->numbers && o->numbers->moments) /* the user gave --summary */
         shuf__summary_print(summary, stderr);
     return to_stdout ? check_error_stream() : EX_OK;
+}
+
+/* A result that the daemon does not keep would be computed in vain. */
+static int check_kept(shuf *daemon, const struct shuf__output_options *o)
+{
+    shuf_daemon now;
+    char bytes[SHUF__UNITS_TEXT], most[SHUF__UNITS_TEXT];
+    shuf_status status = shuf_daemon_status(daemon, &now);
+    if (status != SHUF_OK)
+        return shuf__fail_call(daemon, status, &o->daemon);
+    const bool host = o->transport == SHUF_MEMFD || strcmp(now.backend, "cpu") == 0;
+    const uint64_t limit = host ? now.host_idle_limit : now.device_idle_limit;
+    if (o->shape.bytes <= limit)
+        return EX_OK;
+    return shuf__fail_with(EX_OSERR,
+                           "--prefetch: the result has %s, expected at most %s, which the daemon "
+                           "keeps: raise %s in shufd.conf",
+                           shuf__units_bytes(bytes, o->shape.bytes), shuf__units_bytes(most, limit),
+                           host ? "host_cache" : "device_cache");
 }
 
 /* The daemon computes the result and keeps it in memory that fits the transport. */
 static int prefetch_result(shuf *daemon, const struct shuf__output_options *o,
                            struct outcome *outcome)
 {
+    const int code = check_kept(daemon, o);
+    if (code != EX_OK)
+        return code;
     shuf_status status = o->transport > SHUF_INLINE
                              ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
                              : call_each(daemon, o, NULL, NULL, &outcome->result);
@@ -173,16 +210,18 @@ static int run_connected(shuf *daemon, const struct shuf__output_options *o)
     static struct outcome outcome;
     const shuf_lease *lease = &outcome.reading.lease;
     uint64_t begin = shuf__clock_ns();
+    shuf__progress_phase("computing", 0);
     int code = (o->prefetch ? prefetch_result
                 : o->out    ? write_values
                             : request_summary)(daemon, o, &outcome);
     uint64_t seen_ns = shuf__clock_ns() - begin;
+    shuf__progress_end();
     if (code != EX_OK)
         return code;
     if (!lease->transport)
-        code = print_summary(&(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
+        code = print_summary(daemon, &(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
     else if (outcome.reading.ends_match)
-        code = print_summary(&(struct shuf__summary){o, &lease->result, lease, seen_ns});
+        code = print_summary(daemon, &(struct shuf__summary){o, &lease->result, lease, seen_ns});
     else
         code = shuf__fail_with(EX_PROTOCOL,
                                "--transport %s: the first or last values read are not "

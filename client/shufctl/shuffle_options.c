@@ -4,28 +4,29 @@
  */
 #include "shuffle_options.h"
 
+#include "option_parse.h"
 #include "option_values.h"
 
 #include <argp.h>
-#include <inttypes.h>
 #include <sysexits.h>
 
 enum key { KEY_IN = 0x100, KEY_RECORD, KEY_SEED, KEY_EPOCH, KEY_ALGORITHM, KEY_INVERSE, KEY_OUT };
 
 static const struct argp_option option_table[] = {
-    {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 1},
-    {"record", KEY_RECORD, "BYTES", 0,
-     "The size of a record, 1 to 65536; the header of an .npy has it: the elements that one index "
-     "of the first dimension selects",
-     1},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 2},
-    {"epoch", KEY_EPOCH, "E", 0, "The epoch, independent of the seed (default 0)", 2},
-    {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 2},
-    {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle with the same options", 2},
+    {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 0},
+    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
     {"out", KEY_OUT, "FILE", 0,
      "Write the shuffled array to FILE, which may be the file of --in, or to standard output for - "
      "(required)",
-     3},
+     0},
+    {"record", KEY_RECORD, "BYTES", 0,
+     "The size of a record, at least 1; the header of an .npy has it: the elements that one index "
+     "of the first dimension selects",
+     1},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 2},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 2},
+    {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle that had the same options: restore the order",
+     2},
     {0},
 };
 
@@ -36,20 +37,17 @@ struct parse {
 
 static void read_record(struct argp_state *state, const char *text, uint64_t *record)
 {
-    shuf__option_number(state, "--record", text, record);
-    if (*record == 0 || *record > SHUF_RECORD_MAX)
-        argp_failure(state, EX_USAGE, 0, "--record %.64s: expected 1 to %" PRIu64 " bytes", text,
-                     SHUF_RECORD_MAX);
+    shuf__option_number_in(state, "--record", text, 1, INT64_MAX, record);
 }
 
 static void finish_shuffle(struct argp_state *state, const struct parse *parse)
 {
-    if (!parse->options->in)
-        argp_failure(state, EX_USAGE, 0, "--in: missing; expected it, as in --in rows.npy");
-    if (!parse->seed)
-        argp_failure(state, EX_USAGE, 0, "--seed: missing; expected it, as in --seed 7");
-    if (!parse->options->out)
-        argp_failure(state, EX_USAGE, 0, "--out: missing; expected it, as in --out shuffled.npy");
+    const struct shuf__required required[] = {
+        {parse->options->in, "--in rows.npy"},
+        {parse->seed, "--seed 7"},
+        {parse->options->out, "--out shuffled.npy"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
 }
 
 static error_t parse_shuffle_option(int key, char *text, struct argp_state *state)
@@ -103,12 +101,13 @@ void shuf__shuffle_options(int argc, char **argv, struct shuf__shuffle_options *
         .doc =
             "Shuffles the records of an array by a permutation p: record i of the output is record "
             "p(i) of the input."
-            "\vNumbers may be written 1000000, 1_000_000, 1e6, 64Ki, 0x7. The permutation p "
-            "is that of shufctl permute with N = the number of records. The daemon's memory holds "
-            "the array and its copy meanwhile. With the array on standard output, only --json "
-            "prints a summary, on standard error.\n",
+            "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. p is the "
+            "permutation that shufctl permute gives for N = the number of records. The daemon "
+            "needs "
+            "memory for twice the size of the array. With --out -, standard output has only the "
+            "array; --json then prints the summary on standard error.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__shuffle_options){0};
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }

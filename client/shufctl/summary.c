@@ -7,6 +7,7 @@
 #include "describe_request.h"
 #include "format_value.h"
 #include "json.h"
+#include "print_key.h"
 #include "units.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ static void print_samples(FILE *to, const char *key, shuf_dtype dtype, const uin
                           unsigned count)
 {
     char text[SHUF__VALUE_TEXT];
-    fprintf(to, "%-12s", key);
+    shuf__print_key(to, key);
     for (unsigned i = 0; i < count; i++) {
         shuf__value_text(dtype, values[i], text);
         fprintf(to, "%s%s", i > 0 ? " " : "", text);
@@ -64,10 +65,11 @@ static void print_times(const struct shuf__summary *s, FILE *to)
 {
     char text[SHUF__UNITS_TEXT];
     const shuf_result *r = s->result;
-    shuf__print_line(to, "on device", "%s", shuf__units_time(text, r->device_ns));
-    shuf__print_line(to, "seen", "%s", shuf__units_time(text, s->seen_ns));
-    shuf__print_line(to, "rate", "%s on device",
+    shuf__print_line(to, "compute", "%s", shuf__units_time(text, r->device_ns));
+    shuf__print_line(to, "total", "%s", shuf__units_time(text, s->seen_ns));
+    shuf__print_line(to, "rate", "%s",
                      shuf__units_rate(text, count_values(&r->shape), r->device_ns));
+    shuf__print_line(to, "cached", "%s", r->shared ? "yes" : "no");
 }
 
 static void print_lease(const shuf_lease *lease, FILE *to)
@@ -79,7 +81,6 @@ static void print_lease(const shuf_lease *lease, FILE *to)
     if (lease->block_bytes > 0)
         shuf__print_line(to, "block", "%" PRIu64 " (%s)", lease->block,
                          shuf__units_bytes(text, lease->block_bytes));
-    shuf__print_line(to, "cached", "%s", lease->shared ? "yes" : "no");
 }
 
 static void print_shape(const struct shuf__summary *s, FILE *to)
@@ -173,7 +174,6 @@ static void add_lease(json_t *object, const shuf_lease *lease)
     shuf__json_text(object, "device_id", lease->device_id);
     shuf__json_integer(object, "block", lease->block);
     shuf__json_integer(object, "block_bytes", lease->block_bytes);
-    json_object_set_new(object, "cached", json_boolean(lease->shared));
 }
 
 static void add_shape(json_t *object, const shuf_shape *shape)
@@ -190,6 +190,7 @@ static void add_result(json_t *object, const struct shuf__summary *s)
     add_shape(object, &s->result->shape);
     shuf__json_seconds(object, "device_seconds", ns);
     shuf__json_seconds(object, "seen_seconds", s->seen_ns);
+    json_object_set_new(object, "cached", json_boolean(s->result->shared));
     json_object_set_new(object, "values_per_second",
                         ns > 0 ? json_real((double)values * 1e9 / (double)ns) : json_null());
     samples_to_json(object, "first", s, s->result->first, s->result->n_first);

@@ -9,8 +9,9 @@
 #include <string.h>
 
 void shuf__text_start(struct shuf__text *text, struct shuf__output *output, const shuf_shape *shape,
-                      bool batch)
+                      bool batch, char separator)
 {
+    text->separator = separator;
     text->output = output;
     text->dtype = shape->dtype;
     text->width = shape->width;
@@ -33,7 +34,7 @@ static bool write_value(struct shuf__text *text, uint64_t bits)
         return false;
     text->used += shuf__value_text(text->dtype, bits, text->buffer + text->used);
     text->column++;
-    text->buffer[text->used++] = text->column == text->per_line ? '\n' : ' ';
+    text->buffer[text->used++] = text->column == text->per_line ? '\n' : text->separator;
     if (text->column == text->per_line)
         text->column = 0;
     return true;

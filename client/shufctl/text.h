@@ -16,14 +16,16 @@ struct shuf__text {
     unsigned width;    /* bytes of a value */
     uint64_t per_line; /* values */
     uint64_t column;   /* of the next value */
+    char separator;    /* of values in a line */
     unsigned held;     /* bytes of an incomplete value */
     uint8_t partial[8];
     size_t used;
     char buffer[SHUF__TEXT_BUFFER];
 };
 
+/* A line has a row of a batch, else one value. */
 void shuf__text_start(struct shuf__text *text, struct shuf__output *output, const shuf_shape *shape,
-                      bool batch);
+                      bool batch, char separator);
 
 /* Writes the next bytes of the values, which may end inside a value. False when writing failed. */
 bool shuf__text_write(struct shuf__text *text, const void *bytes, size_t size);

@@ -5,6 +5,7 @@
 #include "user.h"
 
 #include "json.h"
+#include "number.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -26,6 +27,17 @@ const char *shuf__user_text(char text[SHUF__USER_TEXT], uint32_t uid)
     else
         snprintf(text, SHUF__USER_TEXT, "%" PRIu32, uid);
     return text;
+}
+
+bool shuf__user_find(const char *text, uint32_t *uid)
+{
+    struct shuf__error error;
+    uint64_t number;
+    const struct passwd *user = getpwnam(text);
+    if (!user && (shuf__number_parse("uid", text, &number, &error) || number >= UINT32_MAX))
+        return false;
+    *uid = user ? user->pw_uid : (uint32_t)number;
+    return true;
 }
 
 void shuf__json_user(json_t *object, uint32_t uid)

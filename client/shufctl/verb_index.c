@@ -9,6 +9,7 @@
 #include "json.h"
 #include "npy.h"
 #include "output.h"
+#include "progress.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -18,10 +19,11 @@
 
 /* ---- Values to a file ------------------------------------------------------- */
 
-static int write_text(struct shuf__output *output, const shuf_shape *shape, const uint64_t *found)
+static int write_text(struct shuf__output *output, enum shuf__format format,
+                      const shuf_shape *shape, const uint64_t *found)
 {
     static struct shuf__text text;
-    shuf__text_start(&text, output, shape, false);
+    shuf__text_start(&text, output, shape, false, format == SHUF__FORMAT_CSV ? ',' : ' ');
     bool written = shuf__text_write(&text, found, shape->bytes) && shuf__text_flush(&text);
     return written ? EX_OK : shuf__output_failed(output);
 }
@@ -41,11 +43,11 @@ static int write_found(const struct shuf__index_options *o, const uint64_t *foun
     struct shuf__output output;
     const uint64_t count = o->places.count;
     const shuf_shape shape = {1, count, SHUF_U64, sizeof *found, count * sizeof *found};
-    int code = shuf__output_open(&output, o->out, o->format != SHUF__FORMAT_TEXT);
+    int code = shuf__output_open(&output, o->out, !shuf__format_is_text(o->format));
     if (code != EX_OK)
         return code;
-    code = o->format == SHUF__FORMAT_TEXT ? write_text(&output, &shape, found)
-                                          : write_binary(&output, o->format, &shape, found);
+    code = (shuf__format_is_text(o->format) ? write_text : write_binary)(&output, o->format, &shape,
+                                                                         found);
     if (code == EX_OK)
         code = shuf__output_commit(&output);
     shuf__output_close(&output);
@@ -111,9 +113,11 @@ static int check_places(const shuf_permutation *permutation, const struct shuf__
 static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *found)
 {
     uint64_t begin = shuf__clock_ns();
+    shuf__progress_phase("computing", 0);
     shuf_status status =
         shuf_index(daemon, &o->permutation, o->direction, o->places.at, o->places.count, found);
     uint64_t seen_ns = shuf__clock_ns() - begin;
+    shuf__progress_end();
     if (status != SHUF_OK)
         return shuf__fail_call(daemon, status, &o->daemon);
     return o->daemon.json ? print_look_up_json(o, found, seen_ns) : write_found(o, found);

@@ -5,6 +5,7 @@
 #include "connect.h"
 #include "daemon_options.h"
 #include "describe_request.h"
+#include "error.h"
 #include "exit.h"
 #include "json.h"
 #include "output_options.h"
@@ -98,14 +99,16 @@ static void print_permutation_entry(const shuf_lease_entry *e)
 
 static void print_shuffle_entry(const shuf_lease_entry *e)
 {
-    printf("%s, %s%" PRIu64 " records of %" PRIu64 " bytes, seed %" PRIu64 ", epoch %" PRIu64 "\n",
-           e->algorithm, e->inverse ? "back, " : "", e->n, e->record, e->seed, e->epoch);
+    printf("%s, %s%" PRIu64 " record%s of %" PRIu64 " byte%s, seed %" PRIu64 ", epoch %" PRIu64
+           "\n",
+           e->algorithm, e->inverse ? "back, " : "", e->n, shuf__plural(e->n), e->record,
+           shuf__plural(e->record), e->seed, e->epoch);
 }
 
 static void print_request(const shuf_lease_entry *e)
 {
     if (e->buffer)
-        printf("buffer of %" PRIu64 " bytes\n", e->count);
+        printf("buffer of %" PRIu64 " byte%s\n", e->count, shuf__plural(e->count));
     else if (e->record)
         print_shuffle_entry(e);
     else

@@ -23,27 +23,33 @@ static void print_budget(const char *key, uint64_t used, uint64_t limit)
     printf("%-11s %s of %s\n", key, shuf__units_bytes(text, used), shuf__units_bytes(most, limit));
 }
 
+static void print_idle(const shuf_daemon *d)
+{
+    print_budget("idle", d->host_idle, d->host_idle_limit);
+    if (has_own_memory(d))
+        print_budget("idle on GPU", d->device_idle, d->device_idle_limit);
+}
+
 static void print_results(const shuf_daemon *d)
 {
-    char idle[SHUF__UNITS_TEXT];
     printf("results     %" PRIu64 " computed, %" PRIu64 " hits, %" PRIu64 " joined, %" PRIu64
            " evicted\n",
            d->computed, d->hits, d->joined, d->evicted);
     printf("leases      %" PRIu64 "\n", d->leases);
-    printf("blocks      %" PRIu64 ", %s of them idle, %" PRIu64 " pending free, %" PRIu64
-           " filled by clients\n",
-           d->blocks, shuf__units_bytes(idle, d->idle), d->pending_free, d->buffers);
+    printf("blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " filled by clients\n",
+           d->blocks, d->pending_free, d->buffers);
+    print_idle(d);
 }
 
 static void print_users(const shuf_daemon *d)
 {
-    char name[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT];
+    char name[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], idle[SHUF__UNITS_TEXT];
     for (unsigned i = 0; i < d->users; i++) {
         const shuf_user *u = &d->user[i];
         printf("user        %s (%" PRIu32 "): clients %" PRIu64 ", leases %" PRIu64
-               ", blocks %" PRIu64 ", %s\n",
+               ", blocks %" PRIu64 ", %s, %s of it idle\n",
                shuf__user_text(name, u->uid), u->uid, u->clients, u->leases, u->blocks,
-               shuf__units_bytes(bytes, u->bytes));
+               shuf__units_bytes(bytes, u->bytes), shuf__units_bytes(idle, u->idle));
     }
 }
 
@@ -75,6 +81,7 @@ static void add_users(json_t *object, const shuf_daemon *d)
         shuf__json_integer(user, "leases", u->leases);
         shuf__json_integer(user, "blocks", u->blocks);
         shuf__json_integer(user, "bytes", u->bytes);
+        shuf__json_integer(user, "idle_bytes", u->idle);
         json_array_append_new(users, user);
     }
     json_object_set_new(object, "users", users);
@@ -92,7 +99,10 @@ static void add_results(json_t *object, const shuf_daemon *d)
         {"host_used", d->host_used},
         {"host_limit", d->host_limit},
         {"blocks", d->blocks},
-        {"idle_bytes", d->idle},
+        {"host_idle", d->host_idle},
+        {"device_idle", d->device_idle},
+        {"host_idle_limit", d->host_idle_limit},
+        {"device_idle_limit", d->device_idle_limit},
         {"pending_free", d->pending_free},
         {"buffers", d->buffers},
         {"leases", d->leases},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl version`: prints the version of shufctl, and of the daemon where one answers.
+ * `shufctl version`: prints the version of shufctl, and that of the daemon. It fails where no
+ * daemon answers.
  */
 #include "connect.h"
 #include "daemon_options.h"
@@ -11,13 +12,8 @@
 #include <sysexits.h>
 
 /* daemon: NULL when none answers; then the handle has the message. */
-static void print_versions(const shuf *handle, const char *daemon, bool json)
+static void print_versions_json(const shuf *handle, const char *daemon)
 {
-    if (!json) {
-        printf("shufctl %s\n%s%s\n", shuf_version(),
-               daemon ? "" : "no shufd answers: ", daemon ? daemon : shuf_message(handle));
-        return;
-    }
     json_t *object = json_object();
     shuf__json_text(object, "shufctl", shuf_version());
     if (daemon)
@@ -29,15 +25,29 @@ static void print_versions(const shuf *handle, const char *daemon, bool json)
     shuf__json_print(object, stdout);
 }
 
+static void print_versions(const char *daemon)
+{
+    printf("shufctl %s\n", shuf_version());
+    if (daemon)
+        printf("%s\n", daemon);
+    fflush(stdout); /* before the error */
+}
+
 int shuf__verb_version(int argc, char **argv)
 {
     struct shuf__daemon_options options;
     shuf_daemon daemon;
     shuf *handle;
     shuf__daemon_options(argc, argv, "Prints the versions of shufctl and of the daemon.", &options);
-    bool answers = shuf__connect(&handle, &options) == SHUF_OK &&
-                   shuf_daemon_status(handle, &daemon) == SHUF_OK;
-    print_versions(handle, answers ? daemon.version : NULL, options.json);
+    shuf_status status = shuf__connect(&handle, &options);
+    if (status == SHUF_OK)
+        status = shuf_daemon_status(handle, &daemon);
+    const char *version = status == SHUF_OK ? daemon.version : NULL;
+    if (options.json)
+        print_versions_json(handle, version);
+    else
+        print_versions(version);
+    int code = status == SHUF_OK ? EX_OK : shuf__fail_call(handle, status, &options);
     shuf_close(handle);
-    return EX_OK;
+    return code;
 }

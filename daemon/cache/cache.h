@@ -38,6 +38,7 @@ enum { SHUF__SAMPLES = 4 }; /* first values, and last values */
 /* The reply's facts about a result beside its values. */
 struct shuf__summary {
     uint64_t device_ns, fingerprint;
+    uint64_t fingerprint_index; /* of the first value */
     bool has_fingerprint, has_sums, has_samples;
     struct shuf__sums sums; /* of a stream */
     unsigned n_first, n_last;

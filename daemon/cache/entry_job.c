@@ -101,7 +101,7 @@ static bool is_small_summary(const struct shuf__cache_entry *entry,
                              const struct shuf__compute_options *options)
 {
     const struct shuf__summary *has = &entry->summary;
-    return !(options->fingerprint && !has->has_fingerprint) && !(options->sums && !has->has_sums) &&
+    return shuf__summary_has_fingerprint(has, options) && !(options->sums && !has->has_sums) &&
            !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.kind));
 }
 

@@ -151,9 +151,8 @@ void shuf__leases_end(struct shuf__lease_list *owner)
         end_lease(lease);
 }
 
-void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop, uint64_t limit)
+void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop)
 {
     leases->loop = loop;
-    leases->limit = limit;
     TAILQ_INIT(&leases->all);
 }

@@ -46,7 +46,7 @@ struct shuf__lease {
     LIST_ENTRY(shuf__lease) of_owner; /* newest first */
 };
 
-void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop, uint64_t limit);
+void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop);
 
 /* Fails with SHUF_BUSY if the connection has the most leases that it may hold. To be called before
  * the result is computed. */

@@ -23,20 +23,13 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__permutation *p)
 }
 
 /* The message says to a client that requests a few places why they need a block. */
-static shuf_status check_size(struct shuf__cache *cache, uint64_t n, uint64_t bytes,
+static shuf_status check_size(const struct shuf__cache *cache, uint64_t n, uint64_t bytes,
                               struct shuf__error *error)
 {
-    struct shuf__allocations *allocations = cache->pool->allocations;
-    if (shuf__allocations_measure(allocations, SHUF__MEMORY_MEMFD, error))
-        return error->status;
-    const uint64_t size = shuf__allocations_size(allocations, SHUF__MEMORY_MEMFD, bytes);
-    const uint64_t limit = allocations->budgets[SHUF__SIDE_HOST].limit;
-    if (size <= limit)
-        return SHUF_OK;
-    return shuf__fail(error, SHUF_NO_MEMORY,
-                      "n %" PRIu64 ": its rank index takes a block of %" PRIu64
-                      " bytes, expected at most %" PRIu64 " (host_memory)",
-                      n, size, limit);
+    struct shuf__error why;
+    if (shuf__allocations_could_fit(cache->pool->allocations, SHUF__MEMORY_MEMFD, bytes, 0, &why))
+        return shuf__fail(error, why.status, "n %" PRIu64 ": for its rank index, %s", n, why.text);
+    return SHUF_OK;
 }
 
 struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,

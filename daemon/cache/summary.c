@@ -7,11 +7,18 @@
 #include <math.h>
 #include <string.h>
 
+bool shuf__summary_has_fingerprint(const struct shuf__summary *summary,
+                                   const struct shuf__compute_options *options)
+{
+    return !options->fingerprint ||
+           (summary->has_fingerprint && summary->fingerprint_index == options->fingerprint_index);
+}
+
 bool shuf__summary_has(const struct shuf__cache_entry *entry,
                        const struct shuf__compute_options *options)
 {
     const struct shuf__summary *summary = &entry->summary;
-    return entry->ready && (!options->fingerprint || summary->has_fingerprint) &&
+    return entry->ready && shuf__summary_has_fingerprint(summary, options) &&
            (!options->sums || summary->has_sums) && (!options->samples || summary->has_samples);
 }
 
@@ -97,14 +104,15 @@ static shuf_status add_samples(struct shuf__backend *backend, const struct shuf_
 }
 
 static shuf_status add_fingerprint(struct shuf__backend *backend,
-                                   const struct shuf__cache_entry *entry,
+                                   const struct shuf__cache_entry *entry, uint64_t index,
                                    struct shuf__summary *summary, struct shuf__error *error)
 {
     if (backend->ops->fingerprint(backend, &entry->allocation->block,
                                   shuf__dtype_bytes((int)entry->key.request.dtype),
-                                  values_of(entry), &summary->fingerprint, error))
+                                  values_of(entry), index, &summary->fingerprint, error))
         return error->status;
     summary->has_fingerprint = true;
+    summary->fingerprint_index = index;
     return SHUF_OK;
 }
 
@@ -125,8 +133,8 @@ shuf_status shuf__summary_complete(struct shuf__backend *backend,
                                    const struct shuf__compute_options *options,
                                    struct shuf__summary *summary, struct shuf__error *error)
 {
-    if ((options->fingerprint && !summary->has_fingerprint &&
-         add_fingerprint(backend, entry, summary, error)) ||
+    if ((!shuf__summary_has_fingerprint(summary, options) &&
+         add_fingerprint(backend, entry, options->fingerprint_index, summary, error)) ||
         (options->sums && !summary->has_sums && add_sums(backend, entry, summary, error)) ||
         (options->samples && !summary->has_samples && add_samples(backend, entry, summary, error)))
         return error->status;

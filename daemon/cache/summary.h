@@ -12,12 +12,17 @@
 /* The parts of the summary that a job computes. */
 struct shuf__compute_options {
     bool fingerprint, sums, samples;
+    uint64_t fingerprint_index; /* of the first value; 0 unless the result is a part */
     bool event; /* finish when the result is launched, with an IPC event, not when it is ready */
 };
 
 /* Whether the entry is ready and its summary has these parts. */
 bool shuf__summary_has(const struct shuf__cache_entry *entry,
                        const struct shuf__compute_options *options);
+
+/* Whether the summary has the fingerprint, if the options ask for one. */
+bool shuf__summary_has_fingerprint(const struct shuf__summary *summary,
+                                   const struct shuf__compute_options *options);
 
 /* Adds the missing parts to *summary, for a result whose values are there. */
 shuf_status shuf__summary_complete(struct shuf__backend *backend,

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "nearest.h"
 #include "number.h"
 
 #include <assert.h>
@@ -17,18 +18,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, NUMBER, MODE, LEVEL };
+enum kind { TEXT, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
+enum when { RELOAD, RESTART };
 
 static const struct param {
     const char *key;
     enum kind kind;
-    size_t offset;
+    size_t offset, size;
     const char *standard;
     uint64_t least, most;
+    enum when when;
     const char *help;
 } params[] = {
-#define SHUF__PARAM(key, kind, standard, least, most, help) \
-    {#key, kind, offsetof(struct shuf__config, key), standard, least, most, help},
+#define SHUF__PARAM(key, kind, standard, least, most, when, help) \
+    {#key,                                                        \
+     kind,                                                        \
+     offsetof(struct shuf__config, key),                          \
+     sizeof(shuf__config_##kind),                                 \
+     standard,                                                    \
+     least,                                                       \
+     most,                                                        \
+     when,                                                        \
+     help},
 #include "params.def"
 #undef SHUF__PARAM
 };
@@ -54,8 +65,9 @@ static shuf_status set_text(const struct param *param, const char *value, char *
     size_t length = strlen(value);
     if (length < param->least || length > param->most)
         return shuf__fail(error, SHUF_INVALID,
-                          "%s %.80s: %zu bytes, expected %" PRIu64 " to %" PRIu64, param->key,
-                          length ? value : "''", length, param->least, param->most);
+                          "%s %.80s: %zu byte%s, expected %" PRIu64 " to %" PRIu64, param->key,
+                          length ? value : "''", length, shuf__plural(length), param->least,
+                          param->most);
     memcpy(field, value, length + 1);
     return SHUF_OK;
 }
@@ -63,14 +75,8 @@ static shuf_status set_text(const struct param *param, const char *value, char *
 static shuf_status set_number(const struct param *param, const char *value, uint64_t *field,
                               struct shuf__error *error)
 {
-    uint64_t number;
-    if (shuf__number_parse(param->key, value, &number, error))
-        return error->status;
-    if (number < param->least || number > param->most)
-        return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %" PRIu64 " to %" PRIu64,
-                          param->key, value, param->least, param->most);
-    *field = number;
-    return SHUF_OK;
+    return (param->kind == DURATION ? shuf__duration_parse : shuf__number_parse_in)(
+        param->key, value, param->least, param->most, field, error);
 }
 
 static shuf_status set_mode(const struct param *param, const char *value, uint64_t *field,
@@ -107,7 +113,10 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
     case TEXT:
         return set_text(param, value, field, error);
     case NUMBER:
+    case DURATION:
         return set_number(param, value, field, error);
+    case AMOUNT:
+        return shuf__amount_parse(param->key, value, field, error);
     case MODE:
         return set_mode(param, value, field, error);
     case LEVEL:
@@ -119,7 +128,9 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 void shuf__config_init(struct shuf__config *config)
 {
     struct shuf__error error;
-    config->backend_is_option = false;
+    config->file[0] = '\0';
+    config->root[0] = '\0';
+    config->source = (struct shuf__config_source){0};
     for (size_t i = 0; i < PARAMS; i++) {
         shuf_status status = set_param(config, &params[i], params[i].standard, &error);
         assert(status == SHUF_OK);
@@ -127,13 +138,23 @@ void shuf__config_init(struct shuf__config *config)
     }
 }
 
+static shuf_status refuse_key(const char *key, struct shuf__error *error)
+{
+    char hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = key};
+    for (size_t i = 0; i < PARAMS; i++)
+        shuf__nearest_offer(&nearest, params[i].key);
+    return shuf__fail(error, SHUF_INVALID, "%.64s: no such key%s", key,
+                      nearest.name ? shuf__nearest_hint(&nearest, hint)
+                                   : "; shufd --print-config lists them");
+}
+
 shuf_status shuf__config_set(struct shuf__config *config, const char *key, const char *value,
                              struct shuf__error *error)
 {
     const struct param *param = find_param(key);
     if (!param)
-        return shuf__fail(error, SHUF_INVALID,
-                          "%.64s: no such key; shufd --print-config lists them", key);
+        return refuse_key(key, error);
     return set_param(config, param, value, error);
 }
 
@@ -227,48 +248,84 @@ shuf_status shuf__config_read(struct shuf__config *config, const char *path,
     return SHUF_OK;
 }
 
-static void print_help(const char *help, FILE *out)
+static void print_help(const char *help, bool needs_restart, FILE *out)
 {
     while (*help) {
         size_t length = strcspn(help, "\n");
-        fprintf(out, "# %.*s\n", (int)length, help);
-        help += length + (help[length] == '\n');
+        bool is_last = help[length] == '\0';
+        fprintf(out, "# %.*s%s\n", (int)length, help, is_last && needs_restart ? " (restart)" : "");
+        help += length + !is_last;
     }
 }
 
-static void print_value(const struct param *param, const void *field, FILE *out)
+/* The value as the file has it; `text` for those that are numbers. */
+static const char *value_text(const struct param *param, const struct shuf__config *config,
+                              char text[SHUF__NUMBER_TEXT])
 {
-    const char *text = field;
+    const void *field = (const char *)config + param->offset;
     const uint64_t *number = field;
     switch (param->kind) {
     case TEXT:
-        fprintf(out, "%s =%s%s\n", param->key, *text ? " " : "", text);
-        break;
+        return field;
     case NUMBER:
-        fprintf(out, "%s = %" PRIu64 "\n", param->key, *number);
-        break;
+        snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64, *number);
+        return text;
+    case AMOUNT:
+        return shuf__amount_text(text, *(const struct shuf__amount *)field);
+    case DURATION:
+        return shuf__duration_text(text, *number);
     case MODE:
-        fprintf(out, "%s = %04" PRIo64 "\n", param->key, *number);
-        break;
+        snprintf(text, SHUF__NUMBER_TEXT, "%04" PRIo64, *number);
+        return text;
     case LEVEL:
-        fprintf(out, "%s = %s\n", param->key,
-                shuf__log_level_name((enum shuf__log_level) * number));
-        break;
+        return shuf__log_level_name((enum shuf__log_level) * number);
     }
+    return "";
 }
 
 void shuf__config_print(const struct shuf__config *config, FILE *out)
 {
+    char text[SHUF__NUMBER_TEXT];
     fprintf(
         out,
         "# SPDX-License-Identifier: MIT\n#\n"
-        "# shufd's configuration: shufd --config FILE. As it stands here every key has\n"
-        "# its default. Numbers may be written 1e9, 64Ki, 1_000_000 or 0x10. A line that begins\n"
-        "# with a blank continues the one before; a ';' after a value and a blank begins a\n"
-        "# comment.\n");
+        "# The configuration of shufd. Every key is optional, and has its default without a line.\n"
+        "# Sizes are written 8Gi, 8G or 8589934592, durations 10min, 5s or 50us;\n"
+        "# `shufctl help units` lists all forms. A line that begins with a blank continues the\n"
+        "# line before it. A blank and a ';' after a value begin a comment. On SIGHUP shufd reads\n"
+        "# the file again. Keys marked (restart) take effect only at the next start.\n");
     for (size_t i = 0; i < PARAMS; i++) {
+        const char *value = value_text(&params[i], config, text);
         fputc('\n', out);
-        print_help(params[i].help, out);
-        print_value(&params[i], (const char *)config + params[i].offset, out);
+        print_help(params[i].help, params[i].when == RESTART, out);
+        fprintf(out, "%s =%s%s\n", params[i].key, *value ? " " : "", value);
     }
+}
+
+/* ---- Changes ------------------------------------------------------------------ */
+
+bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
+                       struct shuf__config_change *change)
+{
+    char old[SHUF__NUMBER_TEXT], new[SHUF__NUMBER_TEXT];
+    while (*next < PARAMS) {
+        const struct param *param = &params[(*next)++];
+        const char *before = value_text(param, from, old), *after = value_text(param, to, new);
+        if (strcmp(before, after) == 0)
+            continue;
+        change->key = param->key;
+        change->needs_restart = param->when == RESTART;
+        snprintf(change->from, sizeof change->from, "%s", *before ? before : "''");
+        snprintf(change->to, sizeof change->to, "%s", *after ? after : "''");
+        return true;
+    }
+    return false;
+}
+
+void shuf__config_update(struct shuf__config *config, const struct shuf__config *from)
+{
+    for (size_t i = 0; i < PARAMS; i++)
+        if (params[i].when == RELOAD)
+            memcpy(field_of(config, &params[i]), (const char *)from + params[i].offset,
+                   params[i].size);
 }

@@ -6,27 +6,52 @@
 #ifndef SHUFD_CONFIG_H
 #define SHUFD_CONFIG_H
 
+#include "amount.h"
 #include "error.h"
 #include "log.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 typedef char shuf__config_TEXT[108];
 typedef uint64_t shuf__config_NUMBER;
-typedef uint64_t shuf__config_MODE;  /* permission bits */
-typedef uint64_t shuf__config_LEVEL; /* enum shuf__log_level */
+typedef struct shuf__amount shuf__config_AMOUNT; /* of memory */
+typedef uint64_t shuf__config_DURATION;          /* nanoseconds */
+typedef uint64_t shuf__config_MODE;              /* permission bits */
+typedef uint64_t shuf__config_LEVEL;             /* enum shuf__log_level */
+
+enum { SHUF__CONFIG_PATH = 4096 };
+
+/* The options of the command line. NULL: as configured. */
+struct shuf__config_source {
+    const char *file; /* NULL: the default file, if it exists */
+    bool no_file;     /* read none */
+    const char *socket, *backend, *host_memory, *device_memory;
+};
 
 struct shuf__config {
-#define SHUF__PARAM(key, kind, standard, least, most, help) shuf__config_##kind key;
+#define SHUF__PARAM(key, kind, standard, least, most, when, help) shuf__config_##kind key;
 #include "params.def"
 #undef SHUF__PARAM
-    bool backend_is_option; /* `backend` comes from the command line */
+    char file[SHUF__CONFIG_PATH]; /* that was read; "": none */
+    char root[108];               /* a prefix of paths in /proc and /sys: "", but for tests */
+    struct shuf__config_source source;
 };
 
 /* Sets every key to its default. */
 void shuf__config_init(struct shuf__config *config);
+
+/* The defaults, then the file, then the command line. Returns the exit code, EX_OK on success. */
+int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
+                      struct shuf__error *error);
+
+/* The path of shufd.conf that belongs to the program at `program`: /etc/shufd/shufd.conf for
+ * /usr/bin/shufd, PREFIX/etc/shufd/shufd.conf for PREFIX/bin/shufd. `sysconfdir`: the directory of
+ * the build, absolute or below PREFIX. */
+void shuf__config_path_of(const char *program, const char *sysconfdir,
+                          char path[SHUF__CONFIG_PATH]);
 
 /* Reads `key = value` lines into *config; other keys keep their values. Fails with SHUF_IO, or with
  * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...". A path that names no
@@ -37,6 +62,25 @@ shuf_status shuf__config_read(struct shuf__config *config, const char *path,
 /* Sets one key from its text; fails with SHUF_INVALID. */
 shuf_status shuf__config_set(struct shuf__config *config, const char *key, const char *value,
                              struct shuf__error *error);
+
+struct shuf__config_change {
+    const char *key;
+    bool needs_restart;
+    char from[128], to[128]; /* the values as text */
+};
+
+/* Finds the next key whose values differ, from *next on, which is 0 at first. False at the end. */
+bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
+                       struct shuf__config_change *change);
+
+/* Copies the keys that can change while the daemon runs. */
+void shuf__config_update(struct shuf__config *config, const struct shuf__config *from);
+
+/* For timers: a duration that is not 0 is at least 1 ms. */
+static inline uint64_t shuf__config_ms(shuf__config_DURATION nanoseconds)
+{
+    return (nanoseconds + 999999) / 1000000;
+}
 
 /* Writes a file that shuf__config_read takes, each key with its help. */
 void shuf__config_print(const struct shuf__config *config, FILE *out);

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct {
@@ -28,10 +30,34 @@ const char *shuf__log_level_name(enum shuf__log_level level)
     return levels[level].name;
 }
 
+/* A program whose stderr was redirected inherits the variable too, so the file counts. */
+static bool is_journal(void)
+{
+    struct stat status;
+    unsigned long long device, inode;
+    const char *stream = getenv("JOURNAL_STREAM");
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level)
 {
     log->level = level;
-    log->journal = getenv("JOURNAL_STREAM") != NULL;
+    log->journal = is_journal();
+    log->stamped = !log->journal;
+}
+
+/* "2026-11-22 22:07:31.123 +0000 " */
+static int write_time(char *line, size_t size)
+{
+    struct timespec now;
+    struct tm local;
+    char day[32], zone[8];
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &local);
+    strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S", &local);
+    strftime(zone, sizeof zone, "%z", &local);
+    return snprintf(line, size, "%s.%03ld %s ", day, now.tv_nsec / 1000000, zone);
 }
 
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
@@ -39,7 +65,9 @@ void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const ch
     char line[512];
     if (level > log->level)
         return;
-    int used = log->journal ? snprintf(line, sizeof line, "<%d>", levels[level].priority) : 0;
+    int used = log->journal   ? snprintf(line, sizeof line, "<%d>", levels[level].priority)
+               : log->stamped ? write_time(line, sizeof line)
+                              : 0;
     used += snprintf(line + used, sizeof line - (size_t)used, "%s: ", levels[level].name);
     va_list args;
     va_start(args, format);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon's log: one line an event, to stderr, which the service manager
- * keeps. Under the journal each line carries its priority.
+ * The daemon's log: one line an event, to stderr. Lines for the journal carry their priority, and
+ * others the time.
  */
 #ifndef SHUFD_LOG_H
 #define SHUFD_LOG_H
+
+#include "error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,15 +22,10 @@ enum shuf__log_level {
 struct shuf__log {
     enum shuf__log_level level; /* minimum severity to log */
     bool journal;               /* stderr is the journal: prefix lines with <6> and the like */
+    bool stamped;               /* prefix lines with the time */
 };
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);
-
-/* Of "client%s" and its like. */
-static inline const char *shuf__plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 /* Safe from any thread: a line is one write. */
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)

@@ -17,7 +17,8 @@
     X(STREAM, stream)     \
     X(ALLOCATE, allocate) \
     X(WRITE, write)       \
-    X(SHUFFLE, shuffle)
+    X(SHUFFLE, shuffle)   \
+    X(DROP, drop)
 
 #define WORD(NAME, name) " " #name
 

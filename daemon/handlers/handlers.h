@@ -18,5 +18,6 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *requ
 void shuf__handle_allocate(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_write(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_shuffle(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_drop(struct shuf__session *session, const Shuf__Request *request);
 
 #endif

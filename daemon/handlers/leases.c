@@ -8,14 +8,11 @@
 #include "parse.h"
 #include "service.h"
 
-#include <unistd.h>
-
 enum { PAGE = 20 }; /* entries of at most about 190 bytes: a client reads a page at once */
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
 {
-    uid_t uid = session->client.uid;
-    return uid == 0 || uid == geteuid() || uid == lease->owner->client->uid;
+    return shuf__session_is_privileged(session) || session->client.uid == lease->owner->client->uid;
 }
 
 static void fill_permutation(const struct shuf__permutation *p, Shuf__LeaseEntry *entry)

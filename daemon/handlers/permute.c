@@ -14,6 +14,7 @@ static shuf_status parse_permute(struct shuf__result_request *r, const Shuf__Req
     r->options = (struct shuf__reply_options){
         .accepted = {permute->accept, permute->n_accept},
         .fingerprint = permute->fingerprint,
+        .fingerprint_index = permute->fingerprint_index,
         .prefetch = permute->prefetch,
         .event = permute->event,
     };

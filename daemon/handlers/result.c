@@ -49,6 +49,7 @@ static void choose_outputs(struct shuf__result_request *r)
     r->key.uid = r->session->client.uid;
     r->waiter.options = (struct shuf__compute_options){
         .fingerprint = options->fingerprint,
+        .fingerprint_index = options->fingerprint_index,
         .sums = options->sums,
         .samples = shuf__key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
         .event = options->event && !summary,

@@ -225,6 +225,7 @@ shuf_status shuf__result_reply_prefetch(struct shuf__result_request *r, struct s
         return error->status;
     begin_reply(r, &reply);
     reply.body.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
+    reply.body.lease = id;
     shuf__session_reply(r->session, &reply.reply, NULL, -1);
     return SHUF_OK;
 }

@@ -16,6 +16,7 @@
 struct shuf__reply_options {
     struct shuf__accepted accepted;
     bool fingerprint, sums, prefetch, event;
+    uint64_t fingerprint_index;
 };
 
 struct shuf__result_request {

@@ -6,15 +6,19 @@
 
 #include "dispatch.h"
 #include "number.h"
+#include "units.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+enum { LOG_PAUSE_MS = 10000 }; /* between two lines on a shortage of memory */
 
 static void init_sessions(struct shuf__service *service)
 {
     struct shuf__sessions *sessions = &service->sessions;
     sessions->loop = service->loop;
     sessions->log = service->log;
-    sessions->frame_timeout_ms = service->config->frame_timeout_ms;
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
     sessions->spin = &service->spin;
@@ -38,25 +42,66 @@ static uint64_t count_sharers(const struct shuf__log *log)
     return count;
 }
 
+static void log_given_back(struct shuf__service *service)
+{
+    char host[SHUF__UNITS_TEXT], device[SHUF__UNITS_TEXT];
+    struct shuf__dropped *dropped = &service->unlogged;
+    shuf__log(service->log, SHUF__LOG_INFO,
+              "memory is short: gave back %" PRIu64 " unused result%s, %s of host memory, %s of "
+              "device memory",
+              dropped->results, shuf__plural(dropped->results),
+              shuf__units_bytes(host, dropped->bytes[SHUF__SIDE_HOST]),
+              shuf__units_bytes(device, dropped->bytes[SHUF__SIDE_DEVICE]));
+    *dropped = (struct shuf__dropped){0};
+    service->next_log_ms = uv_now(service->loop) + LOG_PAUSE_MS;
+}
+
+/* A line every ten seconds at most; the next one has the sum. */
+static void on_gave_back(struct shuf__shortage *shortage, const struct shuf__dropped *dropped)
+{
+    struct shuf__service *service =
+        (struct shuf__service *)((char *)shortage - offsetof(struct shuf__service, shortage));
+    service->unlogged.results += dropped->results;
+    for (int side = 0; side < SHUF__SIDES; side++)
+        service->unlogged.bytes[side] += dropped->bytes[side];
+    if (uv_now(service->loop) >= service->next_log_ms)
+        log_given_back(service);
+}
+
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log)
 {
     service->config = config;
     service->log = log;
     service->loop = loop;
-    service->allocations.budgets[SHUF__SIDE_HOST].configured = config->host_memory;
-    service->allocations.budgets[SHUF__SIDE_DEVICE].configured = config->device_memory;
     service->allocations.budgets[SHUF__SIDE_HOST].sharers = count_sharers(log);
     service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
-    service->pool.keep_ms = config->cache_ms;
     shuf__pool_init(&service->pool, loop);
+    service->shortage.gave_back = on_gave_back;
+    shuf__shortage_init(&service->shortage, loop, &service->pool, config->root);
     shuf__cache_init(&service->cache, &service->pool);
     shuf__client_processes_init(&service->processes, loop, &service->allocations);
-    shuf__leases_init(&service->leases, loop, config->leases);
-    shuf__spin_init(&service->spin, loop, config->spin_us);
+    shuf__leases_init(&service->leases, loop);
+    shuf__spin_init(&service->spin, loop);
     init_sessions(service);
+    shuf__service_configure(service);
+}
+
+void shuf__service_configure(struct shuf__service *service)
+{
+    const struct shuf__config *config = service->config;
+    struct shuf__budget *host = &service->allocations.budgets[SHUF__SIDE_HOST],
+                        *device = &service->allocations.budgets[SHUF__SIDE_DEVICE];
+    host->configured = config->host_memory;
+    host->configured_idle = config->host_cache;
+    device->configured = config->device_memory;
+    device->configured_idle = config->device_cache;
+    service->leases.limit = config->leases;
+    service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
+    shuf__spin_set(&service->spin, config->spin_time);
+    shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
 }
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine)
@@ -65,4 +110,9 @@ void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine
     service->allocations.engine = engine;
     service->cache.engine = engine;
     service->sessions.engine = engine;
+}
+
+bool shuf__session_is_privileged(const struct shuf__session *session)
+{
+    return session->client.uid == 0 || session->client.uid == geteuid();
 }

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"
+#include "memory/shortage.h"
 #include "net/session.h"
 
 #include <stddef.h>
@@ -25,6 +26,9 @@ struct shuf__service {
     struct shuf__engine *engine;
     struct shuf__allocations allocations;
     struct shuf__pool pool;
+    struct shuf__shortage shortage;
+    struct shuf__dropped unlogged; /* given back since the last line in the log */
+    uint64_t next_log_ms;
     struct shuf__cache cache;
     struct shuf__client_processes processes;
     struct shuf__leases leases;
@@ -37,6 +41,9 @@ struct shuf__service {
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log);
 
+/* Applies the limits of the configuration, at the start and after a change of them. */
+void shuf__service_configure(struct shuf__service *service);
+
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 
 static inline struct shuf__service *shuf__service_of(const struct shuf__session *session)
@@ -44,5 +51,8 @@ static inline struct shuf__service *shuf__service_of(const struct shuf__session 
     return (struct shuf__service *)((char *)session->all -
                                     offsetof(struct shuf__service, sessions));
 }
+
+/* Root and the daemon's user see and free the results of all users. */
+bool shuf__session_is_privileged(const struct shuf__session *session);
 
 #endif

@@ -47,6 +47,7 @@ static void count(const struct shuf__service *service, struct usage *usage)
         Shuf__User *user = user_of(usage, allocation->uid);
         user->blocks++;
         user->bytes += allocation->bytes;
+        user->idle += allocation->size_class ? allocation->bytes : 0;
     }
     LIST_FOREACH (session, &service->sessions.list, link) {
         Shuf__User *user = user_of(usage, session->client.uid);
@@ -73,7 +74,10 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->blocks = allocations->count;
     status->buffers = allocations->buffers;
     status->pending_free = allocations->pending_free_count;
-    status->idle = service->pool.idle_bytes;
+    status->host_idle = service->pool.idle_bytes[SHUF__SIDE_HOST];
+    status->host_idle_limit = host->idle_limit;
+    status->device_idle_limit = allocations->budgets[SHUF__SIDE_DEVICE].idle_limit;
+    status->device_idle = service->pool.idle_bytes[SHUF__SIDE_DEVICE];
     status->leases = service->leases.count;
     status->hits = service->cache.hits;
     status->joined = service->cache.joined;

@@ -14,6 +14,7 @@ static shuf_status parse_stream(struct shuf__result_request *r, const Shuf__Requ
     r->options = (struct shuf__reply_options){
         .accepted = {stream->accept, stream->n_accept},
         .fingerprint = stream->fingerprint,
+        .fingerprint_index = stream->fingerprint_index,
         .sums = stream->sums,
         .prefetch = stream->prefetch,
         .event = stream->event,

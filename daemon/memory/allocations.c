@@ -4,12 +4,17 @@
  */
 #include "allocations.h"
 
+#include "units.h"
+
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    RESERVE = 16,      /* 1/16 of a device's memory is left to other programs */
+    RESERVE = 16,      /* 1/16 of the memory is left to other programs */
     SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
     SWEEP_COUNT = 256, /* allocations checked in one sweep, at most */
 };
@@ -61,22 +66,27 @@ static void measure_buffers(struct shuf__allocations *allocations, enum shuf__me
                 measure_committed(allocation);
 }
 
+/* Daemons that use the same memory divide it. */
+static uint64_t bytes_of(const struct shuf__budget *budget, struct shuf__amount amount,
+                         uint64_t total)
+{
+    return shuf__amount_bytes(amount, total / budget->sharers);
+}
+
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error)
 {
     struct shuf__budget *budget = &allocations->budgets[shuf__side_of(kind)];
     struct shuf__backend *backend = shuf__engine_backend(allocations->engine);
     uint64_t available, total;
-    budget->limit = budget->max_limit = budget->configured;
-    if (budget->configured != 0)
-        return SHUF_OK;
     measure_buffers(allocations, kind);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
              reserve = total / RESERVE,
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
-    budget->max_limit = (total - reserve) / budget->sharers;
+    budget->max_limit = bytes_of(budget, budget->configured, total);
+    budget->idle_limit = bytes_of(budget, budget->configured_idle, total);
     budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;
 }
@@ -106,55 +116,85 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
            budget->used <= budget->limit - size;
 }
 
-static const char *budget_name(enum shuf__memory kind)
+/* ---- refusals ---- */
+
+/* How the messages name the two sides. */
+static const struct side_words {
+    const char *memory, *key, *option;
+} words[SHUF__SIDES] = {
+    [SHUF__SIDE_HOST] = {"host memory", "host_memory", "--host-memory"},
+    [SHUF__SIDE_DEVICE] = {"device memory", "device_memory", "--device-memory"},
+};
+
+/* Two quantities that differ are written so that they look different. */
+struct two_texts {
+    char a[SHUF__UNITS_TEXT], b[SHUF__UNITS_TEXT];
+};
+
+static struct two_texts texts_of(uint64_t a, uint64_t b)
 {
-    return shuf__side_of(kind) == SHUF__SIDE_HOST ? "host_memory" : "device_memory";
+    struct two_texts texts;
+    shuf__units_bytes(texts.a, a);
+    shuf__units_bytes(texts.b, b);
+    if (a != b && strcmp(texts.a, texts.b) == 0) {
+        snprintf(texts.a, sizeof texts.a, "%" PRIu64 " bytes", a);
+        snprintf(texts.b, sizeof texts.b, "%" PRIu64 " bytes", b);
+    }
+    return texts;
 }
 
-static shuf_status too_large(uint64_t size, uint64_t limit, enum shuf__memory kind,
-                             struct shuf__error *error)
+static shuf_status too_large(uint64_t size, const char *with, uint64_t limit,
+                             enum shuf__memory kind, struct shuf__error *error)
 {
+    const struct side_words *w = &words[shuf__side_of(kind)];
+    const struct two_texts texts = texts_of(size, limit);
     return shuf__fail(error, SHUF_NO_MEMORY,
-                      "block of %" PRIu64 " bytes: expected at most %" PRIu64
-                      ", all that results may hold (%s)",
-                      size, limit, budget_name(kind));
+                      "the request needs %s of %s%s, the limit is %s: raise %s in shufd.conf or "
+                      "start shufd with %s",
+                      texts.a, w->memory, with, texts.b, w->key, w->option);
 }
 
 shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
                                         enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                         struct shuf__error *error)
 {
-    uint64_t size = shuf__allocations_least_size(bytes);
-    uint64_t limit = budget_of(allocations, kind)->max_limit;
-    uint64_t taken = shuf__allocations_least_size(beside);
+    const uint64_t size = shuf__allocations_least_size(bytes);
+    const uint64_t limit = budget_of(allocations, kind)->max_limit;
+    const uint64_t taken = shuf__allocations_least_size(beside);
     if (size > limit)
-        return too_large(size, limit, kind, error);
+        return too_large(size, "", limit, kind, error);
     if (taken <= limit - size)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_NO_MEMORY,
-                      "block of %" PRIu64 " bytes beside %" PRIu64
-                      " that its input and the work on it take: expected at most %" PRIu64
-                      " together, all that results may hold (%s)",
-                      size, taken, limit, budget_name(kind));
+    return too_large(size + taken, " with its input and workspace", limit, kind, error);
 }
 
-/* With SHUF_BUSY the client tries again: the allocation fits when other results are gone. */
+/* With SHUF_BUSY the client tries again: the allocation fits when other results are gone, or other
+ * programs use less. */
 shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
                                      enum shuf__memory kind, uint64_t size,
                                      struct shuf__error *error)
 {
     const struct shuf__budget *budget = budget_of(allocations, kind);
-    if (size > budget->limit)
-        return too_large(size, budget->limit, kind, error);
+    const struct side_words *w = &words[shuf__side_of(kind)];
+    if (size > budget->max_limit)
+        return too_large(size, "", budget->max_limit, kind, error);
     if (allocations->count >= allocations->max_count)
         return shuf__fail(error, SHUF_BUSY,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
                           "again",
                           allocations->count);
+    char needed[SHUF__UNITS_TEXT];
+    const struct two_texts texts = texts_of(budget->used, budget->limit);
+    shuf__units_bytes(needed, size);
+    if (budget->limit < budget->max_limit)
+        return shuf__fail(error, SHUF_BUSY,
+                          "the request needs %s of %s, other programs leave %s to results, and %s "
+                          "are in use by other results; try again",
+                          needed, w->memory, texts.b, texts.a);
     return shuf__fail(error, SHUF_BUSY,
-                      "block of %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
-                      " are in use by other results (%s); try again",
-                      size, budget->used, budget->limit, budget_name(kind));
+                      "the request needs %s of %s, %s of %s are in use by other results (%s); try "
+                      "again",
+                      needed, w->memory, texts.a, texts.b, w->key);
 }
 
 /* ---- one allocation ---- */
@@ -222,11 +262,31 @@ static void run_release(struct shuf__engine_job *job, struct shuf__backend *back
         backend->ops->free(backend, &allocation->block);
 }
 
-static void end_release(struct shuf__engine_job *job)
+static void forget(struct shuf__allocation *allocation)
 {
-    struct shuf__allocation *allocation = allocation_of(job);
     allocation->all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
     free(allocation);
+}
+
+static void end_release(struct shuf__engine_job *job)
+{
+    forget(allocation_of(job));
+}
+
+static void run_release_aside(uv_work_t *work)
+{
+    struct shuf__allocation *allocation = work->data;
+    ops_of(allocation)->free(shuf__engine_backend(allocation->all->engine), &allocation->block);
+}
+
+static void end_release_aside(uv_work_t *work, int status)
+{
+    (void)status; /* nobody cancels it */
+    struct shuf__allocation *allocation = work->data;
+    struct shuf__allocations *all = allocation->all;
+    forget(allocation);
+    if (--all->aside == 0)
+        all->aside_done(all);
 }
 
 static void unlink_allocation(struct shuf__allocation *allocation)
@@ -242,14 +302,20 @@ static void unlink_allocation(struct shuf__allocation *allocation)
     allocation->all->on_free(allocation);
 }
 
-/* The budget has the bytes back at once: the engine frees the block before its next job. */
-static void free_now(struct shuf__allocation *allocation)
+/* The budget has the bytes back at once. */
+static void end_charge(struct shuf__allocation *allocation)
 {
     struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];
     unlink_allocation(allocation);
     budget->used -= allocation->bytes;
     budget->uncommitted -= allocation->bytes - allocation->committed;
     budget->releasing += allocation->committed;
+}
+
+/* The engine frees the block before its next job, which needs the memory. */
+static void free_now(struct shuf__allocation *allocation)
+{
+    end_charge(allocation);
     allocation->release.run = run_release;
     allocation->release.done = end_release;
     shuf__engine_submit_urgent(allocation->all->engine, &allocation->release);
@@ -276,6 +342,17 @@ void shuf__allocation_drop(struct shuf__allocation *allocation)
         free_now(allocation);
     else
         free_later(allocation);
+}
+
+/* On a thread of libuv's. */
+void shuf__allocation_drop_aside(struct shuf__allocation *allocation)
+{
+    struct shuf__allocations *all = allocation->all;
+    assert(shuf__memory_is_host(allocation->kind) && shuf__allocation_is_unmapped(allocation));
+    end_charge(allocation);
+    all->aside++;
+    allocation->release_aside.data = allocation;
+    uv_queue_work(all->loop, &allocation->release_aside, run_release_aside, end_release_aside);
 }
 
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
@@ -307,6 +384,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
 {
     LIST_INIT(&allocations->list);
     TAILQ_INIT(&allocations->pending_free);
+    allocations->loop = loop;
     uv_timer_init(loop, &allocations->sweep);
     allocations->sweep.data = allocations;
 }

@@ -7,6 +7,7 @@
 #ifndef SHUFD_ALLOCATIONS_H
 #define SHUFD_ALLOCATIONS_H
 
+#include "amount.h"
 #include "engine/engine.h"
 
 #include <stdbool.h>
@@ -35,6 +36,7 @@ struct shuf__allocation {
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__engine_job release;
+    uv_work_t release_aside; /* instead */
 
     /* Of an idle allocation, private to the pool (pool.h). */
     struct shuf__size_class *size_class; /* NULL: in use */
@@ -45,10 +47,13 @@ struct shuf__allocation {
 
 /* The bytes of allocations in host or in device memory. */
 struct shuf__budget {
-    uint64_t configured; /* 0: the size of the memory, less a reserve, divided by `sharers` */
-    uint64_t sharers;    /* daemons of this machine that use the same memory; at least 1 */
-    uint64_t used, limit;
-    uint64_t max_limit; /* the largest limit possible */
+    struct shuf__amount configured;      /* of `max_limit` */
+    struct shuf__amount configured_idle; /* of `idle_limit` */
+    uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
+    uint64_t used;
+    uint64_t max_limit;  /* of `used` */
+    uint64_t limit;      /* the same, but less where other programs use the memory */
+    uint64_t idle_limit; /* of the bytes that nobody uses (pool.h) */
     /* The system commits memory later than it is charged, and takes it back later: */
     uint64_t uncommitted; /* in `used`, but the system still counts them as available */
     uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
@@ -63,10 +68,13 @@ struct shuf__allocations {
     struct shuf__budget budgets[SHUF__SIDES];
     LIST_HEAD(, shuf__allocation) list;     /* all */
     struct shuf__pending_free pending_free; /* the next to be checked first */
-    uv_timer_t sweep;                       /* of these */
+    uv_loop_t *loop;
+    uv_timer_t sweep; /* of these */
     uint64_t last_id, count, pending_free_count;
     uint64_t buffers;   /* of `count` */
     uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    uint64_t aside;     /* blocks that are being freed aside; the backend must stay open */
+    void (*aside_done)(struct shuf__allocations *allocations); /* none is left */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
 };
@@ -75,7 +83,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
 
 enum shuf__side shuf__side_of(enum shuf__memory kind);
 
-/* Updates the limit of that side's budget. */
+/* Updates the limits of that side's budget. */
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);
 
@@ -97,8 +105,8 @@ shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocati
                                         enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                         struct shuf__error *error);
 
-/* Says why that size does not fit: SHUF_NO_MEMORY if it is above the limit, SHUF_BUSY if other
- * allocations use the memory. Both name the bytes requested, in use and allowed. */
+/* Says why that size does not fit: SHUF_NO_MEMORY if it is above the largest limit, SHUF_BUSY if
+ * other allocations or other programs use the memory. Both name the bytes requested and allowed. */
 shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
                                      enum shuf__memory kind, uint64_t size,
                                      struct shuf__error *error);
@@ -117,6 +125,10 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
 
 /* No job uses it any more. Frees it now, or when every process has unmapped it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
+
+/* Drops an allocation of host memory that no process has mapped, without waiting for the jobs of
+ * the engine. */
+void shuf__allocation_drop_aside(struct shuf__allocation *allocation);
 
 /* No process can have it mapped: dropping it frees it at once. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);

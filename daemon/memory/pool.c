@@ -68,26 +68,6 @@ static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *alloca
     TAILQ_INSERT_HEAD(&allocation->size_class->free_list, allocation, in_size_class);
 }
 
-static void on_trim(uv_timer_t *timer);
-
-bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents)
-{
-    if (pool->keep_ms == 0)
-        return false;
-    struct shuf__size_class *class =
-        find_size_class(pool, allocation->uid, allocation->kind, allocation->bytes);
-    if (!class && !(class = make_size_class(pool, allocation)))
-        return false;
-    allocation->size_class = class;
-    allocation->contents = contents;
-    class->count++;
-    pool->idle_bytes += class->size;
-    insert_idle(pool, allocation);
-    if (!uv_is_active((uv_handle_t *)&pool->trim))
-        uv_timer_start(&pool->trim, on_trim, pool->keep_ms, 0);
-    return true;
-}
-
 void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     struct shuf__size_class *class = allocation->size_class;
@@ -95,7 +75,7 @@ void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allo
     TAILQ_REMOVE(&class->free_list, allocation, in_size_class);
     allocation->size_class = NULL;
     allocation->contents = NULL;
-    pool->idle_bytes -= class->size;
+    pool->idle_bytes[shuf__side_of(allocation->kind)] -= class->size;
     if (--class->count > 0)
         return;
     LIST_REMOVE(class, link);
@@ -133,6 +113,47 @@ static void on_trim(uv_timer_t *timer)
         uv_timer_start(timer, on_trim, next - now, 0);
 }
 
+static void evict_idle(struct shuf__pool *pool, struct shuf__allocation *allocation)
+{
+    pool->evicted += allocation->contents != NULL;
+    drop_idle(pool, allocation);
+}
+
+static void hold_to_limit(struct shuf__pool *pool, enum shuf__side side)
+{
+    while (pool->idle_bytes[side] > pool->allocations->budgets[side].idle_limit)
+        evict_idle(pool, TAILQ_FIRST(&pool->lru[side]));
+}
+
+bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    if (pool->keep_ms == 0 || allocation->bytes > pool->allocations->budgets[side].idle_limit)
+        return false;
+    struct shuf__size_class *class =
+        find_size_class(pool, allocation->uid, allocation->kind, allocation->bytes);
+    if (!class && !(class = make_size_class(pool, allocation)))
+        return false;
+    allocation->size_class = class;
+    allocation->contents = contents;
+    class->count++;
+    pool->idle_bytes[side] += class->size;
+    insert_idle(pool, allocation);
+    if (!uv_is_active((uv_handle_t *)&pool->trim))
+        uv_timer_start(&pool->trim, on_trim, pool->keep_ms, 0);
+    hold_to_limit(pool, side);
+    if (pool->on_idle)
+        pool->on_idle(pool->idle_context, side);
+    return true;
+}
+
+void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms)
+{
+    pool->keep_ms = keep_ms;
+    if (uv_is_active((uv_handle_t *)&pool->trim))
+        on_trim(&pool->trim); /* its time has changed */
+}
+
 /* ---- reuse ---- */
 
 static bool is_full(const struct shuf__size_class *class)
@@ -151,8 +172,7 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
         next = TAILQ_NEXT(allocation, in_size_class);
         if (!is_full(class))
             continue;
-        pool->evicted += allocation->contents != NULL;
-        drop_idle(pool, allocation);
+        evict_idle(pool, allocation);
     }
     return allocation;
 }
@@ -188,8 +208,7 @@ static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size
         next = TAILQ_NEXT(allocation, in_lru);
         if (!may_evict(allocation, all))
             continue;
-        pool->evicted += allocation->contents != NULL;
-        drop_idle(pool, allocation);
+        evict_idle(pool, allocation);
         any = true;
     }
     return any;
@@ -298,6 +317,51 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
     if (policy == SHUF__ACQUIRE_OPTIONAL)
         return acquire_new(pool, request, false, &ignored);
     return acquire_new(pool, request, true, error);
+}
+
+/* ---- giving back ---- */
+
+/* Host memory is freed at once, whatever the engine does. */
+static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *allocation,
+                           struct shuf__dropped *dropped)
+{
+    const bool unmapped = shuf__allocation_is_unmapped(allocation);
+    *(unmapped ? &dropped->bytes[shuf__side_of(allocation->kind)] : &dropped->mapped) +=
+        allocation->bytes;
+    dropped->results += allocation->contents != NULL;
+    end_contents(pool, allocation);
+    if (unmapped && shuf__memory_is_host(allocation->kind))
+        shuf__allocation_drop_aside(allocation);
+    else
+        shuf__allocation_drop(allocation);
+}
+
+struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t uid)
+{
+    struct shuf__dropped dropped = {0};
+    for (int side = 0; side < SHUF__SIDES; side++) {
+        struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
+        for (; allocation; allocation = next) {
+            next = TAILQ_NEXT(allocation, in_lru);
+            if (all || allocation->uid == uid)
+                count_and_drop(pool, allocation, &dropped);
+        }
+    }
+    return dropped;
+}
+
+void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
+                          struct shuf__dropped *dropped)
+{
+    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
+    for (uint64_t freed = 0; allocation && freed < bytes; allocation = next) {
+        next = TAILQ_NEXT(allocation, in_lru);
+        if (!shuf__allocation_is_unmapped(allocation))
+            continue;
+        freed += allocation->committed;
+        pool->evicted += allocation->contents != NULL;
+        count_and_drop(pool, allocation, dropped);
+    }
 }
 
 /* ---- all of them ---- */

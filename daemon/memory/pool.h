@@ -19,13 +19,19 @@ struct shuf__pool {
     struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
     LIST_HEAD(, shuf__size_class) sizes;            /* those that have idle allocations */
     uv_timer_t trim;
-    uint64_t idle_bytes;
-    uint64_t evicted; /* contents that were evicted for other requests */
+    uint64_t idle_bytes[SHUF__SIDES];
+    uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* The contents of an idle allocation are lost. */
     void (*on_evict)(void *contents);
+    /* An allocation has become idle. May be NULL. */
+    void (*on_idle)(void *context, enum shuf__side side);
+    void *idle_context;
 };
 
 void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop);
+
+/* Changes keep_ms, for the idle allocations too. */
+void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms);
 
 /* The memory that a caller needs. */
 struct shuf__memory_request {
@@ -59,12 +65,28 @@ shuf_status shuf__pool_check_room(const struct shuf__pool *pool, enum shuf__memo
  * False if there were none. */
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation);
 
-/* Keeps the allocation idle. `contents` is passed to on_evict(); NULL makes it spare. False when
- * idle allocations are not kept: it is still the caller's then. */
+/* Keeps the allocation idle, and drops others, least recently used first, if idle_limit requires
+ * it. `contents` is passed to on_evict(); NULL makes it spare. False when an idle allocation of its
+ * size is not kept: it is still the caller's then. */
 bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents);
 
 /* Ends the idleness of an allocation: its contents are in use again. */
 void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation);
+
+/* Idle allocations that were dropped. */
+struct shuf__dropped {
+    uint64_t results;            /* contents */
+    uint64_t bytes[SHUF__SIDES]; /* that no process has mapped: freed now */
+    uint64_t mapped;             /* bytes that are freed when no process has them mapped */
+};
+
+/* Drops the idle allocations of one user, or of all users. */
+struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t uid);
+
+/* Other programs need memory: drops allocations that no process has mapped, least recently used
+ * first, until the system gets `bytes` bytes back or none is left. Adds to *dropped. */
+void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
+                          struct shuf__dropped *dropped);
 
 /* The daemon ends: drops all idle allocations. */
 void shuf__pool_clear(struct shuf__pool *pool);

@@ -6,7 +6,7 @@
 
 static shuf_status refuse_workspace(const struct shuf__error *why, struct shuf__error *error)
 {
-    return shuf__fail(error, why->status, "to compute in: %s", why->text);
+    return shuf__fail(error, why->status, "to compute in, %s", why->text);
 }
 
 static bool on_one_side(const struct shuf__job_memory *memory)
@@ -55,7 +55,7 @@ shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
         (*result = shuf__pool_acquire(pool, &memory->result, SHUF__ACQUIRE_IDLE, NULL)) &&
         check_sum(pool, memory, false, &why) == SHUF_OK)
         return SHUF_OK;
-    return shuf__fail(error, why.status, "with its workspace: %s", why.text);
+    return shuf__fail(error, why.status, "with its workspace, %s", why.text);
 }
 
 shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__job_memory *memory,

@@ -12,12 +12,16 @@ static int processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
 }
 
-void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop, uint64_t us)
+void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop)
 {
     uv_idle_init(loop, &spin->idle);
     uv_unref((uv_handle_t *)&spin->idle);
     spin->idle.data = spin;
-    spin->ns = processors() > 1 ? us * 1000 : 0;
+}
+
+void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds)
+{
+    spin->ns = processors() > 1 ? nanoseconds : 0;
 }
 
 /* Other processes that need the processor run first. */

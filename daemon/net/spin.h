@@ -14,9 +14,11 @@ struct shuf__spin {
     uint64_t ns, until_ns;
 };
 
-/* `us`: how long; 0: not at all. On a single processor it never spins, since it would delay the
- * clients that it waits for. */
-void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop, uint64_t us);
+void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop);
+
+/* How long; 0: not at all, as at first. On a single processor it never spins, since it would delay
+ * the clients that it waits for. */
+void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds);
 
 /* A reply was sent. */
 void shuf__spin_replied(struct shuf__spin *spin);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU backend: all cores by OpenMP, the best instruction set at run time,
- * results in the host's memory, in sealed memfds.
+ * The CPU backend. It computes on all cores with OpenMP, with the best instruction set of the
+ * processor. Results are in host memory, in sealed memfds.
  */
 #include "backend.h"
 #include "draw.h"
@@ -31,7 +31,7 @@ static struct cpu *cpu_of(struct shuf__backend *backend)
     return (struct cpu *)backend;
 }
 
-/* "model name : AMD EPYC" of /proc/cpuinfo, where there is such a line. */
+/* Reads the line "model name : AMD EPYC" of /proc/cpuinfo, if there is one. */
 static void read_model(char *name, size_t size)
 {
     char line[256];
@@ -126,7 +126,7 @@ static bool compute(const struct cpu *cpu, int threads, const struct shuf__compu
     }
 }
 
-/* The whole work: who would wait for it in another thread computes here. */
+/* Does the whole work: the calling thread computes instead of waiting. */
 static shuf_status cpu_launch(struct shuf__backend *backend,
                               const struct shuf__computation *computation,
                               struct shuf__block *block, struct shuf__error *error)
@@ -152,12 +152,13 @@ static shuf_status cpu_wait(struct shuf__backend *backend, uint64_t timeout_ns, 
 }
 
 static shuf_status cpu_fingerprint(struct shuf__backend *backend, const struct shuf__block *block,
-                                   unsigned width, uint64_t values, uint64_t *fingerprint,
-                                   struct shuf__error *error)
+                                   unsigned width, uint64_t values, uint64_t index,
+                                   uint64_t *fingerprint, struct shuf__error *error)
 {
     const struct cpu *cpu = cpu_of(backend);
     (void)error;
-    *fingerprint = shuf__host_fingerprint(cpu->simd, cpu->threads, block->host, width, values);
+    *fingerprint =
+        shuf__host_fingerprint(cpu->simd, cpu->threads, block->host, width, values, index);
     return SHUF_OK;
 }
 
@@ -199,7 +200,8 @@ static shuf_status cpu_look_up(struct shuf__backend *backend,
     return shuf__host_look_up(cpu->simd, cpu->threads, computation, place, count, error);
 }
 
-/* 16 tiles take a millisecond. Values a tile apart may have a tile without any between them. */
+/* 16 tiles take a millisecond. Only values that are more than a tile apart can have a whole tile
+ * between them. */
 static const struct shuf__rank_index_limits rank_index_limits = {
     .min_skip = 16 * SHUF__RANK_INDEX_TILE,
     .min_gap = SHUF__RANK_INDEX_TILE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A superblock that lies in the computation as a whole is written where it
- * belongs; of the first and the last, part of a copy.
+ * See draw.h. A superblock that is wholly in the computation is written to its place. The first and
+ * the last may be only partly in it: they are made in a buffer, and the requested part is copied.
  */
 #include "draw.h"
 
@@ -18,7 +18,7 @@ struct work {
     shuf__draw *draw;
     union shuf__source source;
     char *out;
-    uint64_t super, end; /* superblocks of the computation: from, to */
+    uint64_t super, end; /* the first superblock of the computation, and the end */
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };

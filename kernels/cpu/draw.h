@@ -8,8 +8,8 @@
 #include "backend.h"
 #include "simd/simd_ops.h"
 
-/* Writes the computation's values to `out`; false when it was cancelled. With one thread, that is
- * the caller's. */
+/* Writes the computation's values to `out`. False if cancelled. `threads` = 1 uses the caller's
+ * thread only. */
 bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,
                     const struct shuf__computation *computation, void *out);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bijections as the GPU runs them: the same numbers as the inline C in
- * shuf/, arranged for 32-bit registers and a few values a thread side by side.
+ * The bijections on the GPU: the same numbers as the inline C in shuf/, arranged for 32-bit
+ * registers and several values a thread.
  *
- * A bijection here is a struct made on the host from n, and
- * evaluate(key, x): x[i] = f(x[i]), the row's 24 key words being in shared
- * memory. Word is uint32_t where B <= 32, else uint64_t.
+ * A bijection here is a struct that the host makes from n. Its evaluate(key, x) sets x[i] =
+ * f(x[i]); the row's 24 key words are in shared memory. Word is uint32_t for B <= 32, else
+ * uint64_t.
  */
 #ifndef SHUF__CUDA_BIJECTION_CUH
 #define SHUF__CUDA_BIJECTION_CUH
@@ -17,20 +17,20 @@
 namespace shuf
 {
 
-constexpr int key_words = SHUF_PHILOX24_ROUNDS; /* room for any algorithm's */
+constexpr int key_words = SHUF_PHILOX24_ROUNDS; /* enough for any algorithm */
 
-/* Both halves fit 32 bits at every width up to 62. A round costs one wide and
- * one plain multiply-add and two logic operations. Odd (B is odd, the right half
- * is one bit longer) costs one multiply-add and one shift more, to carry that
- * bit over. The multiplier pipe is the limit, where a wide one counts twice.
+/* Both halves fit 32 bits at every width up to 62. A round costs one wide and one plain
+ * multiply-add and two logic operations. With Odd (B is odd, the right half is one bit longer) it
+ * costs one more multiply-add and one shift, to carry that bit over. The multiplier is the limit; a
+ * wide multiplication counts twice.
  *
- * `right` keeps garbage above its bits, which the mask on `left` and the last
- * step take away. */
+ * `right` has undefined bits above its own. The mask on `left` and the last step remove them. */
 template <typename Word_, bool Odd> struct Philox24 {
     using Word = Word_;
     static constexpr shuf_purpose purpose = SHUF_PURPOSE_PHILOX24;
     uint32_t left_mask, right_mask;
-    uint32_t right_to_top; /* a factor, not a shift: the multiplier has room, the shifter not */
+    uint32_t right_to_top; /* a factor instead of a shift: the multiplier is less busy than the
+                              shifter */
     int left_bits, right_bits;
 
     explicit Philox24(uint64_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gaussian streams by Box and Muller's method (shuf/box_muller.h) on the GPU: a thread
- * makes the values of whole draws, and stores those of a draw at once where they lie on
- * a boundary of as many bytes.
+ * Gaussian streams by Box and Muller's method (shuf/box_muller.h) on the GPU. A thread makes the
+ * values of whole draws. It stores a draw with one instruction if the address is a multiple of the
+ * draw's size.
  */
 #include "stream.cuh"
 
@@ -26,7 +26,7 @@ struct BoxMuller {
     shuf_box_muller_terms terms;
     double mean, std;
     float mean_f32, std_f32;
-    uint64_t offset, count, first; /* of the request; the first draw */
+    uint64_t offset, count, first; /* offset and count of the request; number of the first draw */
 
     BoxMuller(const shuf_box_muller &b, const shuf__stream &s, uint64_t each)
         : words(b.words), terms(shuf_box_muller_terms_make()), mean(b.mean), std(b.std),
@@ -36,7 +36,7 @@ struct BoxMuller {
     }
 };
 
-/* shuf_stream_draw_make() with the round keys at hand. */
+/* shuf_stream_draw_make() with precomputed round keys. */
 __device__ __forceinline__ shuf_stream_draw draw_words(const Words<SHUF_GAUSS_ROUNDS> &words,
                                                        uint64_t index)
 {
@@ -154,14 +154,14 @@ template <typename Out, int Each> struct alignas(sizeof(Out) * Each) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the computation, and lies where a draw's may be stored at once. */
+/* Whole: every value is in the computation, and draws are aligned to their size. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const BoxMuller &b, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)
 {
     constexpr int each = Number::each;
     Group<typename Number::Out, each> group;
-    const uint64_t at = draw_number * each - b.offset; /* may wrap, for the first */
+    const uint64_t at = draw_number * each - b.offset; /* may wrap in the first draw */
     Number::values(b, draw_words(b.words, draw_number), group.value);
     const bool at_once = Whole || (aligned && at + each <= b.count && at < b.count);
     if (at_once)
@@ -172,7 +172,7 @@ __device__ __forceinline__ void draw(const BoxMuller &b, uint64_t draw_number, b
             out[at + i] = group.value[i];
 }
 
-/* A block's draws follow those of the block before it; `first` is the first one's. */
+/* The draws of block 0 begin with draw number `first`; each block continues the one before it. */
 template <typename Number, bool Whole>
 __global__ void __launch_bounds__(tuning::box_muller_threads)
     box_muller_all(__grid_constant__ const BoxMuller b, uint64_t first, typename Number::Out *out)
@@ -205,7 +205,7 @@ void launch(const BoxMuller &b, uint64_t first, uint64_t blocks, typename Number
         <<<static_cast<unsigned>(blocks), tuning::box_muller_threads, 0, stream>>>(b, first, out);
 }
 
-/* As uniform.cu does: blocks of whole draws have no conditions. */
+/* As in uniform.cu, blocks of whole draws have no conditions. */
 template <typename Number>
 cudaError_t draw_all(const BoxMuller &b, uint64_t draws, typename Number::Out *out,
                      cudaStream_t stream)

@@ -24,7 +24,8 @@ uint64_t deadline(uint64_t timeout_ns)
     return timeout_ns < forever - now ? now + timeout_ns : forever;
 }
 
-/* The runtime remembers "not ready" as if it were an error; the next launch must not find it. */
+/* The runtime keeps "not ready" as its last error. It is cleared here, or the next launch would
+ * report it. */
 static cudaError_t query(cudaEvent_t event)
 {
     cudaError_t e = cudaEventQuery(event);
@@ -73,7 +74,7 @@ void bounce_free(Bounce *bounce)
     *bounce = Bounce{};
 }
 
-/* Which of the two pieces the byte at `offset` passes through. */
+/* The piece, 0 or 1, that the byte at `offset` passes through. */
 static int piece_of(uint64_t offset)
 {
     return static_cast<int>(offset / bounce_piece % 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA backend: one device, one stream. Opening and closing, fingerprints,
- * reading; the rest of the vtable is in memory.cu and launch.cu.
+ * The CUDA backend: one device, one stream. This file has opening and closing, fingerprints and
+ * reading; memory.cu and launch.cu have the other functions of the table.
  */
 #include "cuda.cuh"
 
@@ -36,7 +36,7 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
 {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* so it says without any */
+    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* without a device */
         return shuf__fail(error, SHUF_DEVICE,
                           "backend cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
                           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
@@ -81,7 +81,7 @@ void cuda_close(shuf__backend *backend)
     delete cuda;
 }
 
-/* Ticket 0 is no computation's. */
+/* Tickets of computations begin at 1, so 0 means that none is done. */
 cudaError_t make_word(Cuda *cuda)
 {
     void *word = nullptr, *there = nullptr;
@@ -151,20 +151,21 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
 }
 
 shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, unsigned width,
-                             uint64_t values, uint64_t *fingerprint, shuf__error *error)
+                             uint64_t values, uint64_t index, uint64_t *fingerprint,
+                             shuf__error *error)
 {
     Cuda *cuda = cuda_of(backend);
     auto *host = reinterpret_cast<unsigned long long *>(cuda->bounce.pieces);
     cudaError_t e = cudaSuccess;
     if (shuf__memory_is_host(block->kind)) {
         *fingerprint =
-            shuf__host_fingerprint(cuda->simd, cuda->threads, block->host, width, values);
+            shuf__host_fingerprint(cuda->simd, cuda->threads, block->host, width, values, index);
         return SHUF_OK;
     }
     SHUF__STEP(e, "choosing the device", use_device(cuda));
-    SHUF__STEP(
-        e, "launching the fingerprint",
-        fingerprint_async(block->memory, width, values, cuda->sm_count, cuda->sum, cuda->stream));
+    SHUF__STEP(e, "launching the fingerprint",
+               fingerprint_async(block->memory, width, values, index, cuda->sm_count, cuda->sum,
+                                 cuda->stream));
     SHUF__STEP(
         e, "copying the fingerprint",
         cudaMemcpyAsync(host, cuda->sum, sizeof *host, cudaMemcpyDeviceToHost, cuda->stream));

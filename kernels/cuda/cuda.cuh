@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the CUDA backend share on the host's side: the opened device,
- * how a failure is reported, how an event is waited for.
+ * The declarations that the files of the CUDA backend share on the host: the opened device, the
+ * report of a failure, the wait for an event.
  */
 #ifndef SHUF__CUDA_CUDA_CUH
 #define SHUF__CUDA_CUDA_CUH
@@ -16,40 +16,41 @@
 namespace shuf
 {
 
-/* What is computed on its way to host memory needs no workspace up to that size. */
+/* Results of at most this size for host memory are computed in cuda->staging, without a
+ * workspace. */
 constexpr uint64_t staging_bytes = 2 * bounce_piece;
 
-/* What was launched and not yet waited for to its end. */
+/* The launched computation, until `wait` has reported its end. */
 struct Launched {
-    const char *name;  /* for messages */
-    bool quick;        /* signalled by the ticket in cuda->word, else by the event cuda->stop */
-    bool recorded;     /* of a quick one: the event lies behind it all the same */
-    bool computed;     /* its values are there; what may be left is to copy them */
-    bool cancelled;    /* while they were copied */
-    uint64_t began_ns; /* of a quick one, by the host's clock */
+    const char *name; /* for messages */
+    bool quick;       /* the ticket in cuda->word signals its end; otherwise the event cuda->stop */
+    bool recorded;    /* quick: the event cuda->stop has been recorded after it as well */
+    bool computed;    /* its values are complete; the copy to host memory may not be */
+    bool cancelled;   /* while they were copied */
+    uint64_t began_ns; /* quick: the start, by the host's clock */
     uint64_t device_ns;
-    Copy copy; /* into a block of host memory; of no bytes for any other */
+    Copy copy; /* to a block of host memory; 0 bytes for other blocks */
     bool (*is_cancelled)(void *context);
     void *cancel_context;
 };
 
 struct Cuda {
-    shuf__backend base; /* first, so that one pointer serves for both */
+    shuf__backend base; /* first, so a pointer to it is a pointer to the Cuda */
     int device;
     int sm_count;
-    int threads; /* of the host, for results in its memory, and which loops they run */
+    int threads; /* of the host, for results in host memory; `simd` has their loops */
     const shuf__simd_ops *simd;
     Driver driver;
     cudaStream_t stream;
     cudaEvent_t start, stop;
     Scratch scratch;
     Bounce bounce;
-    void *staging;           /* device memory, instead of a small workspace; a shuffle's list */
+    void *staging;           /* device memory: a small workspace; the list of a shuffle */
     unsigned long long *sum; /* device memory */
-    shuf__sums *sums;        /* the same: of sums_parts */
-    float *gauss_table;      /* the same */
-    volatile uint64_t *word; /* pinned: the ticket of the last quick computation that is done */
-    uint64_t *word_there;    /* the same, where the device sees it */
+    shuf__sums *sums;        /* device memory: sums_parts of them */
+    float *gauss_table;      /* device memory */
+    volatile uint64_t *word; /* pinned: the ticket of the last finished quick computation */
+    uint64_t *word_there;    /* the device's address of it */
     uint64_t ticket;
     Launched launched;
 };
@@ -59,11 +60,11 @@ inline Cuda *cuda_of(shuf__backend *backend)
     return reinterpret_cast<Cuda *>(backend);
 }
 
-/* Each thread that calls the runtime must name the device once. */
+/* Each thread that calls the runtime must select the device once. */
 cudaError_t use_device(const Cuda *cuda);
 
-/* Writes the error and clears it in the runtime, where it is not sticky: the next call must not
- * find it. */
+/* Writes the error, and clears the runtime's last error, so that the next call does not report
+ * it. */
 shuf_status fail(shuf__error *error, cudaError_t e, const char *step);
 
 /* Runs the call unless an earlier one failed, and keeps the first failure. */
@@ -81,7 +82,7 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
 void cuda_free(shuf__backend *backend, shuf__block *block);
 int cuda_export(const shuf__block *block);
 
-/* launch.cu: the same. */
+/* launch.cu: the functions of the vtable. */
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind);
 shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computation,

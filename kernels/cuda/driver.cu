@@ -10,8 +10,9 @@ namespace shuf
 namespace
 {
 
-/* The runtime's own way to libcuda: named otherwise before CUDA 12.5, where it gives the form of
- * the runtime's version. That is the same for every function of the table. */
+/* Finds a function of libcuda through the runtime. Before CUDA 12.5 the call has another name and
+ * takes no version: it gives the form of the runtime's version. The functions of the table have the
+ * same form in all these versions. */
 cudaError_t entry_point(const char *symbol, unsigned version, void **function)
 {
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` on the GPU, in words that suit p: what the forms share. primefold_form.h has their
- * contract.
+ * `primefold` on the GPU: the parts that all forms share. primefold_form.h has the contract of a
+ * form.
  *
- * Of a row's keys a form has start() for a position, add() to go on from one start to another by a
- * step, first() for the value after the first map, and rest() for all maps after it.
- * evaluate_unchecked() does the same as rest() for groups of values.
+ * From a row's keys a form computes start() of a position. add() adds a step to a start. first()
+ * gives the value after the first map, and rest() applies all maps after it. evaluate_unchecked()
+ * does the same as rest() for groups of values.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
@@ -19,16 +19,16 @@
 namespace shuf
 {
 
-constexpr int group = 4; /* neighbours that a thread stores at once */
+constexpr int group = 4; /* neighbouring values that a thread stores together */
 
-/* floor(a / p), a < 2^63, without a division: `inverse` is floor((2^64 - 1) / p). */
+/* floor(a / p) for a < 2^63, without a division. `inverse` is floor((2^64 - 1) / p). */
 __device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inverse)
 {
     const uint64_t q = __umul64hi(a, inverse);
     return q + (a - q * p >= p);
 }
 
-/* a ^ b ^ c in one instruction, which the compiler tears apart. */
+/* a ^ b ^ c in one instruction; the compiler would use two. */
 __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t result;
@@ -40,17 +40,18 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
  * values. */
 enum class Direction { forward, inverse };
 
-/* Whether a form notices numbers out of range, or leaves them to a second kernel. */
+/* Whether a form detects numbers out of range, or leaves them to a second kernel. */
 enum class RangeCheck { off, on };
 
-/* Of a fold of a large number, by the number of maps. */
+/* The shift of a fold of large numbers. The number of maps decides it. */
 template <int Maps>
 constexpr int large_shift = Maps == SHUF_PRIMEFOLD_MAPS_LARGE_21 ? SHUF_PRIMEFOLD_SHIFT_LARGE_21
                                                                  : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
 static_assert(int{SHUF_PRIMEFOLD_MAPS_LARGE_21} != int{SHUF_PRIMEFOLD_MAPS_LARGE_62});
 
-/* x folded or, inverse, unfolded: then each part of it below the uppermost is known from the one
- * above, and `fold`, which was unfolded before, comes last. */
+/* Direction::forward folds x: x ^ x >> shift ^ fold. Direction::inverse undoes a fold: it returns x
+ * ^ x >> shift ^ x >> 2 shift ^ ... ^ fold. For this the caller passes a `fold` that is already
+ * inverted. */
 template <Direction direction, int shift>
 __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
 {
@@ -73,7 +74,7 @@ __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
     return x ^ x >> by ^ fold;
 }
 
-/* What the first map adds over a distance, for forms whose start is a value below p. */
+/* The step of the first map over a distance, for forms whose start is a value below p. */
 struct SumsModP {
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
     {

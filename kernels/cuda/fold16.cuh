@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words for p < 2^16.
+ * The form for p < 2^16.
  */
 #ifndef SHUF__CUDA_FOLD16_CUH
 #define SHUF__CUDA_FOLD16_CUH
@@ -10,16 +10,17 @@
 namespace shuf
 {
 
-/* The bits below the highest one that is set. */
+/* A mask of the bits below the highest set bit of y. */
 __device__ __forceinline__ uint32_t below_top(uint32_t y)
 {
     return 0x7fffffff >> __clz(static_cast<int>(y));
 }
 
-/* A map by the fraction of p that its value is, in units of 2^-32. As multiplier and addend are
- * rounded up, it is too large by at most p of these units, which is less than 2^32 / p of them.
+/* A value x of a map is computed from the fraction x / p in units of 2^-32. Multiplier and addend
+ * are rounded up, so the fraction is too large by at most p units. This is less than 2^32 / p
+ * units, the distance between two values.
  *
- * Maps: at most, or exactly so many where it is Fixed. */
+ * Fixed: there are exactly Maps maps, else at most so many. */
 template <int Maps, bool Fixed, Direction direction = Direction::forward> struct Fold16 {
     using Word = uint32_t;
     static constexpr bool checks_range = true, is_right_past_n = true;
@@ -30,8 +31,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
     struct alignas(8) Map {
         uint32_t multiplier, fold;
     };
-    /* An odd number of pairs, so that 16 neighbouring rows begin in different banks of shared
-     * memory. */
+    /* A row has an odd number of 8-byte pairs, so 16 neighbouring rows begin in different banks of
+     * shared memory. */
     struct alignas(8) Row {
         uint32_t addend, unused;
         Map map[Maps % 2 == 0 ? Maps : Maps + 1];
@@ -59,7 +60,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         row.addend = static_cast<uint32_t>((addend << 32) / p + 1);
     }
 
-    /* floor(a / p * 2^32) + 1: rounding is less than what is left over of a division by p. */
+    /* floor(a / p * 2^32) + 1. The rounding error is smaller than 1 / p, the least distance of a
+     * quotient that is not an integer from an integer. */
     __device__ __forceinline__ uint32_t fraction(uint64_t a) const
     {
         const double at = __longlong_as_double(static_cast<long long>(exponent | a)) - 0x1p52;
@@ -83,7 +85,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return direction == Direction::forward ? fraction + keys.addend : fraction;
     }
 
-    /* No value but has a position below p: reduced, a distance would round up once too often. */
+    /* Every position is below p, so the distance is not reduced modulo p. A reduction would add one
+     * more rounding up, which the error bound does not allow. */
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t)
     {
         return stride * times;
@@ -109,7 +112,7 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return __umulhi(fraction, p);
     }
 
-    /* The block that p cuts short is folded in parts: see shuf__primefold_free(). */
+    /* Changes only the bits of shuf__primefold_free(), so the result stays below p. */
     __device__ __forceinline__ uint32_t folded(uint32_t x, uint32_t fold) const
     {
         const uint32_t free = below_top(x ^ p);
@@ -123,7 +126,7 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return kept | y;
     }
 
-    /* Map number r of those after the first, and the fold before it. */
+    /* The fold after map r - 1, then map r; r >= 1. */
     __device__ __forceinline__ uint32_t step(const Row &keys, int r, uint32_t x) const
     {
         const bool adds = direction == Direction::inverse && r == (Fixed ? Maps : maps) - 1;

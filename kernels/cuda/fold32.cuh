@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words for p < 2^31. The quotient of m x by p is estimated in double precision, on a pipe of its
- * own: 2^52 + x is x in the low word of a double whose high word is a constant, so no conversion is
- * needed, and with M = floor(2^52 m / p) one fused multiply-add, rounded down, makes
+ * The form for p < 2^31. The quotient of m x by p is estimated in double precision, which has its
+ * own pipe. The double 2^52 + x has x in its low word and a constant in its high word, so no
+ * conversion is needed. With M = floor(2^52 m / p), one fused multiply-add, rounded down, gives
  *
  *     (2^52 + x) M 2^-52 + (2^52 - M) = 2^52 + floor(x M 2^-52)
  *
- * Both operands are exact. The low word is q, and the high word stays as it was. For x < p,
- * x M 2^-52 is less than m x / p by less than p 2^-52, so m x - q p is the remainder, or too large
- * by p where the remainder is below p^2 2^-52: never where p < 2^26, and for fewer than 2^10
- * remainders elsewhere. What comes of a larger x does not matter: the x itself was noticed.
+ * Both operands are exact. The low word is q, and the high word does not change. For x < p,
+ * x M 2^-52 is less than m x / p by less than p 2^-52. So m x - q p is the remainder, or the
+ * remainder + p if the remainder is below p^2 2^-52. This never happens for p < 2^26, and to fewer
+ * than 2^10 remainders otherwise. The result for a larger x does not matter, because the range
+ * check has detected x itself.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -19,9 +20,9 @@
 namespace shuf
 {
 
-/* evaluate_unchecked() also folds the p - `whole` numbers beyond the whole blocks, and leaves the
- * few remainders that are p too large as they are. With a range check, in_range() says whether it
- * met such a number before a fold. */
+/* evaluate_unchecked() also folds the p - `whole` numbers beyond the whole blocks, and does not
+ * reduce the few remainders that are p too large. With a range check, in_range() says whether such
+ * a number came before a fold. */
 template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
 struct Fold32 : SumsModP {
     using Word = uint32_t;
@@ -51,8 +52,9 @@ struct Fold32 : SumsModP {
     {
     }
 
-    /* Only remainders below this may come out p too large. 2 p and as much fit 32 bits: just below
-     * 2^31 the tail is long, so p is rounded up to more. */
+    /* Only remainders below this bound may come out p too large. 2 p plus the bound fits 32 bits,
+     * because no p is just below 2^31: the tail there would be long, so shuf_primefold_shape_of()
+     * takes a p above 2^31. */
     static uint32_t small(const shuf_primefold_shape &shape)
     {
         return static_cast<uint32_t>(shape.p * shape.p >> 52) + 1;
@@ -88,7 +90,7 @@ struct Fold32 : SumsModP {
         row.addend = static_cast<uint32_t>(addend);
     }
 
-    /* x < 2 p */
+    /* x mod p, for x < 2 p */
     __device__ __forceinline__ uint32_t reduced(uint32_t x) const
     {
         return __viaddmin_u32(x, minus_p, x);
@@ -104,7 +106,7 @@ struct Fold32 : SumsModP {
 
     static constexpr int high_of_2_52 = 0x43300000;
 
-    /* The r-th map, whole. */
+    /* Map r with its reduction, and with the addend if it belongs to this map. */
     __device__ __forceinline__ uint32_t mapped(const Row &keys, int r, uint32_t x) const
     {
         int high = high_of_2_52;
@@ -175,8 +177,8 @@ struct Fold32 : SumsModP {
         return __vimax3_u32(__vimax3_u32(x[0], x[1], x[2]), x[3], 0);
     }
 
-    /* A value that evaluate_unchecked() left p too large; the last map's, as others were met by a
-     * fold. */
+    /* Reduces a value that evaluate_unchecked() left p too large. Only the last map leaves such
+     * values: a fold detects those of the others. */
     __device__ __forceinline__ uint32_t settled(uint32_t x) const
     {
         return reduced(x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words for p of 2^31 and more.
+ * The forms for p of 2^31 and more.
  */
 #ifndef SHUF__CUDA_FOLD64_CUH
 #define SHUF__CUDA_FOLD64_CUH
@@ -10,7 +10,8 @@
 namespace shuf
 {
 
-/* floor(a * 2^64 / p), a < p < 2^63, bit by bit: on the device once a map of a wide row. */
+/* floor(a * 2^64 / p) for a < p < 2^63, bit by bit. The device needs it once for each map of a wide
+ * row. */
 __host__ __device__ inline uint64_t quotient_64(uint64_t a, uint64_t p)
 {
     uint64_t quotient = 0;
@@ -74,8 +75,8 @@ struct Fold64Base : SumsModP {
     }
 };
 
-/* a * b + c * d + e. The products of the upper words are summed in the multiplier, in an order that
- * the compiler would undo. */
+/* a * b + c * d + e mod 2^64. The multiplier adds the products of the upper words, in an order that
+ * the compiler would change. */
 __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                  uint64_t e)
 {
@@ -101,14 +102,13 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
     return result;
 }
 
-/* p < 2^38: the estimate is made in double precision, on a pipe of its own, and is wrong by one
- * for one value of a map in 2^17 at the widest and in 2^22 at p = 2^33. The remainder is then out
- * of range, which the next fold sees as a value beyond the whole blocks.
+/* The form for p < 2^38. The quotient is estimated in double precision, which has its own pipe. It
+ * is wrong by one for one value of a map in 2^17 at the widest p, and in 2^22 at p = 2^33. The
+ * remainder is then out of range, and the next fold detects it as a number beyond the whole blocks.
  *
- * 2^52 + x is x with an exponent put before it, and 3 * 2^51 + v is v rounded, an integer beneath
- * an exponent. Both exponents stay where they are between the maps, and are paid for in `less`. A
- * fold changes the lower word alone, as what it shifts to the right by 8 has at most 30 bits, which
- * are all of x and nothing of an exponent. */
+ * Numbers keep the exponent of the double 2^52 + x, and quotients that of 3 * 2^51 + v, which
+ * rounds v to an integer. `less` takes the contribution of both exponents off the result of a map.
+ * A fold changes the lower word only: x >> 8 has at most 30 bits, and none of the exponent. */
 template <int Maps> struct FoldDouble : Fold64Base {
     static constexpr bool checks_range = true, is_right_past_n = false;
     static constexpr int most_bits = 38; /* of p */
@@ -146,7 +146,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
         row.addend = addend;
     }
 
-    /* Right but for a multiple of p; x and, but for the last map, the result with an exponent. */
+    /* The map up to a multiple of p. x has the exponent, and so has the result except for the last
+     * map. */
     __device__ __forceinline__ uint64_t estimated(const Map &m, uint64_t x) const
     {
         const double at = __longlong_as_double(static_cast<long long>(x)) - 0x1p52;
@@ -199,7 +200,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
         return most_shifted(x, shift);
     }
 
-    /* What the last map makes wrong is not below n: nobody has to see that. */
+    /* Wrong results of the last map are not below n, so is_below() detects them. */
     __device__ __forceinline__ bool in_range(uint32_t met) const
     {
         return met < whole_shifted;
@@ -211,7 +212,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
     }
 };
 
-/* Any p below 2^63: 2 p fits 64 bits, and what is less than p from 0 has a sign. */
+/* The form for any p below 2^63: 2 p fits 64 bits, and x - p for x < 2 p fits a signed word. */
 template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fold64Base {
     static constexpr bool checks_range = true, is_right_past_n = true;
     struct Map {
@@ -221,7 +222,7 @@ template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fo
         Map map[Maps];
         uint64_t addend;
     };
-    int shifted_by; /* the range check compares the 32 bits from this one on */
+    int shifted_by; /* the range check compares the 32 bits from this bit upwards */
     uint32_t n_shifted;
     Row row;
 
@@ -270,7 +271,7 @@ template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fo
         return far >= near ? far - near : far - near + p;
     }
 
-    /* Map number r of those after the first, and the fold before it. */
+    /* The fold after map r - 1, then map r; r >= 1. */
     __device__ __forceinline__ uint64_t step(const Row &keys, int r, uint64_t x) const
     {
         return mapped(keys, r, folded<direction>(keys.map[r - 1].fold, x));

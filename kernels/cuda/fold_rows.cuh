@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of `primefold` in the hands of threads. Nothing is compacted, so nothing is
- * scanned: a thread knows where its values stand, four neighbours for each store.
+ * Rows of `primefold`. Nothing is compacted, so no scan is needed: a thread knows the places of its
+ * values, and stores four neighbours together.
  *
- * Along the positions of a row the first map is a sum. Values that are unfinished
- * are stored as the others and made again in their place, which is rare but for
- * the smallest n: so what nearly all values go through stays short.
+ * Along the positions of a row the first map is a sum. Values that fail the range check are stored
+ * as the others, and made again in place. This is rare except for the smallest n, so the path of
+ * nearly all values stays short.
  */
 #ifndef SHUF__CUDA_FOLD_ROWS_CUH
 #define SHUF__CUDA_FOLD_ROWS_CUH
@@ -23,22 +23,23 @@ namespace shuf
 using tuning::fold_threads;
 template <typename Form> constexpr uint32_t fold_tile = fold_threads *group *Form::groups;
 
-/* Bounds the registers of a thread; 64-bit values of 32-bit words take more, and wait for memory.
+/* Limits the registers of a thread. 64-bit values from 32-bit words need more registers, and wait
+ * for memory anyway.
  */
 template <typename Form, typename Out>
 constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
                                        ? Form::blocks_per_sm * 2 / 3
                                        : Form::blocks_per_sm;
 
-/* What is the same for every row of a computation. */
+/* The parameters that all rows of a computation share. */
 struct Rows {
     uint64_t count, offset, stride;
-    uint64_t one, leap; /* the distance over a stride, and over those of a block's groups */
-    uint64_t whole;     /* from the front: stored in groups, nothing special about them */
-    uint64_t wrapped;   /* the last value's position, where it wraps */
+    uint64_t one, leap; /* distance of one stride, and of all groups of a block */
+    uint64_t whole;     /* number of values from the front that are stored as whole groups */
+    uint64_t wrapped;   /* the position of the last value, if it wraps */
     bool wraps;
 
-    /* shuf__slice_position(), with the value that wraps worked out beforehand. */
+    /* shuf__slice_position(), with a precomputed position of the value that wraps. */
     __device__ __forceinline__ uint64_t position(uint64_t i) const
     {
         return wraps && i == count - 1 ? wrapped : offset + i * stride;
@@ -54,7 +55,7 @@ inline Rows make_rows(const shuf__permutation &p)
     rows.stride = slice.stride;
     rows.wraps = shuf__slice_wraps(&slice);
     rows.wrapped = rows.wraps ? shuf__slice_position(&slice, slice.count - 1) : 0;
-    const bool aligned = p.rows == 1 || p.count % group == 0; /* each row, to 16 bytes */
+    const bool aligned = p.rows == 1 || p.count % group == 0; /* rows to 16 bytes */
     rows.whole = aligned ? p.count - (rows.wraps ? 1 : 0) : 0;
     return rows;
 }
@@ -96,7 +97,8 @@ __device__ __forceinline__ void load_group(const uint64_t *at, uint64_t (&x)[gro
     x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
-/* The value at a position, or the value that a walk from a number of [n, p) ends at. */
+/* Applies the permutation of [0, p) to `position` until the result is below n. `position` may be in
+ * [n, p). */
 template <typename Form>
 __device__ __forceinline__ typename Form::Word
 cycle_walk(const Form &f, const typename Form::Row &keys, uint64_t position)
@@ -122,7 +124,7 @@ __device__ __forceinline__ bool finished(const Form &f, uint32_t met,
     return f.in_range(met) && f.is_below(f.most(x));
 }
 
-/* Which values of a group have to be made again: a bit each. */
+/* A bit for each value of a group that must be made again. */
 template <typename Form>
 __device__ __forceinline__ uint32_t unfinished(const Form &f, uint32_t met,
                                                const typename Form::Word (&x)[group])
@@ -134,7 +136,7 @@ __device__ __forceinline__ uint32_t unfinished(const Form &f, uint32_t met,
     return which;
 }
 
-/* The values of a group after the first map, from the start of the first of them. */
+/* The values of a group after the first map. `start` is the start of the first one. */
 template <typename Form>
 __device__ __forceinline__ void spread(const Form &f, typename Form::Word start,
                                        typename Form::Word step, typename Form::Word (&x)[group])
@@ -156,7 +158,7 @@ __device__ __forceinline__ void put_group(Out *out, const Word (&x)[group])
     store_group(out, value);
 }
 
-/* Near a row's end, or where rows do not begin at multiples of 16 bytes. */
+/* Stores single values: near a row's end, or if rows do not begin at multiples of 16 bytes. */
 template <typename Word, typename Out>
 __device__ __forceinline__ void put_some(Out *out, const Word (&x)[group], uint64_t left)
 {
@@ -167,11 +169,11 @@ __device__ __forceinline__ void put_some(Out *out, const Word (&x)[group], uint6
 }
 
 template <typename Word> struct Steps {
-    Word one, leap; /* over a stride, and over those of a block's groups */
+    Word one, leap; /* over one stride, and over all groups of a block */
 };
 
-/* Counts one more in shared memory. Few threads of a warp come here, too few for them to agree on a
- * single addition first, as atomicAdd() does. */
+/* Increments a count in shared memory. Few threads of a warp come here. atomicAdd() would first
+ * combine their additions, which takes longer. */
 __device__ __forceinline__ uint32_t shared_count(uint32_t &count)
 {
     uint32_t before;
@@ -182,8 +184,8 @@ __device__ __forceinline__ uint32_t shared_count(uint32_t &count)
     return before;
 }
 
-/* Each thread of a warp has `count` items. They are numbered thread by thread: the thread's own
- * begin at number `begin`, and the warp has `all`. */
+/* Each thread of a warp has `count` items. The items are numbered thread by thread: those of this
+ * thread from `begin`, and `all` in the warp. */
 struct WarpPart {
     uint32_t begin, all;
 
@@ -201,14 +203,14 @@ struct WarpPart {
     }
 };
 
-/* Groups of a thread's tile that have unfinished values: a bit each. Those of `anew` have to be
- * made from positions on, as what is stored does not lead to their values. */
+/* A bit for each group of a thread's tile with unfinished values. Groups in `anew` are made again
+ * from their positions, because their stored values are no starting points for a walk. */
 struct Again {
     uint32_t groups, anew;
 };
 
-/* A warp collects groups that have unfinished values. It finishes them when there is one group for
- * each of its threads, since one group alone would take as long. */
+/* A warp collects groups with unfinished values. It finishes them when it has one for each thread,
+ * because a single group would take as long. */
 template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
     static constexpr uint32_t lanes = 32;
     static constexpr uint32_t anew = uint32_t{1} << 31;
@@ -220,8 +222,8 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
     const Form &f;
     const typename Form::Row &keys;
     const Rows &rows;
-    List &list;     /* the warp's, in shared memory */
-    uint64_t first; /* number of the value at *out; the list's entries are relative to it */
+    List &list;     /* of the warp, in shared memory */
+    uint64_t first; /* number of the value at *out; entries of the list are relative to it */
     Out *out;
 
     __device__ __forceinline__ void start()
@@ -231,7 +233,7 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
         __syncwarp();
     }
 
-    /* The last groups, at most as many as there are lanes. */
+    /* Finishes the last groups of the list, at most one a lane. */
     __device__ __forceinline__ void finish()
     {
         const uint32_t lane = threadIdx.x % lanes, count = list.count;
@@ -270,7 +272,7 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
         }
     }
 
-    /* A thread's groups are group_stride apart from `at` on. */
+    /* Adds the groups of a thread. They begin at `at` and are group_stride apart. */
     __device__ __forceinline__ void take(uint32_t at, Again again)
     {
         constexpr uint32_t group_stride = fold_threads * group;
@@ -288,10 +290,10 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
     }
 };
 
-/* What a block makes of a row: so many values from some number on. */
+/* The part of a row that a block makes. */
 struct Part {
-    uint32_t count, whole; /* `whole` of them are stored in groups, nothing special about them */
-    bool wraps;            /* the last of them does */
+    uint32_t count, whole; /* values; those that are stored as whole groups */
+    bool wraps;            /* the last value wraps */
 
     __device__ __forceinline__ Part(const Rows &rows, uint64_t first, uint32_t most)
     {
@@ -304,8 +306,8 @@ struct Part {
     }
 };
 
-/* Groups of a thread, group_stride apart, from value number `at` of a part on, which *out is.
- * `start` is that value's, and becomes the next tile's. */
+/* Makes the groups of a thread, group_stride apart. The first begins at value number `at` of the
+ * part, which goes to *out. `start` is the start of this value; it is advanced to the next tile. */
 template <int Groups, typename Form, typename Out>
 __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form::Row &keys,
                                              const Steps<typename Form::Word> &steps,
@@ -342,13 +344,13 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
                 again.groups |= 1u << g, again.anew |= 1u << g;
         }
     }
-    if (!right || sizeof(Out) < sizeof(x[0][0])) /* a value that was cut off looks right */
+    if (!right || sizeof(Out) < sizeof(x[0][0])) /* a truncated value may look right */
         again.anew = every;
     return again;
 }
 
-/* At most `most` values of a row from number `first` on, which *out is. A form without
- * a range check leaves them unfinished. */
+/* Makes at most `most` values of a row, from value number `first`, which goes to *out. A form
+ * without a range check leaves wrong values wrong. */
 template <typename Form, typename Out>
 __device__ __forceinline__ void
 tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gaussian streams (shuf/gauss.h) on the GPU. A thread is a lane of a superblock: it
- * holds a whole block of 32 values in registers, so the transform is plain additions,
- * without exchanges between lanes, and a warp stores neighbouring pairs side by side:
- * gauss.cuh has the block.
+ * Gaussian streams (shuf/gauss.h) on the GPU. A thread is a lane of a superblock. It has a whole
+ * block of 32 values in registers, so the transform is plain additions, without exchanges between
+ * lanes. A warp stores neighbouring pairs side by side. gauss.cuh has the code of a block.
  */
 #include "gauss.cuh"
 
@@ -32,11 +31,11 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
-/* Whether too small numbers are made again. A double has all of its dither at once. */
+/* Whether numbers that are too small are made again. A double always has its full dither. */
 template <typename Number>
 constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
 
-/* Superblocks that lie in the computation as a whole. Paired: values come to lie at even places. */
+/* Superblocks that are wholly in the computation. Paired: pairs of values begin at even places. */
 template <typename Number, bool Paired, bool Standard>
 __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
@@ -74,13 +73,13 @@ __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
         again.make<Number>(g, lane, out);
 }
 
-/* Any superblocks, a warp each, of which some values may be outside. */
+/* Any superblock, by one warp. Some of its values may be outside the computation. */
 template <typename Number>
 __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32_t lane,
                                           uint64_t *list, typename Number::Out *out)
 {
     const Block b(g, super, lane, InGlobal{g.table, lane});
-    const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap */
+    const uint64_t at = super * SHUF_GAUSS_SUPER - g.offset; /* may wrap around */
     float least = 1;
 #pragma unroll
     for (int p = 0; p < block; p += 4) {
@@ -142,7 +141,7 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
     return cudaGetLastError();
 }
 
-/* The whole ones, then the first and the last. */
+/* The whole superblocks, then the first and the last. */
 template <typename Number>
 cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaStream_t stream)
 {
@@ -154,7 +153,7 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     if (from < to) {
         auto whole =
             g.offset % 2 == 0 ? draw_whole<Number, true, false> : draw_whole<Number, false, false>;
-        if constexpr (made_again<Number>) /* a double is not held up by its scale */
+        if constexpr (made_again<Number>) /* the scaling costs doubles no time */
             if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
                 whole = draw_whole<Number, true, true>;
         e = whole(g, from, to - from, sm_count, out, stream);

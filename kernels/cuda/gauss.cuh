@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A Gaussian stream's block of 32 values in a thread's registers, and the types of a
- * value: what kernels that make them are built of.
+ * The block of 32 values of a Gaussian stream in a thread's registers, and the types of values.
  *
- * Sums are whole numbers below 2^24, so floats add them exactly, at twice the rate of
- * integers. The table lies in shared memory so that the 32 lanes of a warp read 32
- * different banks, whatever their indices: row `index` has the 16 tables over and
- * over, and lane l reads its tables number (p + l) and (p + l + 8) mod 16 at columns
- * p % 16 + l and 8 further on.
+ * Sums are integers below 2^24, so floats add them exactly, at twice the rate of integers. In
+ * shared memory, row `index` of the table repeats the 16 tables. For position p, lane l reads its
+ * tables, number (p + l) and (p + l + 8) mod 16, at columns p % 16 + l and p % 16 + l + 8. So the
+ * 32 lanes of a warp read 32 different banks, whatever their indices.
  */
 #ifndef SHUF__CUDA_GAUSS_CUH
 #define SHUF__CUDA_GAUSS_CUH
@@ -28,7 +26,8 @@ constexpr int columns = 64; /* of a row: a power of two above 15 + 31 + 8 */
 constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
-/* Entries here are less than shuf_gauss_table's by this: spread() is twice as much too large. */
+/* Subtracted from each entry of shuf_gauss_table. A value has two entries, and its spread() is 2 *
+ * entry_less too large. */
 constexpr int entry_less = 0x6000;
 constexpr float unit = 0x1p-19f;
 
@@ -65,8 +64,8 @@ __device__ __forceinline__ void fill_rows(const float *table)
     __syncthreads();
 }
 
-/* The entry that byte number `Byte` of the word chooses, for position p, in the table `Further` on
- * from the position's. */
+/* The entry for position p: byte number `Byte` of the word is its index, in the table that comes
+ * `Further` after the position's own. */
 struct InShared {
     uint32_t lane_bytes;
 
@@ -79,7 +78,7 @@ struct InShared {
     }
 };
 
-/* For few values: no filling. */
+/* For few values: reads the table in global memory, which needs no filling. */
 struct InGlobal {
     const float *table;
     uint32_t lane;
@@ -110,7 +109,7 @@ __device__ __forceinline__ float negated(float x, uint32_t by)
     return __uint_as_float(__float_as_uint(x) ^ (by & sign));
 }
 
-/* (2^15 + 15 bits of the word + 1/2) units: the bits are the upper ones of a significand. */
+/* (2^15 + 15 bits of the word + 1/2) units. These bits become the upper bits of the significand. */
 __device__ __forceinline__ float spread(uint32_t word)
 {
     return __uint_as_float((word & 0x007fff00) | 0x3d800080);
@@ -128,7 +127,7 @@ __device__ __forceinline__ double beyond_2_52(uint32_t x)
     return __hiloint2double(0x43300000, static_cast<int>(x));
 }
 
-/* shuf__gauss_double() of a sum, its word, and the tail's two. */
+/* shuf__gauss_double() for a sum, its word, and the two words of its tail. */
 __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail, uint32_t early)
 {
     const double a = fma(beyond_2_52(word & 0x007fffff), 0x1p-37,
@@ -138,8 +137,8 @@ __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail
     return __hiloint2double(__double2hiint(z) ^ static_cast<int>(word & sign), __double2loint(z));
 }
 
-/* Draw number `index`, by its halves: its words, and before them the early ones. Of the first round
- * one product, and of the second one, are the same for all threads of a warp. */
+/* Draw number high << 32 | low: its words, and the early ones before them. One product of the first
+ * round and one of the second are the same for all threads of a warp. */
 __device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high,
                                      uint32_t (&early)[4], uint32_t *word)
 {
@@ -155,9 +154,9 @@ __device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high
 }
 
 struct Block {
-    uint32_t low, high; /* the index of its first draw, in halves */
+    uint32_t low, high; /* the halves of the index of its first draw */
     uint32_t word[block];
-    float s[block]; /* sums, less 48 units, by which dither() is too large */
+    float s[block]; /* sums less 48 units: 32 for the 2^23 in dither(), 16 to centre the dither */
 
     template <typename Table>
     __device__ __forceinline__ Block(const Gauss &g, uint64_t super, uint32_t lane,
@@ -179,7 +178,7 @@ struct Block {
         transform(s);
     }
 
-    /* Standard normal numbers p to p + 3, p a multiple of 4: see shuf__gauss_double(). */
+    /* Standard normal numbers p to p + 3 as in shuf__gauss_double(); p is a multiple of 4. */
     __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
         uint32_t tail[4], rest[4];
@@ -189,8 +188,8 @@ struct Block {
             z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
     }
 
-    /* The same numbers as floats: see shuf__gauss_float(), and for Sticky shuf__gauss_sticky().
-     * `least` becomes the least magnitude so far. */
+    /* The same numbers as floats: as in shuf__gauss_float(), or with Sticky in
+     * shuf__gauss_sticky(). Updates `least`, the least magnitude so far. */
     template <bool Sticky>
     __device__ __forceinline__ void floats(int p, float (&z)[4], float &least) const
     {
@@ -236,7 +235,8 @@ struct F64 {
     }
 };
 
-/* Sticky: a number is rounded towards 0 and its last bit is set, as it is rounded once more. */
+/* Sticky: a number is rounded towards 0 and its last bit is set, because it will be rounded
+ * again. */
 template <bool Sticky> struct OfF32 {
     using Value = float;
     static constexpr int threads = tuning::gauss_threads;
@@ -323,7 +323,7 @@ __device__ __forceinline__ uint32_t one_of(const uint32_t (&four)[4], uint32_t k
     return k & 2 ? upper : low;
 }
 
-/* Value `index` of the stream, by a single thread. */
+/* Value `index` of the stream in double precision, by a single thread. */
 static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
 {
     const auto lane = static_cast<uint32_t>(index % 64 / 2);
@@ -348,14 +348,16 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
     return exact_of(sum, chosen, one_of(word, p % 4), one_of(rest, p % 4));
 }
 
-/* The values that a warp has to make again. It does when there is one for each of its threads. */
+/* The values that a warp must make again. It makes them when there is one for each of its
+ * threads. */
 constexpr uint32_t lanes = 32, again_most = 2 * lanes;
 
 struct Again {
-    uint64_t *list; /* of again_most, shared by the warp */
+    uint64_t *list; /* room for again_most indices; the warp shares it */
     uint32_t count;
 
-    /* Makes the last ones, at most as many as lanes. `out` has the computation's first value. */
+    /* Makes the last values of the list, at most one a lane. `out` points to the computation's
+     * first value. */
     template <typename Number>
     __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, typename Number::Out *out)
     {
@@ -371,7 +373,7 @@ struct Again {
         __syncwarp();
     }
 
-    /* Takes in values of this lane's block: a bit of `small` for each position. */
+    /* Adds values of this lane's block to the list; `small` has a bit for each position. */
     template <typename Number>
     __device__ __forceinline__ void take(const Gauss &g, uint64_t super, uint32_t lane,
                                          uint32_t small, typename Number::Out *out)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a computation to its values: launched, waited for, and copied where the block is
- * host memory.
+ * Launches a computation, waits for it, and copies the values if the block is host memory.
  *
- * A quick computation is a single kernel whose last act is to write a ticket to a word of
- * host memory: that is seen sooner than an event behind it would be.
+ * A quick computation is a single kernel. At its end it writes a ticket to a word of host memory.
+ * The host sees this word sooner than an event.
  */
 #include "cuda.cuh"
 
@@ -27,7 +26,7 @@ bool is_quick(const shuf__computation *computation)
            shuf__backend_is_quick(&shuf__cuda_ops, &request);
 }
 
-/* Nothing is under way any more. */
+/* Waits until the stream is idle, and forgets the launch. */
 void end(Cuda *cuda)
 {
     cudaStreamSynchronize(cuda->stream);
@@ -49,7 +48,7 @@ cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *o
     }
 }
 
-/* Into host memory the kernel writes itself: that is little, and saves the copying. */
+/* For host memory the kernel writes to pinned memory: a few values, and no copy from the device. */
 shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -71,7 +70,7 @@ shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
-/* Device memory of so many bytes, for as long as the computation is under way. */
+/* Device memory of `bytes` bytes until the end of the computation. */
 void *workspace_of(const Cuda *cuda, const shuf__computation *computation, uint64_t bytes)
 {
     if (bytes <= staging_bytes)
@@ -80,7 +79,7 @@ void *workspace_of(const Cuda *cuda, const shuf__computation *computation, uint6
     return computation->workspace->memory;
 }
 
-/* Where the kernels shall write. */
+/* The address for the output of the kernels. */
 void *find_target(Cuda *cuda, const shuf__computation *computation, const shuf__block *block)
 {
     const uint64_t bytes = shuf__request_shape(&computation->request).bytes;
@@ -92,11 +91,14 @@ void *find_target(Cuda *cuda, const shuf__computation *computation, const shuf__
     return out;
 }
 
-/* By windows where there is the memory for them. */
+/* Shuffles by windows if the workspace has room for them. */
 cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation, void *out,
                           bool *cancelled)
 {
     static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
+    if (is_large(computation.request.shuffle))
+        return large_async(cuda->simd, computation, computation.input->memory, out, cuda->stream,
+                           cancelled);
     const uint64_t best_bytes = shuffle_best_bytes(computation.request.shuffle);
     const bool best =
         best_bytes && computation.workspace && computation.workspace->bytes >= best_bytes;
@@ -105,7 +107,7 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                          cuda->stream, cancelled);
 }
 
-/* One launch of a stream is over too soon to check for a cancellation again. */
+/* The single launch of a stream ends too soon for another check for cancellation. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
                           bool *cancelled)
 {
@@ -134,7 +136,7 @@ shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const
                      : error->status;
 }
 
-/* Records that lie in the host's memory are moved there, by its processors. */
+/* Records in host memory are moved by the host's processors. */
 shuf_status shuffle_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -146,7 +148,8 @@ shuf_status shuffle_here(Cuda *cuda, const shuf__computation *computation, const
     return SHUF_OK;
 }
 
-/* The ticket; or an event after all, when the GPU is at somebody else's work or has failed. */
+/* Waits for the ticket. After spin_ns it waits for an event instead: the GPU may be busy with other
+ * work, or have failed. */
 cudaError_t await_word(Cuda *cuda, uint64_t until)
 {
     Launched &now = cuda->launched;
@@ -180,7 +183,7 @@ cudaError_t await_stop(Cuda *cuda, uint64_t until)
     return e;
 }
 
-/* Of a quick computation the values are in pinned memory as it is. */
+/* The values of a quick computation are already in pinned memory. */
 cudaError_t copy_some(Cuda *cuda, uint64_t until)
 {
     Launched &now = cuda->launched;

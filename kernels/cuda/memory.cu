@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks: one kind of memory each, all of them wiped before anyone can see them,
- * and each an allocation of its own.
+ * Blocks of device memory. Each is an allocation of its own, and is wiped before another process
+ * can see it.
  */
 #include "cuda.cuh"
 #include "host/memory.h"
@@ -82,7 +82,7 @@ CUresult map_and_export(const Cuda *cuda, CUmemGenericAllocationHandle handle,
     return CUDA_SUCCESS;
 }
 
-/* The mapping and the descriptor hold the memory; the handle is needed no longer than for these. */
+/* The mapping and the descriptor keep the memory, so the handle is released when both exist. */
 shuf_status make_fd(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     CUmemAllocationProp properties{};
@@ -115,7 +115,7 @@ shuf_status make_private(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__e
 {
     const cudaError_t e = cudaMalloc(&block->memory, bytes);
     if (e == cudaErrorMemoryAllocation) {
-        cudaGetLastError(); /* not sticky: the next call must not see it */
+        cudaGetLastError(); /* clears the error, or the next call would report it */
         return refuse(cuda, bytes, error);
     }
     return e == cudaSuccess ? SHUF_OK : fail(error, e, "allocating memory");
@@ -149,7 +149,7 @@ const struct {
     shuf_status (*make)(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error);
     void (*unmake)(Cuda *cuda, shuf__block *block);
 } kinds[SHUF__MEMORY_KINDS] = {
-    {nullptr, nullptr}, /* MEMFD and PRIVATE: not the device's */
+    {nullptr, nullptr}, /* MEMFD and PRIVATE are host memory */
     {nullptr, nullptr},          {make_fd, unmake_fd},
     {make_ipc, unmake_malloced}, {make_private, unmake_malloced},
 };
@@ -157,7 +157,8 @@ static_assert(SHUF__MEMORY_CUDA_FD == 2 && SHUF__MEMORY_CUDA_IPC == 3 &&
                   SHUF__MEMORY_CUDA_PRIVATE == 4,
               "the order of the table");
 
-/* What is far too much is refused here, since the driver has other words for it. */
+/* Refuses sizes above the free memory here, because the driver has other errors for very large
+ * sizes. */
 shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     uint64_t available, total;
@@ -208,7 +209,7 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
     return error->status;
 }
 
-/* What is under way may still use it, which unmapping would not wait for. */
+/* A launch may still use the block. cuMemUnmap() does not wait for it, so this function does. */
 void cuda_free(shuf__backend *backend, shuf__block *block)
 {
     Cuda *cuda = cuda_of(backend);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records moved by the threads of a block, side by side, in the widest words that they consist of,
- * where the indices of a tile of neighbouring places say.
+ * The threads of a block move records side by side, in the widest words that divide a record. A
+ * list has the indices of a tile of neighbouring places.
  */
 #ifndef SHUF__CUDA_MOVE_CUH
 #define SHUF__CUDA_MOVE_CUH
@@ -14,17 +14,17 @@
 namespace shuf
 {
 
-/* What is moved: `units` words of `unit` bytes make a record. */
+/* The arrays of a shuffle. A record has `units` words of `unit` bytes. */
 struct Records {
     const void *in;
     void *out;
     uint64_t n;
     uint32_t unit, units;
-    uint32_t parts; /* blocks that share a tile: all of the same blockIdx.x */
+    uint32_t parts; /* blocks that share a tile: they have the same blockIdx.x */
     bool inverse;
 };
 
-/* use(Unit{}) with the word of so many bytes. */
+/* Calls use(Unit{}) with the word type of `bytes` bytes. */
 #pragma nv_exec_check_disable
 template <typename Use> __host__ __device__ __forceinline__ void with_unit(uint32_t bytes, Use use)
 {
@@ -42,15 +42,16 @@ template <typename Use> __host__ __device__ __forceinline__ void with_unit(uint3
     }
 }
 
-/* The widest that its records consist of. */
+/* Bytes of the widest word that divides a record. */
 inline uint32_t unit_of(const shuf__shuffle &s)
 {
     const uint64_t odd = s.record | sizeof(uint4);
     return static_cast<uint32_t>(odd & (~odd + 1));
 }
 
-/* Of tiles of so many places. Of large records blocks have less than a tile each: fewer than a grid
- * may have in y, as a tile has at most 4096 places and a record 64 KiB. */
+/* `tile`: places of a tile. Several blocks share a tile of longer records. They are fewer than a
+ * grid may have in y, because a tile has at most 4096 places and a record is shorter than
+ * large_record. So a tile has at most 2^31 words. */
 inline Records make_records(const shuf__shuffle &s, const void *in, void *out, uint64_t tile)
 {
     const uint64_t n = s.permutation.n;
@@ -64,8 +65,9 @@ inline Records make_records(const shuf__shuffle &s, const void *in, void *out, u
             s.inverse};
 }
 
-/* Record index[k] of the input becomes record first + k; inversely, the other way round. Each
- * thread has several loads on their way before it stores: at most Most, of wide units 4. */
+/* Copies record index[k] of the input to record first + k; with `inverse`, record first + k to
+ * record index[k]. A thread issues several loads before it stores: at most Most, or 4 of 16-byte
+ * words. */
 template <typename Unit, uint32_t Most = 8, typename Index>
 __device__ __forceinline__ void move(const Records &r, bool inverse, uint64_t first,
                                      uint32_t places, const Index *index)

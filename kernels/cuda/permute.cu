@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Permutations by the scan of scan.cuh, whose values are stored straight from registers: it is
- * bound by arithmetic, so its stores need not be staged. And fingerprints.
+ * Permutations by the scan of scan.cuh. Its sink stores values straight from registers: the scan is
+ * bound by arithmetic, so staged stores would gain nothing. This file also has fingerprints.
  */
 #include "permute.cuh"
 
@@ -66,7 +66,7 @@ template <bool Strided, typename Out> struct Store : StoreDense<Out> {
     {
         Out *row_out = this->out + row * launch.count;
         store<Strided>(launch, position, kept, x, rank, row_out);
-        if (shuf__slice_wraps(&launch)) /* a padded shard's last value stands at the front */
+        if (shuf__slice_wraps(&launch)) /* the last value of a padded shard is at the front */
             store<Strided>(launch, position + launch.n, kept, x, rank, row_out);
     }
 };
@@ -79,7 +79,7 @@ cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bi
     return scan::Run(scratch, computation, f, sink, stream).go(cancelled);
 }
 
-/* Wide words hold no u32 result: n would not fit. */
+/* Wide words never make u32 results, because n would not fit. */
 template <bool Strided, typename Bijection>
 cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
                 void *out, cudaStream_t stream, bool *cancelled)
@@ -92,7 +92,7 @@ cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bi
 
 template <typename Value>
 __global__ void __launch_bounds__(tuning::reduce_threads)
-    sum_fingerprint(const Value *data, uint64_t values, unsigned long long *sum)
+    sum_fingerprint(const Value *data, uint64_t values, uint64_t index, unsigned long long *sum)
 {
     using Reduce = cub::BlockReduce<unsigned long long, tuning::reduce_threads>;
     __shared__ typename Reduce::TempStorage storage;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
     unsigned long long part = 0;
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < values;
          i += step)
-        part += shuf_fingerprint_term(i, data[i]);
+        part += shuf_fingerprint_term(index + i, data[i]);
     part = Reduce(storage).Sum(part);
     if (threadIdx.x == 0)
         atomicAdd(sum, part);
@@ -108,8 +108,9 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 
 } // namespace
 
-/* Rows that take a launch or more each gain nothing from one scan, which could not stop early in
- * each of them, and whose number of tiles might pass 64 bits. */
+/* One launch after another for each row, if a row takes at least a launch. One scan over all rows
+ * would gain nothing: it could not stop early in each row, and its number of tiles might pass 64
+ * bits. */
 static cudaError_t row_by_row(const Scratch &scratch, const shuf__computation &computation,
                               void *out, cudaStream_t stream, bool *cancelled)
 {
@@ -140,7 +141,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
-    if (shuf_algorithm_has_random_access(p.algorithm)) { /* over too soon to check again */
+    if (shuf_algorithm_has_random_access(p.algorithm)) { /* too short for another check */
         *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
         return *cancelled ? cudaSuccess
                           : primefold_async(p, width_of(computation), out, nullptr, stream);
@@ -153,8 +154,8 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     });
 }
 
-cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, int sm_count,
-                              unsigned long long *sum, cudaStream_t stream)
+cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, uint64_t index,
+                              int sm_count, unsigned long long *sum, cudaStream_t stream)
 {
     uint64_t needed = (values + tuning::reduce_threads - 1) / tuning::reduce_threads;
     uint64_t most = static_cast<uint64_t>(sm_count) * tuning::reduce_blocks_per_sm;
@@ -164,13 +165,13 @@ cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values,
         return e;
     if (width == 2)
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint16_t *>(data), values, sum);
+            static_cast<const uint16_t *>(data), values, index, sum);
     else if (width == 4)
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint32_t *>(data), values, sum);
+            static_cast<const uint32_t *>(data), values, index, sum);
     else
         sum_fingerprint<<<blocks, tuning::reduce_threads, 0, stream>>>(
-            static_cast<const uint64_t *>(data), values, sum);
+            static_cast<const uint64_t *>(data), values, index, sum);
     return cudaGetLastError();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole computation on the GPU, as asynchronous work in a stream.
+ * Whole computations on the GPU, as asynchronous work in a CUDA stream.
  */
 #ifndef SHUF__CUDA_PERMUTE_CUH
 #define SHUF__CUDA_PERMUTE_CUH
@@ -23,39 +23,41 @@ inline unsigned width_of(const shuf__computation &computation)
     return shuf__dtype_bytes(computation.request.dtype);
 }
 
-/* Queues the work of a permutation's computation. Waits only between the launches of a computation
- * that takes several, and for what is added to its rank index; *cancelled says whether it was
- * stopped there.
+/* Queues the work of a permutation. It waits between the launches of a computation that takes
+ * several, and for the counts that it adds to a rank index. *cancelled says whether the computation
+ * was cancelled there.
  */
 cudaError_t permute_async(const Scratch &scratch, const shuf__computation &computation, void *out,
                           cudaStream_t stream, bool *cancelled);
 
 struct Signal;
 
-/* Whether primefold_async() makes a single row, without a signal, by values that nobody looks at
- * and a second launch that corrects them. */
+/* Whether primefold_async() makes a single row, without a signal, by a launch without range checks
+ * and a second launch that corrects it. */
 bool primefold_is_corrected(const shuf__permutation &p);
 
-/* The values of `primefold`, `width` bytes each, in one launch or two; with a signal, in a single
- * block that gives it: one row, of at most tuning::tile values. */
+/* The values of `primefold`, `width` bytes each, in one launch or two. With a signal: one row of at
+ * most tuning::tile values, in a single block that gives the signal. */
 cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *out,
                             const Signal *signal, cudaStream_t stream);
 
-/* The same for rows by the million, or of so few values that they are shuffled. */
+/* The same for many rows, and for rows of n <= SHUF_PRIMEFOLD_EXACT. */
 cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
                                  const shuf_primefold_shape &shape, void *out, cudaStream_t stream);
 
-/* values[i] = the value at position at[i] < n, i < count, for n > SHUF_PRIMEFOLD_EXACT. Both are
- * device memory of values of `width` bytes that begins at a multiple of 16 bytes. */
+/* Sets values[i] to the value at position at[i] < n, for i < count and n > SHUF_PRIMEFOLD_EXACT.
+ * Both arrays are device memory, have values of `width` bytes, and begin at multiples of 16
+ * bytes. */
 cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, const void *at,
                                     void *values, uint64_t count, cudaStream_t stream);
 
-/* Loads its quick kernels. */
+/* Loads the quick kernels of `primefold`. */
 cudaError_t primefold_load();
 
-/* Adds the fingerprint of `values` values to *sum, which is device memory. */
-cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, int sm_count,
-                              unsigned long long *sum, cudaStream_t stream);
+/* Writes the fingerprint of `values` values to *sum, which is device memory. `index`: of the first
+ * value. */
+cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, uint64_t index,
+                              int sm_count, unsigned long long *sum, cudaStream_t stream);
 
 } // namespace shuf
 

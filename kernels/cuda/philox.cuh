@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of a stream (shuf/stream.h) on the GPU, with the round keys worked out
- * by the host: they are operands in constant memory.
+ * The words of a stream (shuf/stream.h) on the GPU. The host computes the round keys, and the
+ * kernels read them from constant memory.
  */
 #ifndef SHUF__CUDA_PHILOX_CUH
 #define SHUF__CUDA_PHILOX_CUH
@@ -38,7 +38,7 @@ template <int Rounds> struct Words {
         }
     }
 
-    /* Words 4 * index to 4 * index + 3, by the halves of the index. */
+    /* Words 4 * index to 4 * index + 3, for index = upper << 32 | low. */
     __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word) const
     {
         word[0] = low;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` on the GPU: one row, or look-ups in it. Rows by the million are in
- * primefold_rows.cu.
+ * `primefold` on the GPU: one row, or look-ups in it. primefold_rows.cu has many rows.
  */
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "quick.cuh"
 #include "tuning.cuh"
 
@@ -16,8 +15,8 @@ namespace shuf
 namespace
 {
 
-/* The keys are constants of the launch. A block takes `tiles` tiles. A form without
- * a range check leaves wrong numbers and values not below n to fold_beyond. */
+/* The keys are parameters of the kernel. A block makes `tiles` tiles. A form without a range check
+ * leaves wrong numbers, and values of n or more, to fold_beyond. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
@@ -29,19 +28,20 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     tiles_of_row(f, f.row, rows, steps, first, values, out + first);
 }
 
-/* A form without a range check gets these numbers wrong: after each map those below `small`, which
- * may be p too large, and before a fold those from `whole` on, or at the end from n on. */
+/* The numbers that a form without a range check gets wrong: those below `small` after each map,
+ * which may be p too large; those of `whole` or more before a fold; and those of n or more at the
+ * end. */
 struct Beyond {
-    uint32_t small, folds, all; /* the bound; how many numbers before the end, and in all */
+    uint32_t small, folds, all; /* the bound; numbers before the end; all numbers */
 };
 
-/* Follows number k of these back to its position, and writes the right value there. */
+/* Computes the position of wrong number k, and writes the right value there. */
 template <int Maps, typename Out>
 __device__ __forceinline__ void
 correct(const Fold32<Maps> &f, const Fold32<Maps, Direction::inverse> &back, const Beyond &beyond,
         const Rows &rows, uint32_t k, Out *out)
 {
-    const uint32_t each = f.p - f.whole + beyond.small; /* after a map */
+    const uint32_t each = f.p - f.whole + beyond.small; /* wrong numbers after each map */
     const bool at_the_end = k >= beyond.folds;
     const int maps_after = at_the_end ? 0 : Maps - 1 - static_cast<int>(k / each);
     uint32_t number = at_the_end ? k - beyond.folds : k % each;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(fold_threads)
         correct(f, back, beyond, rows, k, out);
 }
 
-/* As quick_async wants it: four values a thread of one block. */
+/* For quick_async(): one block, four values a thread. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(tuning::quick_threads)
     fold_quick(__grid_constant__ const Form f,
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     signal_done(signal);
 }
 
-/* values[i] = the value at position at[i] < n; both begin at a multiple of 16 bytes. */
+/* Sets values[i] to the value at position at[i] < n. Both arrays begin at a multiple of 16
+ * bytes. */
 template <typename Form, typename Value>
 __global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
     fold_look_up(__grid_constant__ const Form f, uint64_t count, const Value *at, Value *values)
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
         put_some(values + i, x[0], count - i);
 }
 
-/* Few values: a thread follows a position through the exchanges. */
+/* For n <= SHUF_PRIMEFOLD_EXACT: a thread follows a position through the exchanges. */
 struct Exchanges {
     uint32_t n;
     uint8_t with[SHUF_PRIMEFOLD_EXACT];
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     signal_done(signal);
 }
 
-/* No more than a block needs for its values: it is done when its last warp is. */
+/* No more threads than the values need, because a block ends with its last warp. */
 unsigned quick_threads_for(uint64_t values, uint64_t each)
 {
     return 32 * blocks_for(values, 32 * each);
@@ -197,7 +198,7 @@ template <int Maps> Beyond beyond_of(const shuf_primefold_shape &shape)
     return {static_cast<uint32_t>(small), static_cast<uint32_t>(folds), static_cast<uint32_t>(all)};
 }
 
-/* Neighbours of a row without a range check, then corrected. */
+/* Makes neighbouring values of a row without range checks, and then corrects them. */
 template <int Maps, typename Out>
 cudaError_t large_row(const shuf__permutation &p, const shuf_primefold_shape &shape, Out *out,
                       cudaStream_t stream)
@@ -216,7 +217,7 @@ cudaError_t large_row(const shuf__permutation &p, const shuf_primefold_shape &sh
     return cudaGetLastError();
 }
 
-/* Whether what has to be corrected is little. */
+/* Whether few enough values need a correction. */
 template <int Maps> bool is_large_row(const shuf__permutation &p, const shuf_primefold_shape &shape)
 {
     return p.count >= tuning::fold_large && p.stride == 1 && p.offset + p.count <= p.n &&
@@ -236,7 +237,7 @@ cudaError_t exchange(const shuf__permutation &p, void *out, const Signal &signal
     return cudaGetLastError();
 }
 
-/* A signal goes with a single row only. */
+/* With a signal there is a single row. */
 template <typename Out>
 cudaError_t start(const shuf__permutation &p, void *out, const Signal *signal, cudaStream_t stream)
 {

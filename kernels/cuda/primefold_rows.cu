@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many rows of `primefold` in one launch, whose blocks make the keys of their rows
- * themselves.
+ * Many rows of `primefold` in one launch. A block makes the keys of its rows itself.
  */
 #include "permute.cuh"
 
@@ -17,23 +16,23 @@ namespace shuf
 namespace
 {
 
-/* Whose keys a block makes for itself. */
+/* The rows of a launch, for the blocks that make their keys. */
 struct Batch {
     shuf_primefold_shape shape;
     uint64_t seed, epoch, rows;
     uint32_t rows_a_block;
-    uint32_t groups;                     /* of a short row, */
-    uint32_t rows_a_turn, groups_a_turn; /* and how far a block's threads get at once */
-    uint32_t tiles;                      /* a long row's blocks */
+    uint32_t groups;                     /* of a short row */
+    uint32_t rows_a_turn, groups_a_turn; /* the distance that a block's threads advance together */
+    uint32_t tiles;                      /* blocks of a long row */
 };
 
-/* Tiles that a block takes of a long row. */
+/* Tiles of a long row that a block makes. */
 template <typename Form> constexpr uint32_t fold_turns = tuning::fold_turns / Form::groups;
 
 template <typename Form> constexpr bool is_small = false;
 template <int Maps> constexpr bool is_small<Fold16<Maps, true>> = true;
 
-/* And what the compiler may know of it. */
+/* The batch's shape, with the properties that the compiler can use. */
 template <typename Form, int Maps>
 __device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 {
@@ -49,8 +48,8 @@ __device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 template <typename Form, int Maps>
 constexpr uint32_t key_blocks = ((is_small<Form> ? 2 : 4) * Maps + 7) / 8;
 
-/* The key words of some rows, then their maps, shared out among the threads of a block.
- * `words` is only needed in between. */
+/* Makes the key words of some rows, then their maps. The threads of a block share this work.
+ * `words` is used only in between. */
 template <typename Form, int Maps>
 __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch, uint64_t first,
                                                uint32_t rows, uint32_t *words,
@@ -77,7 +76,7 @@ __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch
     __syncthreads();
 }
 
-/* Groups to repair after the others, so that a few values do not delay whole warps. */
+/* Groups to repair after all others, because a few values would delay whole warps. */
 struct Leftovers {
     uint32_t count, group[tuning::fold_block_groups]; /* row << 16 | all of it << 15 | group */
 
@@ -87,7 +86,7 @@ struct Leftovers {
     }
 };
 
-/* Many short rows: a block makes some rows whole. */
+/* Many short rows: a block makes some whole rows. */
 template <typename Form, int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_short_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
@@ -113,7 +112,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     __syncthreads();
 
     uint64_t before = first * rows.count;
-    asm("" : "+l"(before)); /* or it is worked out again for every group */
+    asm("" : "+l"(before)); /* or the compiler computes it again for every group */
     out += before;
     uint32_t row = threadIdx.x / batch.groups, g = threadIdx.x % batch.groups;
     while (row < mine) {
@@ -128,7 +127,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         else
             put_some(here, x[0], count - i);
         const bool last = rows.wraps && i + group >= count;
-        if (!finished(f, met, x[0]) || last) /* a value that was cut off looks right later */
+        if (!finished(f, met, x[0]) || last) /* a truncated value may look right later */
             left.take(row, g, !f.in_range(met) || last || sizeof(Out) < sizeof(Word));
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
@@ -138,7 +137,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     for (uint32_t k = threadIdx.x; k < left.count; k += fold_threads) {
         const uint32_t item = left.group[k], of = item >> 16, i = group * (item & 0x7fff);
         Out *const row_out = out + of * count;
-        uint32_t which = 0; /* a bit a value */
+        uint32_t which = 0; /* a bit for each value */
 #pragma unroll
         for (uint32_t c = 0; c < group; c++)
             if (i + c < count && (item >> 15 & 1 || row_out[i + c] >= f.n))
@@ -168,13 +167,13 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     tiles_of_row(f, keys, rows, steps, first, values, out + row * rows.count + first);
 }
 
-/* Few values, many rows: a thread shuffles its row, in a column of shared memory. */
+/* Many rows of few values: a thread shuffles its row, in a column of shared memory. */
 template <typename Out>
 __global__ void __launch_bounds__(tuning::exchange_rows)
     exchange_rows(__grid_constant__ const Rows rows, __grid_constant__ const Batch batch, Out *out)
 {
     constexpr int width = tuning::exchange_rows;
-    extern __shared__ uint8_t value[]; /* n rows of the width */
+    extern __shared__ uint8_t value[]; /* n rows of `width` bytes */
     const auto n = static_cast<uint32_t>(batch.shape.n);
     const uint64_t first = uint64_t{blockIdx.x} * width, left = batch.rows - first;
     const auto mine = static_cast<uint32_t>(left < width ? left : width);
@@ -279,7 +278,7 @@ cudaError_t start(const shuf__permutation &p, const shuf_primefold_shape &shape,
     const unsigned n_bits = shuf__bits(shape.n - 1);
     if (n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS)
         return LARGE(Fold32, 21);
-    /* Keys in double precision would need divisions of it here. */
+    /* FoldDouble is not used: its keys would need divisions in double precision here. */
     return shape.p >> 31 == 0 ? LARGE(Fold32, 62) : LARGE(Fold64, 62);
 #undef SMALL
 #undef LARGE

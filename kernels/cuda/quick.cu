@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See quick.cuh. The scan of the kernels in permute.cu has nothing to do here,
- * nor is a power of two worth kernels of its own: latency is all.
+ * See quick.cuh. A small computation needs no scan over tiles. Nor does n = 2^B have special
+ * kernels here, because only latency counts.
  */
 #include "quick.cuh"
 
@@ -42,12 +42,12 @@ __global__ void __launch_bounds__(tuning::quick_threads)
         x[i] = start + 32 * i;
     f.evaluate(launch.key, x);
 #pragma unroll
-    for (int i = 0; i < tuning::quick_items; i++) /* inputs past a small domain are no values */
+    for (int i = 0; i < tuning::quick_items; i++) /* inputs past a small domain are dropped */
         x[i] = start + 32 * i < launch.domain ? x[i] : n;
     const uint32_t kept =
         rank_kept<most_warps>(x, n, rank, warp_kept, static_cast<int>(blockDim.x / 32));
     place(launch, 0, kept, x, rank, out);
-    if (shuf__slice_wraps(&launch)) /* a padded shard's last value stands at the front */
+    if (shuf__slice_wraps(&launch)) /* the last value of a padded shard is at the front */
         place(launch, launch.n, kept, x, rank, out);
     signal_done(signal);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small computation in a single launch of a single block of threads, which says itself
- * when it is done.
+ * A small computation in one launch of one thread block. The kernel itself signals the end.
  */
 #ifndef SHUF__CUDA_QUICK_CUH
 #define SHUF__CUDA_QUICK_CUH
@@ -13,15 +12,15 @@
 namespace shuf
 {
 
-/* `ticket` is written to `word`, pinned memory of the host, when all values are there. */
+/* The kernel writes `ticket` to `word`, in pinned host memory, when all values are complete. */
 struct Signal {
     uint64_t *word;
     uint64_t ticket;
 };
 
 #ifdef __CUDACC__
-/* By all threads of a block, as their last act. What the others have written is behind the barrier,
- * and so the fence holds for it too. */
+/* Called by all threads of a block at their end. The barrier orders the writes of all threads
+ * before the fence of thread 0, so the fence covers them too. */
 __device__ __forceinline__ void signal_done(const Signal &signal)
 {
     __syncthreads();
@@ -36,7 +35,7 @@ __device__ __forceinline__ void signal_done(const Signal &signal)
 cudaError_t quick_async(const shuf__permutation &p, unsigned width, void *out, Signal signal,
                         cudaStream_t stream);
 
-/* Loads the kernels, which would otherwise be done for the first computation of each form. */
+/* Loads the kernels. Otherwise the first computation of each form would wait for this. */
 cudaError_t quick_load();
 
 } // namespace shuf

@@ -4,10 +4,10 @@
  * (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
  * look-back", 2016; CUB's), and a sink that takes the values from registers.
  *
- * Rows follow one another in one scan: as every row keeps exactly n values, a
- * value's place in its row is its place in the scan less row * n.
+ * Rows follow one another in one scan. Every row keeps exactly n values, so a value's place in its
+ * row is its place in the scan - row * n.
  *
- * A sink, a struct made on the host, receives the values of a tile:
+ * A sink is a struct that the host makes. It receives the values of a tile:
  *
  * - in_rows says whether there may be several rows.
  * - in_parts and parts() say whether blocks of the same blockIdx.x share a tile, and how many.
@@ -33,7 +33,7 @@ using tuning::items;
 using tuning::tile;
 
 constexpr int warps = tuning::threads / 32;
-/* The rank index has larger tiles: so many tiles each, and so many of them to a launch. */
+/* Tiles in a tile of the rank index, which is larger; and tiles of the index in a launch. */
 constexpr int index_tile = SHUF__RANK_INDEX_TILE / tile;
 constexpr uint64_t launch_index_tiles = tuning::launch_tiles / index_tile;
 static_assert(SHUF__RANK_INDEX_TILE % tile == 0 && tuning::launch_tiles % index_tile == 0,
@@ -43,7 +43,7 @@ using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
 using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
 
-/* The key words of `rows` rows, and every tile's state before the scan. */
+/* Makes the key words of `rows` rows, and the state of every tile before the scan. */
 template <shuf_purpose Purpose>
 __global__ void __launch_bounds__(tuning::threads)
     prepare(TileState state, int tiles, uint32_t *keys, int rows, uint64_t seed, uint64_t epoch)
@@ -65,7 +65,7 @@ __device__ __forceinline__ void load_key(const Launch &launch, uint64_t row, uin
     __syncthreads();
 }
 
-/* Of a tile. */
+/* The row of tile number `number`. */
 template <bool InRows>
 __device__ __forceinline__ uint64_t row_of(const Launch &launch, uint64_t number)
 {
@@ -74,8 +74,9 @@ __device__ __forceinline__ uint64_t row_of(const Launch &launch, uint64_t number
     return launch.tiles == 1 ? number : number / launch.tiles;
 }
 
-/* Called by the first warp of a tile's other blocks: what the first one has found. They may wait
- * for it, as a look-back may for other tiles: blocks start in the order of blockIdx.x, then y. */
+/* Called by the first warp of a tile's other blocks: reads the prefix that the first block has
+ * published. Waiting is safe, as in the look-back: blocks start in the order of blockIdx.x, then
+ * y. */
 __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_t *prefix)
 {
     TileState::StatusWord status = cub::SCAN_TILE_INCLUSIVE;
@@ -88,7 +89,7 @@ __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_
         *prefix = inclusive - kept;
 }
 
-/* Called by the first warp: kept values in this launch before this tile. */
+/* Called by the first warp: writes the number of kept values before this tile in this launch. */
 template <bool InParts>
 __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage &storage,
                                           const Launch &launch, uint32_t kept, uint32_t *prefix)
@@ -110,7 +111,7 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
     }
 }
 
-/* One block a tile of a row's domain, or several. */
+/* One block, or several, for each tile of a row's domain. */
 template <typename Bijection, typename Sink>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     compact(Bijection f, TileState state, __grid_constant__ const Launch launch,
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     for (int i = 0; i < items; i++)
         x[i] = static_cast<Word>(start + 32 * i);
     f.evaluate(key, x);
-    if (launch.domain < tile) { /* inputs past a small domain are no values */
+    if (launch.domain < tile) { /* inputs past a small domain are dropped */
 #pragma unroll
         for (int i = 0; i < items; i++)
             x[i] = start + 32 * i < launch.domain ? x[i] : n;
@@ -147,8 +148,8 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     sink.emit(launch, row, launch.base + prefix - row * launch.n, kept, x, rank, prefetched);
 }
 
-/* n = 2^B: nothing is dropped, so every value knows its place and the scan is
- * skipped. One block a tile of a row's output, or several. */
+/* n = 2^B: nothing is dropped, so every place is known and no scan is needed. One block, or
+ * several, for each tile of a row's output. */
 template <typename Bijection, typename Sink>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     direct(Bijection f, __grid_constant__ const Launch launch, __grid_constant__ const Sink sink)
@@ -169,14 +170,15 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     sink.emit_dense(launch, row, start, x);
 }
 
-/* A computation of several launches takes long enough to leave the core to others. */
+/* Sleeps until the stream is done. A computation of several launches is long, so the thread leaves
+ * its core to others. */
 inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
 {
     cudaError_t e = cudaEventRecord(scratch.launch_done, stream);
     return e == cudaSuccess ? cudaEventSynchronize(scratch.launch_done) : e;
 }
 
-/* One computation with its types chosen. */
+/* One computation, with its types. */
 template <typename Bijection, typename Sink> struct Run {
     const Scratch &scratch;
     const shuf__computation &computation;
@@ -186,7 +188,7 @@ template <typename Bijection, typename Sink> struct Run {
     cudaStream_t stream;
     Launch launch;
     bool dense;          /* n = 2^B */
-    uint64_t queued = 0; /* tiles of the rank index, since the last wait */
+    uint64_t queued = 0; /* tiles of the rank index queued since the last wait */
 
     Run(const Scratch &scratch_, const shuf__computation &computation_, Bijection f_, Sink sink_,
         cudaStream_t stream_)
@@ -211,7 +213,7 @@ template <typename Bijection, typename Sink> struct Run {
             p.epoch + launch.first_row);
     }
 
-    /* Tiles [launch.first_tile, + tiles), which touch `rows` rows. */
+    /* Launches `tiles` tiles from launch.first_tile; they touch `rows` rows. */
     cudaError_t one_launch(uint64_t tiles, uint64_t rows)
     {
         TileState state;
@@ -236,7 +238,7 @@ template <typename Bijection, typename Sink> struct Run {
         return bytes;
     }
 
-    /* How many tiles one launch may take from here. */
+    /* The most tiles of one launch. */
     uint64_t most_tiles() const
     {
         uint64_t by_rows = (tuning::launch_rows - 1) * launch.tiles;
@@ -250,7 +252,7 @@ template <typename Bijection, typename Sink> struct Run {
         return computation.cancelled && computation.cancelled(computation.cancel_context);
     }
 
-    /* Waits for what is queued, and has so much of what it wrote to scratch.starts. */
+    /* Waits for the queued work, and copies `words` words of scratch.starts to the host. */
     cudaError_t fetch(uint64_t words)
     {
         cudaError_t e = cudaSuccess;
@@ -261,7 +263,7 @@ template <typename Bijection, typename Sink> struct Run {
         return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
     }
 
-    /* Between two launches: has the computation been cancelled, or has it all requested values? */
+    /* Between two launches: whether the computation is cancelled, or has all requested values. */
     cudaError_t between(bool *cancelled, bool *complete)
     {
         cudaError_t e = fetch(dense ? 0 : 1);
@@ -292,7 +294,7 @@ template <typename Bijection, typename Sink> struct Run {
         }
     }
 
-    /* Adds to the rank index when the whole span has been counted, or not at all. */
+    /* Launches one span. It adds the counts to the rank index only if the whole span succeeds. */
     cudaError_t one_span(const shuf__span &span)
     {
         const uint64_t tiles = span.end - span.begin;
@@ -310,7 +312,7 @@ template <typename Bijection, typename Sink> struct Run {
         return e;
     }
 
-    /* A launch over known tiles has its first place from the index, so it does not wait for the
+    /* A launch over known tiles takes its first place from the index, so it does not wait for the
      * launch before it. The number of queued tiles has the same limit as without an index. */
     cudaError_t by_rank_index(bool *cancelled)
     {
@@ -335,7 +337,7 @@ template <typename Bijection, typename Sink> struct Run {
     }
 };
 
-/* use(f) with the permutation's bijection. */
+/* Calls use(f) with the permutation's bijection. */
 template <typename Use> cudaError_t with_bijection(const shuf__permutation &p, Use use)
 {
     const unsigned bits = shuf_domain_bits(p.n);

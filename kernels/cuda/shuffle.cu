@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records moved where the permutation says, directly: a block has the indices of a tile of
- * neighbouring places in shared memory, and its threads move what belongs there, side by side.
- * Of `primefold` the block works them out for itself; only of so few records that they are
- * exchanged, one by one, is there a list, which is made before. Records that are large together go
- * by windows (shuffle_windows.cu), and the others' by the scan (shuffle_scan.cu).
+ * Shuffles that move each record directly to its place. A block has the indices of a tile of
+ * neighbouring places in shared memory, and its threads move the records of the tile side by side.
+ * For `primefold` the block computes the indices itself. Only for n <= SHUF_PRIMEFOLD_EXACT a list
+ * of them is made first. Large arrays go by windows (shuffle_windows.cu), and philox24 and lcg by
+ * the scan (shuffle_scan.cu).
  */
 #include "shuffle.cuh"
 
 #include "fold_forms.cuh"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "move.cuh"
 
 #include <cassert>
@@ -20,11 +20,12 @@ namespace shuf
 namespace
 {
 
-/* Groups: of a thread. */
+/* Groups: groups of a thread. */
 template <typename Form, int Groups>
 constexpr uint64_t tile_of = uint64_t{fold_threads} * group *Groups;
 
-/* Of few records each thread has few, so that all blocks are on the GPU at once. */
+/* With few records each thread has one group, so that all blocks are on the GPU at the same
+ * time. */
 template <int Groups, typename Unit, typename Form>
 __global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_blocks_per_sm : 1)
     move_folded(__grid_constant__ const Form f,
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_b
                      index);
 }
 
-/* One tile of all the records. */
+/* One tile, which has all records. */
 __global__ void __launch_bounds__(fold_threads)
     move_listed(const uint32_t *list, __grid_constant__ const Records records)
 {
@@ -69,7 +70,8 @@ dim3 grid_of(const Records &records, uint64_t tile)
     return dim3(blocks_for(records.n, tile), records.parts);
 }
 
-/* Few records are shared out among all of the GPU's threads, more of them in larger tiles. */
+/* Few records are in small tiles, so that all threads of the GPU have some. More are in larger
+ * tiles. */
 template <typename Unit, typename Of>
 cudaError_t fold_and_move(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
                           const void *in, void *out, cudaStream_t stream)
@@ -85,7 +87,7 @@ cudaError_t fold_and_move(Of of, const shuf__shuffle &s, const shuf_primefold_sh
             <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
         return cudaGetLastError();
     };
-    if constexpr (sizeof(typename Form::Word) == sizeof(uint32_t)) /* others have many records */
+    if constexpr (sizeof(typename Form::Word) == sizeof(uint32_t)) /* else many records */
         if (s.permutation.n < tuning::move_few)
             return launch(std::integral_constant<int, 1>{});
     return launch(std::integral_constant<int, Form::groups>{});

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles by what leaves values out: the scan of scan.cuh, with sinks that move the records
- * themselves. The paper's Bijective2, for records of any size, both ways; no list of the indices is
- * ever in memory.
+ * Shuffles by philox24 and lcg: the scan of scan.cuh, with sinks that move the records themselves.
+ * This is Bijective2 of the paper, for records of any size, in both directions. No list of the
+ * indices is ever in memory.
  */
 #include "shuffle.cuh"
 
@@ -23,8 +23,8 @@ constexpr uint32_t none = UINT32_MAX;
 
 /* ---- The sinks ---- */
 
-/* Records of one word, forward: each thread brings those of its own values, all of them under way
- * before any is waited for. */
+/* For records of one word, forward. Each thread loads the records of its own values, and issues all
+ * loads before it waits for one. */
 template <typename Unit> struct Gather {
     using Dense = Gather;
     static constexpr bool in_rows = false, in_parts = false;
@@ -49,7 +49,7 @@ template <typename Unit> struct Gather {
             prefetched.unit[i] = x[i] < n ? in[x[i]] : Unit{};
     }
 
-    /* Of both, only one is left to keep. */
+    /* Marks dropped values in `rank`, so only `rank` stays in registers, not x. */
     template <typename Word>
     __device__ __forceinline__ void stage(const Word (&x)[items], Word n,
                                           uint32_t (&rank)[items]) const
@@ -86,9 +86,9 @@ template <typename Unit> struct Gather {
     }
 };
 
-/* Any records, either way: the tile's values in shared memory, in order, are the indices that its
- * threads move by. Kernels with a cipher in them are long: one serves records of any unit, both
- * ways. */
+/* For any records, in both directions. Shared memory has the tile's values in order, as the indices
+ * of move(). Kernels with a bijection are long, so one serves all word sizes and both
+ * directions. */
 struct Move {
     using Dense = Move;
     static constexpr bool in_rows = false, in_parts = true;
@@ -154,7 +154,7 @@ struct Move {
 
 /* ---- Choosing ---- */
 
-/* Blocks that share a tile work out its values each for themselves: only where tiles are few. */
+/* Each block that shares a tile evaluates the whole tile, so blocks share only if tiles are few. */
 Records few_parts(Records records)
 {
     const uint64_t domain = uint64_t{1} << shuf_domain_bits(records.n);
@@ -164,11 +164,11 @@ Records few_parts(Records records)
     return records;
 }
 
-/* Values of 64 bits leave no registers for records, nor do larger records for their values. */
+/* 64-bit values, or words of more than 8 bytes, leave too few registers for Gather. */
 template <typename Bijection, typename Unit>
 constexpr bool has_room = sizeof(typename Bijection::Word) == 4 && sizeof(Unit) <= 8;
 
-/* One computation with its bijection chosen. */
+/* One computation, with its bijection. */
 template <typename Bijection>
 cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
                 const Records &records, cudaStream_t stream, bool *cancelled)

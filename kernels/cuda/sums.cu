@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over numbers where they are. Each block of threads writes what it has summed
- * to a place of its own, and the host adds these in order: the same values on the same
- * GPU give the same bits.
+ * Sums over numbers in device memory. Each thread block writes its sum to its own place, and the
+ * host adds these in order. So the same values on the same GPU give the same bits.
  */
 #include "stream.cuh"
 
@@ -49,7 +48,7 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 {
     using Reduce = cub::BlockReduce<shuf__sums, tuning::reduce_threads>;
     __shared__ typename Reduce::TempStorage storage;
-    const double x0 = number_of(data[0]); /* least and largest of threads without values */
+    const double x0 = number_of(data[0]); /* for threads without values */
     shuf__sums part = {{0, 0, 0, 0}, x0, x0};
     for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < values;
          i += uint64_t{gridDim.x} * blockDim.x) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels do with the values of one tile: rank the kept ones, and store the requested
- * ones.
+ * Operations on the values of one tile: they rank the kept values, and store the requested ones.
  */
 #ifndef SHUF__CUDA_TILE_CUH
 #define SHUF__CUDA_TILE_CUH
@@ -13,20 +12,20 @@
 namespace shuf
 {
 
-/* What all blocks of a launch share. */
+/* The parameters that all blocks of a launch share. */
 struct Launch : shuf__slice {
     uint64_t tiles;                 /* of a row */
-    uint64_t first_tile, first_row; /* where this launch starts */
+    uint64_t first_tile, first_row; /* the first ones of this launch */
     uint64_t domain;                /* 2^B */
     uint32_t step, step_magic;      /* min(stride, tile), ceil(2^32 / step) */
-    uint32_t key[key_words];        /* of the only row; of many they are in memory */
+    uint32_t key[key_words];        /* of the only row; keys of several rows are in memory */
     const uint32_t *keys;           /* NULL: use key */
-    uint64_t base;                  /* kept values before this launch; not of `direct` */
-    uint64_t *base_out;             /* and after it; NULL: not stored */
-    uint64_t *starts;               /* kept values before each tile of the rank index; NULL */
+    uint64_t base;                  /* kept values before this launch; `direct` does not use it */
+    uint64_t *base_out;             /* receives the kept values up to its end; NULL: not stored */
+    uint64_t *starts;               /* and before each tile of the rank index; NULL: not stored */
 };
 
-/* Of all the rows; the caller adds where the launch starts. */
+/* A launch over all rows; the caller sets its first tile and row. */
 inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
 {
     Launch launch{};
@@ -41,9 +40,9 @@ inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
     return launch;
 }
 
-/* Rank of each of this thread's values among the tile's kept ones. Values are
- * striped over the warp (item i of lane j is number 32 * i + j), so one ballot
- * ranks 32 of them and the stores of a warp fall side by side. */
+/* The rank of each of this thread's values among the tile's kept values. Values are striped over
+ * the warp: item i of lane j is number 32 * i + j. So one ballot ranks 32 of them, and a warp
+ * stores neighbouring values. */
 template <int MostWarps, typename Word, int Items>
 __device__ __forceinline__ uint32_t rank_kept(const Word (&x)[Items], Word n,
                                               uint32_t (&rank)[Items], uint32_t *warp_kept,
@@ -81,10 +80,10 @@ __device__ __forceinline__ void store(const Launch &launch, uint64_t position, u
     Out *out = row_out + hits.index;
 #pragma unroll
     for (int i = 0; i < Items; i++) {
-        uint32_t ahead = rank[i] - first; /* wraps to a large number before the first */
+        uint32_t ahead = rank[i] - first; /* before `first` it wraps to a large number */
         bool requested = x[i] < static_cast<Word>(launch.n) && rank[i] >= first && rank[i] < end;
         if constexpr (Strided) {
-            /* exact, as ahead * step < 2^32 wherever it counts */
+            /* exact for requested values, because ahead * step < 2^32 */
             uint32_t quotient = __umulhi(ahead, launch.step_magic);
             if (requested && quotient * launch.step == ahead)
                 out[quotient] = static_cast<Out>(x[i]);

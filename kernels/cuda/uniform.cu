@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uniform streams (shuf/uniform.h) on the GPU: each draw of four words is 16 bytes of
- * values, which a thread stores at once where they lie on such a boundary.
+ * Uniform streams (shuf/uniform.h) on the GPU. A draw of four words gives 16 bytes of values. A
+ * thread stores these together if their address is a multiple of 16.
  */
 #include "stream.cuh"
 
@@ -19,7 +19,7 @@ constexpr uint64_t block = uint64_t{tuning::uniform_threads} * tuning::uniform_d
 
 struct Uniform {
     Words<SHUF_UNIFORM_ROUNDS> words;
-    uint64_t offset, count, first; /* of the request; the first draw */
+    uint64_t offset, count, first; /* offset and count of the request; number of the first draw */
 
     Uniform(const shuf__stream &s, uint64_t each)
         : words(shuf_uniform_make(s.seed, s.stream)), offset(s.offset), count(s.count),
@@ -73,7 +73,7 @@ template <typename Out, int Each> struct alignas(16) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the computation, and lies where its 16 bytes may be stored at once. */
+/* Whole: every value is in the computation, and draws begin at multiples of 16 bytes. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)
@@ -81,7 +81,7 @@ __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, boo
     constexpr int each = Number::each;
     uint32_t word[4];
     Group<typename Number::Out, each> group;
-    const uint64_t at = draw_number * each - u.offset; /* may wrap, for the first */
+    const uint64_t at = draw_number * each - u.offset; /* may wrap in the first draw */
     u.words.draw(static_cast<uint32_t>(draw_number), static_cast<uint32_t>(draw_number >> 32),
                  word);
 #pragma unroll
@@ -96,7 +96,7 @@ __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, boo
             out[at + i] = group.value[i];
 }
 
-/* A block's draws follow those of the block before it; `first` is the first one's. */
+/* The draws of block 0 begin with draw number `first`; each block continues the one before it. */
 template <typename Number, bool Whole>
 __global__ void __launch_bounds__(tuning::uniform_threads)
     uniform_all(__grid_constant__ const Uniform u, uint64_t first, typename Number::Out *out)
@@ -127,8 +127,8 @@ void launch(const Uniform &u, uint64_t first, uint64_t blocks, typename Number::
         <<<static_cast<unsigned>(blocks), tuning::uniform_threads, 0, stream>>>(u, first, out);
 }
 
-/* The blocks of whole draws have no conditions, which cost a quarter of the rate; draws that
- * begin in the middle of 16 bytes go the slower way altogether. */
+/* Blocks of whole draws have no conditions, which would cost a quarter of the rate. If draws do not
+ * begin at multiples of 16 bytes, all blocks are of the slower kind. */
 template <typename Number>
 cudaError_t draw_all(const Uniform &u, uint64_t draws, typename Number::Out *out,
                      cudaStream_t stream)

@@ -18,7 +18,7 @@ int shuf__host_threads(unsigned requested)
     return requested ? (int)requested : omp_get_max_threads();
 }
 
-/* In huge pages where the kernel has them: whoever works in it goes to thousands of places. */
+/* Requests huge pages, because a workspace is accessed at thousands of scattered places. */
 static shuf_status alloc_private(uint64_t bytes, struct shuf__block *block,
                                  struct shuf__error *error)
 {
@@ -50,8 +50,8 @@ shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf
                                         : shuf__memfd_alloc(bytes, block, error);
 }
 
-/* The memfd itself would succeed, and the kernel kill the process that fills it: so the free memory
- * is checked first. */
+/* Without the check of the free memory, memfd_create would succeed, and the kernel might kill the
+ * process that fills the buffer. */
 shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shuf__memory kind,
                                          uint64_t bytes, struct shuf__block *block,
                                          struct shuf__error *error)
@@ -97,28 +97,28 @@ void shuf__host_free(struct shuf__block *block)
 }
 
 static uint64_t part_of_fingerprint(const struct shuf__simd_ops *simd, const void *values,
-                                    unsigned width, uint64_t first, size_t count)
+                                    unsigned width, uint64_t first, size_t count, uint64_t index)
 {
     if (width == 2)
-        return simd->fingerprint_half((const uint16_t *)values + first, count, first);
+        return simd->fingerprint_half((const uint16_t *)values + first, count, index + first);
     if (width == 4)
-        return simd->fingerprint_narrow((const uint32_t *)values + first, count, first);
-    return simd->fingerprint_wide((const uint64_t *)values + first, count, first);
+        return simd->fingerprint_narrow((const uint32_t *)values + first, count, index + first);
+    return simd->fingerprint_wide((const uint64_t *)values + first, count, index + first);
 }
 
-/* The smallest work does not wake a team, here and below. */
+/* A single part is done by this thread: to wake other threads would take longer. */
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
-                                unsigned width, uint64_t count)
+                                unsigned width, uint64_t count, uint64_t index)
 {
     enum { PART = 1 << 16 };
     uint64_t parts = (count + PART - 1) / PART, sum = 0;
     if (parts <= 1)
-        return part_of_fingerprint(simd, values, width, 0, count);
+        return part_of_fingerprint(simd, values, width, 0, count, index);
 #pragma omp parallel for num_threads(threads) reduction(+ : sum)
     for (uint64_t part = 0; part < parts; part++) {
         uint64_t first = part * PART;
         size_t size = count - first < PART ? count - first : PART;
-        sum += part_of_fingerprint(simd, values, width, first, size);
+        sum += part_of_fingerprint(simd, values, width, first, size, index);
     }
     return sum;
 }

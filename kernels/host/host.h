@@ -16,21 +16,21 @@ extern "C" {
 /* The number of threads to use; 0 asks for all processors. */
 int shuf__host_threads(unsigned requested);
 
-/* Allocates a block of host memory, after checking the free memory: the kernel itself would give
- * more, and kill the daemon when it is filled. */
+/* Allocates a block of host memory, after a check of the free memory. The kernel would allocate
+ * more than it has, and kill the daemon when it fills the block. */
 shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
                              struct shuf__error *error);
 void shuf__host_free(struct shuf__block *block);
 
-/* The vtable's export_block (of MEMFD), mapped and committed. */
+/* export_block (for MEMFD), mapped and committed of struct shuf__backend_ops. */
 int shuf__host_export(const struct shuf__block *block);
 enum shuf__mapped shuf__host_mapped(const struct shuf__block *block);
 uint64_t shuf__host_committed(const struct shuf__block *block);
 
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
-                                unsigned width, uint64_t count);
+                                unsigned width, uint64_t count, uint64_t index);
 
-/* Threads share the copying, and the page faults of a new target. */
+/* Threads share the copying and the page faults of new memory. */
 void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
 
 #ifdef __cplusplus

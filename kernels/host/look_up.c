@@ -13,9 +13,9 @@
 
 enum { CHUNK = 512 }; /* places between two checks for cancellation */
 
-/* One place, by where its tile is found. */
+/* One place, with the key to its tile. */
 struct query {
-    uint64_t key; /* its position; of a value the x of the domain that it is made from */
+    uint64_t key; /* the position; for a value, the input x of the domain that gives it */
     uint64_t *place;
 };
 
@@ -65,7 +65,7 @@ static bool is_cancelled(struct lookup *l)
     return atomic_load(&l->cancelled);
 }
 
-/* Of a domain of one tile nothing is counted. */
+/* A domain of one tile has no index. */
 static uint64_t tile_of(const struct lookup *l, uint64_t key)
 {
     if (!l->computation->rank_index)
@@ -78,8 +78,8 @@ static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, 
     return shuf__tile_is_narrow(l->p) ? tile->narrow[index] : tile->wide[index];
 }
 
-/* All that the tile of the first one has; values stand in the order of their x, so one walk finds
- * them. */
+/* Answers queries [first, end), which are all in one tile. The tile has its values in the order of
+ * their inputs x, like the queries, so one pass over the tile finds them. */
 static void find_in_tile(const struct lookup *l, size_t first, size_t end)
 {
     struct shuf__tile tile;
@@ -98,7 +98,7 @@ static void find_in_tile(const struct lookup *l, size_t first, size_t end)
     }
 }
 
-/* The first of those that its tile has stands for all of them. */
+/* Answers all queries of the same tile if query `first` is the first of them. */
 static void find_from(struct lookup *l, size_t first)
 {
     size_t end = first + 1;
@@ -124,7 +124,7 @@ static void find_all(struct lookup *l, int threads)
         find_from(l, i);
 }
 
-/* n = 2^B: a value's x is its position. */
+/* n = 2^B: the input x of a value is its position. */
 static void find_directly(struct lookup *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -133,7 +133,8 @@ static void find_directly(struct lookup *l)
     }
 }
 
-/* What lies before the last of them; of values, which are anywhere, all. */
+/* Completes the index up to the last queried position. Values may be anywhere, so for the first
+ * look-up of values it completes the whole index. */
 static bool count_tiles(const struct lookup *l, int threads)
 {
     uint64_t unused;

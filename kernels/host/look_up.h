@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups of single places. With random access each place is computed. With compaction only the
+ * Look-ups of single places. With random access, each place is computed alone. With compaction, the
  * tiles that have the places are evaluated, each once.
  */
 #ifndef SHUF__HOST_LOOK_UP_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The vtable's look_up. */
+/* look_up of struct shuf__backend_ops. */
 shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
                                const struct shuf__computation *computation, uint64_t *place,
                                size_t count, struct shuf__error *error);

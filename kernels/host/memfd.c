@@ -27,7 +27,8 @@ static shuf_status fail(struct shuf__error *error, uint64_t bytes, const char *c
                       "result of %" PRIu64 " bytes: %s: %s", bytes, call, strerror(errno));
 }
 
-/* Linux 6.3 and later can be told to refuse a memfd that might be executed. */
+/* Linux 6.3 and later may be configured to refuse memfds without MFD_NOEXEC_SEAL; earlier ones do
+ * not know this flag. */
 static int create(void)
 {
     int fd = memfd_create("shufd", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -43,7 +44,7 @@ static int reopen(int fd, int access)
     return open(path, access | O_CLOEXEC);
 }
 
-/* A writable one keeps a mode that lets us give it to its writer. */
+/* A client_writable block has mode 0600, so the daemon can open it for writing. */
 static shuf_status seal(int fd, uint64_t bytes, bool writable, struct shuf__error *error)
 {
     const int seals =

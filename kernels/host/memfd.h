@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of host memory that other processes may map but not write: a sealed
- * memfd. The seals are the kernel's promise: F_SEAL_FUTURE_WRITE after our own
- * writable mapping, and nobody can shrink, grow or unseal it. One that a client is
- * to fill lacks only the first of them.
+ * Blocks of host memory that other processes may map but not write: sealed memfds. The daemon maps
+ * the block for writing, then adds F_SEAL_FUTURE_WRITE. Nobody can shrink, grow or unseal a block.
+ * A buffer that a client fills has no F_SEAL_FUTURE_WRITE.
  *
- * Every process that is to have it gets an open file description of its own, because
- * a lease (fcntl F_SETLEASE) covers those: it is granted for our read-only
- * descriptor exactly when no other is left anywhere, whether as a descriptor or as
- * a mapping, in forked children too. That is the proof that a block is nobody's.
+ * Each process gets its own open file description, because the kernel counts these. It grants a
+ * file lease (fcntl F_SETLEASE) on the daemon's descriptor only if no other process, such as a
+ * forked child, has the file open or mapped. So a granted lease proves that no other process has
+ * the block.
  *
- * Needs /proc. Any thread.
+ * Needs /proc. All functions may be called on any thread.
  */
 #ifndef SHUF__HOST_MEMFD_H
 #define SHUF__HOST_MEMFD_H
@@ -21,22 +20,22 @@
 extern "C" {
 #endif
 
-/* All zeros. Pages are the kernel's to give when they are first touched: whether there are
- * enough is the caller's to ask first. Fails with SHUF_NO_MEMORY or SHUF_IO. */
+/* Allocates a block of zeros. The kernel allocates its pages at the first access, so the caller
+ * first checks the free memory. Fails with SHUF_NO_MEMORY or SHUF_IO. */
 shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
-/* The same of one that is shared for writing too. */
+/* The same for a block that a client may write to. */
 shuf_status shuf__memfd_alloc_writable(uint64_t bytes, struct shuf__block *block,
                                        struct shuf__error *error);
 void shuf__memfd_free(struct shuf__block *block);
 
-/* A new descriptor for one process, read-only unless the block is client_writable; the caller's to
- * close; -1 with errno. */
+/* A new descriptor for one process, read-only unless the block is client_writable. The caller
+ * closes it. Returns -1 with errno. */
 int shuf__memfd_share(const struct shuf__block *block);
 
-/* Bytes of it that the system has given memory for, whoever wrote to them. */
+/* Bytes of the block that have memory of the system, whichever process wrote to them first. */
 uint64_t shuf__memfd_committed(const struct shuf__block *block);
 
-/* No other process has it open or mapped. */
+/* Whether no other process has the block open or mapped. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block);
 
 #ifdef __cplusplus

@@ -17,6 +17,10 @@ extern "C" {
 /* Bytes. Fails with SHUF_IO where /proc/meminfo does not say. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
 
+/* The same with a prefix of all paths, for tests. */
+shuf_status shuf__host_memory_below(const char *root, uint64_t *available, uint64_t *total,
+                                    struct shuf__error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See move.h. A loop of its own for each usual size, so that a record is moved by an
- * instruction or two, and not by a call.
+ * See move.h. Each usual record size has its own loop, which moves a record by one or two
+ * instructions instead of a call.
  */
 #include "host/move.h"
 
@@ -9,7 +9,7 @@
 
 enum {
     LINE = 64,
-    LARGE = 16, /* larger records are looked ahead for: by so many, at so many bytes */
+    LARGE = 16, /* bytes; of larger records, EXPECTED bytes are prefetched AHEAD records before */
     AHEAD = 8,
     EXPECTED = 512,
 };
@@ -26,15 +26,15 @@ static inline __attribute__((always_inline)) uint64_t place(const struct shuf__p
     return narrow ? ((const uint32_t *)places->p)[i] : ((const uint64_t *)places->p)[i];
 }
 
-/* A processor looks ahead by a few small records, but not by large ones; of those that are larger
- * still it expects the rest by itself. */
+/* Prefetches the first EXPECTED bytes of a record. The processor itself prefetches small records,
+ * and the rest of very large ones. */
 static inline __attribute__((always_inline)) void expect(const char *from, size_t record)
 {
     for (size_t k = 0; k < record && k < EXPECTED; k += LINE)
         __builtin_prefetch(from + k);
 }
 
-/* `narrow` and `record` as constants. */
+/* `narrow` and `record` are constants at compile time. */
 static inline __attribute__((always_inline)) void gather(const struct move *m, bool narrow,
                                                          size_t record)
 {
@@ -93,4 +93,13 @@ void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
     default:
         move(&m, shuffle->inverse, shuffle->record);
     }
+}
+
+void shuf__move_piece(const struct shuf__shuffle *shuffle, const void *in,
+                      const struct shuf__places *places, uint64_t offset, size_t bytes, void *out)
+{
+    const uint64_t here = places->first * shuffle->record + offset;
+    const uint64_t there = place(places, places->narrow, 0) * shuffle->record + offset;
+    memcpy((char *)out + (shuffle->inverse ? there : here),
+           (const char *)in + (shuffle->inverse ? here : there), bytes);
 }

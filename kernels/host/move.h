@@ -7,7 +7,7 @@
 
 #include "request.h"
 
-/* p(first), p(first + 1), ..., `count` of them. */
+/* The `count` places p(first), p(first + 1), ... */
 struct shuf__places {
     bool narrow;
     const void *p; /* uint32_t where narrow, else uint64_t */
@@ -15,9 +15,13 @@ struct shuf__places {
     size_t count;
 };
 
-/* Record i of `out` becomes record p(i) of `in`; with shuffle->inverse record p(i) of `out` becomes
- * record i of `in`. */
+/* Copies record p(i) of `in` to record i of `out`; with shuffle->inverse, record i of `in` to
+ * record p(i) of `out`. */
 void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
                 const struct shuf__places *places, void *out);
+
+/* The same for `bytes` bytes from `offset` on of the record at the first place alone. */
+void shuf__move_piece(const struct shuf__shuffle *shuffle, const void *in,
+                      const struct shuf__places *places, uint64_t offset, size_t bytes, void *out);
 
 #endif

@@ -2,21 +2,20 @@
  *
  * See partition.h.
  *
- * Part b of the block has the records of places [b << bits, (b + 1) << bits), and exactly so
- * many come to it. So the block itself is where they are gathered, in the order of their coming;
- * the place that each has within its part is written to a list beside.
+ * Part b of the block has the records of places [b << bits, (b + 1) << bits), and receives exactly
+ * as many. So the first pass collects records in the block itself, in the order of their arrival. A
+ * separate list has the place of each record within its part.
  *
- * A thread collects a few records of every part, with their places, in its cache, and writes them
- * out by whole lines, past the caches. It claims room for a chunk of records at a time. At
- * the end it fills its last chunk with copies of its last record, so every chunk is full. It is
- * harmless to write a record twice to the same place. Those that a part has no room for are kept
- * beside the lists.
+ * A thread collects a few records of every part, with their places, in its cache. It writes them in
+ * whole cache lines, past the caches. It claims room for a chunk of records at a time. At the end
+ * it fills its last chunk of a part with copies of its last record, so every chunk is full. Such
+ * copies are harmless. Chunks for which a part has no room are spare chunks, after the lists.
  *
  * In the second pass a thread sorts a part in its own cache and writes it back.
  */
 #include "host/partition.h"
 
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "host/tile.h"
 
 #include <assert.h>
@@ -33,18 +32,18 @@ enum {
     LINE = 64,
     RECORD_MOST = 127,
     PLACE_BITS = 32,   /* at most */
-    BATCH = 2048,      /* records whose places are evaluated at once */
-    GROUP_BYTES = 512, /* written at once: the memory takes single lines much more slowly */
+    BATCH = 2048,      /* records whose places are evaluated together */
+    GROUP_BYTES = 512, /* written together: single lines would be much slower */
 };
 
-/* What is the same for all parts. */
+/* The layout that all parts share. */
 struct layout {
     unsigned bits;          /* of a place in its part */
     unsigned place_bytes;   /* 2 or 4 */
-    unsigned chunk, group;  /* records: of a chunk; that fill whole lines and are written at once */
-    size_t record, collect; /* bytes of a record; of what a thread collects of a part */
+    unsigned chunk, group;  /* records: of a chunk; that are written together, in whole lines */
+    size_t record, collect; /* bytes: of a record; of a part's lines in a thread's cache */
     uint64_t parts;
-    uint64_t spare; /* chunks for each part that stand beside: as many as there are threads */
+    uint64_t spare; /* spare chunks of each part: as many as threads */
 };
 
 struct work {
@@ -54,21 +53,21 @@ struct work {
     union shuf__bijection f; /* the place of a record */
     bool narrow;
     struct layout l;
-    char *out, *places; /* the block; and a list of places to match */
-    char *spare;        /* chunks beside: their records, then their places */
-    char *own;          /* of each thread own_bytes */
+    char *out, *places; /* the block, and the place of each record in its part */
+    char *spare;        /* the spare chunks; each has its records, then their places */
+    char *own;          /* own_bytes for each thread */
     size_t own_bytes;
     atomic_uint *claimed; /* chunks of each part */
     atomic_uint_fast64_t next, next_part;
     atomic_bool cancelled;
 };
 
-/* A thread's. */
+/* The state of a thread in the first pass. */
 struct collector {
     struct work *work;
-    char *lines;     /* of each part: places of a chunk, then records of a group */
-    uint32_t *chunk; /* of each part, where its records go */
-    uint16_t *fill;  /* of each part, records of the chunk so far */
+    char *lines;     /* for each part: the places of a chunk, then the records of a group */
+    uint32_t *chunk; /* for each part: the chunk that its records go to */
+    uint16_t *fill;  /* for each part: records of the chunk so far */
 };
 
 static bool is_cancelled(struct work *work)
@@ -79,7 +78,8 @@ static bool is_cancelled(struct work *work)
     return atomic_load(&work->cancelled);
 }
 
-/* Whole lines, past the caches: they are not read again soon, nor is what they overwrite. */
+/* Writes whole lines past the caches, because neither their old nor their new contents are read
+ * soon. */
 static inline __attribute__((always_inline)) void write_lines(char *to, const char *from,
                                                               size_t bytes)
 {
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void write_lines(char *to, const ch
 #endif
 }
 
-/* Before other threads read what was written past the caches. */
+/* Called before other threads read lines that were written past the caches. */
 static void written(void)
 {
 #ifdef __SSE2__
@@ -129,7 +129,7 @@ static struct chunk chunk_at(const struct work *work, uint64_t part, uint64_t in
 
 /* ---- The first pass. `record` and `place_bytes` as constants ---- */
 
-/* A group is full, and with the last one of a chunk all its places are known. */
+/* Writes a full group. With the last group of a chunk it also writes the chunk's places. */
 static __attribute__((noinline)) void write_group(struct collector *c, uint64_t part, unsigned fill,
                                                   size_t record, size_t place_bytes)
 {
@@ -144,7 +144,7 @@ static __attribute__((noinline)) void write_group(struct collector *c, uint64_t 
         write_lines(to.places, places, l->chunk * place_bytes);
 }
 
-/* What the loop over records needs of all that, in registers. */
+/* The fields that the loop over records needs, for registers. */
 struct lines {
     char *lines;
     uint16_t *fill;
@@ -152,8 +152,8 @@ struct lines {
     unsigned in_group, in_chunk; /* masks */
 };
 
-/* A full group is written when the next record comes: by then its bytes are in the cache, and not
- * on their way there. */
+/* A full group is written when the next record comes. By then its bytes have left the store buffer
+ * for the cache. */
 static inline __attribute__((always_inline)) void collect(struct collector *c, struct lines l,
                                                           uint64_t part, uint32_t place,
                                                           const char *from, size_t record,
@@ -200,7 +200,7 @@ collect_batch(struct collector *c, uint64_t first, size_t count, size_t record, 
     }
 }
 
-/* Copies of the last record, until the chunk is full. */
+/* Appends copies of the last record until the chunk is full. */
 static inline __attribute__((always_inline)) void fill_up(struct collector *c, uint64_t part,
                                                           size_t record, size_t place_bytes)
 {
@@ -335,8 +335,7 @@ static size_t lines_of(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* Records of so many bytes fill whole lines only together: the least power of two of them that
- * does, and GROUP_BYTES or more. */
+/* The least power of two of records that fills whole lines and has GROUP_BYTES or more. */
 static unsigned group_of(uint64_t record)
 {
     unsigned group = 1;
@@ -356,7 +355,7 @@ static struct layout lay_out(const struct shuf__shuffle *s, unsigned bits, int t
     return l;
 }
 
-/* The window of a part, in the second pass, stands where the lines stood in the first. */
+/* The second pass uses the memory of `lines` for its window of a part. */
 static size_t own_bytes(const struct layout *l)
 {
     const size_t first = lines_of(l->parts * (l->collect + sizeof(uint32_t) + sizeof(uint16_t)));
@@ -364,9 +363,9 @@ static size_t own_bytes(const struct layout *l)
     return first > second ? first : second;
 }
 
-/* What stands behind what in the memory to work in. */
+/* The offsets of the arrays in the workspace. */
 struct room {
-    size_t own_bytes; /* of each thread */
+    size_t own_bytes; /* for each thread */
     size_t places, own, spare, claimed, end;
 };
 
@@ -425,8 +424,9 @@ static uint64_t cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : 1 << 20;
 }
 
-/* A larger record uses most of the lines that it lies in, wherever it stands; and what is not much
- * larger than the cache of one processor is in that of all. */
+/* Two passes do not pay for larger records, because these use most of the lines that they touch.
+ * Nor do they pay for an array near the size of a processor's L2: the L2s of all processors
+ * together hold it. */
 bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
 {
     return shuffle->permutation.algorithm == SHUF_ALGORITHM_PRIMEFOLD &&
@@ -434,8 +434,8 @@ bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
            shuffle->permutation.n > 12 * cache_bytes() / shuffle->record;
 }
 
-/* A part is a quarter of the cache or more, and what a thread collects of all of them three
- * quarters at most. */
+/* A part has at least a quarter of the cache; a thread's collected records at most three
+ * quarters. */
 unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle)
 {
     const uint64_t cache = cache_bytes();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A shuffle of more than the caches hold, in two passes over memory in order: records go
- * first to the part of the block that they belong to, then to their places in it.
+ * A shuffle of an array that is larger than the caches, in two passes through memory in order. The
+ * first moves each record to its part of the block, the second to its place in the part.
  */
 #ifndef SHUF__HOST_PARTITION_H
 #define SHUF__HOST_PARTITION_H
@@ -12,15 +12,15 @@
 /* Whether two passes are faster than moving each record directly. */
 bool shuf__partition_pays(const struct shuf__shuffle *shuffle);
 
-/* 2^bits records are a part: the best `bits` for the shuffle on this processor. */
+/* The best `bits` for the shuffle on this processor. A part has 2^bits records. */
 unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle);
 
-/* Bytes that it works in: a place in its part for each record, 2 bytes or, where bits > 16, 4, and
- * some more for each thread. */
+/* Bytes of the workspace. A record needs a place in its part: 2 bytes, or 4 if bits > 16. Each
+ * thread needs some more. */
 uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads, unsigned bits);
 
-/* As shuf__host_shuffle() with primefold and records of at most 127 bytes; 9 <= bits <= 32.
- * `memory` has these bytes, from a whole line of the cache on. */
+/* As shuf__host_shuffle(), for primefold and records of at most 127 bytes; 9 <= bits <= 32.
+ * `memory` has shuf__partition_bytes() and is aligned to a cache line. */
 bool shuf__partition(const struct shuf__simd_ops *simd, int threads,
                      const struct shuf__computation *computation, unsigned bits, void *memory,
                      void *out);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compaction in one pass, without a second copy: threads take tiles in order,
- * evaluate and compact each in their own cache, learn where it starts from the
- * tile before, and copy the requested part to its place.
+ * Compaction in one pass, without a temporary copy. Threads take tiles in order. Each thread
+ * evaluates and compacts its tile in its own cache, takes its first position from the tile before
+ * it, and copies the requested values to their places.
  *
- * At n = 2^B nothing is dropped and every value knows its place by itself; so it
- * does with primefold, whatever n is. Where a rank index knows the tiles, those
- * without requested values are passed over.
+ * With n = 2^B, and with primefold, nothing is dropped, so each value's place is known without the
+ * tiles before it. If a rank index knows the tiles, those without requested values are skipped.
  *
- * A shuffle has its records moved where the values would have been written.
+ * For a shuffle, records are moved instead of values.
  */
 #include "host/permute.h"
 
 #include "host/move.h"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "host/tile.h"
 #include "slice.h"
 
@@ -23,20 +22,20 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { ROWS_PER_THREAD = 4 }; /* from here on rows, not tiles, are dealt to threads */
+enum { ROWS_PER_THREAD = 4 }; /* with this many, threads take rows, not tiles */
 
-/* What the threads at work on one row share. */
+/* The state that the threads of one row share. */
 struct row {
     union shuf__bijection f;
     void *out;                 /* the row's first value */
-    uint64_t known, end;       /* tiles in the rank index; tiles that may be taken */
+    uint64_t known, end;       /* tiles in the rank index; end of the tiles to take */
     atomic_uint_fast64_t next; /* tile to take */
-    atomic_uint_fast64_t turn; /* tile whose start is known: `base` */
-    uint64_t base;             /* kept values before tile `turn`; owned by who has the turn */
-    atomic_bool stop;          /* complete, or cancelled */
+    atomic_uint_fast64_t turn; /* tile whose first position is known: `base` */
+    uint64_t base;    /* kept values before tile `turn`; owned by the thread of that tile */
+    atomic_bool stop; /* complete, or cancelled */
 };
 
-/* Read by all threads, written by none but `cancelled`. */
+/* All threads read it. None writes to it, except to `cancelled`. */
 struct work {
     const struct shuf__simd_ops *simd;
     const struct shuf__computation *computation;
@@ -46,8 +45,8 @@ struct work {
     struct shuf__slice slice;          /* of each row */
     shuf_primefold_shape shape;        /* of primefold */
     bool narrow;                       /* whether values have 32 bits: B <= 32 */
-    bool direct;                       /* values know their places: primefold, or n = 2^B */
-    uint64_t tiles; /* of a row: of the requested values where direct, else of the domain */
+    bool direct;                       /* a value's place is known alone: primefold, or n = 2^B */
+    uint64_t tiles; /* of a row: of the requested values if direct, else of the domain */
     char *out;
     atomic_bool cancelled;
 };
@@ -94,7 +93,7 @@ static void place(const struct work *work, const struct shuf__tile *tile, uint64
         copy_values(work, tile, hits.first, stride, out + hits.index * work->width, count);
 }
 
-/* What a padded shard has past the end stands at the front. */
+/* A padded shard takes its values past the end from the front. */
 static void place_all(const struct work *work, const struct shuf__tile *tile, uint64_t base,
                       uint64_t kept, char *out)
 {
@@ -103,8 +102,8 @@ static void place_all(const struct work *work, const struct shuf__tile *tile, ui
         place(work, tile, base + work->p->n, kept, out);
 }
 
-/* False when the row was stopped in the meantime. A thread that was put off its
- * core may hold the turn, so waiting gives the core away. */
+/* False if the row was stopped meanwhile. The system may have preempted the thread that has the
+ * turn, so a waiting thread yields its core. */
 static bool wait_for_turn(struct row *row, uint64_t index)
 {
     for (unsigned spins = 0; atomic_load(&row->turn) != index; spins++) {
@@ -122,7 +121,7 @@ static bool has_hits(const struct work *work, uint64_t base, uint64_t kept)
     return hits.first < hits.end;
 }
 
-/* A tile without requested values is passed over. */
+/* Skips a tile without requested values. */
 static void work_on_known(struct work *work, struct row *row, uint64_t index,
                           struct shuf__tile *tile)
 {
@@ -136,7 +135,7 @@ static void work_on_known(struct work *work, struct row *row, uint64_t index,
     place_all(work, tile, base, kept, row->out);
 }
 
-/* By who has the turn. */
+/* Called by the thread that has the turn. */
 static void note(const struct work *work, uint64_t index, uint64_t after)
 {
     struct shuf__rank_index *ranks = work->computation->rank_index;
@@ -178,8 +177,8 @@ static void work_on_row(struct work *work, struct row *row, struct shuf__tile *t
     }
 }
 
-/* Where values know their places: those at x0, x0 + stride, ... Straight to where they belong, if
- * the loops write what the computation needs. */
+/* Writes the values at positions x0, x0 + stride, ..., for `direct`. The loops write straight to
+ * `out` if they write the requested width. */
 static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
@@ -195,7 +194,7 @@ static void evaluate_direct(const struct work *work, const union shuf__bijection
         copy_values(work, tile, 0, 1, out, count);
 }
 
-/* The value at the very end alone may stand past n, and is taken from the front. */
+/* Only the last value can be at a position past n. It is taken from the front. */
 static void work_on_direct_row(struct work *work, struct row *row, struct shuf__tile *tile)
 {
     const struct shuf__permutation *p = work->p;
@@ -214,7 +213,7 @@ static void work_on_direct_row(struct work *work, struct row *row, struct shuf__
     }
 }
 
-/* Known tiles that lie before the first requested one, or behind the last, are not taken. */
+/* Known tiles before the first requested value or after the last are not taken. */
 static void begin_row(struct work *work, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = work->p;
@@ -239,7 +238,8 @@ static void join_row(struct work *work, struct row *row, struct shuf__tile *tile
         work_on_row(work, row, tile);
 }
 
-/* Small rows are dealt by the handful, as taking one costs more than its work. */
+/* A thread takes several small rows at a time, because to take one costs more than to compute
+ * it. */
 static int rows_at_once(const struct work *work, int threads)
 {
     uint64_t share = work->p->rows / (8 * (uint64_t)threads);
@@ -263,7 +263,7 @@ static void each_row_by_one_thread(struct work *work, int threads)
     }
 }
 
-/* A team costs more to wake than a small computation to do, even a team of one. */
+/* Small computations run without OpenMP: even a team of one thread takes longer to start. */
 static void by_this_thread(struct work *work, struct row *row)
 {
     struct shuf__tile tile;
@@ -279,7 +279,7 @@ static void by_a_team(struct work *work, struct row *row, int threads)
     }
 }
 
-/* With a rank index, few of a row's tiles may be left. */
+/* With a rank index a row may have few tiles to take, so it gets no more threads than tiles. */
 static void row_by_row(struct work *work, int threads)
 {
     for (uint64_t index = 0; index < work->p->rows && !is_cancelled(work); index++) {

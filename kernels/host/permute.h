@@ -8,10 +8,18 @@
 #include "backend.h"
 #include "simd/simd_ops.h"
 
-/* Writes rows * count values to `out`, of a shuffle the records, where only n < 2^B of algorithms
- * with compaction come here (shuffle.h has the rest); false when the computation was cancelled.
- * With one thread, that is the caller's. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes rows * count values to `out`. For a shuffle it writes the moved records; call it only for
+ * an algorithm with compaction and n < 2^B (shuffle.h does the others). False if cancelled.
+ * `threads` = 1 uses the caller's thread only. */
 bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

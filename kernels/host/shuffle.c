@@ -3,16 +3,16 @@
  * See shuffle.h. Threads take parts of the positions, evaluate the permutation there in
  * their own cache, and move the records.
  *
- * Only primefold knows the values at any positions, and the others where n = 2^B. Else all
- * values are requested in a list first or, where that would be long, records are moved as
- * permute.c finds where its tiles belong.
+ * primefold evaluates any positions, and so do the others if n = 2^B. Otherwise a short permutation
+ * is first computed into a list. For a long one, permute.c moves the records of each tile when it
+ * knows the tile's first position.
  */
 #include "host/shuffle.h"
 
 #include "host/move.h"
 #include "host/partition.h"
 #include "host/permute.h"
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 #include "host/tile.h"
 
 #include <assert.h>
@@ -20,8 +20,8 @@
 #include <stdlib.h>
 
 enum {
-    PART_BYTES = 1 << 20,  /* of records that a thread takes at once, where a tile has more */
-    LISTED_MOST = 1 << 20, /* values in a list: fewer tiles would not keep all threads at work */
+    PART_BYTES = 1 << 20,  /* records that a thread takes at a time, if a tile has more */
+    LISTED_MOST = 1 << 20, /* values in a list: so few tiles would leave threads without work */
 };
 
 struct work {
@@ -30,8 +30,10 @@ struct work {
     const struct shuf__shuffle *shuffle; /* of the computation */
     union shuf__bijection f;
     bool narrow;      /* whether values have 32 bits */
-    const void *list; /* all values; NULL where they are evaluated by the way */
-    uint64_t part;    /* positions that are taken at once */
+    const void *list; /* all values; NULL: join() evaluates them */
+    uint64_t part;    /* positions that a thread takes at a time */
+    uint64_t pieces;  /* of a record; more than 1 only if `part` is 1 */
+    uint64_t items;   /* parts of the positions, times pieces */
     char *out;
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
@@ -58,26 +60,43 @@ static const void *values_at(const struct work *work, uint64_t first, size_t cou
     return tile;
 }
 
+/* Threads share a record that is larger than a part. */
+static void move_piece(struct work *work, const void *in, const struct shuf__places *places,
+                       uint64_t piece)
+{
+    const uint64_t offset = piece * PART_BYTES, left = work->shuffle->record - offset;
+    shuf__move_piece(work->shuffle, in, places, offset, left < PART_BYTES ? left : PART_BYTES,
+                     work->out);
+}
+
 static void join(struct work *work)
 {
     struct shuf__tile tile;
     const uint64_t n = work->shuffle->permutation.n;
+    const void *in = work->computation->input->memory;
     for (;;) {
-        const uint64_t first = atomic_fetch_add(&work->next, work->part);
-        if (first >= n || is_cancelled(work))
+        const uint64_t item = atomic_fetch_add(&work->next, 1);
+        if (item >= work->items || is_cancelled(work))
             return;
+        const uint64_t first = item / work->pieces * work->part;
         const size_t count = n - first < work->part ? n - first : work->part;
         const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
                                             first, count};
-        shuf__move(work->shuffle, work->computation->input->memory, &places, work->out);
+        if (work->pieces == 1)
+            shuf__move(work->shuffle, in, &places, work->out);
+        else
+            move_piece(work, in, &places, item % work->pieces);
     }
 }
 
 static bool move_all(struct work *work, int threads)
 {
-    const uint64_t n = work->shuffle->permutation.n, most = PART_BYTES / work->shuffle->record;
-    work->part = most < SHUF__TILE ? most : SHUF__TILE; /* 16 of the largest records */
-    if (threads == 1 || n <= work->part) {
+    const uint64_t n = work->shuffle->permutation.n, record = work->shuffle->record;
+    const uint64_t most = record < PART_BYTES ? PART_BYTES / record : 1;
+    work->part = most < SHUF__TILE ? most : SHUF__TILE;
+    work->pieces = (record - 1) / PART_BYTES + 1;
+    work->items = ((n - 1) / work->part + 1) * work->pieces;
+    if (threads == 1 || work->items == 1) {
         join(work);
     } else {
 #pragma omp parallel num_threads(threads)
@@ -86,7 +105,7 @@ static bool move_all(struct work *work, int threads)
     return !atomic_load(&work->cancelled);
 }
 
-/* By a list of the values; false where there is no memory for one. */
+/* Moves the records by a list of the values. False if there is no memory for the list. */
 static bool move_listed(struct work *work, int threads, bool *done)
 {
     struct shuf__computation values = *work->computation;

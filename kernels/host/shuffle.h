@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records moved by a permutation on the CPU, from one block of memory to another.
+ * Moves records by a permutation on the CPU, from one block of memory to another.
  */
 #ifndef SHUF__HOST_SHUFFLE_H
 #define SHUF__HOST_SHUFFLE_H
@@ -12,11 +12,12 @@
 extern "C" {
 #endif
 
-/* The workspace that a computation of the request likes with so many threads; it can do without. */
+/* The best workspace for a computation of the request with this many threads. It also works
+ * without. */
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request);
 
-/* Fills `out` from the computation's input; false when it was cancelled. With one thread, that is
- * the caller's. */
+/* Fills `out` from the computation's input. False if cancelled. `threads` = 1 uses the caller's
+ * thread only. */
 bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);
 

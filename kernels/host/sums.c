@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See sums.h. Parts of a fixed size are summed by threads, and the parts' sums in
- * order, so that the result does not depend on who did what.
+ * See sums.h. Threads sum parts of a fixed size, and the sums of the parts are added in order. So
+ * the result does not depend on the number of threads.
  */
 #include "host/sums.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { PART = 1 << 14, BATCH = 256 }; /* values; parts whose sums are kept at a time */
+enum { PART = 1 << 14, BATCH = 256 }; /* values of a part; parts that are summed at a time */
 
 static double value_at(const void *values, shuf_dtype dtype, size_t i)
 {
@@ -28,7 +28,7 @@ static double value_at(const void *values, shuf_dtype dtype, size_t i)
     case SHUF_BF16:
         return shuf_of_bf16(((const uint16_t *)values)[i]);
     default:
-        return 0; /* no stream has it */
+        return 0; /* not a type of streams */
     }
 }
 

@@ -11,11 +11,11 @@
 extern "C" {
 #endif
 
-/* As ops->sums wants them; the same bits whatever the number of threads. count >= 1. */
+/* The sums of ops->sums. The number of threads does not change their bits. count >= 1. */
 void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums);
 
-/* Adds what `more` has. */
+/* Adds `more` to `sums`. */
 void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more);
 
 #ifdef __cplusplus

@@ -12,9 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    SHUF__TILE = SHUF__RANK_INDEX_TILE
-}; /* 128 KiB of wide values, which fit the L2 with room */
+enum { SHUF__TILE = SHUF__RANK_INDEX_TILE }; /* 128 KiB of wide values: much less than an L2 */
 
 struct shuf__tile {
     _Alignas(64) union {
@@ -23,14 +21,15 @@ struct shuf__tile {
     };
 };
 
-/* Makes the bijection of row number `row`; `shape` is primefold's for n. */
+/* Makes the bijection of row number `row`. `shape` is the one of n, for primefold. */
 void shuf__bijection_make(const struct shuf__permutation *p, uint64_t row,
                           const shuf_primefold_shape *shape, union shuf__bijection *f);
 
 /* Whether values are evaluated in 32 bits: B <= 32. For algorithms with compaction. */
 bool shuf__tile_is_narrow(const struct shuf__permutation *p);
 
-/* Writes the values below n of tile number `index`, in order, to its front; returns their number.
+/* Writes the values below n of tile number `index`, in order, to the front of `tile`. Returns their
+ * number.
  */
 size_t shuf__tile_fill(const struct shuf__simd_ops *simd, const struct shuf__permutation *p,
                        const union shuf__bijection *f, uint64_t index, struct shuf__tile *tile);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of `primefold`, compiled as simd_ops.c is, once for each instruction set: in the
- * shortest words that hold 2 p, or, with AVX2 and AVX-512, in doubles between 2^31 and 2^50.
+ * The loops of `primefold`, compiled once for each instruction set, as simd_ops.c is. They use the
+ * shortest words that hold 2 p, or, with AVX2 and AVX-512, doubles for 2^31 <= p < 2^50.
  */
 #include "primefold_form.h"
 #include "simd/simd_ops.h"
@@ -16,10 +16,10 @@
 
 enum { BLOCK = 256, GROUP = 4 };
 
-/* What loops are compiled for. */
+/* The properties that are constants of a compiled loop. */
 struct form {
     unsigned maps;
-    int shift; /* of a fold */
+    int shift; /* shift of a fold */
     bool small, inverse;
 };
 
@@ -55,7 +55,7 @@ static inline struct form form_of(const struct shuf__primefold *row)
 #define OUT uint64_t
 #include "primefold_form.inc"
 
-/* All exchanges at once on the table of positions: they swap values, wherever those stand. */
+/* Makes the tables of all positions and values. An exchange swaps two values, wherever they are. */
 static void exchanged(const shuf_primefold *f, bool inverse, uint32_t position, uint32_t stride,
                       uint32_t *restrict out, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of streams: 1024 values at a time, as shuf/gauss.h and shuf/uniform.h
- * define them, a lane for each block. Compiled as simd_ops.c is.
+ * The loops of streams (shuf/gauss.h, shuf/uniform.h): 1024 values at a time, with a lane for each
+ * block. Compiled once for each instruction set, as simd_ops.c is.
  */
 #include "simd/simd_ops.h"
 
@@ -16,21 +16,21 @@
 
 /* ---- Words ---- */
 
-/* Four words a lane, and the keys of the round to come. */
+/* Four words a lane, and the keys of the next round. */
 struct state {
     vector c[4];
     uint32_t key[2];
 };
 
-/* Words 4 * index to 4 * index + 3, for an index in each lane that differs in its lower half
- * alone. */
+/* The state for words 4 * index to 4 * index + 3, index = high << 32 | low. Only `low` differs
+ * between lanes. */
 static inline struct state uniform_of(const shuf_stream *s, vector low, uint32_t high)
 {
     return (struct state){{low, all(high), all(s->high[0]), all(s->high[1])},
                           {s->key[0], s->key[1]}};
 }
 
-/* shuf_stream_draw_make()'s, before the first round. */
+/* The state of shuf_stream_draw_make() before the first round. */
 static inline struct state normal_of(const shuf_stream *s, vector low, uint32_t high)
 {
     return (struct state){{low, all(s->high[0]), all(high), all(s->high[1])},
@@ -54,11 +54,11 @@ static inline void rounds(struct state *s, int count)
 
 /* ---- Gauss ---- */
 
-/* The blocks of LANES neighbouring lanes, the first of which is number `number`. */
+/* LANES neighbouring blocks, from block number `number`. */
 struct blocks {
     uint64_t number;
     vector word[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK];
-    vector tail[SHUF_GAUSS_BLOCK], early[SHUF_GAUSS_BLOCK]; /* of doubles alone */
+    vector tail[SHUF_GAUSS_BLOCK], early[SHUF_GAUSS_BLOCK]; /* only for doubles */
 };
 
 static inline void butterfly(vector *a, vector *b)
@@ -68,7 +68,8 @@ static inline void butterfly(vector *a, vector *b)
     *a = sum;
 }
 
-/* Three layers of the transform at once, which fit the registers; then the other two. */
+/* Three layers of the transform together, because eight vectors fit the registers. transform_4()
+ * does the other two. */
 static inline void transform_8(vector *x)
 {
     vector y[8];
@@ -163,7 +164,7 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
     return V(fmadd_pd)(z, V(set1_pd)(g->std), V(set1_pd)(g->mean));
 }
 
-/* A lane's block, as far as shuf__gauss_double() wants it. */
+/* shuf__gauss_double() for one lane, by a block with the fields that it reads. */
 static __attribute__((noinline)) double small_double(const shuf_gauss *g, const struct blocks *b,
                                                      int p, int lane)
 {
@@ -173,7 +174,7 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
-/* shuf__float_sticky(), where no rest is 0 */
+/* shuf__float_sticky(), if no rest is 0 */
 static inline floats sticky_32(floats x, floats rest)
 {
     const vector differ = V(srai_epi32)(VI(xor)(bits_of_floats(x), bits_of_floats(rest)), 31);
@@ -239,7 +240,7 @@ static inline void put_f16(const shuf_gauss *g, const struct blocks *b, int p, u
     VI(storeu)((void *)out, VI(or)(low, V(slli_epi32)(high, 16)));
 }
 
-/* shuf_bf16(), still in the upper half of each lane, with something below it. */
+/* shuf_bf16() in the upper half of each lane; the lower half is undefined. */
 static inline vector rounded_bf16(floats x)
 {
     const vector bits = bits_of_floats(x);
@@ -330,8 +331,8 @@ GAUSS(f32, float)
 GAUSS(f16, uint16_t)
 GAUSS(bf16, uint16_t)
 
-/* Words in the order in which they were drawn, the lower half of a wide value first: both widths
- * are the same bytes. */
+/* Words in the order of their drawing. A wide value has its lower half first, so both widths are
+ * the same bytes. */
 static void uniform_u32(const union shuf__source *source, uint64_t super, void *out)
 {
     draw(&source->uniform, super * (SHUF__SUPER / 4), out, SHUF__SUPER);

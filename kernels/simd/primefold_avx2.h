@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of primefold_vector.h that AVX2 does its own way: with lanes of ones and zeros.
+ * The part of primefold_vector.h for AVX2: comparisons give lanes of ones or zeros.
  */
 
 /* y is the same in all lanes. */
@@ -10,7 +10,7 @@ static inline vector_32 high_product_32(vector_32 x, vector_32 y)
     return _mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epu32(x, y), 32), odd, 0xaa);
 }
 
-/* The bits below the highest one that is set. */
+/* A mask of the bits below the highest set bit of y. */
 static inline vector_16 below_top_16(vector_16 y)
 {
     y = _mm256_srli_epi16(y, 1);
@@ -25,7 +25,7 @@ static inline vector_32 float_bits_32(vector_32 x)
     return _mm256_castps_si256(_mm256_cvtepi32_ps(x));
 }
 
-/* x ^ a ^ b, where x < limit. */
+/* x ^ a ^ b in lanes with x < limit, else x. */
 static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
 {
     return _mm256_xor_si256(x,
@@ -53,7 +53,7 @@ static inline void store_16(uint32_t *out, vector_16 x)
     store_32(out + 8, _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x, 1)));
 }
 
-/* A bit for each of 64 values. */
+/* A bit for each of 64 values: whether it is `limit` or more. */
 static inline uint64_t which_from_32(const uint32_t values[64], uint32_t limit)
 {
     uint64_t below = 0;
@@ -83,7 +83,7 @@ static inline vector_50 rounded_50(vector_50 x)
     return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x + y, where x < 0. */
+/* x + y in lanes with x < 0, else x. */
 static inline vector_50 add_if_negative_50(vector_50 x, vector_50 y)
 {
     return _mm256_add_pd(x, _mm256_and_pd(y, _mm256_cmp_pd(x, _mm256_setzero_pd(), _CMP_LT_OQ)));
@@ -126,7 +126,7 @@ static inline bits_50 xor_where_50(bits_50 x, bits_50 a, bits_50 b, bits_50 wher
     return _mm256_xor_si256(x, _mm256_and_si256(_mm256_xor_si256(a, b), where));
 }
 
-/* bits ^ a ^ b, where x < limit. */
+/* bits ^ a ^ b in lanes with x < limit, else `bits`. */
 static inline bits_50 xor_where_below_50(bits_50 bits, bits_50 a, bits_50 b, vector_50 x,
                                          vector_50 limit)
 {

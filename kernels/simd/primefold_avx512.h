@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of primefold_vector.h that AVX-512 does its own way: with masks.
+ * The part of primefold_vector.h for AVX-512: comparisons give masks.
  */
 enum { XOR_OF_3 = 0x96, OR_OF_3 = 0xfe, XOR_IF_BOTH = 0x78 }; /* truth tables for ternarylogic */
 
@@ -11,7 +11,7 @@ static inline vector_32 high_product_32(vector_32 x, vector_32 y)
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epu32(x, y), _MM_PERM_DDBB);
 }
 
-/* The bits below the highest one that is set: three, nine, fifteen of them. */
+/* A mask of the bits below the highest set bit of y. The steps cover 3, 9 and 15 bits. */
 static inline vector_16 below_top_16(vector_16 y)
 {
     y = _mm512_ternarylogic_epi32(_mm512_srli_epi16(y, 1), _mm512_srli_epi16(y, 2),
@@ -25,7 +25,7 @@ static inline vector_32 float_bits_32(vector_32 x)
     return _mm512_castps_si512(_mm512_cvtepi32_ps(x));
 }
 
-/* x ^ a ^ b, where x < limit. */
+/* x ^ a ^ b in lanes with x < limit, else x. */
 static inline vector_32 xor_below_32(vector_32 x, vector_32 a, vector_32 b, vector_32 limit)
 {
     return _mm512_mask_ternarylogic_epi32(x, _mm512_cmplt_epu32_mask(x, limit), a, b, XOR_OF_3);
@@ -52,7 +52,7 @@ static inline void store_16(uint32_t *out, vector_16 x)
     store_32(out + 16, _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x, 1)));
 }
 
-/* A bit for each of 64 values. */
+/* A bit for each of 64 values: whether it is `limit` or more. */
 static inline uint64_t which_from_32(const uint32_t values[64], uint32_t limit)
 {
     uint64_t which = 0;
@@ -77,7 +77,7 @@ static inline vector_50 rounded_50(vector_50 x)
     return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* x + y, where x < 0. */
+/* x + y in lanes with x < 0, else x. */
 static inline vector_50 add_if_negative_50(vector_50 x, vector_50 y)
 {
     return _mm512_mask_add_pd(x, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_LT_OQ), x, y);
@@ -120,7 +120,7 @@ static inline bits_50 xor_where_50(bits_50 x, bits_50 a, bits_50 b, bits_50 wher
     return _mm512_ternarylogic_epi32(x, _mm512_xor_si512(a, b), where, XOR_IF_BOTH);
 }
 
-/* bits ^ a ^ b, where x < limit. */
+/* bits ^ a ^ b in lanes with x < limit, else `bits`. */
 static inline bits_50 xor_where_below_50(bits_50 bits, bits_50 a, bits_50 b, vector_50 x,
                                          vector_50 limit)
 {

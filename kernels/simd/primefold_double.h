@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The maps and folds of `primefold` in double precision for p < 2^50, where words would
- * have to be multiplied to 128 bits, which no vector can. Exact all the same:
+ * The maps and folds of `primefold` in double precision, for p < 2^50. Words would need products of
+ * 128 bits, which vectors do not have. All results are exact:
  *
- * m x = h + l, where h is the rounded product and l what it misses, which a fused
- * multiply-add gives. q is the whole number next to an estimate of m x / p < 2^50 that
- * is off by less than 3/16: 1/8 by m / p, 1/16 by its own rounding. So m x - q p lies within
- * 11/16 p of 0, and neither it nor its parts need more than 53 bits; where it is negative p
- * is added. (As in van der Hoeven, Lecerf, Quintin: "Modular SIMD arithmetic in Mathemagix",
- * ACM TOMS 43(1), 2016.)
+ * m x = h + l: h is the rounded product, and a fused multiply-add gives l, its error. q is the
+ * integer nearest to an estimate of m x / p < 2^50. The estimate's error is below 3/16: 1/8 from m
+ * / p, 1/16 from its own rounding. So m x - q p is within 11/16 p of 0, and it and its parts fit 53
+ * bits. If it is negative, p is added. (As in van der Hoeven, Lecerf, Quintin: "Modular SIMD
+ * arithmetic in Mathemagix", ACM TOMS 43(1), 2016.)
  *
- * 2^52 + x has x in the low bits of its representation; there the folds work.
+ * The bits of 2^52 + x have x in their low part. Folds work on these bits.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_DOUBLE_H
 #define SHUF__SIMD_PRIMEFOLD_DOUBLE_H
@@ -21,13 +20,14 @@
 enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = SHUF_PRIMEFOLD_MAPS_LARGE_62 };
 
 struct keys_50 {
-    vector_50 p, whole; /* values below `whole` stand in whole blocks, which are folded */
-    vector_50 multiplier[MAPS_50], slope[MAPS_50]; /* and that over p */
+    vector_50 p, whole; /* values below `whole` are in whole blocks, which are folded */
+    vector_50 multiplier[MAPS_50], slope[MAPS_50]; /* multiplier / p */
     vector_50 addend;
-    bits_50 fold[MAPS_50]; /* cancels the exponent as well: shifted or, inverse, as it is */
+    bits_50 fold[MAPS_50]; /* it also cancels the exponent: the shifted one or, if inverse, the
+                              exponent itself */
 };
 
-static const uint64_t exponent_52 = UINT64_C(0x433) << 52; /* the representation of 2^52 */
+static const uint64_t exponent_52 = UINT64_C(0x433) << 52; /* the bits of the double 2^52 */
 
 static inline struct keys_50 make_keys_50(const struct shuf__primefold *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * primefold_vector.h's operations on single words: vectors of one lane. No guard:
- * included by primefold_form.inc with BITS, WORD and WIDER set, and FORM().
+ * The operations of primefold_vector.h on single words, as vectors of one lane. There is no include
+ * guard: primefold_form.inc includes this file with BITS, WORD, WIDER and FORM() set.
  */
 typedef WORD FORM(vector);
 
@@ -47,7 +47,7 @@ static inline WORD FORM(right)(WORD x, int by)
     return (WORD)(x >> by);
 }
 
-/* The bits below the highest one that is set. */
+/* A mask of the bits below the highest set bit of y. */
 static inline WORD FORM(below_top)(WORD y)
 {
     return (WORD)((UINT64_C(1) << (63 - __builtin_clzll(y))) - 1);
@@ -93,7 +93,7 @@ static inline void FORM(store)(OUT *out, WORD x)
     *out = x;
 }
 
-/* A bit for each of 64 values. */
+/* A bit for each of 64 values: whether it is `limit` or more. */
 static inline uint64_t FORM(which_from)(const OUT values[64], OUT limit)
 {
     uint64_t which = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The maps and folds of `primefold` by Shoup's multiplication (primefold.h), in vectors
- * of words. No guard: included by primefold_form.inc.
+ * The maps and folds of `primefold` by Shoup's multiplication (primefold.h), in vectors of words.
+ * There is no include guard: primefold_form.inc includes this file.
  */
 
 /* A row's keys, each in all lanes; p < 2^(BITS - 1). */
 struct FORM(keys) {
-    FORM(vector) p, whole; /* large values below `whole` stand in whole blocks, which are folded */
+    FORM(vector) p, whole; /* large values below `whole` are in whole blocks, which are folded */
     FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
     FORM(vector) fold[SHUF_PRIMEFOLD_MAPS], addend;
 };
@@ -26,7 +26,7 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     return k;
 }
 
-/* x < 2 p, reduced: below p the difference wraps around and is the larger one. */
+/* x mod p, for x < 2 p. For x < p, x - p wraps around and is larger than x. */
 static inline FORM(vector) FORM(reduced)(const struct FORM(keys) * k, FORM(vector) x)
 {
     return FORM(smaller)(x, FORM(subtract)(x, k->p));
@@ -46,7 +46,7 @@ static inline FORM(vector) FORM(mapped)(const struct FORM(keys) * k, unsigned r,
     return FORM(reduced)(k, rest);
 }
 
-/* x ^ x >> shift ^ x >> 2 shift ...: undoes x ^ x >> shift. */
+/* x ^ x >> shift ^ x >> 2 shift ^ ..., the inverse of x ^ x >> shift. */
 static inline __attribute__((always_inline)) FORM(vector) FORM(summed)(FORM(vector) x, int shift)
 {
 #pragma GCC unroll 6

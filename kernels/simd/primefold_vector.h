@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the loops of `primefold` do to a vector of 16- or 32-bit words, or of doubles (50), for
- * AVX2 and AVX-512. By hand, because gcc 12 widens where it should not: it shifts 16-bit words as
- * 32-bit ones, and multiplies 32-bit words as 64-bit ones, which made both loops half as fast.
+ * The operations of `primefold`'s loops on vectors of 16- or 32-bit words, or of doubles (50), for
+ * AVX2 and AVX-512. They are intrinsics because gcc 12 widens too much: it shifts 16-bit words as
+ * 32-bit ones, and multiplies 32-bit words as 64-bit ones. This halves the speed of both loops.
  *
- * primefold_scalar.h has the same for single words. Words are below 2^15 or 2^31 wherever they are
- * compared, as AVX2 compares signed ones.
+ * primefold_scalar.h has the same for single words. Compared words are below 2^15 or 2^31, because
+ * AVX2 compares signed words.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_VECTOR_H
 #define SHUF__SIMD_PRIMEFOLD_VECTOR_H
@@ -93,7 +93,7 @@ static inline void store_32(uint32_t *out, vector_32 x)
     memcpy(out, &x, sizeof x);
 }
 
-/* By constants, which belong into the instruction. */
+/* Shifts by constants, which must be part of the instruction. */
 static inline __attribute__((always_inline)) vector_16 right_16(vector_16 x, int by)
 {
     return V(srli_epi16)(x, by);
@@ -155,10 +155,11 @@ static inline vector_32 xor_where_32(vector_32 x, vector_32 a, vector_32 b, vect
     return xor_where_50(x, a, b, where);
 }
 
-/* The bits below the highest one that is set, 0 < y < 2^24: the exponent of the same float. */
+/* A mask of the bits below the highest set bit of y, 0 < y < 2^24. The exponent of y as a float
+ * gives the number of this bit. */
 static inline vector_32 below_top_32(vector_32 y)
 {
-    const vector_32 number = right_32(float_bits_32(y), 23); /* 127 + that of the bit */
+    const vector_32 number = right_32(float_bits_32(y), 23); /* 127 + the number of the bit */
     return V(srlv_epi32)(all_32(UINT32_MAX), subtract_32(all_32(127 + 32), number));
 }
 

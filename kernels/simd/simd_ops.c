@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain loops that the compiler vectorises (see -fopt-info-vec), and by hand what
- * it does not do well for AVX-512; compiled with SHUF_SIMD set to the instruction
- * set's name and the flags that allow it.
+ * Plain loops that the compiler vectorises (see -fopt-info-vec), and intrinsics for AVX-512 where
+ * it does this badly. Compiled once for each instruction set, with SHUF_SIMD set to its name and
+ * the flags for it.
  */
 #include "simd/simd_ops.h"
 
@@ -22,23 +22,23 @@
 
 #ifdef __AVX512BW__
 
-/* Where both halves have at most 16 bits, 16-bit lanes do. How a round then comes to its product:
- * multiplied from 16-bit limbs, or looked up among the 32 or 64 that a left half of 5 or 6 bits can
- * give. Nanoseconds a value on one core of an EPYC 9004 at 3.7 GHz: multiplied 1.6, looked up 0.54
- * (0.74 where the right half is the longer one). The plain loop below takes 2.25: gcc 12 moves the
- * carry's mask through a general register, and has each round wait for the one before. */
+/* The ways to a round's product if both halves fit 16-bit lanes: multiplied from 16-bit limbs, or
+ * looked up in a table of the 32 or 64 products of a left half of 5 or 6 bits. Nanoseconds a value
+ * on one core of an EPYC 9004 at 3.7 GHz: multiplied 1.6, looked up 0.54 (0.74 if the right half is
+ * longer). The plain loop below takes 2.25: gcc 12 moves the carry's mask through a general
+ * register, and each round waits for the one before. */
 enum product { MULTIPLIED, OF_32, OF_64 };
 
-/* Rounds side by side: multiplied, 1 vector takes 2.9 and 2 take 2.1. 8 would be 7 % better at
- * n = 1000, and 44 % worse at n = 100. */
+/* Vectors side by side. Multiplied, 1 vector takes 2.9 ns a value and 2 take 2.1. 8 would be 7 %
+ * better at n = 1000, and 44 % worse at n = 100. */
 enum { VECTORS = 4, BLOCK = 32 * VECTORS };
 
 struct narrow {
-    unsigned pad; /* the right half's bits more than the left's: 0 or 1 */
+    unsigned pad; /* bits of the right half less those of the left: 0 or 1 */
     __m128i left_bits, right_bits;
     __m512i left_mask, right_mask;
-    __m512i products[2];                /* by left half; of looked_up_round */
-    uint32_t key[SHUF_PHILOX24_ROUNDS]; /* for two lanes */
+    __m512i products[2];                /* by left half, for looked_up_round() */
+    uint32_t key[SHUF_PHILOX24_ROUNDS]; /* each key twice, for two lanes */
 };
 
 enum { XOR = 0x96, A_OR_B_AND_C = 0xA8, A_XOR_B_AND_C = 0x78 }; /* truth tables for ternarylogic */
@@ -54,7 +54,7 @@ static inline __m512i product_hi(__m512i left)
     return _mm512_mask_add_epi16(hi, _mm512_cmplt_epu16_mask(carried, lo_1), hi, one);
 }
 
-/* Bits 0 to 15, moved up by `pad`. */
+/* Bits 0 to 15 of the product, shifted left by `pad`. */
 static inline __m512i product_lo(__m512i left, unsigned pad)
 {
     return _mm512_mullo_epi16(left, _mm512_set1_epi16((short)(M0 << pad)));
@@ -71,9 +71,10 @@ static inline void multiplied_round(const struct narrow *f, bool pad, __m512i ke
                  : _mm512_and_si512(lo, f->right_mask);
 }
 
-/* A lane holds the left half in its low byte, whose upper bits may be anything, and the right half
- * in its high byte; so does an entry of the table, hi low and lo high. One look-up, a shift and an
- * exclusive or of three make a round, two more the bit that the longer right half carries over. */
+/* A lane holds the left half in its low byte and the right half in its high byte. Bits of the low
+ * byte above the left half are undefined. An entry of the table has the product's `hi` in its low
+ * byte and its `lo` in its high byte. A round is one look-up, a shift and an exclusive or of three.
+ * Two more instructions carry the bit of a longer right half. */
 static inline __m512i looked_up_round(const struct narrow *f, enum product product, bool pad,
                                       __m512i key, __m512i both)
 {
@@ -86,7 +87,7 @@ static inline __m512i looked_up_round(const struct narrow *f, enum product produ
                : next;
 }
 
-/* The table is periodic, as upper bits of its index may be anything. */
+/* The table is periodic, because upper bits of its index are undefined. */
 static void make_products(struct narrow *f)
 {
     uint16_t index[64];
@@ -115,7 +116,8 @@ static struct narrow make_narrow(const shuf_philox24 *p)
     return f;
 }
 
-/* 32 values: 32-bit lanes hold x, then x + 16 steps, and 16-bit lanes the halves of both in turn.
+/* Splits 32 values: the 32-bit lanes of x and of y = x + 16 steps. 16-bit lanes get the halves of x
+ * and y in turn.
  */
 static inline void split(const struct narrow *f, __m512i x, __m512i y, __m512i *left,
                          __m512i *right)
@@ -204,11 +206,10 @@ static void philox24_narrow(const union shuf__bijection *bijection, uint32_t x0,
 
 #else
 
-/* One round where both halves have at most 16 bits, so that 16-bit lanes do.
- * Bits 32 to 47 of M0 * left are needed, and bits 0 to 15; the product is
- * assembled from 16-bit limbs of M0, with the one carry that can reach bit 32.
- * `top` is the highest bit of the right half if that half is the longer one,
- * else 0: the bit that the rotation carries over. */
+/* One round if both halves fit 16-bit lanes. It needs bits 32 to 47 and 0 to 15 of M0 * left. The
+ * product is assembled from 16-bit limbs of M0, with the one carry that can reach bit 32. The
+ * rotation carries over the bit `top`: the highest bit of the right half if that half is longer,
+ * else 0. */
 #define NARROW_ROUND(left, right, key, pad, top, left_mask, right_mask)                            \
     do {                                                                                           \
         const uint16_t m_0 = (uint16_t)M0, m_1 = (uint16_t)(M0 >> 16), m_2 = (uint16_t)(M0 >> 32); \
@@ -238,8 +239,8 @@ static void philox24_narrow(const union shuf__bijection *bijection, uint32_t x0,
         out_1[i] = (uint32_t)left_1 << right_bits | right_1;                        \
     }
 
-/* Two values side by side, from either half of the array: a round waits for the one before it, and
- * the rounds of a single value are as many instructions as a processor looks ahead. */
+/* Two values side by side, one from each half of the array. A round waits for the one before it,
+ * and a processor looks ahead no further than the rounds of one value. */
 static void philox24_halves(const shuf_philox24 *p, uint32_t x0, uint32_t x1, uint32_t step,
                             uint32_t *restrict out_0, uint32_t *restrict out_1, size_t half)
 {
@@ -304,8 +305,8 @@ static size_t compact_narrow(uint32_t *values, size_t count, uint32_t n)
     for (; i + 16 <= count; i += 16) {
         __m512i v = _mm512_loadu_si512(values + i);
         __mmask16 keep = _mm512_cmplt_epu32_mask(v, bound);
-        /* Compressed in a register and stored whole: what is written past the
-         * kept values lies in what has been read already. */
+        /* Compressed in a register and stored whole. The lanes past the kept values overwrite only
+         * values that have been read. */
         _mm512_storeu_si512(values + kept, _mm512_maskz_compress_epi32(keep, v));
         kept += (size_t)__builtin_popcount(keep);
     }

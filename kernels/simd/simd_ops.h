@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CPU's inner loops. simd_ops.c and ops_*.c are compiled once for each instruction set, with
- * SHUF_SIMD set to its name, and simd_ops.c exports one of these tables each time; variants.c picks
- * the best that runs here.
+ * SHUF_SIMD set to its name. Each time simd_ops.c exports one of these tables. variants.c picks the
+ * best table for this processor.
  *
- * A value is held in 32 bits where the domain has at most 32 ("narrow"), else
- * in 64 ("wide").
+ * Values have 32 bits ("narrow") if the domain has at most 32 bits, else 64 ("wide").
  */
 #ifndef SHUF__SIMD_OPS_H
 #define SHUF__SIMD_OPS_H
@@ -24,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* name_avx2, say: for what is compiled once for each instruction set. */
+/* The name of a symbol that each instruction set has, such as name_avx2. */
 #define SHUF__SIMD_PASTE_(a, b) a##_##b
 #define SHUF__SIMD_PASTE(a, b) SHUF__SIMD_PASTE_(a, b)
 #define SHUF__SIMD_NAME(name) SHUF__SIMD_PASTE(name, SHUF_SIMD)
@@ -35,33 +34,32 @@ union shuf__bijection {
     shuf_lcg lcg;
 };
 
-/* What a stream is drawn from. */
+/* The parameters of a stream. */
 union shuf__source {
     shuf_gauss gauss;
     shuf_stream uniform;
     shuf_box_muller box_muller;
 };
 
-/* Values number SHUF__SUPER * super and following, SHUF__SUPER of them. */
+/* Writes SHUF__SUPER values, from value number SHUF__SUPER * super. */
 typedef void shuf__draw(const union shuf__source *source, uint64_t super, void *out);
 enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
 
 struct shuf__simd_ops {
     const char *name;
 
-    /* NULL for a number that the distribution does not have. */
+    /* NULL if the distribution does not have this type. */
     shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
-    /* out[i] = f((x0 + i * step) mod 2^B), i < count. By algorithm. That of primefold takes
-     * positions instead, which are all below n: narrow where it counts in words of at most 32
-     * bits. */
+    /* out[i] = f((x0 + i * step) mod 2^B) for i < count, by algorithm. primefold takes positions
+     * instead, all below n; it is narrow if its words have at most 32 bits. */
     void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
                                          uint32_t *out, size_t count);
     void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,
                                        uint64_t *out, size_t count);
 
-    /* Moves the values below n to the front, in order; how many they are. The
-     * rest of the array is undefined afterwards. */
+    /* Moves the values below n to the front, in order. Returns their number. The rest of the array
+     * is then undefined. */
     size_t (*compact_narrow)(uint32_t *values, size_t count, uint32_t n);
     size_t (*compact_wide)(uint64_t *values, size_t count, uint64_t n);
 
@@ -71,8 +69,8 @@ struct shuf__simd_ops {
     uint64_t (*fingerprint_wide)(const uint64_t *values, size_t count, uint64_t first);
 };
 
-/* "scalar", "avx2" or "avx512"; NULL for the best. Fails with SHUF_INVALID for an unknown name,
- * with SHUF_DEVICE where this processor does not have the instructions. */
+/* name: "scalar", "avx2" or "avx512"; NULL for the best. Fails with SHUF_INVALID for an unknown
+ * name, and with SHUF_DEVICE if this processor lacks the instructions. */
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -81,7 +79,7 @@ extern "C"
                       struct shuf__error *error);
 
 #ifdef SHUF_SIMD
-/* Of ops_stream.c, ops_box_muller.c and ops_primefold.c, for the table. */
+/* Functions of ops_stream.c, ops_box_muller.c and ops_primefold.c for the table. */
 shuf__draw *SHUF__SIMD_NAME(shuf__stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 shuf__draw *SHUF__SIMD_NAME(shuf__box_muller)(shuf_dtype dtype);
 void SHUF__SIMD_NAME(shuf__primefold_narrow)(const union shuf__bijection *f, uint32_t position,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the loops of streams do to a vector of 32-bit words, a lane for each block of
- * values, for AVX2 and AVX-512; above all how pairs of lanes come to lie side by side
- * in memory. ops_stream.c has the loops.
+ * The operations of the streams' loops on vectors of 32-bit words, for AVX2 and AVX-512. A lane
+ * belongs to one block of values; stores interleave the lanes of two vectors in memory.
+ * ops_stream.c has the loops.
  */
 #ifndef SHUF__SIMD_STREAM_VECTOR_H
 #define SHUF__SIMD_STREAM_VECTOR_H
@@ -30,7 +30,7 @@ static inline vector gathered(const int32_t *table, vector index)
     return _mm512_i32gather_epi32(index, table, 4);
 }
 
-/* The lower and the upper half of the lanes. */
+/* Half of the lanes: the lower (0) or the upper (1). */
 static inline doubles doubles_of(vector x, int half)
 {
     return _mm512_cvtepi32_pd(half ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
@@ -41,7 +41,7 @@ static inline doubles doubles_of_unsigned(vector x, int half)
     return _mm512_cvtepu32_pd(half ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
 }
 
-/* -x where the sign of `by` is set. */
+/* -x in lanes with the sign bit of `by`, else x. */
 static inline doubles negated_64(doubles x, vector by, int half)
 {
     const __m512i sign = _mm512_slli_epi64(
@@ -57,13 +57,13 @@ static inline floats negated_32(floats x, vector by)
     return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
 }
 
-/* A bit for each lane whose magnitude is at most the limit. */
+/* A bit for each lane with a magnitude of at most `limit`. */
 static inline unsigned small_lanes(floats x, float limit)
 {
     return _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LE_OQ);
 }
 
-/* a0 b0 a1 b1 ... of all lanes. */
+/* Stores a0 b0 a1 b1 ... of all lanes. */
 static inline void store_pairs_64(double *out, doubles a, doubles b)
 {
     const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
@@ -81,13 +81,13 @@ static inline void store_pairs_32(float *out, floats a, floats b)
     _mm512_storeu_ps(out + 16, _mm512_permutex2var_ps(a, high, b));
 }
 
-/* In the lower half of each lane. */
+/* Rounded to binary16, in the lower half of each lane. */
 static inline vector halves_of(floats x)
 {
     return _mm512_cvtepu16_epi32(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* Words 0 to 3 of each lane, one after the other. */
+/* Stores words 0 to 3 of each lane, one lane after the other. */
 static inline void store_fours(uint32_t *out, const vector w[4])
 {
     const __m512i a = _mm512_unpacklo_epi32(w[0], w[1]), b = _mm512_unpacklo_epi32(w[2], w[3]),
@@ -126,7 +126,7 @@ static inline doubles doubles_of(vector x, int half)
     return _mm256_cvtepi32_pd(half ? _mm256_extracti128_si256(x, 1) : _mm256_castsi256_si128(x));
 }
 
-/* The words as what follows the leading bit of 2^52. */
+/* Sets the low bits of the double 2^52 to the words, and subtracts 2^52. */
 static inline doubles doubles_of_unsigned(vector x, int half)
 {
     const __m256i wide =
@@ -205,7 +205,7 @@ static inline vector lane_numbers(void)
     return VI(loadu)((const void *)number);
 }
 
-/* Both halves of the products with m, which is the same in all lanes. */
+/* Both halves of the products with m, which must be equal in all lanes. */
 static inline vector product(vector x, vector m, vector *hi)
 {
     const vector even = V(mul_epu32)(x, m), odd = V(mul_epu32)(V(srli_epi64)(x, 32), m);

@@ -18,7 +18,8 @@
 
 enum { CHANNEL = STDERR_FILENO + 1 };
 
-/* What the parent has open would stay open in the child: a connection that it closes, say. */
+/* Closes the other descriptors that the child inherits. Otherwise a connection that the parent
+ * closes would stay open here. */
 static void keep_only(int channel)
 {
     if (channel != CHANNEL && dup2(channel, CHANNEL) < 0)
@@ -32,7 +33,7 @@ static void become(uid_t uid)
         (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
         _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which resets it */
-    prctl(PR_SET_DUMPABLE, 1);        /* or its /proc would be root's */
+    prctl(PR_SET_DUMPABLE, 1);        /* or root would own its /proc */
 }
 
 struct child child_start_as(uid_t uid, void (*body)(int channel, void *context), void *context)

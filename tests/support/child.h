@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other processes of a test: each runs a function of it, with nothing open but the
- * standard streams and a channel to its parent, and dies with it.
+ * Child processes of a test. A child runs a function of the test. It has only the standard streams
+ * and a channel to its parent open, and dies with its parent.
  */
 #ifndef SHUF__TEST_CHILD_H
 #define SHUF__TEST_CHILD_H
@@ -16,21 +16,21 @@ struct child {
     int channel;
 };
 
-/* In the child `body` is called with its end of the channel; when it returns the process has
- * succeeded. An assertion that fails there ends it by SIGABRT. */
+/* The child calls `body` with its end of the channel, and succeeds when `body` returns. A failed
+ * assertion in the child ends it with SIGABRT. */
 struct child child_start(void (*body)(int channel, void *context), void *context);
 
-/* The same as another user. Needs root. */
+/* The same, as another user. Needs root. */
 struct child child_start_as(uid_t uid, void (*body)(int channel, void *context), void *context);
 
-/* One number through the channel, either way; fails when the other side is gone. */
+/* Sends or receives one number through the channel. Fails if the other side has ended. */
 void child_say(int channel, uint64_t number);
 uint64_t child_hear(int channel);
 
-/* Waits for its end, which must be a success. */
+/* Waits for the end of the child, which must be a success. */
 void child_join(const struct child *child);
 
-/* Ends it by SIGKILL. */
+/* Ends the child by SIGKILL. */
 void child_kill(const struct child *child);
 
 #endif

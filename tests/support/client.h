@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client of the daemon that harness.h shares, for tests of libshuf: its handle, its
- * errors, and a permutation compared as a whole.
+ * A client of the daemon of harness.h, for tests of libshuf: its handle, its errors, and the
+ * comparison of a whole permutation.
  */
 #ifndef SHUF__TEST_CLIENT_H
 #define SHUF__TEST_CLIENT_H
@@ -9,13 +9,14 @@
 #include "harness.h"
 #include "shuf.h"
 
-/* Connected, or the test has failed. */
+/* Connects; fails the test if it cannot. */
 shuf *client_open(void);
 
-/* A call gave this status, and a message with these words in it. */
+/* Expects that a call gave this status, and a message with these words. */
 void client_expect(shuf *handle, shuf_status got, shuf_status expected, const char *words);
 
-/* Asks into memory and compares all of it; usable in any thread or process. */
+/* Requests the permutation into memory and compares all of it. Any thread or process may call
+ * it. */
 bool client_check(shuf *handle, const shuf_permutation *request);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmocka.h with the headers that it wants before it.
+ * cmocka.h with the headers that it needs before it.
  */
 #ifndef SHUF__CMOCKA_ALL_H
 #define SHUF__CMOCKA_ALL_H

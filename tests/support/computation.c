@@ -154,7 +154,7 @@ struct reference {
     shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
-    uint64_t *values; /* NULL where position x holds f(x): primefold, or n is the whole domain */
+    uint64_t *values; /* NULL if position x has f(x): primefold, or n is the whole domain */
 };
 
 static uint64_t reference_f(const struct reference *r, uint64_t x)
@@ -173,7 +173,7 @@ static uint64_t reference_f(const struct reference *r, uint64_t x)
     return 0;
 }
 
-/* How many positions from the front the request can see. */
+/* The number of positions from the front that the request can reach. */
 static uint64_t positions_seen(const struct shuf__permutation *p)
 {
     uint64_t last = p->offset + (p->count - 1) * p->stride;
@@ -268,8 +268,8 @@ uint64_t computation_fill(const struct shuf__computation *computation, struct sh
     return ns;
 }
 
-/* Fills the block with known values that look like nothing: a slice of a
- * permutation of the 32-bit numbers, since a backend can write nothing else. */
+/* Fills the block with known values that no test expects: a slice of a permutation of the 32-bit
+ * numbers. The backend must be able to write them. */
 static struct shuf__computation poison_computation(uint64_t bytes)
 {
     struct shuf__computation computation =
@@ -300,7 +300,7 @@ static uint64_t *read_values(const struct shuf__computation *computation,
     assert_non_null(values);
     expect_ok(backend->ops->read(backend, block, 0, count * width, values, &error), &error);
     for (uint64_t i = width < 8 ? count : 0; i-- > 0;) {
-        uint64_t value = 0; /* widened in place, from the back */
+        uint64_t value = 0; /* widens in place, from the end */
         memcpy(&value, (const char *)values + i * width, width);
         values[i] = value;
     }
@@ -328,7 +328,7 @@ void computation_check_block(const struct shuf__computation *computation,
         if (values[i] != expected[i])
             fail_msg("value %" PRIu64 " is %" PRIu64, i, values[i]);
     expect_ok(backend->ops->fingerprint(backend, block, computation_width(computation),
-                                        computation_values(computation), &sum, &error),
+                                        computation_values(computation), 0, &sum, &error),
               &error);
     free(values);
     free(expected);
@@ -360,7 +360,7 @@ uint64_t *computation_run(const struct shuf__computation *computation, uint64_t 
     computation_fill(computation, &block);
     check_guard(&block, bytes);
     expect_ok(backend->ops->fingerprint(backend, &block, computation_width(computation),
-                                        computation_values(computation), &sum, &error),
+                                        computation_values(computation), 0, &sum, &error),
               &error);
     uint64_t *values = read_values(computation, &block);
     backend->ops->free(backend, &block);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs computations on the backend under test and compares every value with the inline
- * ciphers, evaluated here one by one in a plain loop.
+ * Runs computations on the backend under test. Compares every value with the inline algorithms,
+ * evaluated here one by one in a plain loop.
  */
 #ifndef SHUF__TEST_COMPUTATION_H
 #define SHUF__TEST_COMPUTATION_H
@@ -10,32 +10,31 @@
 
 struct CMUnitTest;
 
-/* The backend that the test's command line named. */
+/* The backend that the test's command line names. */
 extern struct shuf__backend *backend;
 
-/* Opens it, and keeps to the tests that $SHUF_TEST_FILTER names (with * and ?), if it is set:
- * a sanitizer on a GPU is too slow for the large ones. Exits with 77 where the machine has no such
- * device, with 1 on any other failure. */
+/* Opens the backend. If $SHUF_TEST_FILTER (with * and ?) is set, only the tests with such names
+ * run: a sanitizer on a GPU is too slow for the large ones. Exits with 77 if the machine has no
+ * such device, and with 1 on other failures. */
 struct shuf__backend *computation_open(const char *spec);
 
-/* The kind of memory that computations are computed into: computation_next_kind() goes on to the
- * next in which the backend makes results, from none to the first one; false, and none again, after
- * the last. */
+/* The kind of memory that computations fill. computation_next_kind() selects the next kind in which
+ * the backend makes results. It returns false after the last. */
 extern enum shuf__memory computation_kind;
 bool computation_next_kind(void);
 const char *computation_kind_name(void);
 
-/* The tests, of which a macro makes an array and its length, in every kind of memory of the backend
- * that the command line names; what main() returns. */
+/* Runs the tests in every kind of memory of the backend that the command line names. main() returns
+ * its result. */
 #define computation_main(argc, argv, tests) \
     computation_run_tests(argc, argv, tests, sizeof(tests) / sizeof *(tests))
 int computation_run_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count);
 
-/* A block of that kind, of `bytes` rounded up to what a block may have. */
+/* Allocates a block of that kind, with `bytes` rounded up to a multiple of SHUF__BLOCK_UNIT. */
 void computation_alloc(uint64_t bytes, struct shuf__block *block);
 
-/* Gives the computation, which is to fill a block of that kind, what is best for it to work in;
- * NULL, and an empty block, where it wants nothing. */
+/* Allocates the best workspace for the computation, which fills a block of that kind. If it needs
+ * none, its workspace is NULL and the block is empty. */
 void computation_alloc_workspace(struct shuf__computation *computation,
                                  struct shuf__block *workspace);
 
@@ -54,40 +53,40 @@ unsigned computation_width(const struct shuf__computation *computation);
 /* The values of a permutation get 4 or 8 bytes. */
 void computation_set_width(struct shuf__computation *computation, unsigned width);
 
-/* What the inline ciphers give for the computation's only row; freed by the caller. */
+/* The values of the computation's only row, by the inline algorithms. The caller frees them. */
 uint64_t *computation_values_of(const struct shuf__computation *computation);
 
-/* A computation that fills so many bytes with values that are not all zeros. */
+/* A computation that fills `bytes` bytes with values that are not all zeros. */
 struct shuf__computation computation_filling(uint64_t bytes);
 void computation_fill_whole(struct shuf__block *block);
 
-/* What is in the block is what the computation, of one row, makes. */
+/* Checks that the block has the values of the computation, which has one row. */
 void computation_check_block(const struct shuf__computation *computation,
                              const struct shuf__block *block);
 
 /* Whether one of the bytes is not zero. */
 bool computation_any_set(const uint8_t *bytes, size_t size);
 
-/* Seconds, from some moment in the past. */
+/* Seconds since an arbitrary moment. */
 double computation_now(void);
 
-/* Runs the computation and returns the values widened to 64 bits, freed by the caller. On the way
- * it holds the backend to its contract: nothing is written past the result's end, and the
- * fingerprint is the one that a plain sum gives (*fingerprint, may be NULL). */
+/* Runs the computation and returns its values, widened to 64 bits; the caller frees them. Also
+ * checks that nothing is written past the end of the result, and that the fingerprint equals a
+ * plain sum. It goes to *fingerprint, which may be NULL. */
 uint64_t *computation_run(const struct shuf__computation *computation, uint64_t *fingerprint);
 
-/* computation_run(), and each value against the inline ciphers. */
+/* computation_run(), and compares each value with the inline algorithms. */
 void computation_check(const struct shuf__computation *computation);
 
-/* The whole permutation of [0, n), one row, 8-byte values where n needs them. */
+/* The whole permutation of [0, n), one row, with 8-byte values if n needs them. */
 struct shuf__computation computation_whole(enum shuf_algorithm algorithm, uint64_t n, uint64_t seed,
                                            uint64_t epoch);
 
-/* Records moved by the whole permutation; the input is the caller's to set. */
+/* A shuffle by the whole permutation. The caller sets the input. */
 struct shuf__computation computation_shuffle(enum shuf_algorithm algorithm, uint64_t n,
                                              uint64_t seed, uint64_t epoch, uint64_t record);
 
-/* `count` numbers of a stream from `offset` on, of mean 0 and deviation 1. */
+/* `count` numbers of a stream from number `offset`, with mean 0 and deviation 1. */
 struct shuf__computation computation_stream(enum shuf__distribution distribution, shuf_dtype dtype,
                                             uint64_t seed, uint64_t stream, uint64_t offset,
                                             uint64_t count);

@@ -8,7 +8,7 @@
 /* Entries of the directory; fails the test if it cannot be opened. */
 int count_entries(const char *path);
 
-/* Open descriptors of this process, and a constant number more. */
+/* The number of open descriptors of this process, plus a constant. */
 int count_descriptors(void);
 
 #endif

@@ -19,7 +19,8 @@ inline void check(cudaError_t e)
         fail_msg("%s", cudaGetErrorString(e));
 }
 
-/* What main() returns: 77, by which ctest skips the program, where there is no GPU. */
+/* Runs the tests and returns the result for main(). Without a GPU this is 77, which ctest reports
+ * as skipped. */
 template <size_t Count> int run_device_tests(const CMUnitTest (&tests)[Count])
 {
     int devices = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a value of a stream must be, by the inline C, one at a time.
+ * The expected values of streams, by the inline C, one at a time.
  */
 #ifndef SHUF__TEST_DRAWS_H
 #define SHUF__TEST_DRAWS_H
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* One value: everything that decides its bits. */
+/* One value: all parameters that decide its bits. */
 struct draw {
     enum shuf__distribution distribution;
     shuf_dtype dtype;
@@ -20,15 +20,15 @@ struct draw {
 /* The value's bits, widened with zeros. */
 uint64_t draw_bits(const struct draw *draw);
 
-/* The number that bits of that type stand for. */
+/* The number that has these bits in that type. */
 double draw_value(shuf_dtype dtype, uint64_t bits);
 
 unsigned draw_width(shuf_dtype dtype);
 
-/* 0 where there is none of that name. */
+/* 0 if there is no such name. */
 enum shuf__distribution draw_distribution(const char *name);
 
-/* SHUF__DTYPES where there is none of that name. */
+/* SHUF__DTYPES if there is no such name. */
 shuf_dtype draw_dtype(const char *name);
 
 #endif

@@ -49,14 +49,17 @@ static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, u
     return values;
 }
 
-/* torch's DistributedSampler: the list of indices, padded or cut, then every world-th. */
+/* torch's DistributedSampler: the list of indices, padded or cut, then every world-th; of these
+ * [step:step + count]. */
 static uint64_t take_shard(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
     uint64_t each = request->n / request->world, count = 0;
     if (!request->drop_last && request->n % request->world != 0)
         each++;
-    for (uint64_t i = request->rank; i < each * request->world; i += request->world)
-        out[count++] = whole[i % request->n];
+    uint64_t k = 0;
+    for (uint64_t i = request->rank; i < each * request->world; i += request->world, k++)
+        if (k >= request->step && (request->count == 0 || k < request->step + request->count))
+            out[count++] = whole[i % request->n];
     return count;
 }
 
@@ -121,5 +124,9 @@ void expected_draw_view(shuf_permutation *request)
         request->world = random_size(request->n * 2);
         request->rank = random_below(request->world);
         request->drop_last = random_below(2);
+        const uint64_t length =
+            request->n / request->world + (request->n % request->world != 0 && !request->drop_last);
+        request->step = random_below(2) ? random_below(length + 1) : 0;
+        request->count = random_below(2) ? random_below(length - request->step + 1) : 0;
     }
 }

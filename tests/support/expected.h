@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a request must give, worked out the plain way: the whole permutation by
- * the inline ciphers, then the view as its definition reads.
+ * The expected values of a request, computed plainly: the whole permutation by the inline
+ * algorithms, then the view by its definition.
  */
 #ifndef SHUF__TEST_EXPECTED_H
 #define SHUF__TEST_EXPECTED_H
 
 #include "shuf.h"
 
-/* All values, row-major; freed by the caller. *count: how many, may be NULL. Ends the process for
- * an algorithm that it does not know. */
+/* All values, row-major; the caller frees them. *count is their number; `count` may be NULL. Ends
+ * the process for an unknown algorithm. */
 uint64_t *expected_values(const shuf_permutation *request, uint64_t *count);
 
-/* Gives a request, whose n is set, a view at random (random.h). */
+/* Gives the request a random view (random.h). n must be set. */
 void expected_draw_view(shuf_permutation *request);
 
-/* Value `index` of a result, whatever its type. */
+/* Value `index` of a result with values of `width` bytes. */
 uint64_t expected_read(const void *result, unsigned width, uint64_t index);
 
-/* Whether `result` holds just these values; a first difference goes to stderr. */
+/* Whether `result` has exactly these values. The first difference is printed on stderr. */
 bool expected_equal(const uint64_t *values, const void *result, unsigned width, uint64_t count);
 
 #endif

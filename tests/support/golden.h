@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the plain-text tables of tests/vectors, for every test that holds some
- * part of shufd to them.
+ * Reads the plain-text tables of tests/vectors, for tests that compare with them.
  */
 #ifndef SHUF__GOLDEN_H
 #define SHUF__GOLDEN_H
@@ -10,11 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Opens vectors/`name`; exits with a message when it is not there. */
+/* Opens vectors/`name`. Exits with a message if it does not exist. */
 FILE *golden_open(const char *name);
 
-/* The next row that is no comment, without its newline; NULL at the end. Valid until the next
- * call. */
+/* The next row that is not a comment, without its newline; NULL at the end. It is valid until the
+ * next call. */
 char *golden_line(FILE *table);
 
 enum { GOLDEN_WHOLE = 40, GOLDEN_HEAD = 8, GOLDEN_TAIL = 4 };
@@ -27,7 +26,7 @@ struct golden {
     uint64_t values[GOLDEN_WHOLE];
 };
 
-/* False at the end of the table; exits with a message on a row that is not well formed. */
+/* False at the end of the table. Exits with a message on a malformed row. */
 bool golden_next(FILE *table, struct golden *row);
 
 enum { GOLDEN_PLACES = 8 };
@@ -56,10 +55,10 @@ struct golden_stream {
 /* As golden_next(). */
 bool golden_next_stream(FILE *table, struct golden_stream *row);
 
-/* Where in the permutation value `index` of the row stands. */
+/* The position of value `index` of the row in the permutation. */
 uint64_t golden_position(const struct golden *row, unsigned index);
 
-/* shuf/fingerprint.h, by a plain sum. */
+/* The fingerprint (shuf/fingerprint.h), by a plain sum. */
 uint64_t golden_fingerprint(const uint64_t *values, uint64_t count);
 
 #endif

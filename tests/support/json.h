@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What --json printed, read back; a test fails where it is not what it must be.
+ * Parses the output of --json. A missing or wrong member fails the test.
  */
 #ifndef SHUF__TEST_JSON_H
 #define SHUF__TEST_JSON_H
@@ -14,6 +14,6 @@ json_t *json_parse(char *text);
 const json_t *json_member(const json_t *object, const char *key);
 uint64_t json_member_integer(const json_t *object, const char *key);
 const char *json_member_text(const json_t *object, const char *key);
-uint64_t json_member_hex(const json_t *object, const char *key); /* of 16 digits */
+uint64_t json_member_hex(const json_t *object, const char *key); /* a string of 16 digits */
 
 #endif

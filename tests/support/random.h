@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random parameters for tests, repeatable: the seed is printed, and taken from
- * SHUF_TEST_SEED where that is set.
+ * Repeatable random parameters for tests. The seed is printed; SHUF_TEST_SEED sets it.
  */
 #ifndef SHUF__TEST_RANDOM_H
 #define SHUF__TEST_RANDOM_H
@@ -13,10 +12,11 @@ void random_start(const char *test);
 
 uint64_t random_u64(void);
 
-/* 0 .. limit - 1, limit >= 1; the slight bias is of no matter here. */
+/* A number of 0 .. limit - 1, limit >= 1. The slight bias does not matter here. */
 uint64_t random_below(uint64_t limit);
 
-/* 1 .. limit with its order of magnitude spread evenly, so that small numbers are frequent. */
+/* A number of 1 .. limit with an evenly distributed order of magnitude, so small numbers are
+ * frequent. */
 uint64_t random_size(uint64_t limit);
 
 #endif

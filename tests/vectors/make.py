@@ -797,6 +797,27 @@ def shard_table():
                 yield " ".join(map(str, (n, world, rank, drop_last, len(places), *places)))
 
 
+# Where a rank resumes: at its front, inside, at its last value, at its end.
+RESUMED = [(1, 1), (1, 5), (3, 8), (10, 1), (10, 3), (10, 5), (10, 11), (17, 4), (40, 7), (1000, 8)]
+
+
+def shard_step_table():
+    yield NOTE + (
+        "# A part of what torch's DistributedSampler gives a rank. Columns: n, world, rank,\n"
+        "# drop_last (0 or 1), step, length, then the `length` positions [step:step + length]."
+    )
+    for n, world in RESUMED:
+        for rank in sorted({0, 1 % world, world // 2, world - 1}):
+            for drop_last in (0, 1):
+                places = sampler(n, world, rank, drop_last)
+                for step in sorted({0, len(places) // 3, max(len(places) - 1, 0), len(places)}):
+                    for length in sorted({min(1, len(places) - step), (len(places) - step + 1) // 2}):
+                        part = places[step : step + min(length, 20)]
+                        yield " ".join(
+                            map(str, (n, world, rank, drop_last, step, len(part), *part))
+                        )
+
+
 TABLES = {
     "box_muller.txt": box_muller_table,
     "permute.txt": permute_table,
@@ -804,6 +825,7 @@ TABLES = {
     "philox4x32.txt": philox32_table,
     "philox4x64.txt": philox_table,
     "shard.txt": shard_table,
+    "shard_step.txt": shard_step_table,
     "streams.txt": stream_table,
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How well the folds of `primefold` hide equal differences: for each n, the
- * probability that two equal differences stay equal over one fold, and the rows and
- * operations that a count of parallelograms needs because of it (docs/spec.md).
+ * Measures how well the folds of `primefold` hide equal differences. For each n it prints the
+ * probability that two equal differences stay equal over one fold. It also prints the rows and
+ * operations that a count of parallelograms therefore needs (docs/spec.md).
  *
  *     fold-collisions [N...]
  */
@@ -19,7 +19,7 @@ static const uint64_t sizes[] = {
     65537,         (1 << 17) + 1, 1 << 20, 1 << 24,       (1 << 28) + 1,
     (1 << 29) + 1, 1000000000,    1 << 30, (1 << 30) + 1, UINT64_C(1) << 32};
 
-/* Random words: the keys of epochs that nobody asks for. */
+/* Random words, from the keys of a seed that has no other use. */
 static uint64_t random_word(void)
 {
     static uint64_t count;
@@ -34,8 +34,9 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Pairs among SAMPLE values (all, where there are fewer) whose difference of `distance`, up to its
- * sign, is the same after a fold; as a part of all pairs. */
+/* The share of equal pairs among SAMPLE values (or all values, if they are fewer). Each value is
+ * compared with the value `distance` above it. Two of these differences are equal if they are the
+ * same after a fold, up to their sign. */
 static double equal_pairs(shuf_primefold *f, uint64_t distance, uint64_t *difference)
 {
     const uint64_t p = f->shape.p, count = p < SAMPLE ? p : SAMPLE;
@@ -56,7 +57,7 @@ static double equal_pairs(shuf_primefold *f, uint64_t distance, uint64_t *differ
     return equal / (0.5 * (double)count * (double)(count - 1));
 }
 
-/* The logarithm to base 2 of C, less what chance gives. */
+/* log2(C - chance), where chance is the probability for random differences. */
 static double collisions(uint64_t n, unsigned trials, uint64_t *difference, double *error)
 {
     shuf_primefold f = shuf_primefold_make(n, 0, 0);
@@ -92,8 +93,8 @@ int main(int count, char **values)
         double error;
         const double c = collisions(n, 1000, difference, &error), folds = shape.maps - 1;
         const double bits = log2((double)n);
-        /* 6.5 standard deviations, where a row gives n^2 C^folds / sqrt 2 by n^2 / 2 differences,
-         * and one distance n^1.5 C^folds / sqrt 2 by n of them. */
+        /* For 6.5 standard deviations. A row gives n^2 C^folds / sqrt 2 by n^2 / 2 differences, and
+         * one distance gives n^1.5 C^folds / sqrt 2 by n differences. */
         const double rows = 2 * (log2(6.5 * sqrt(2)) - 2 * bits - folds * c);
         const double operations = 2 * (log2(6.5 * sqrt(2)) - 1.5 * bits - folds * c) + bits;
         printf("%11llu %11llu %5.0f %9.2f %7.1f %10.1f %10.1f\n", (unsigned long long)n,

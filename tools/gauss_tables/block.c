@@ -37,7 +37,7 @@ static double power(double x, int n)
     return result;
 }
 
-/* The four are sums and differences of four sums of 8 signs. */
+/* The four coefficients are sums and differences of four sums of 8 signs. */
 double shuf__walsh_moment(const int n[4])
 {
     static const double ways[9] = {1, 8, 28, 56, 70, 56, 28, 8, 1};
@@ -59,7 +59,7 @@ double shuf__walsh_moment(const int n[4])
 
 /* ---- Two entries -------------------------------------------------------------- */
 
-/* k is half an order throughout. What sums over the positions of a block come to in one lane. */
+/* Sums over the positions of a block in one lane. k and l are half orders. */
 struct sums {
     double total[LAST];            /* of a_k */
     double product[LAST][LAST];    /* of a_k a_l */
@@ -102,8 +102,8 @@ static double root_factorial(int n)
     return sqrt(tgamma(n + 1));
 }
 
-/* What a rotation makes of psi_k1 psi_k2 against psi_l1 psi_l2, on average: where the other two
- * entries are the first two, shifted; and anywhere else. */
+/* The mean factor of a rotation for psi_k1 psi_k2 against psi_l1 psi_l2: if the second two entries
+ * are the first two, shifted; and if not. */
 static void average_rotations(const int k[2], const int l[2], double *shifted, double *elsewhere)
 {
     const double root = root_factorial(2 * k[0]) * root_factorial(2 * k[1]) *
@@ -121,7 +121,7 @@ static void average_rotations(const int k[2], const int l[2], double *shifted, d
     }
 }
 
-/* Every two of entries is counted in both orders, on both sides: hence / 4. */
+/* Each pair of entries is counted in both orders, on both sides: therefore / 4. */
 static void add_two_against_two(const struct shuf__entries *e, const struct sums *sums,
                                 const int k[2], const int l[2], double *by_lane)
 {
@@ -136,7 +136,8 @@ static void add_two_against_two(const struct shuf__entries *e, const struct sums
     }
 }
 
-/* Twice, for one against two and two against one; half, for both orders of the two. */
+/* Times two, for one against two and two against one; divided by two, for both orders of the
+ * two. */
 static void add_one_against_two(const struct sums *sums, const int k[2], double *by_lane)
 {
     const int n[4] = {2 * k[0], 2 * k[1]};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kernels/inline/shuf/gauss_table.h: writing it, and what the one that was compiled in says.
+ * Writes kernels/inline/shuf/gauss_table.h, and reads the compiled table.
  */
 #ifndef SHUF__GAUSS_HEADER_H
 #define SHUF__GAUSS_HEADER_H
@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-/* `made_by` and `made_with` are for people. False where the stream failed. */
+/* `made_by` and `made_with` are texts for the header's comment. False if the stream failed. */
 bool shuf__header_write(const shuf__tables *tables, const struct shuf__proof *proof,
                         const char *made_by, const char *made_with, FILE *to);
 
-/* False, told on stderr, where the table's halves are not each other's opposite. */
+/* False, with a line on stderr, if the table's halves are not opposite to each other. */
 bool shuf__header_read(shuf__tables *tables);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Normalised Hermite polynomials psi_k = He_k / sqrt(k!), orthonormal under the normal law, and the
  * even coefficients a_k = E psi_k of a symmetric law. Sums add coefficients by a binomial formula.
- * Nothing but + - * / and sqrt: every IEEE 754 machine computes the same.
+ * Only + - * / and sqrt are used, so all IEEE 754 machines give the same bits.
  */
 #ifndef SHUF__GAUSS_HERMITE_H
 #define SHUF__GAUSS_HERMITE_H
@@ -12,7 +12,7 @@ enum {
     SHUF__DEGREE = 2 * (SHUF__ORDERS - 1), /* the last one */
 };
 
-/* of[i] belongs to order 2i. */
+/* of[i] is the coefficient of order 2i. */
 typedef struct shuf__series {
     double of[SHUF__ORDERS];
 } shuf__series;
@@ -28,8 +28,8 @@ void shuf__hermite(double x, int last, double *psi);
 /* E psi_k of the uniform law of variance 1. */
 shuf__series shuf__hermite_of_uniform(void);
 
-/* sqrt of (2i over 2j) share^j (1 - share)^(i - j): the weights of a_2j(X) a_2(i-j)(Y) in a_2i of
- * the sum of X and Y, where X has `share` of its variance. */
+/* weights[i][j] = sqrt((2i over 2j)) share^j (1 - share)^(i - j). This is the weight of a_2j(X)
+ * a_2(i-j)(Y) in a_2i(X + Y), where X has `share` of the variance of the sum. */
 void shuf__hermite_weights(double share, shuf__square *weights);
 
 /* M_k = E (S / n)^k of the sum S of n signs. */

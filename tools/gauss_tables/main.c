@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * gauss-tables: makes the tables of Gaussian streams from a seed, or proves those that the library
- * has.
+ * gauss-tables: makes the tables of Gaussian streams from a seed, or proves the compiled tables.
  */
 #include "exit.h"
 #include "header.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "search.h"
 #include "start.h"
@@ -60,7 +60,7 @@ static bool write_header(const struct options *o, const shuf__tables *tables,
 static int make(const struct options *o)
 {
     static shuf__tables tables;
-    /* before the work, since what cannot be written need not be made; emptied after it */
+    /* opened before the work, to fail early; emptied after the work */
     FILE *to = fopen(o->out, "a");
     if (!to)
         return shuf__fail_with(EX_CANTCREAT, "%s: %s", o->out, strerror(errno));
@@ -68,7 +68,7 @@ static int make(const struct options *o)
         fclose(to);
         return EX_SOFTWARE;
     }
-    if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* which a pipe says */
+    if (ftruncate(fileno(to), 0) != 0 && errno != EINVAL) /* a pipe gives EINVAL */
         return shuf__fail_with(EX_IOERR, "%s: %s", o->out, strerror(errno));
     static struct shuf__proof proof;
     if (!shuf__prove(&tables, &proof)) {
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     struct options o = {.seed = 1};
     shuf__program_name = "gauss-tables";
     argp_err_exit_status = EX_USAGE;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    shuf__options_parse(&argp, argc, argv, &o);
     const int code = o.check ? check() : make(&o);
     if (fflush(stdout) != 0 || ferror(stdout))
         return shuf__fail_with(EX_IOERR, "standard output: cannot be written");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See marginal.h. E exp(s x - s^2 / 2) of a sum is the product of that of its terms, and the power
- * series of E He_k / k!: the coefficients of a value are a product of 32 power series. The
- * integral of psi_k times the normal density, from x, is psi_(k - 1) / sqrt(k) times that density.
+ * See marginal.h. G(s) = E exp(s x - s^2 / 2) is the power series with coefficients E He_k / k!. G
+ * of a sum is the product of G of its terms, so the coefficients of a value are a product of 32
+ * power series. The integral of psi_k times the normal density, from x, is psi_(k - 1)(x) / sqrt(k)
+ * times the density at x.
  */
 #include "marginal.h"
 
@@ -10,7 +11,7 @@
 
 enum { N = SHUF__ORDERS };
 
-/* E He_k / k! of an entry, divided by the root of 32. */
+/* E He_k / k! of an entry divided by sqrt(32). */
 static shuf__series generating(const shuf__series *a)
 {
     shuf__series series;
@@ -31,7 +32,7 @@ static void multiply(shuf__series *by, const shuf__series *with)
     *by = product;
 }
 
-/* P(z > x) less that of the normal law, over its density. */
+/* P(z > x) less the normal law's, divided by the normal density at x. */
 static double excess(const shuf__series *c, double x)
 {
     double psi[SHUF__DEGREE + 1], sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The law of one value: of a sum of 32 independent entries.
+ * The law of one value, which is a sum of 32 independent entries.
  */
 #ifndef SHUF__GAUSS_MARGINAL_H
 #define SHUF__GAUSS_MARGINAL_H
@@ -16,7 +16,7 @@ struct shuf__marginal {
     double tail[SHUF__TAILS + 1]; /* relative error of P(|z| > x), x = 1 .. 12 */
 };
 
-/* Of entries whose coefficients are a[0] .. a[7], SHUF__SHARED of each. */
+/* The law for SHUF__SHARED entries with each of the coefficients a[0] .. a[7]. */
 struct shuf__marginal shuf__marginal_look(const shuf__series a[SHUF__PAIRS]);
 
 #endif

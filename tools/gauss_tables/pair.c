@@ -15,7 +15,7 @@ struct table {
     double slope[N][M];
 };
 
-/* product = weights, times b's coefficient of order i - j, in row i and column j */
+/* product[i][j] = weights[i][j] * b[i - j] */
 static void weigh(const shuf__square *weights, const double *b, shuf__square *product)
 {
     for (int i = 0; i < N; i++)
@@ -57,7 +57,7 @@ static void look_at_table(const double *x, struct table *t)
     }
 }
 
-/* Row i of the product goes to `to` + i * SHUF__VARIABLES. */
+/* Writes row i of the product to `to` + i * SHUF__VARIABLES. */
 static void chain(const shuf__square *by, const struct table *t, double *to)
 {
     for (int i = 0; i < N; i++) {

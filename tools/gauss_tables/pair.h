@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The law of an entry, the sum of one draw from each table of a pair and of a uniform number: its
- * coefficients a_k, and how they change with the magnitudes.
+ * The law of an entry, which is the sum of one draw from each table of a pair and a uniform number:
+ * its coefficients a_k, and their slopes by the magnitudes.
  */
 #ifndef SHUF__GAUSS_PAIR_H
 #define SHUF__GAUSS_PAIR_H
@@ -11,12 +11,12 @@
 
 enum { SHUF__VARIABLES = 2 * SHUF__MAGNITUDES }; /* of a pair */
 
-/* What all pairs have in common. */
+/* The factors that all pairs share. */
 struct shuf__sum {
-    shuf__square table;   /* a table, and the rest of the entry */
-    shuf__square rest;    /* the other table, and the uniform part */
+    shuf__square table;   /* weights of a table and the rest of the entry */
+    shuf__square rest;    /* weights of the other table and the uniform part */
     shuf__square uniform; /* `rest` times the uniform part's coefficients */
-    double scale;         /* a table's deviation, in those of an entry */
+    double scale;         /* deviation of a table / deviation of an entry */
 };
 
 struct shuf__pair {
@@ -26,7 +26,7 @@ struct shuf__pair {
 
 void shuf__sum_start(struct shuf__sum *sum);
 
-/* Magnitudes in deviations of their table. */
+/* Magnitudes are in units of their table's deviation. */
 void shuf__pair_look(const struct shuf__sum *sum, const double *one, const double *other,
                      struct shuf__pair *pair);
 

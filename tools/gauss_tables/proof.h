@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tables are worth, computed from their integers and nothing else.
+ * The proof of the tables' quality, computed only from their integers.
  */
 #ifndef SHUF__GAUSS_PROOF_H
 #define SHUF__GAUSS_PROOF_H
@@ -11,13 +11,13 @@
 
 #include <stdio.h>
 
-/* What the generator needs: each figure is below its limit. */
+/* The limits that the generator needs for each figure. */
 #define SHUF__Z2_LIMIT 6e-10        /* first order */
 #define SHUF__TOTAL_LIMIT 1.1e-9    /* with the terms of two entries */
 #define SHUF__CHI_MEAN_LIMIT 1e-3   /* of the pairs */
 #define SHUF__CHI_LIMIT 5e-3        /* of any pair */
 #define SHUF__APART_LIMIT 1.5e-2    /* of |phi - exp(-t^2 / 2)| */
-#define SHUF__BEYOND_LIMIT 1.5e-2   /* of |phi| from 3.5 on */
+#define SHUF__BEYOND_LIMIT 1.5e-2   /* of |phi(t)|, t >= 3.5 */
 #define SHUF__KOLMOGOROV_LIMIT 5e-9 /* of one value */
 #define SHUF__TAIL_LIMIT 1e-3       /* of one value, to 8 deviations */
 #define SHUF__SCORE_LIMIT 1e-5      /* of products of cosines */
@@ -29,22 +29,22 @@ struct shuf__proof {
     struct shuf__waves waves;
     struct shuf__cosines cosines;
     double chi_mean, chi_most;
-    int64_t squares; /* what the sum of squares has above SHUF__SQUARES */
+    int64_t squares; /* the sum of squares less SHUF__SQUARES */
     int64_t uneven;  /* the largest distance of a pair's squares from their mean */
     int32_t largest;
 };
 
-/* False: no memory. */
+/* False if there is no memory. */
 bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof);
 
-/* In lines that each begin with `margin`; the summary is what the header quotes. */
+/* Writes lines that begin with `margin`. The header quotes the summary. */
 void shuf__proof_write_summary(const struct shuf__proof *proof, const char *margin, FILE *to);
 void shuf__proof_write(const struct shuf__proof *proof, const char *margin, FILE *to);
 
-/* z^2 and the terms of two entries, all signs taken as bad. */
+/* The sum of z^2 and the magnitudes of the terms of two entries. */
 double shuf__proof_total(const struct shuf__proof *proof);
 
-/* How many demands are not met, each told on stderr. */
+/* The number of violated limits. Prints each on stderr. */
 int shuf__proof_faults(const struct shuf__proof *proof);
 
 #endif

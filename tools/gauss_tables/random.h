@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The seed's numbers, from the project's own Philox4x64.
+ * The random numbers of a seed, by Philox4x64 of kernels/inline.
  */
 #ifndef SHUF__GAUSS_RANDOM_H
 #define SHUF__GAUSS_RANDOM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From real magnitudes to integers. Rounding leaves every pair's sum of squares wrong by less than
- * 10^-6 of it; two or three magnitudes that change by one put it right.
+ * Rounds real magnitudes to integers. After rounding, a pair's sum of squares is wrong by less than
+ * 10^-6 of it. Changing two or three magnitudes by one corrects it.
  */
 #include "search.h"
 
@@ -15,10 +15,10 @@ static int32_t *magnitude(shuf__tables *tables, int pair, int v)
     return &tables->of[v < M ? pair : pair + P][v % M];
 }
 
-/* Three changes by one: of a up, of b down, and of c by `sign`, which may be 0. */
+/* A change: a goes up by one, b down by one, and c by `sign`, which may be 0. */
 struct change {
     int a, b, c, sign;
-    int64_t left; /* of what the squares lack */
+    int64_t left; /* what the sum of squares then lacks */
 };
 
 static struct change best_change(shuf__tables *tables, int pair, int64_t lack)
@@ -47,7 +47,7 @@ static int64_t squares_of(shuf__tables *tables, int pair)
     return squares;
 }
 
-/* To nearest, after making the squares' sum right but for that. */
+/* Scales the magnitudes to the right sum of squares, and rounds to nearest. */
 static void round_pair(const shuf__reals *x, shuf__tables *tables, int pair, int64_t squares)
 {
     double sum = 0;

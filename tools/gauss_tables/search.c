@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search makes two sums small: z^2, the sum over the orders k of W_k times the square of the
- * mean a_k of the pairs; and, with less weight, the sum of the squares of every pair's own a_k. The
- * own a_k depend on the pair's magnitudes alone. So no step needs a matrix larger than the orders.
+ * The search minimises two sums: z^2, the sum over the orders k of W_k times the square of the mean
+ * a_k of the pairs; and, with less weight, the sum of the squares of every pair's own a_k. The own
+ * a_k depend only on the pair's magnitudes, so no step needs a matrix larger than the orders.
  */
 #include "search.h"
 
@@ -20,17 +20,17 @@ enum {
     STEPS = 1500
 };
 
-/* The weights of a pair's own coefficients. Two entries of the same law bring their squares into
- * chi^2 about as the root of E (S / 32)^2k does; `own` makes the sum of the two least. */
+/* The weights of a pair's own coefficients. Two entries of the same law contribute their squares to
+ * chi^2 about in proportion to sqrt(E (S / 32)^2k). This `own` minimises the sum of both. */
 static const double own = 1e-4, least = 5e-6, least_damping = 1e-14;
 
 typedef double matrix[N][N];
 
-/* Index i is order 2i + 2. */
+/* Index i stands for order 2i + 2. */
 struct search {
     struct shuf__sum sum;
-    double total[N];  /* the roots of the weights of the mean a_k */
-    double single[N]; /* of a pair's own */
+    double total[N];  /* square roots of the weights of the mean a_k */
+    double single[N]; /* the same for a pair's own a_k */
     double damping, reach;
 };
 
@@ -72,7 +72,7 @@ static double dot(const double *a, const double *b, int n)
     return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
-/* Cholesky's factor, in the lower half. */
+/* The Cholesky factor, in the lower half. */
 static bool factor(matrix a)
 {
     for (int i = 0; i < N; i++)
@@ -96,7 +96,7 @@ static void solve(matrix a, double *x)
     }
 }
 
-/* 1 - damping / A, of the matrix A that `a` factors. */
+/* to = 1 - damping A^-1, where `a` is the Cholesky factor of A. */
 static void invert(matrix a, double damping, matrix to)
 {
     static matrix l; /* the factor's inverse, transposed */
@@ -113,7 +113,7 @@ static void invert(matrix a, double damping, matrix to)
 
 /* ---- A step ------------------------------------------------------------------ */
 
-/* Of the slopes of a pair's own coefficients: J J^T. */
+/* gram = J J^T, where J has the slopes of a pair's own coefficients. */
 static void make_gram(const struct search *s, const struct shuf__pair *pair, matrix gram)
 {
     for (int i = 0; i < N; i++)
@@ -125,7 +125,7 @@ static void make_gram(const struct search *s, const struct shuf__pair *pair, mat
 struct work {
     matrix gram[P], factor[P], kept[P];
     double trace; /* the largest of a gram */
-    double scale; /* of the damping: the trace of what the mean adds */
+    double scale; /* unit of the damping: the trace of the mean's contribution */
     double step[P][V];
 };
 
@@ -161,9 +161,9 @@ static void find_step_of_pair(const struct search *s, const struct shuf__pair *p
             step[v] -= s->single[i] * u[i] * pair->slope[i + 1][v];
 }
 
-/* The step least in squares of |total (mean + its change)|^2 + |single (own + their change)|^2 +
- * damping |step|^2. Given g, total times the mean after the step, every pair's step follows by
- * itself. False where the damping is too small for the matrices. */
+/* Finds the step that minimises |total (mean + its change)|^2 + |single (own + their change)|^2 +
+ * damping |step|^2. With g = total times the mean after the step, each pair's step follows alone.
+ * False if the damping is too small for the matrices. */
 static bool find_step(const struct search *s, const struct point *at, double damping,
                       struct work *w)
 {
@@ -195,7 +195,7 @@ static double longest(const struct work *w)
     return most;
 }
 
-/* Magnitudes stay a little below the largest that has room. */
+/* Makes a step. Magnitudes stay a little below the largest that fits. */
 static void move(const struct search *s, const struct point *from, const struct work *w,
                  struct point *to)
 {
@@ -216,7 +216,7 @@ static void set_weights(struct search *s)
         const double two = SHUF__BLOCK * sqrt(moments.of[2 * i + 2 < N ? 2 * i + 2 : N]);
         s->single[i] = sqrt((own * two + least) / P);
     }
-    s->single[0] = 1; /* rounding makes the variances equal: so they should be here */
+    s->single[0] = 1; /* rounding makes the variances equal, so they should be equal here */
 }
 
 static void make_grams(const struct search *s, const struct point *at, struct work *w)

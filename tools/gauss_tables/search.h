@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables whose entries are near to normal: a damped Gauss-Newton method, and then integers.
+ * Finds tables with nearly normal entries: a damped Gauss-Newton method, then rounding to integers.
  */
 #ifndef SHUF__GAUSS_SEARCH_H
 #define SHUF__GAUSS_SEARCH_H
@@ -9,11 +9,12 @@
 
 #include <stdbool.h>
 
-/* From magnitudes in deviations of a table to such in integers' units. False: no memory. */
+/* Takes magnitudes in units of a table's deviation, and returns them in units of SHUF__DEVIATION.
+ * False if there is no memory. */
 bool shuf__search(shuf__reals *x);
 
-/* Integers in ascending order; every pair has an eighth of SHUF__SQUARES. False where a magnitude
- * is above SHUF__LARGEST, or the squares cannot be had. */
+/* Rounds to integers in ascending order; every pair gets an eighth of SHUF__SQUARES. False if a
+ * magnitude is above SHUF__LARGEST, or no rounding gives the squares. */
 bool shuf__round(const shuf__reals *x, shuf__tables *tables);
 
 #endif

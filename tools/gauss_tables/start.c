@@ -11,7 +11,7 @@ enum { M = SHUF__MAGNITUDES };
 
 static const double bend = 0.05, shift = 0.4, grid = 0x1p20;
 
-/* The last digit of a library's logarithm shall not matter. */
+/* Rounds to a grid, so that the last digit of a library's functions does not matter. */
 static double on_grid(double x)
 {
     return rint(x * grid) / grid;

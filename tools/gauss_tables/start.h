@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the search starts: quantiles of the normal law. The seed puts those of different tables
- * between each other, and makes the tails of some tables heavier and of others lighter.
+ * The start of the search: quantiles of the normal law. The seed interleaves the quantiles of
+ * different tables, and makes the tails of some tables heavier and of others lighter.
  */
 #ifndef SHUF__GAUSS_START_H
 #define SHUF__GAUSS_START_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See wave.h. For signs e_p, prod cos(t y_p) is the mean of cos(t sum e_p y_p) over all e. That sum
- * is sum_q c_q x_q / sqrt(32), c_q = sum e_p H_pq: its mean is the product of phi_q(t c_q /
- * sqrt(32)). For random e every c_q has the law of a sum of n signs, hence the first order.
+ * See wave.h. prod cos(t y_p) is the mean of cos(t sum e_p y_p) over all signs e_p. The sum is
+ * sum_q c_q x_q / sqrt(32), with c_q = sum e_p H_pq, so the mean of its cosine is the product of
+ * phi_q(t c_q / sqrt(32)). For random e every c_q has the law of a sum of n signs, which gives the
+ * first order.
  */
 #include "wave.h"
 
@@ -14,7 +15,7 @@ enum { P = SHUF__PAIRS, T = SHUF__TABLES, M = SHUF__MAGNITUDES, Q = SHUF__BLOCK 
 
 /* ---- Characteristic functions -------------------------------------------------- */
 
-/* of the uniform part */
+/* phi of the uniform part */
 static double smooth(double t)
 {
     const double half = t / SHUF__DEVIATION / 2;
@@ -34,7 +35,7 @@ double shuf__wave(const shuf__tables *tables, int pair, double t)
     return table_wave(tables->of[pair], t) * table_wave(tables->of[pair + P], t) * smooth(t);
 }
 
-/* The magnitudes' angles after so many steps, as points of the circle. */
+/* The angles t * magnitude as points of the circle, and the rotation of one step. */
 struct turns {
     double x[T][M], y[T][M], by_x[T][M], by_y[T][M];
 };
@@ -66,9 +67,9 @@ static double turn(struct turns *turns, int t)
     return (sum[0] + sum[1] + (sum[2] + sum[3])) / M;
 }
 
-/* At an extreme the slope is 0; second derivatives are at most 1, of the normal law's too. So steps
- * of h miss at most h^2 / 8, or h^2 / 4 of a difference. After the last step the uniform part is
- * what bounds. */
+/* At an extreme the slope is 0, and all second derivatives are at most 1. So steps of h miss at
+ * most h^2 / 8 of a maximum, or h^2 / 4 of a difference. After the last step the uniform part gives
+ * the bound. */
 struct shuf__waves shuf__waves_look(const shuf__tables *tables)
 {
     const double step = 0.02, first = 3.5;
@@ -128,7 +129,7 @@ static int sign_of(int p, int q)
     return __builtin_parity((unsigned)(p & q)) ? -1 : 1;
 }
 
-/* All signs but the first one's, each step changing one of them. */
+/* Goes through all signs except the first one. Each step changes one sign. */
 static double offset(const struct spectrum *s, int lane, const int *set, int n, double t)
 {
     double sum = 0;
@@ -165,7 +166,7 @@ double shuf__cosine_offset(const shuf__tables *tables, int lane, const int *set,
     return offset(&s, lane, set, n, t);
 }
 
-/* The normal law's deviation of prod cos. */
+/* The deviation of prod cos under the normal law. */
 static double deviation(int n, double t)
 {
     return sqrt(pow((1 + exp(-2 * t * t)) / 2, n) - exp(-n * t * t));
@@ -200,8 +201,8 @@ static void look_at_set(struct survey *s, const int *set)
     }
 }
 
-/* Every set of n with position 0: any other is one of these, its signs changed, which phi does
- * not see. */
+/* Looks at every set of n that has position 0. Any other set is one of these, p replaced by p xor
+ * s. This changes only signs of c_q, and phi is even. */
 static void look_at_sets(struct survey *s, int *set, int filled)
 {
     if (filled == s->n) {
@@ -214,7 +215,7 @@ static void look_at_sets(struct survey *s, int *set, int filled)
     }
 }
 
-/* The subcubes of dimension d: positions that are subsets of a mask's bits. */
+/* Looks at subcubes: the positions whose bits are a subset of a mask. */
 static void look_at_cubes(struct survey *s)
 {
     for (int mask = 0; mask < Q; mask++) {

@@ -9,7 +9,6 @@
 #include "run.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +19,7 @@ uint64_t shuf__quality_number(struct argp_state *state, const char *field, const
                               uint64_t least, uint64_t most)
 {
     uint64_t value;
-    shuf__option_number(state, field, text, &value);
-    if (value < least || value > most)
-        argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %" PRIu64 " to %" PRIu64, field, text,
-                     least, most);
+    shuf__option_number_in(state, field, text, least, most, &value);
     return value;
 }
 

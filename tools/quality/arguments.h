@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arguments that several verbs read in the same way. What is wrong ends the process as argp does:
- * with 64 and one line.
+ * Arguments that several verbs read in the same way. A wrong argument ends the process as argp
+ * does: with 64 and one line.
  */
 #ifndef SHUF__QUALITY_ARGUMENTS_H
 #define SHUF__QUALITY_ARGUMENTS_H
 
+#include "option_parse.h"
 #include "option_values.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is said to all verbs that judge, whatever they judge. */
+/* The options that all judging verbs share. */
 struct shuf__judging {
     uint32_t tests; /* bit i: number i of the verb's tests */
     double alpha;
@@ -20,7 +21,7 @@ struct shuf__judging {
     const char *plot; /* NULL: none */
 };
 
-/* Keys of its options, of which a verb takes those that are in its table. */
+/* Keys of these options. A verb takes the ones in its table. */
 enum {
     SHUF__KEY_TESTS = 0x200,
     SHUF__KEY_ALPHA,
@@ -29,24 +30,24 @@ enum {
     SHUF__KEY_PLOT,
 };
 
-/* All tests, 0.001, a thread a core. */
+/* Sets the defaults: all tests, alpha 0.001, a thread for each core. */
 void shuf__judging_init(struct shuf__judging *judging);
 
-/* For a verb's parser: ARGP_ERR_UNKNOWN for any other key; an argument that is no option is
- * refused. `test`: the name of test number i, NULL behind the last. */
+/* For a verb's parser. Returns ARGP_ERR_UNKNOWN for any other key, and refuses arguments that are
+ * not options. `test`: the name of test number i, NULL after the last. */
 error_t shuf__judging_parse(int key, char *text, struct argp_state *state,
                             struct shuf__judging *judging, const char *(*test)(int i));
 
-/* The number, or one of two words (true: `yes`), that an option was given. */
+/* The argument of an option: a number, or one of two words (true: `yes`). */
 uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
                               uint64_t least, uint64_t most);
 bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,
                           const char *no, const char *yes);
 
-/* That the file, if it is not "-", can be read; else ends the process with 66. */
+/* Checks that the file can be read, unless it is "-". Ends the process with 66 if not. */
 void shuf__quality_check_input(struct argp_state *state, const char *path);
 
-/* Appends a name to those that a message lists. */
+/* Appends a name to the list of a message. */
 void shuf__quality_list_name(char *list, size_t size, const char *name);
 
 #endif

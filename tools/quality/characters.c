@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Character sums: S(a, b) = sum over i of e(a i / N + b f(i) / p), e(x) = exp(2 pi i x), N a power
- * of two and p the modulus, or else the prime from n on: any linear relation of positions and
- * values makes one of them large. |S|^2 over its mean, which is exact, has an exponential law, but
- * for a tail that is shorter, as no sum is larger than n. The best of a row is judged as the
- * best of so many, and the best of all rows.
+ * Character sums: S(a, b) = sum over i of e(a i / N + b f(i) / p), with e(x) = exp(2 pi i x). N is
+ * a power of two. p is the modulus or, without one, the smallest prime that is not below n. Any
+ * linear relation of positions and values makes one of the sums large. |S|^2 divided by its mean,
+ * which is exact, has nearly an exponential law. Only the tail is shorter, because no |S| is larger
+ * than n. The test judges the best sum of a row as the best of many, and then the best of all rows.
  */
 #include "families.h"
 
@@ -23,7 +23,7 @@ size_t shuf__characters_words(uint32_t n)
     return WORDS;
 }
 
-/* What a size needs. */
+/* The tables for one size. */
 struct sums {
     uint32_t n, p, length;
     double cosine[MOST_P], sine[MOST_P];
@@ -65,7 +65,7 @@ static double of_values(const struct sums *sums, uint32_t b)
     return square(sum);
 }
 
-/* The largest of those with this b, over its mean. */
+/* The largest |S(a, b)|^2 with this b, divided by its mean. */
 static double best_of(const struct sums *sums, const uint32_t *row, uint32_t b)
 {
     const double n = sums->n, values = of_values(sums, b);
@@ -85,7 +85,7 @@ static double best_of(const struct sums *sums, const uint32_t *row, uint32_t b)
     return best;
 }
 
-/* Long rows take turns in b. */
+/* A long row has only some values of b. The rows take turns. */
 static double best_of_row(const struct sums *sums, const uint32_t *row, uint64_t number)
 {
     const uint32_t half = (sums->p - 1) / 2, most = WORK / sums->length;
@@ -101,7 +101,7 @@ void shuf__characters_add(const struct shuf__rows *rows, uint64_t *words)
     struct sums sums;
     set_up(rows->n, rows->modulus, &sums);
     for (size_t r = 0; r < rows->count; r++) {
-        if ((rows->first + r) % 16 != 0) /* as dear as all other tests together */
+        if ((rows->first + r) % 16 != 0) /* this costs as much as all other tests together */
             continue;
         const double step =
             STEPS * best_of_row(&sums, rows->row + r * rows->n, (rows->first + r) / 16);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What can be counted in one row: fixed points, cycles, descents, inversions. One
- * number a row, so the observations are independent and their law is known
- * (laws.h); the parity is that of n - cycles.
+ * Counts in one row: fixed points, cycles, descents, inversions. A row gives one number, so the
+ * observations are independent, and their law is known (laws.h). The parity of a row is that of n -
+ * cycles.
  *
- * Each is judged by Pearson's test of its distribution, and by its mean and its
- * variance, which see a small shift or spread sooner.
+ * Pearson's test judges the distribution of each number. Tests of its mean and its variance detect
+ * a small shift or spread sooner.
  */
 #include "families.h"
 #include "inversions.h"
@@ -14,20 +14,20 @@
 #include <math.h>
 #include <string.h>
 
-/* Words: rows, the sum of off = value - the mean rounded down mod 2^64, the cells of the law, and
- * the sum of off^2, which may have 110 bits: of each 32 of them a sum of its own. */
+/* Words: rows; the sum of off = value - floor(mean) mod 2^64; the cells of the law; and the sum of
+ * off^2, in separate sums of 32-bit parts, because it may have 110 bits. */
 enum { SQUARE_PARTS = 4 };
 enum { ROWS, SUM, CELLS, SQUARES = CELLS + SHUF__LAW_CELLS, WORDS = SQUARES + SQUARE_PARTS };
 
-/* From how many rows on the mean and the variance follow the laws that they are judged by.
- * Fixed points and cycles are skew, and need more. */
+/* The numbers of rows from which mean and variance follow the laws of their tests. Fixed points and
+ * cycles are skew, and need more rows. */
 struct least_rows {
     uint64_t mean, variance;
 };
 
 static const struct least_rows symmetric = {25, 1000}, skew = {1000, 10000};
 
-/* The fourth cumulants hold from here on. */
+/* The fourth cumulants hold from this n. */
 enum { VARIANCE_N = 4 };
 
 static void add_value(const struct shuf__law *law, uint64_t value, uint64_t *words)
@@ -58,9 +58,9 @@ static void judge_mean(uint32_t n, const struct shuf__law *law, const uint64_t *
     shuf__find(findings, n, floor(law->mean) + mean, law->mean, shuf__normal_p(z), "mean");
 }
 
-/* About the mean that is known. A square has the variance v = cumulant + 2 variance^2, so that
- * their sum is like a chi-squared of 2 variance^2 / v degrees of freedom a row, whose cube root
- * is normal (Wilson, Hilferty: "The distribution of chi-square", PNAS 17, 1931). */
+/* The variance about the known mean. A square has the variance v = cumulant + 2 variance^2. So the
+ * sum of squares is like a chi-squared number with 2 variance^2 / v degrees of freedom a row, and
+ * its cube root is normal (Wilson, Hilferty: "The distribution of chi-square", PNAS 17, 1931). */
 static void judge_variance(uint32_t n, const struct shuf__law *law, const uint64_t *words,
                            struct shuf__findings *findings)
 {
@@ -122,7 +122,7 @@ static uint64_t count_descents(const struct shuf__rows *rows, const uint32_t *ro
     return count;
 }
 
-/* Value v stands before v - 1. */
+/* Counts the values v that come before v - 1. */
 static uint64_t count_inverse_descents(const struct shuf__rows *rows, const uint32_t *row)
 {
     uint32_t *position = rows->scratch, count = 0;
@@ -139,7 +139,7 @@ static uint64_t count_inversions(const struct shuf__rows *rows, const uint32_t *
     return shuf__inversions(rows->n, rows->scratch, rows->scratch + rows->n);
 }
 
-/* Follows each cycle from its least element; `left` has a bit for what has not been seen. */
+/* Follows each cycle from its least element. `left` has a bit for each element not yet seen. */
 static uint32_t cycles_of_word(uint32_t n, const uint32_t *row)
 {
     uint64_t left = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
@@ -173,7 +173,7 @@ FAMILY(descents, &symmetric);
 FAMILY(inverse_descents, &symmetric);
 FAMILY(inversions, &symmetric);
 
-/* The last word: rows whose permutation is even. */
+/* The last word counts the rows with an even permutation. */
 size_t shuf__cycles_words(uint32_t n)
 {
     (void)n;

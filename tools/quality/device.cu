@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device.h: the backend, and what it fills.
+ * See device.h: the backend, and the values that it makes.
  */
 #include "device.cuh"
 

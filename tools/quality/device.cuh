@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the device share: a backend, memory, and how failures are told.
+ * The common part of the device's files: a backend, memory, and the report of failures.
  */
 #ifndef SHUF__QUALITY_DEVICE_CUH
 #define SHUF__QUALITY_DEVICE_CUH
@@ -14,13 +14,13 @@
 
 struct shuf__device {
     shuf__backend *backend;
-    shuf__block values; /* the last that was made, kept for the next of its size */
+    shuf__block values; /* the last block, kept for the next values of its size */
 };
 
 namespace quality
 {
 
-/* SHUF_OK, or a line about what did not work. */
+/* SHUF_OK, or a line that names the failed step. */
 inline shuf_status told(cudaError_t e, const char *what, shuf__error *error)
 {
     if (e == cudaSuccess)
@@ -29,7 +29,7 @@ inline shuf_status told(cudaError_t e, const char *what, shuf__error *error)
                       "%s: %s", what, cudaGetErrorString(e));
 }
 
-/* Device memory of so many values, zeros; freed with its owner. */
+/* Device memory for a number of values, all zeros. Its owner frees it. */
 template <typename T> class Memory
 {
   public:
@@ -72,11 +72,11 @@ template <typename T> class Memory
     size_t count_ = 0;
 };
 
-/* Has the backend fill device->values. */
+/* Fills device->values by the backend. */
 shuf_status make(shuf__device *device, const shuf__computation &job, uint64_t bytes,
                  shuf__error *error);
 
-/* The job of a part of a stream. */
+/* The same for a part of a stream. */
 shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__error *error);
 
 } // namespace quality

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Judging on a GPU what the CUDA backend makes there: sizes that a CPU cannot reach. A device
- * gives the words of the tests that it knows, as the tests themselves count them; they judge.
+ * Tests of values that the CUDA backend makes, on the GPU itself, for sizes that a CPU cannot
+ * reach. A device counts the words of the tests that it supports, in the tests' own format. The
+ * tests judge them.
  */
 #ifndef SHUF__QUALITY_DEVICE_H
 #define SHUF__QUALITY_DEVICE_H
@@ -18,23 +19,24 @@ extern "C" {
 
 struct shuf__device;
 
-/* `spec` as --backend has it: cuda, cuda:1. SHUF_DEVICE: there is none, or none in this build. */
+/* `spec` as for --backend: cuda, cuda:1. SHUF_DEVICE: there is no device, or this build has no
+ * CUDA. */
 shuf_status shuf__device_open(const char *spec, struct shuf__device **device,
                               struct shuf__error *error);
 void shuf__device_close(struct shuf__device *device);
 
-/* Rows of one permutation each, (seed, epoch + r) or (seed + r, epoch). */
+/* Rows. Row r is the permutation of (seed, epoch + r) or (seed + r, epoch). */
 struct shuf__device_rows {
     const char *algorithm;
     uint32_t n;
-    uint64_t modulus; /* by shuf__parallelogram_modulus */
+    uint64_t modulus; /* from shuf__parallelogram_modulus() */
     uint64_t seed, epoch, rows;
     bool vary_seed;
-    uint32_t distances;       /* of each row */
+    uint32_t distances;       /* for each row */
     const uint32_t *distance; /* rows * distances of them */
 };
 
-/* How many rows are best asked for at once. */
+/* The best number of rows for one call. */
 uint64_t shuf__device_rows_at_once(uint32_t n);
 
 /* counted[rows * distances]: `equal` and `either`. */
@@ -44,58 +46,59 @@ shuf_status shuf__device_count_rows(struct shuf__device *device,
                                     struct shuf__error *error);
 
 enum {
-    SHUF__DEVICE_CUBES = 32,     /* subcubes of a block, by the bits that differ */
-    SHUF__DEVICE_COSINES = 64,   /* of a frequency: 32 centred ones, 32 plain */
-    SHUF__DEVICE_ODDS = 33,      /* of a step */
-    SHUF__DEVICE_LEAST_STEP = 2, /* that of the first */
-    SHUF__DEVICE_NORMS = 33,     /* variances of 32 weighted norms; fourth powers */
-    SHUF__DEVICE_TIES = 3,       /* of an exponent */
+    SHUF__DEVICE_CUBES = 32,     /* subcubes of a block, by the bits in which positions differ */
+    SHUF__DEVICE_COSINES = 64,   /* for a frequency: 32 centred products, 32 plain ones */
+    SHUF__DEVICE_ODDS = 33,      /* for a step */
+    SHUF__DEVICE_LEAST_STEP = 2, /* the first step */
+    SHUF__DEVICE_NORMS = 33,     /* variances of 32 weighted norms, and fourth powers */
+    SHUF__DEVICE_TIES = 3,       /* for an exponent */
     SHUF__DEVICE_LEAST_EXPONENT = -24,
     SHUF__DEVICE_EXPONENTS = 27,
-    SHUF__DEVICE_CELLS = 256,    /* of a choice of signs */
-    SHUF__DEVICE_SIGNS = 22,     /* choices: 2 for each 4 positions that are looked at, 16 for 8 */
-    SHUF__DEVICE_PLACES = 10,    /* of digits; an f32 has the first 3 */
-    SHUF__DEVICE_RELATIONS = 3,  /* of values whose digits are compared */
-    SHUF__DEVICE_RELATION = 210, /* words of a relation: equal, opposite, with signs */
-    SHUF__DEVICE_UNIT = 1 << 28, /* values at once; a multiple of 1024 */
+    SHUF__DEVICE_CELLS = 256,    /* for a choice of signs */
+    SHUF__DEVICE_SIGNS = 22,     /* choices: 2 for each set of 4 positions, 16 for 8 */
+    SHUF__DEVICE_PLACES = 10,    /* places of digits; an f32 has only the first 3 */
+    SHUF__DEVICE_RELATIONS = 3,  /* relations of values with compared digits */
+    SHUF__DEVICE_RELATION = 210, /* words of a relation: equal, opposite, signs */
+    SHUF__DEVICE_UNIT = 1 << 28, /* values of a call; a multiple of 1024 */
 };
 
-/* Of a step of the lattice test: what lies half-way between two multiples is moved up by so much,
- * which is less than any two numbers of f32 are apart there. */
+/* The lattice test adds this to values in units of a step, so a value half-way between two
+ * multiples is rounded up. It is smaller than the distance of any two numbers of f32 there. */
 #define SHUF__HALF_WAY_UP 0x1p-30
 
-/* A part of a normal stream, what is known of its law, and the words to add to: NULL for none. */
+/* A part of a normal stream, the parameters of its law, and the words of the tests (NULL: not this
+ * test). */
 struct shuf__device_stream {
-    uint64_t seed, stream, first, count; /* whole superblocks of 1024; count: a unit at most */
+    uint64_t seed, stream, first, count; /* whole superblocks of 1024; count is at most a unit */
     const char *dtype;                   /* "f64", "f32", "f16", "bf16" */
-    unsigned digits;                     /* of its significand */
+    unsigned digits;                     /* digits of its significand */
     unsigned frequencies;                /* multiples of `frequency` */
     double frequency;
-    const double *mean, *scale; /* of the cosines: subtracted, multiplied by */
+    const double *mean, *scale; /* of the cosines: subtracted, then multiplied by */
     unsigned least_step, most_step;
     double square_mean, square_scale, fourth_mean, fourth_variance;
-    double scale4, scale8; /* of 4 and of 8 values that are transformed: multiplied by */
-    const double *edges;   /* of the cells of what comes out, SHUF__DEVICE_CELLS + 1 of them */
+    double scale4, scale8; /* factors for 4 and for 8 transformed values */
+    const double *edges;   /* SHUF__DEVICE_CELLS + 1 edges of the cells of transformed values */
     double *cosines, *norms;
     uint64_t *odds, *ties, *signs;
-    uint64_t *places; /* of f64 and f32 only */
+    uint64_t *places; /* only for f64 and f32 */
 };
 
 shuf_status shuf__device_count_stream(struct shuf__device *device,
                                       const struct shuf__device_stream *stream,
                                       struct shuf__error *error);
 
-/* Products over all sets of 3, 4 and 5 positions of a block, at one frequency: of pairs times
- * single values, pairs and triples. */
+/* Products over all sets of 3, 4 and 5 positions of a block, at one frequency: a pair times a
+ * single value, a pair or a triple. */
 enum {
     SHUF__DEVICE_PAIRS = 496,
     SHUF__DEVICE_TRIPLES = 4960,
     SHUF__DEVICE_FACTORS = 32 + SHUF__DEVICE_PAIRS + SHUF__DEVICE_TRIPLES,
 };
 
-/* Adds to gram[SHUF__DEVICE_FACTORS][SHUF__DEVICE_PAIRS]; `frequencies` and the words are not
- * looked at. Pairs p < q are in order of p, then q; so are triples. SHUF_DEVICE: cuBLAS is not
- * there. */
+/* Adds to gram[SHUF__DEVICE_FACTORS][SHUF__DEVICE_PAIRS]; does not read `frequencies` and the
+ * words. Pairs p < q are in order of p, then q, and triples in the same way. SHUF_DEVICE: cuBLAS is
+ * not installed. */
 shuf_status shuf__device_count_subsets(struct shuf__device *device,
                                        const struct shuf__device_stream *stream, double t,
                                        double mean, double scale, double *gram,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the test `digits` on a GPU, as add_places in stream_places.c counts them. A warp
+ * The words of the test `digits` on a GPU, as add_places() in stream_places.c counts them. A warp
  * takes 32 values at a time and transposes their digits: a word then has one bit of one digit of
- * all 32, so that a few operations compare 32 pairs of digits. Each thread counts at some pairs of
- * places.
+ * all 32 values. So a few operations compare 32 pairs of digits. Each thread counts for some pairs
+ * of places.
  */
 #ifndef SHUF__QUALITY_DEVICE_PLACES_CUH
 #define SHUF__QUALITY_DEVICE_PLACES_CUH
@@ -14,7 +14,7 @@
 namespace quality
 {
 
-/* Bit b of lane l's word and bit l of lane b's change places. */
+/* Exchanges bit b of lane l's word with bit l of lane b's word. */
 __device__ inline unsigned transpose_bits(unsigned word, unsigned lane)
 {
     unsigned mask = 0xFFFF;
@@ -27,13 +27,15 @@ __device__ inline unsigned transpose_bits(unsigned word, unsigned lane)
     return word;
 }
 
-/* Of 32 values the 40 bits at places, of each of them, of its neighbour, and of that 64 apart. */
+/* The bits of 32 values at the 40 binary places, and those of their neighbours and of the values 64
+ * apart. */
 class Planes
 {
   public:
     static constexpr unsigned digits = SHUF__DEVICE_RELATIONS * SHUF__DEVICE_PLACES;
 
-    /* Of lane's value x, and of y, 64 apart. By all lanes, which then meet. */
+    /* Fills the planes from the lane's value x, and from y, 64 apart. All lanes call it; it
+     * synchronises them. */
     __device__ void fill(double x, double y, unsigned lane)
     {
         const uint64_t a = bits_of(x), b = bits_of(y);
@@ -56,7 +58,7 @@ class Planes
             negative_[apart] = rest;
     }
 
-    /* Bit l: the digits of lane l's value are the same; their sum is 15. */
+    /* Bit l of *equal: the two digits of lane l are equal; of *opposite: their sum is 15. */
     __device__ void compare(unsigned one, unsigned other, unsigned *equal, unsigned *opposite) const
     {
         const Digit a = digit_[one], b = digit_[other];
@@ -70,7 +72,8 @@ class Planes
         *opposite = all;
     }
 
-    /* Bit l: the value's digit is an upper half, or the other value negative, but not both. */
+    /* Bit l: either the value's digit is 8 or more, or the other value is negative, but not
+     * both. */
     __device__ unsigned compare_sign(unsigned place, unsigned relation) const
     {
         return digit_[place].bit[3] ^ negative_[relation];
@@ -93,7 +96,7 @@ class Planes
         return (word & 0x55555555) << 1 | (word >> 1 & 0x55555555);
     }
 
-    /* Bit 0 is the last of the last place. */
+    /* Bit 0 is the lowest bit of the last place. */
     __device__ void put(unsigned relation, unsigned bit, unsigned word)
     {
         const unsigned place = SHUF__DEVICE_PLACES - 1 - bit / 4;
@@ -110,8 +113,8 @@ class Planes
     unsigned negative_[SHUF__DEVICE_RELATIONS];
 };
 
-/* What one thread counts: at the pairs of places whose numbers are its lane's and every 32nd behind
- * it, and at one sign. */
+/* The counts of one thread: for the pairs of places number lane, lane + 32, ..., and for one
+ * sign. */
 template <unsigned PLACES> class PlaceTally
 {
   public:
@@ -165,7 +168,7 @@ template <unsigned PLACES> class PlaceTally
         {
         }
 
-        /* Two digits of the same value are compared once. */
+        /* Two digits of the same value are compared only once. */
         __device__ bool is_counted() const
         {
             return relation < SHUF__DEVICE_RELATIONS && (relation > 0 || one < other);
@@ -183,9 +186,9 @@ template <unsigned PLACES> class PlaceTally
     unsigned sign_ = 0;
 };
 
-constexpr unsigned place_threads = 128, place_blocks = 132 * 4; /* that an H200 runs at once */
+constexpr unsigned place_threads = 128, place_blocks = 132 * 4; /* that an H200 holds */
 
-/* PLACES: how many the type has. A launch of 2^28 values adds 2^27 to a count at most. */
+/* PLACES: places of the type. A launch of 2^28 values adds at most 2^27 to a count. */
 template <unsigned PLACES, typename T>
 __global__ void __launch_bounds__(place_threads)
     place_kernel(const T *values, uint64_t count, unsigned long long *words)

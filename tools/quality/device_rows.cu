@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parallelograms on a GPU: differences of a row at one distance are tallied in memory, a byte for
- * each residue, four to a word, by atomic additions; then pairs of residues that are opposite are
- * read together. A byte overflows at 256 equal differences, which would be a finding anyway.
+ * Parallelograms on a GPU. Atomic additions count the differences of a row at one distance, in a
+ * byte for each residue, four to a word. Then pairs of opposite residues are read together. A byte
+ * overflows at 256 equal differences, which would be a finding anyway.
  */
 #include "device.cuh"
 
@@ -16,13 +16,13 @@ namespace
 {
 
 constexpr unsigned threads = 256, blocks = 2048;
-constexpr uint64_t tally_bytes = uint64_t{1} << 30; /* at least, of all tallies together */
+constexpr uint64_t tally_bytes = uint64_t{1} << 30; /* least size of all tallies together */
 
-/* One of many counts that run side by side: row and distance. */
+/* One of many parallel counts: a row at a distance. */
 struct Count {
     const uint32_t *row;
     uint32_t *tally;
-    unsigned long long *found; /* equal ones twice, opposite ones */
+    unsigned long long *found; /* equal differences, twice; opposite ones */
     uint32_t n, d, modulus;
 };
 
@@ -67,13 +67,13 @@ __global__ void sum_kernel(const Count *counts)
     }
 }
 
-/* Words of one tally. */
+/* The words of one tally. */
 uint64_t tally_words(uint64_t modulus)
 {
     return (modulus + 3) / 4;
 }
 
-/* How many counts there are at once. */
+/* The number of parallel counts. */
 uint64_t counts_at_once(uint64_t modulus, uint64_t all)
 {
     const uint64_t grid = 32768, room = tally_bytes / (4 * tally_words(modulus));
@@ -164,7 +164,7 @@ shuf_status algorithm_of(const char *name, shuf_algorithm *algorithm, shuf__erro
                       name);
 }
 
-/* The rows of one call; those of seeds are made one after the other. */
+/* Makes the rows of one call. Rows that vary the seed are made one after the other. */
 shuf_status make_rows(shuf__device *device, const shuf__device_rows &rows, shuf__computation *job,
                       uint64_t row, shuf__error *error)
 {

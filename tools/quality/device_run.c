@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device_run.h: what is asked of the device, part by part.
+ * See device_run.h: the requests to the device, part by part.
  */
 #include "device_run.h"
 
@@ -26,7 +26,7 @@ static const struct shuf__test *parallelograms(uint32_t wanted)
     return NULL;
 }
 
-/* The rows' distances, what is counted at them, and the test's words. */
+/* The rows' distances, the counts at them, and the test's words. */
 struct rows {
     uint32_t *distance;
     struct shuf__parallelograms *counted;
@@ -116,7 +116,7 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
 
 /* ---- Streams --------------------------------------------------------------------- */
 
-/* The tests that a device knows, and where each has its words. */
+/* The tests that a device supports: indices of their words. */
 enum { LATTICE, COSINES, NORMS, TIES, SIGNS, PLACES, KNOWN };
 
 struct words {
@@ -146,7 +146,7 @@ static bool set_up(const struct shuf__stream_task *task, struct words words[KNOW
     return all;
 }
 
-/* What the device must know of the law. */
+/* The request to the device, with the parameters of the law. */
 static struct shuf__device_stream ask_for(const struct shuf__stream_task *task,
                                           const struct words words[KNOWN],
                                           double mean[SHUF__FREQUENCIES],
@@ -203,7 +203,8 @@ static shuf_status run_stream(struct shuf__device *device, const struct shuf__st
     return status;
 }
 
-/* The last word of each test, but of ties, is how many blocks there were; of digits, pairs. */
+/* The last word of each test is the number of blocks; of `digits`, of pairs. `ties` has no such
+ * word. */
 static void judge(const struct shuf__stream_task *task, struct words words[KNOWN], uint64_t values,
                   struct shuf__findings *findings)
 {

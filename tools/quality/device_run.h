@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs of the tests that a GPU knows, as run.h and stream.h have those of all on the CPU. What was
- * asked for and is not among them is left out.
+ * Runs the tests that a GPU supports; run.h and stream.h run all tests on the CPU. Other requested
+ * tests are left out.
  */
 #ifndef SHUF__QUALITY_DEVICE_RUN_H
 #define SHUF__QUALITY_DEVICE_RUN_H
@@ -11,13 +11,13 @@
 
 enum { SHUF__DEVICE_N_MAX = 1 << 30 };
 
-/* Of these permutations: `parallelograms`. */
+/* The test `parallelograms` on permutations. */
 shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
                                 struct shuf__findings *findings, struct shuf__outcome *outcome,
                                 struct shuf__error *error);
 
-/* Of these streams: `lattice`, `cosines`, `norms`, `ties`, `signs` and `digits`; and with
- * `subsets`, over so many of the values, products over all sets of 2 to 5 positions. */
+/* The tests `lattice`, `cosines`, `norms`, `ties`, `signs` and `digits` on streams. With `subsets`,
+ * also products over all sets of 2 to 5 positions, over the first `subsets` values. */
 shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stream_task *task,
                                        uint64_t subsets, struct shuf__findings *findings,
                                        struct shuf__stream_outcome *outcome,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the test `signs` on a GPU, by the operations of stream_signs.c and of
- * shuf__law_spread, in the same order and never contracted: a sum beside an edge falls in the same
- * cell as on the CPU. A warp takes a superblock, a thread one of its blocks, of which it reads 4 or
- * 8 values at a time.
+ * The words of the test `signs` on a GPU. It has the operations of stream_signs.c and of
+ * shuf__law_spread(), in the same order and never contracted, so a sum near an edge falls in the
+ * same cell as on the CPU. A warp takes a superblock. A thread takes one of its blocks, and reads 4
+ * or 8 of its values at a time.
  */
 #ifndef SHUF__QUALITY_DEVICE_SIGNS_CUH
 #define SHUF__QUALITY_DEVICE_SIGNS_CUH
@@ -16,7 +16,7 @@ namespace quality
 
 /* ---- Spread ---------------------------------------------------------------------- */
 
-/* As shuf__law_spread: even among the numbers that are rounded to the value. */
+/* As shuf__law_spread(): moves a value uniformly among the numbers that are rounded to it. */
 template <typename T> struct Spread {
     static __device__ double move(T value, uint64_t)
     {
@@ -29,7 +29,7 @@ __device__ inline double power_of_two(int exponent)
     return __longlong_as_double(static_cast<long long>(exponent + 1023) << 52);
 }
 
-/* As the function of the same name in stream_law.c. */
+/* As scatter() in stream_law.c. */
 __device__ inline double scatter(uint64_t number)
 {
     uint64_t h = (number + 1) * 0x9E3779B97F4A7C15U;
@@ -38,7 +38,7 @@ __device__ inline double scatter(uint64_t number)
     return __dmul_rn(__dadd_rn(static_cast<double>((h ^ h >> 31) >> 11), 0.5), 0x1p-53);
 }
 
-/* LEAST: the exponent of the least normalised number. */
+/* LEAST: the exponent of the smallest normalised number. */
 template <typename T, int LEAST, int DIGITS> struct RoundedSpread {
     static __device__ double move(T value, uint64_t number)
     {
@@ -61,7 +61,7 @@ template <> struct Spread<__nv_bfloat16> : RoundedSpread<__nv_bfloat16, -126, 8>
 /* A block of a superblock. */
 template <typename T> struct SpreadBlock {
     const T *superblock;
-    uint64_t number; /* of its first value */
+    uint64_t number; /* number of its first value */
     unsigned lane;
 
     __device__ double at(unsigned position) const
@@ -73,13 +73,14 @@ template <typename T> struct SpreadBlock {
 
 /* ---- Cells ----------------------------------------------------------------------- */
 
-/* Finds cells as shuf__cell does. A guess is of the numbers that are next to a multiple of
- * 1 / per_unit: twice their cell, and 1 where the next cell's edge is among them. */
+/* Finds cells as shuf__cell() does. There is a guess for each multiple of 1 / per_unit, for the
+ * numbers nearest to it. A guess is twice their cell, plus 1 if the edge of the next cell is among
+ * them. */
 class Cells
 {
   public:
-    /* By all threads of the block, which then meet. `from` has the first and the last edge too,
-     * which are infinite. */
+    /* Fills the guesses. All threads of the block call it; it synchronises them. `from` includes
+     * the first and the last edge, which are infinite. */
     __device__ void fill(const double *from)
     {
         for (unsigned i = threadIdx.x; i <= SHUF__DEVICE_CELLS; i += blockDim.x)
@@ -92,7 +93,7 @@ class Cells
         }
     }
 
-    /* Adding 1.5 * 2^52 leaves the nearest whole number in the low word. */
+    /* After adding 1.5 * 2^52 the low word is the nearest integer. */
     __device__ unsigned find(double z) const
     {
         const int nearest = __double2loint(__fma_rn(z, per_unit, 0x1.8p52));
@@ -104,11 +105,11 @@ class Cells
     }
 
   private:
-    /* Cells are wider than 2^-7, and their edges are below 4: no guess has two. */
+    /* Cells are wider than 2^-7, and their edges are below 4, so no guess has two edges. */
     static constexpr int reach = 4096;
     static constexpr double per_unit = 1024;
 
-    /* The cell in which z is. */
+    /* The cell of z. */
     static __device__ unsigned search(const double *edge, double z)
     {
         unsigned low = 0, high = SHUF__DEVICE_CELLS;
@@ -128,7 +129,7 @@ class Cells
 
 /* ---- Signs ----------------------------------------------------------------------- */
 
-/* Bit i of `number` set at bit MASK's i-th. */
+/* Moves bit i of `number` to the place of MASK's i-th bit. */
 template <unsigned MASK> __device__ constexpr unsigned deposit(unsigned number)
 {
     unsigned result = 0;
@@ -150,7 +151,7 @@ template <unsigned VALUES> __device__ void transform(double (&x)[VALUES])
             }
 }
 
-/* As add_cube in stream_signs.c. */
+/* As add_cube() in stream_signs.c. */
 template <unsigned MASK, unsigned VALUES, typename T>
 __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells &cells,
                          unsigned *tally)
@@ -171,7 +172,7 @@ __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells 
             for (unsigned v = 0; v < VALUES; v++)
                 x[v] = sign >> v & 1 ? -value[v] : value[v];
             transform(x);
-            unsigned cell[VALUES]; /* all before the first addition, which loads do not pass */
+            unsigned cell[VALUES]; /* before any addition: loads do not pass it */
 #pragma unroll
             for (unsigned v = 0; v < VALUES; v++)
                 cell[v] = cells.find(x[v]);
@@ -182,10 +183,10 @@ __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells 
     }
 }
 
-constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* that an H200 runs at once */
+constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* that an H200 holds */
 
-/* Scales are those of 4 and of 8 values. A launch adds 2^28 to the cells of a choice of signs at
- * most. */
+/* Scales are for 4 and for 8 values. A launch adds at most 2^28 to the cells of a choice of
+ * signs. */
 template <typename T>
 __global__ void __launch_bounds__(sign_threads)
     sign_kernel(const T *values, uint64_t number, uint64_t count, double scale4, double scale8,

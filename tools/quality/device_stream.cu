@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of a stream's tests on a GPU; those of `signs` and `digits` by kernels in files of
- * their own. A thread has the 32 values of a block in its registers, a warp the 32 blocks of a
- * superblock, which it reads in rows of 64 values. Cosines are taken of phases, whole numbers of
- * 2^-32 turns that are multiplied by the number of the frequency, so that no digit is lost;
- * products of them are floats, and so are sums of a few superblocks.
+ * The words of a stream's tests on a GPU; `signs` and `digits` have their kernels in other files. A
+ * thread has the 32 values of a block in registers. A warp has the 32 blocks of a superblock, and
+ * reads it in rows of 64 values. The cosines are taken of phases: integers in units of 2^-32 turns.
+ * A phase is multiplied by the number of the frequency, so no digit is lost. Products of cosines
+ * are floats, and so are sums over a few superblocks.
  */
 #include "device.cuh"
 #include "device_places.cuh"
@@ -18,7 +18,7 @@ namespace
 {
 
 constexpr unsigned threads = 128, warps = threads / 32;
-constexpr unsigned superblocks = 4; /* that a warp sums up before it adds to what all have */
+constexpr unsigned superblocks = 4; /* that a warp sums before it adds to the common sums */
 
 /* Lane l gets the sum over all lanes of x[l]. */
 template <unsigned HALF = 16> __device__ double transpose_sum(double (&x)[32])
@@ -37,7 +37,7 @@ template <unsigned HALF = 16> __device__ double transpose_sum(double (&x)[32])
 
 /* ---- Cosines --------------------------------------------------------------------- */
 
-/* As the function of the same name in stream_cosines.c: `in` has COSETS * 2^LEFT products. */
+/* As multiply() in stream_cosines.c: `in` has COSETS * 2^LEFT products. */
 template <unsigned COSETS, unsigned LEFT, unsigned CUBE>
 __device__ void multiply(const float *in, float (&sum)[32])
 {
@@ -64,8 +64,8 @@ struct Frequency {
     float mean, scale; /* plain: 0 and 1 */
 };
 
-/* blockIdx.x: frequency and way, as they lie in the words; blocks side by side read the same
- * values. */
+/* blockIdx.x: frequency and kind (centred, plain), in the order of the words. Neighbouring blocks
+ * read the same values. */
 template <typename T>
 __global__ void __launch_bounds__(threads)
     cosine_kernel(const T *values, uint64_t count, double turns, const Frequency *frequencies,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device_subsets.h. Of the matrix of all products each set is taken once, where its two least
- * positions are the pair. Centred cosines of different sets are uncorrelated; of each size the
- * best is judged, as the best of so many.
+ * See device_subsets.h. The matrix has each set several times. A set counts once, in the column of
+ * its two least positions. Centred cosines of different sets are uncorrelated. For each size the
+ * best set is judged, as the best of many.
  */
 #include "device_subsets.h"
 
@@ -15,7 +15,7 @@
 
 enum { FREQUENCIES = 12, SIZES = 6, LEAST_BLOCKS = 100000 };
 
-/* Numbers of the frequencies: 1, 1.5, ... 4.5, then wider apart. */
+/* Numbers of the frequencies 1, 1.5, ..., 4.5, and of some larger ones. */
 static const unsigned frequency[FREQUENCIES] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 15, 19, 27};
 
 struct best {
@@ -32,8 +32,8 @@ static void take(struct best *best, double z, double t)
     }
 }
 
-/* Rows are single values, pairs and triples, columns pairs. Means of products of two sets that
- * share nothing, the pair first. */
+/* Reads the means of products. Rows are single values, pairs and triples; columns are pairs. It
+ * takes products of disjoint sets, with the pair first. */
 static void read_gram(const double *gram, double blocks, double t, struct best best[SIZES])
 {
     const double scale = 1 / sqrt(blocks);
@@ -56,7 +56,7 @@ static void read_gram(const double *gram, double blocks, double t, struct best b
         }
 }
 
-/* Adds the first `values` at frequency `number` to the matrix, and to *done as many as it took. */
+/* Adds the first `values` values at frequency `number` to the matrix, and their number to *done. */
 static shuf_status add_all(struct shuf__device *device, const struct shuf__device_stream *ask,
                            unsigned number, uint64_t values, double *gram, uint64_t *done,
                            struct shuf__error *error)
@@ -75,7 +75,7 @@ static shuf_status add_all(struct shuf__device *device, const struct shuf__devic
     return status;
 }
 
-/* Whether the normal law holds for products of `SIZES - 1` cosines in so many blocks. */
+/* Whether the mean of products of SIZES - 1 cosines over so many blocks is nearly normal. */
 static bool are_enough(const struct shuf__stream_task *task, unsigned number, double blocks)
 {
     const double kurtosis = pow(task->law->cosine[number].fourth, SIZES - 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of centred cosines over all sets of 3, 4 and 5 positions: the products of pairs are the
- * columns of one matrix, single values, pairs and triples those of another, a row is a block, and
- * what is wanted is the product of the one, transposed, with the other. cuBLAS multiplies, with
- * factors rounded to 11 digits (TF32), which is noise beside that of chance; it is loaded when it
- * is needed, being no part of what a build requires.
+ * Products of centred cosines over all sets of 3, 4 and 5 positions, as a product of two matrices.
+ * A row of both is a block. The columns of one are the pairs; the columns of the other are single
+ * values, pairs and triples. The result is the first matrix, transposed, times the second. cuBLAS
+ * multiplies, with factors rounded to 11 digits (TF32); this error is small beside chance. cuBLAS
+ * is loaded when it is needed, because a build does not require it.
  */
 #include "device.cuh"
 #include "device_values.cuh"
@@ -42,7 +42,7 @@ Sets list_sets()
     return sets;
 }
 
-/* A thread block has a block of values: product[factors * block + k]. */
+/* A thread block makes the products of one block of values: product[factors * block + k]. */
 template <typename T>
 __global__ void product_kernel(const T *values, double turns, float mean, float scale,
                                const Sets *sets, float *product)
@@ -70,7 +70,7 @@ __global__ void widen_kernel(const float *from, double *to, unsigned count)
         to[i] += from[i];
 }
 
-/* What is taken out of the library. */
+/* The functions of the library. */
 class Blas
 {
   public:
@@ -95,7 +95,7 @@ class Blas
         return SHUF_OK;
     }
 
-    /* gram[pairs, factors] = the sum over blocks of pair times factor, in column-major order. */
+    /* gram[pairs, factors] = sum over blocks of pair * factor, in column-major order. */
     bool multiply(const float *product, unsigned blocks, float *gram)
     {
         const float one = 1, none = 0;
@@ -123,7 +123,7 @@ class Blas
                                 cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
 };
 
-/* Kept from part to part: a library takes seconds to load. */
+/* Kept from one part to the next, because the library takes seconds to load. */
 struct Room {
     Blas blas;
     Memory<Sets> sets;
@@ -178,7 +178,7 @@ extern "C" shuf_status shuf__device_count_subsets(shuf__device *device,
                                                   double mean, double scale, double *gram,
                                                   shuf__error *error)
 {
-    static quality::Room *room; /* of the only device of a process */
+    static quality::Room *room; /* for the only device of a process */
     shuf_status status = SHUF_OK;
     if (!room) {
         room = new quality::Room;

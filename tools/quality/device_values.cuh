@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of all types as a thread reads those of its block: position p of block l of a superblock
- * stands at 64 (p / 2) + 2 l + p % 2.
+ * Reads values of all types, for a thread of a block: position p of block l of a superblock is at
+ * 64 (p / 2) + 2 l + p % 2.
  */
 #ifndef SHUF__QUALITY_DEVICE_VALUES_CUH
 #define SHUF__QUALITY_DEVICE_VALUES_CUH
@@ -36,7 +36,7 @@ __device__ inline double to_double(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* Two neighbours, which are read at once. */
+/* Two neighbours, which are read together. */
 template <typename T> struct alignas(2 * sizeof(T)) Pair {
     T x, y;
 };
@@ -54,7 +54,7 @@ template <typename T> struct Values {
     }
 };
 
-/* Calls with a value of the type that is so named. */
+/* Calls `call` with a value of the type with this name. */
 template <typename Call> cudaError_t by_type(const char *name, Call call)
 {
     if (strcmp(name, "f64") == 0)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Differences f(i + d) - f(i) mod n over all i, positions being taken mod n too.
+ * Differences f(i + d) - f(i) mod n over all i, with positions mod n too.
  *
- * Those of one row depend on each other: two that share a value cannot be
- * opposite, and two that do not leave out each other's values. Counting the cases
- * gives the exact covariance of the counts c[x], c[y] of two differences in a row,
- * which is of the form
+ * Differences of one row depend on each other: two that share a value cannot be opposite, and two
+ * others cannot use the same values. The exact covariance of the counts c[x], c[y] of two
+ * differences in a row has the form
  *     a [x = y] + b [x = -y] + constant,
- * so sums c[x] + c[-x] and differences c[x] - c[-x] are uncorrelated, each with
- * equal variances: 2 (a + b) and 2 (a - b), besides the sum of all, which is fixed.
+ * so sums c[x] + c[-x] and differences c[x] - c[-x] are uncorrelated. Sums have the variance
+ * 2 (a + b), differences 2 (a - b), apart from the sum of all, which is fixed.
  *     2d != n:  a + b = n / (n - 1),  a - b = n^2 / ((n - 1)(n - 2))
  *     2d = n (n / 2 pairs):  a + b = n (n - 2) / (2 (n - 1)(n - 3)),
  *                            a - b = n / (2 (n - 1))
- * That is exact, and holds for counts in parts that are mirror images too. Only the
- * law of the sum of squares, chi-squared, is asymptotic in the number of rows.
+ * This is exact, and holds for counts in mirrored parts too. Only the chi-squared law of the sum of
+ * squares is asymptotic in the number of rows.
  */
 #include "families.h"
 
@@ -21,11 +20,11 @@
 
 enum { HALF_PARTS = 128, DISTANCES = 6, SHIFT = 46 };
 
-/* How sizes of differences are cut: those of x and n - x stand side by side, 2 k and 2 k + 1; what
- * is its own mirror image, n / 2, comes last. */
+/* The cells of differences. The cells of x and n - x are neighbours, 2 k and 2 k + 1. The last cell
+ * is n / 2, its own mirror image. */
 struct mirror {
     uint64_t factor;
-    uint32_t n, half, parts; /* differences 1 .. half on each side, in so many parts */
+    uint32_t n, half, parts; /* differences 1 .. half on each side, in `parts` parts */
 };
 
 static struct mirror mirror_of(uint32_t n)
@@ -44,7 +43,7 @@ static inline uint32_t cell_of(const struct mirror *m, uint32_t x)
     return 2 * part + (x > other);
 }
 
-/* 1, 2, 3, n/8, n/4 and n/2, those that are different and at most n / 2. */
+/* The different ones of 1, 2, 3, n/8, n/4 and n/2 that are at most n / 2. */
 static unsigned distances_of(uint32_t n, uint32_t distance[DISTANCES])
 {
     const uint32_t wanted[DISTANCES] = {1, 2, 3, n / 8, n / 4, n / 2};
@@ -79,7 +78,7 @@ static void add_distance(const struct shuf__rows *rows, const struct mirror *m, 
     for (size_t r = 0; r < rows->count; r++) {
         const uint32_t *row = rows->row + r * n;
         add_range(m, row, row + d, n - d, words);
-        if (2 * d != n) /* else these are the pairs that have been */
+        if (2 * d != n) /* else these pairs have already been counted */
             add_range(m, row + n - d, row, d, words);
     }
 }
@@ -94,7 +93,7 @@ void shuf__differences_add(const struct shuf__rows *rows, uint64_t *words)
         add_distance(rows, &m, distance[i], words + 1 + i * CELLS);
 }
 
-/* How many differences each cell stands for. */
+/* The number of differences of each cell. */
 static void cell_sizes(const struct mirror *m, double size[CELLS])
 {
     memset(size, 0, CELLS * sizeof *size);
@@ -132,9 +131,7 @@ static struct shuf__chi_squared compare(const struct mirror *m, uint32_t d, cons
     return x;
 }
 
-enum {
-    LEAST_ROWS = 25
-}; /* a cell is expected to hold at least as many differences, but for n / 2 */
+enum { LEAST_ROWS = 25 }; /* least expected count of a cell, except for n / 2 */
 
 void shuf__differences_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A panel shows the size of the discrepancy, by the number of rounds
- * where that varies and else by n, and the edges of both acceptance regions.
+ * See draw.h. A panel shows the size of the discrepancy and the edges of both acceptance regions,
+ * by the number of rounds if it varies, else by n.
  */
 #include "draw.h"
 
@@ -29,7 +29,7 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* A block of data for gnuplot: x, |mmd|, the edges. One n's points, or all. */
+/* A block of data for gnuplot: x, |mmd|, the edges. It has the points of one n, or all. */
 static void write_block(FILE *to, const json_t *points, unsigned panel, double n, bool sweep)
 {
     size_t i;
@@ -56,7 +56,7 @@ static bool is_first(const json_t *points, size_t at)
     return true;
 }
 
-/* The regions depend on n hardly visibly, so one pair of edges stands for all. */
+/* The regions hardly depend on n, so one pair of edges is drawn for all. */
 static void plot_sweep(FILE *to, const json_t *points, unsigned panel)
 {
     size_t i;

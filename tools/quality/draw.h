@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reports of `rounds` as a picture, by gnuplot.
+ * Draws reports of `rounds` with gnuplot.
  */
 #ifndef SHUF__DRAW_H
 #define SHUF__DRAW_H
 
 #include <jansson.h>
 
-/* Writes an SVG with a panel for each report. 0, or the exit code after a line. */
+/* Writes an SVG with a panel for each report. Returns 0, or prints a line and returns the exit
+ * code. */
 int shuf__draw(const char *path, json_t *const *reports, unsigned count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of the tests, for the table in tests.c.
+ * Declares the functions of the tests, for the table in tests.c.
  */
 #ifndef SHUF__FAMILIES_H
 #define SHUF__FAMILIES_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests found: one p-value each, and over all of them together the
- * verdict. A run makes hundreds of findings, of which some are far out by chance;
- * Holm's procedure keeps the probability that a perfect source fails anywhere
- * below alpha, however the findings depend on each other.
+ * The findings of the tests, with one p-value each, and the verdict over all of them. A run makes
+ * hundreds of findings, and some are extreme by chance. Holm's procedure keeps the probability that
+ * a perfect source fails anywhere below alpha, even if the findings depend on each other.
  */
 #ifndef SHUF__FINDINGS_H
 #define SHUF__FINDINGS_H
@@ -12,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* Where the statistic may lie. */
+/* The acceptance region of a statistic. */
 struct shuf__region {
     double low, high, p;
 };
@@ -22,10 +21,10 @@ struct shuf__finding {
     const char *test;
     char detail[32];
     double statistic, expected;
-    double dof; /* 0: of no chi-squared */
+    double dof; /* 0: not a chi-squared statistic */
     double p, p_holm;
     bool failed;
-    bool has_regions; /* the MMD's: at alpha, uncorrected, as in the paper */
+    bool has_regions; /* regions of the MMD at alpha, uncorrected, as in the paper */
     struct shuf__region hoeffding, normal;
 };
 
@@ -34,19 +33,19 @@ struct shuf__findings {
     size_t count, room;
     size_t failed;
     double alpha;
-    const char *test; /* what is added now belongs to it */
+    const char *test; /* the test of the findings that are added now */
 };
 
-/* Adds one; its p-value is in [0, 1]. Valid until the next. */
+/* Adds a finding with a p-value in [0, 1]. The pointer is valid until the next call. */
 struct shuf__finding *shuf__find(struct shuf__findings *findings, uint32_t n, double statistic,
                                  double expected, double p, const char *detail, ...)
     __attribute__((format(printf, 6, 7)));
 
-/* The same of a sum of squares; without degrees of freedom there is nothing to find. */
+/* The same for a sum of squares. Without degrees of freedom it adds nothing. */
 void shuf__find_chi_squared(struct shuf__findings *findings, uint32_t n, struct shuf__chi_squared x,
                             const char *detail, ...) __attribute__((format(printf, 4, 5)));
 
-/* Fills p_holm, failed of each and of all. */
+/* Fills p_holm and `failed` of each finding, and `failed` of all. */
 void shuf__findings_decide(struct shuf__findings *findings);
 
 void shuf__findings_free(struct shuf__findings *findings);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `broken-primefold`: the algorithm `primefold` as it was before its folds were seen to keep too
- * many differences: 4 or 5 affine maps modulo a prime, and between two of them an exclusive or
- * with the value itself shifted. Kept so that tests show that they see it. Beyond 96 values; up to
- * them it was an exact shuffle, and so here one of other words.
+ * `broken-primefold`: an old `primefold` whose folds keep too many differences. It has 4 or 5
+ * affine maps modulo a prime, and between two of them the exclusive or of the value and itself
+ * shifted. It is here to show that the tests detect it. Up to 96 values it is an exact shuffle, as
+ * the old algorithm was, but with other words.
  */
 #include "generator.h"
 
@@ -28,7 +28,7 @@ static unsigned bits_of(uint64_t x)
     return 64 - (unsigned)__builtin_clzll(x);
 }
 
-/* Of n up to 2^28: from 2^28 + 1 on folds shifted by more, which no row here has. */
+/* For n up to 2^28. Larger n had folds with other shifts; no row here has them. */
 static uint64_t modulus(uint32_t n)
 {
     return n <= EXACT ? 0 : shuf_prime_from(n);
@@ -77,8 +77,8 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
         b->map[r] = map_of(b, word, r);
 }
 
-/* All numbers are below 2^29, so their products are below 2^58, and the quotient is at most one too
- * small. */
+/* All numbers are below 2^29, so their products are below 2^58, and the quotient is too small by at
+ * most one. */
 static uint64_t all_maps(const struct broken *b, uint64_t x)
 {
     for (unsigned r = 0; r < b->maps; r++) {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * `fisher-yates`: what a permutation should be. Durstenfeld's shuffle ("Algorithm
- * 235", CACM 7, 1964) with words of Philox4x64-10 and without bias: a word that
- * would favour some choices is drawn again (Lemire: "Fast random integer generation
- * in an interval", ACM TOMACS 29, 2019).
+ * `fisher-yates`: a perfect source. Durstenfeld's shuffle ("Algorithm 235", CACM 7, 1964) with
+ * words of Philox4x64-10 and without bias: a word that would favour some choices is drawn again
+ * (Lemire: "Fast random integer generation in an interval", ACM TOMACS 29, 2019).
  */
 #include "generator.h"
 
 #include "shuf/key.h"
 
-#define PURPOSE ((enum shuf_purpose)0x66697368) /* no algorithm's */
+#define PURPOSE ((enum shuf_purpose)0x66697368) /* different from all algorithms */
 
 struct words {
     uint64_t seed, epoch, block;
@@ -32,7 +31,7 @@ static inline uint32_t next(struct words *w)
     return w->word[w->used++];
 }
 
-/* 0 .. range - 1, each as likely: of the 2^32 words, 2^32 mod range are too many. */
+/* A uniform number of 0 .. range - 1. It rejects 2^32 mod range of the 2^32 words. */
 static inline uint32_t below(struct words *w, uint32_t range)
 {
     uint64_t product = (uint64_t)next(w) * range;

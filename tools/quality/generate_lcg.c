@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `lcg`, as the daemon serves it.
+ * `lcg`, the algorithm of the daemon.
  */
 #include "generator.h"
 

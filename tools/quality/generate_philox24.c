@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * `philox24` with any number of rounds: with 24 it is the algorithm that the
- * daemon serves, with fewer it shows what the others are for. Values are worked on
- * by the handful, so that the compiler can put them side by side.
+ * `philox24` with any number of rounds. With 24 it is the daemon's algorithm; with fewer it shows
+ * why the others are needed. Several values are evaluated together, so the compiler can use
+ * vectors.
  */
 #include "generator.h"
 
@@ -30,7 +30,7 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
         shuf_key_words(seed, epoch, SHUF_PURPOSE_PHILOX24, block, p->key + 8 * block);
 }
 
-/* The round of shuf_philox24_forward, for LANES values from x0 on. */
+/* The rounds of shuf_philox24_forward(), for LANES values from x0. */
 static void evaluate(const struct philox *p, uint32_t x0, uint32_t out[LANES])
 {
     const unsigned pad = p->right_bits - p->left_bits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`, or its first maps only: a round is a map with the fold
- * before the next. Where it is made of exchanges there are no rounds to leave out.
+ * `primefold`, or its first maps only. A round is a map and the fold after it. If n is so small
+ * that it has exchanges, there are no rounds to leave out.
  */
 #include "generator.h"
 
@@ -15,21 +15,21 @@ struct primefold {
     uint64_t reciprocal; /* 2^64 / p, rounded down */
 };
 
-/* `state` comes with zeros, or the shape that this n and `rounds` had before. */
+/* `state` has zeros, or the shape from a call with the same n and `rounds`. */
 static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds)
 {
     struct primefold *p = state;
     if (p->shape.n != n) {
         p->shape = shuf_primefold_shape_of(n);
         if (p->shape.maps > 0)
-            p->reciprocal = UINT64_MAX / p->shape.p; /* p, being odd, is no divisor of 2^64 */
+            p->reciprocal = UINT64_MAX / p->shape.p; /* rounded down too: p is odd */
     }
     p->f = shuf_primefold_make_of(&p->shape, seed, epoch);
     if (p->f.shape.maps > rounds)
         p->f.shape.maps = rounds;
 }
 
-/* Exchange k puts value k where its partner was: followed by position, all values at once. */
+/* Makes all values. Exchange k puts value k to the position of its partner. */
 static void exchange(const shuf_primefold *f, uint32_t n, uint32_t *row)
 {
     uint8_t position[SHUF_PRIMEFOLD_EXACT];
@@ -44,8 +44,8 @@ static void exchange(const shuf_primefold *f, uint32_t n, uint32_t *row)
         row[position[value]] = value;
 }
 
-/* shuf_primefold_forward's, without its division: all numbers are below 2^29, so their products
- * are below 2^58, and the quotient is at most one too small. */
+/* The maps of shuf_primefold_forward() without a division. All numbers are below 2^29, so their
+ * products are below 2^58, and the quotient is too small by at most one. */
 static uint64_t all_maps(const struct primefold *p, uint64_t x)
 {
     const uint64_t prime = p->f.shape.p;
@@ -75,7 +75,7 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
     }
 }
 
-/* The prime, which a large n has further up; 0 for an exact shuffle. */
+/* The prime p; 0 for an exact shuffle. */
 static uint64_t modulus(uint32_t n)
 {
     return shuf_primefold_shape_of(n).p;

@@ -13,14 +13,14 @@ enum { SHUF__GENERATOR_STATE = 2048 };
 
 struct shuf__generator {
     const char *name, *what;
-    unsigned rounds, most_rounds; /* those of the algorithm; the most to be had. 0: it has none */
-    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes, zeroed
-     * before the first call and kept for the next, whose n and rounds are the same: what these
-     * alone decide need be made only once. */
+    unsigned rounds, most_rounds; /* the algorithm's rounds, and the most possible; 0: no rounds */
+    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes. It is
+     * zero before the first call and kept for the next, which has the same n and rounds. So parts
+     * that depend only on these are made once. */
     void (*make)(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds);
     /* Writes the n values. */
     void (*fill)(const void *state, uint32_t n, uint32_t *row);
-    /* What it computes modulo, at least n; 0, or a NULL here: nothing. */
+    /* The modulus of its arithmetic, at least n. 0, or NULL here: none. */
     uint64_t (*modulus)(uint32_t n);
 };
 

@@ -25,7 +25,8 @@ shuf_status shuf__input_open(struct shuf__input *input, const char *path, struct
     return SHUF_OK;
 }
 
-/* The signal that interrupts may have gone to another thread, so this one looks up now and then. */
+/* Another thread may have received the interrupting signal, so this thread checks for it
+ * regularly. */
 static shuf_status wait_for_bytes(const struct shuf__input *input, struct shuf__error *error)
 {
     struct pollfd poller = {.fd = input->fd, .events = POLLIN};

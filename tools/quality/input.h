@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file or standard input, read in a way that an interrupt ends.
+ * Reads a file or standard input. An interrupt ends a read.
  */
 #ifndef SHUF__INPUT_H
 #define SHUF__INPUT_H
@@ -13,15 +13,15 @@
 struct shuf__input {
     int fd;
     const char *name;
-    bool begun; /* something was read */
+    bool begun; /* some bytes have been read */
 };
 
 /* A path, or "-". */
 shuf_status shuf__input_open(struct shuf__input *input, const char *path,
                              struct shuf__error *error);
 
-/* As many bytes as are wanted, fewer only at the end. SHUF_CANCELLED: interrupted. SHUF_INVALID: a
- * .npy begins there, whose header would pass for values. */
+/* Reads `wanted` bytes, or fewer at the end. SHUF_CANCELLED: interrupted. SHUF_INVALID: the input
+ * is a .npy file, and its header would count as values. */
 shuf_status shuf__input_read(struct shuf__input *input, void *bytes, size_t wanted, size_t *got,
                              struct shuf__error *error);
 

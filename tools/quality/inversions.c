@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * See inversions.h. A merge sort mispredicts half its branches; this one has none:
- * values are parted by their bits from the highest down, stably, and every zero
- * counts the ones that stood before it. Since they are a permutation, those with
- * the same upper bits fill just the positions with these upper bits. The last six
- * bits are looked up in a word of what has been seen.
+ * See inversions.h. A merge sort mispredicts half of its branches; this sort has none. It
+ * partitions the values by their bits, from the highest bit, stably. Every zero counts the ones
+ * before it. The values are a permutation, so those with the same upper bits fill exactly the
+ * positions with these upper bits. For the last six bits it looks up a word of the values already
+ * seen.
  */
 #include "inversions.h"
 
@@ -12,7 +12,8 @@
 
 enum { WORD_BITS = 6 };
 
-/* One group, positions [0, size) from `from` to `to`; `ones` is where those with the bit go. */
+/* Partitions one group of `size` values from `from` to `to`. Values with the bit go to `ones` and
+ * following. */
 static inline uint64_t part_group(const uint32_t *from, uint32_t *to, size_t size, size_t ones,
                                   unsigned bit)
 {
@@ -25,7 +26,7 @@ static inline uint64_t part_group(const uint32_t *from, uint32_t *to, size_t siz
         one += set;
         zero += set ^ 1;
     }
-    return inversions - zero * ones; /* `one` started there */
+    return inversions - zero * ones; /* because `one` starts at `ones` */
 }
 
 static uint64_t part_all(uint32_t n, const uint32_t *from, uint32_t *to, unsigned bit)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See laws.h. Recurrences are in probabilities, not in counts, so that nothing
- * overflows; all their terms are positive, so that nothing cancels.
+ * See laws.h. Recurrences use probabilities instead of counts, so nothing overflows. All their
+ * terms are positive, so nothing cancels.
  */
 #include "laws.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From these n on the normal law is used: its error shows in no sample that can be drawn. */
+/* From these n the normal law is used. No practical sample is large enough to show its error. */
 enum { DESCENTS_EXACT = 1024, INVERSIONS_EXACT = 128 };
-enum { FIXED_POINTS = 40, CYCLES = 128 }; /* beyond lies less than 1e-20 where n < 2^32 */
+enum { FIXED_POINTS = 40, CYCLES = 128 }; /* larger ones: below 1e-20 for n < 2^32 */
 
 /* P(k) = D(n - k) / (k! (n - k)!), where D(m) / m! = sum over j <= m of (-1)^j / j!. */
 static void fixed_points_exact(uint32_t n, uint64_t size, long double *p)
@@ -41,7 +41,7 @@ static void cycles_exact(uint32_t n, uint64_t size, long double *p)
             p[c] = (p[c] * (long double)(k - 1) + (c > 0 ? p[c - 1] : 0)) / (long double)k;
 }
 
-/* Eulerian numbers over n!: the largest element makes a descent of all gaps but some. */
+/* Eulerian numbers / n!: the recurrence inserts the largest element into one of the gaps. */
 static void descents_exact(uint32_t n, uint64_t size, long double *p)
 {
     memset(p, 0, size * sizeof *p);
@@ -52,7 +52,8 @@ static void descents_exact(uint32_t n, uint64_t size, long double *p)
                    (long double)m;
 }
 
-/* Mahonian numbers over n!: element m is in 0 .. m - 1 inversions with those before it, evenly. */
+/* Mahonian numbers / n!: element m has 0 .. m - 1 inversions with the elements before it, all
+ * equally likely. */
 static void inversions_exact(uint32_t n, uint64_t size, long double *p)
 {
     long double *before = calloc(size, sizeof *before);
@@ -67,7 +68,7 @@ static void inversions_exact(uint32_t n, uint64_t size, long double *p)
             window += before[k] - (k >= m ? before[k - m] : 0);
             p[k] = window / (long double)m;
         }
-        for (uint64_t k = half + 1; k <= most; k++) /* symmetric; the window would cancel here */
+        for (uint64_t k = half + 1; k <= most; k++) /* by symmetry: a window would cancel */
             p[k] = p[most - k];
     }
     free(before);
@@ -93,7 +94,7 @@ static struct shuf__law as_normal(struct shuf__law law)
 
 struct shuf__law shuf__law_fixed_points(uint32_t n)
 {
-    const struct shuf__law law = {.mean = 1, .variance = 1, .cumulant = 1}; /* as Poisson's */
+    const struct shuf__law law = {.mean = 1, .variance = 1, .cumulant = 1}; /* as Poisson's law */
     return with_exact(law, n < FIXED_POINTS ? n + 1 : FIXED_POINTS + 1, fixed_points_exact);
 }
 
@@ -109,8 +110,9 @@ struct shuf__law shuf__law_cycles(uint32_t n)
     return with_exact(law, n < CYCLES ? n + 1 : CYCLES + 1, cycles_exact);
 }
 
-/* Descents are the whole part of a sum of n even choices from 0 to 1 (Stanley: "Eulerian
- * partitions of a unit hypercube", 1977), and their first n cumulants those of n + 1 such choices.
+/* The number of descents has the law of the integer part of a sum of n uniform numbers of [0, 1)
+ * (Stanley: "Eulerian partitions of a unit hypercube", 1977). Its first n cumulants are those of a
+ * sum of n + 1 such numbers.
  */
 struct shuf__law shuf__law_descents(uint32_t n)
 {
@@ -119,13 +121,13 @@ struct shuf__law shuf__law_descents(uint32_t n)
     return n <= DESCENTS_EXACT ? with_exact(law, n, descents_exact) : as_normal(law);
 }
 
-/* The inverse of a random permutation is one, too. */
+/* The inverse of a uniformly random permutation is uniformly random too. */
 struct shuf__law shuf__law_inverse_descents(uint32_t n)
 {
     return shuf__law_descents(n);
 }
 
-/* The sum of independent even choices from 0 .. k - 1, for k = 1 .. n. */
+/* The sum of independent uniform numbers of 0 .. k - 1, for k = 1 .. n. */
 struct shuf__law shuf__law_inversions(uint32_t n)
 {
     const double m = n, fourths = m * (m + 1) * (2 * m + 1) * (3 * m * m + 3 * m - 1) / 30;
@@ -159,9 +161,9 @@ static void exact_cells(const struct shuf__law *law, uint32_t n, double p[SHUF__
     free(of_value);
 }
 
-/* Edgeworth's series to the fourth cumulant, of a symmetric law of whole numbers. Its sums up to
- * halves are those of a density that is narrower by an even choice from one unit, as the midpoint
- * rule has it (Sheppard's corrections): by the cumulants 1/12 and -1/120. */
+/* The Edgeworth series to the fourth cumulant, for a symmetric law of integers. Sums up to
+ * half-integers correspond to a density from which a uniform law of width 1 has been taken off, as
+ * in the midpoint rule (Sheppard's corrections). So the cumulants change by 1/12 and -1/120. */
 static double below(const struct shuf__law *law, double half)
 {
     const double variance = law->variance - 1.0 / 12, cumulant = law->cumulant + 1.0 / 120;
@@ -197,8 +199,8 @@ double shuf__law_mallows(uint32_t n, double lambda)
     return (double)expl(sum);
 }
 
-/* With x = a - b and y = c - b, two different numbers that are not 0: x may be all but 0, t, and
- * the solutions of 2x = t. */
+/* x = a - b and y = c - b are two different numbers other than 0, and x + y = t. So x may be any
+ * number except 0, t, and the solutions of 2x = t. */
 uint64_t shuf__law_second_difference(uint32_t n, uint32_t t)
 {
     if (n % 2 == 1)

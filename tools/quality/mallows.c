@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The maximum mean discrepancy between the rows and uniform permutations by the
- * Mallows kernel K = exp(-lambda * discordant pairs / C(n, 2)), as in Mitchell,
- * Stokes, Frank, Holmes: "Bandwidth-optimal random shuffling for GPUs" (arXiv
- * 2106.06161). K's mean over uniform permutations is the same from wherever it is
- * measured, so the squared discrepancy is the mean of K over independent pairs of
- * rows less that constant.
+ * The maximum mean discrepancy between the rows and uniform permutations by the Mallows kernel K =
+ * exp(-lambda * discordant pairs / C(n, 2)), as in Mitchell, Stokes, Frank, Holmes:
+ * "Bandwidth-optimal random shuffling for GPUs" (arXiv 2106.06161). The mean of K over uniform
+ * permutations is the same constant for every first permutation, so the squared discrepancy is the
+ * mean of K over independent pairs of rows less that constant.
  *
- * Rows are taken two by two, so the pairs are independent. K is in [0, 1], which
- * gives Hoeffding's region, sure but wide; its variance is exact too, since K^2 is
- * the kernel of 2 lambda, which gives the normal region. The verdict is by the
- * latter.
+ * Rows are taken in pairs, so the pairs are independent. K is in [0, 1], which gives Hoeffding's
+ * region: certain, but wide. The variance of K is exact too, because K^2 is the kernel of 2 lambda;
+ * this gives the normal region. The verdict uses the normal region.
  */
 #include "mallows.h"
 
@@ -21,7 +19,8 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-/* Words: pairs, the sum of K in units of 2^-36, so that sums do not depend on their order. */
+/* Words: pairs, and the sum of K in units of 2^-36, so that the order of additions does not
+ * matter. */
 enum { PAIRS, SUM, WORDS };
 static const double unit = 0x1p36;
 

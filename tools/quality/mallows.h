@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Mallows kernel, for the test of its name and for whoever counts discordant
- * pairs of two rows.
+ * The Mallows kernel and the count of discordant pairs of two rows.
  */
 #ifndef SHUF__MALLOWS_H
 #define SHUF__MALLOWS_H
@@ -10,8 +9,8 @@
 
 #define SHUF__MALLOWS_LAMBDA 5.0
 
-/* How many pairs of positions the two permutations put in different order; `scratch` has room for
- * two rows. */
+/* The number of pairs of positions that the two permutations put in different order. `scratch` has
+ * room for two rows. */
 uint64_t shuf__discordant(uint32_t n, const uint32_t *one, const uint32_t *other,
                           uint32_t *scratch);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two rows that should have nothing to do with each other: the next row (taken two
- * by two), the row of the next seed, the row of a seed with one other bit. If both
- * are uniform and independent, g after the inverse of f is uniform: what is counted
- * here depends on that alone, so the pairs are independent observations.
+ * Tests that two rows are independent: the next row (in pairs), the row of the next seed, the row
+ * of a seed with one changed bit. If f and g are uniform and independent, g composed with the
+ * inverse of f is uniform. All counts here depend only on that composition, so the pairs of rows
+ * are independent observations.
  *
  * Agreements f(i) = g(i) are its fixed points. The displacements g(i) - f(i) mod n
  * of one pair have the covariance n / (n - 1) (identity - average), so (n - 1) / n
@@ -17,9 +17,9 @@
 
 enum { PARTS = 256, BITS = 64, LEAST_PAIRS = 25 };
 
-/* Words: pairs; the sum of the rank products, each in two halves that cannot carry into each
- * other; agreements by the law of fixed points; displacements; for each bit of the seed how many
- * pairs and agreements. */
+/* Words: pairs; the sum of the rank products, in two halves that cannot carry into each other;
+ * agreements by the law of fixed points; displacements; pairs and agreements for each bit of the
+ * seed. */
 enum {
     PAIRS,
     PRODUCTS_LOW,
@@ -31,7 +31,7 @@ enum {
     WORDS = BIT_AGREEMENTS + BITS,
 };
 
-/* Sum of (2 f - m)(2 g - m), m = n - 1: at most n^3 / 3, so 128 bits hold any. */
+/* product = sum of (2 f - m)(2 g - m), m = n - 1. It is at most n^3 / 3, so 128 bits are enough. */
 struct pair {
     uint64_t agreements;
     __int128 product;
@@ -48,7 +48,7 @@ static struct pair compare_rows(uint32_t n, const struct shuf__parts *parts, con
         displacements[shuf__part(parts, displacement)]++;
         pair.agreements += d == 0;
         product += (2 * (int64_t)f[i] - most) * (2 * (int64_t)g[i] - most);
-        if (i % 32 == 31) { /* 32 squares of n <= 2^28 fit */
+        if (i % 32 == 31) { /* 32 squares of n <= 2^28 fit 64 bits */
             pair.product += product;
             product = 0;
         }
@@ -57,7 +57,7 @@ static struct pair compare_rows(uint32_t n, const struct shuf__parts *parts, con
     return pair;
 }
 
-/* In which products are summed, so that each is below 2^55; their own one below 2^16. */
+/* The unit of the summed products. It keeps each below 2^55, and is 1 for n < 2^16. */
 static uint32_t unit_of(uint32_t n)
 {
     return n >> 16 == 0 ? 1 : n;
@@ -116,7 +116,7 @@ static void judge_pairs(uint32_t n, const uint64_t *words, struct shuf__findings
     judge_correlation(n, words, findings);
 }
 
-/* Each bit alone: the sum of its agreements has mean and variance `pairs`. */
+/* Judges each bit alone. The sum of its agreements has mean and variance `pairs`. */
 static void judge_bits(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
 {
     struct shuf__chi_squared x = {0, BITS};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * See options.h. One table of options; each row says which verbs take it.
+ * See options.h. There is one table of options. A row says which verbs take the option.
  */
 #include "options.h"
 
 #include "device_run.h"
 #include "generator.h"
+#include "nearest.h"
 #include "sizes.h"
 
 #include <inttypes.h>
@@ -37,30 +38,49 @@ static const struct {
     unsigned verbs;
     struct argp_option option;
 } table[] = {
-    {J, {"n", KEY_N, "N", 0, "A row is a permutation of 0 to N - 1 (required)", 1}},
-    {S, {"n-list", KEY_N, "LIST", 0, "As in 2:64,100,127:129 (default: see the manual)", 1}},
-    {R, {"n", KEY_N, "LIST", 0, "As in 16,64:66 (required)", 1}},
-    {ANY, {"generator", KEY_GENERATOR, "NAME", 0, "Rows made here: shuf-quality list", 2}},
-    {J | S, {"rounds", KEY_ROUNDS, "R", 0, "How many rounds it has (default: all)", 2}},
-    {R, {"rounds", KEY_ROUNDS, "A:B", 0, "From A rounds to B (default: the usual number)", 2}},
-    {ANY, {"daemon", KEY_DAEMON, NULL, 0, "Rows of a running shufd", 3}},
-    {ANY, {"algorithm", KEY_ALGORITHM, "NAME", 0, "The daemon's (default: its default)", 3}},
-    {ANY, {"socket", KEY_SOCKET, "PATH", 0, "The daemon's socket", 3}},
-    {J, {"in", KEY_IN, "FILE", 0, "Raw rows from FILE (default -, standard input)", 4}},
-    {J, {"dtype", KEY_DTYPE, "TYPE", 0, "of these: u32 (default) or u64", 4}},
-    {ANY, {"seed", KEY_SEED, "S", 0, "of the first row (default 0)", 5}},
-    {ANY, {"epoch", KEY_EPOCH, "E", 0, "of the first row (default 0)", 5}},
-    {ANY, {"vary", KEY_VARY, "WHAT", 0, "What rows differ in: epoch (default) or seed", 5}},
-    {ANY, {"samples", KEY_SAMPLES, "COUNT", 0, "How many rows (default: by n, or all)", 6}},
-    {J, {"modulus", KEY_MODULUS, "M", 0, "of differences (default: the generator's, if any)", 6}},
-    {J | S, {"backend", KEY_BACKEND, "SPEC", 0, "cuda: made and counted there", 6}},
+    {J, {"n", KEY_N, "N", 0, "Judge permutations of 0 to N - 1 (required)", 1}},
+    {S,
+     {"n-list", KEY_N, "LIST", 0, "The sizes, as in 2:64,100,127:129 (default: see the manual)",
+      1}},
+    {R, {"n", KEY_N, "LIST", 0, "The sizes, as in 16,64:66 (required)", 1}},
+    {ANY,
+     {"generator", KEY_GENERATOR, "NAME", 0,
+      "Judge this generator; shuf-quality list prints the names", 2}},
     {J | S,
-     {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in mmd,cycles: shuf-quality list", 6}},
-    {ANY, {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 6}},
-    {ANY, {"threads", SHUF__KEY_THREADS, "COUNT", 0, "(default: one a core)", 6}},
-    {ANY, {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 7}},
-    {S, {"all", KEY_ALL, NULL, 0, "Every finding in the table, not only what failed", 7}},
-    {R, {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 7}},
+     {"rounds", KEY_ROUNDS, "R", 0, "Use R rounds of the generator (default: its usual number)",
+      2}},
+    {R, {"rounds", KEY_ROUNDS, "A:B", 0, "From A rounds to B (default: the usual number)", 2}},
+    {ANY, {"daemon", KEY_DAEMON, NULL, 0, "Judge the permutations of a running shufd", 3}},
+    {ANY,
+     {"algorithm", KEY_ALGORITHM, "NAME", 0, "The algorithm of the daemon (default: primefold)",
+      3}},
+    {ANY, {"socket", KEY_SOCKET, "PATH", 0, "The socket of the daemon", 3}},
+    {J,
+     {"in", KEY_IN, "FILE", 0, "Judge raw permutations from FILE (default -, standard input)", 4}},
+    {J, {"dtype", KEY_DTYPE, "TYPE", 0, "The type of the values in FILE: u32 (default) or u64", 4}},
+    {ANY, {"seed", KEY_SEED, "S", 0, "The seed of the first permutation (default 0)", 5}},
+    {ANY, {"epoch", KEY_EPOCH, "E", 0, "The epoch of the first permutation (default 0)", 5}},
+    {ANY,
+     {"vary", KEY_VARY, "WHAT", 0,
+      "Change this from one permutation to the next: epoch (default) or seed", 5}},
+    {ANY,
+     {"samples", KEY_SAMPLES, "COUNT", 0,
+      "Judge so many permutations (default: depends on N; of FILE, all)", 6}},
+    {J,
+     {"modulus", KEY_MODULUS, "M", 0,
+      "The modulus of differences (default: that of the generator, if any)", 6}},
+    {J | S, {"backend", KEY_BACKEND, "SPEC", 0, "cuda: compute and count on the GPU", 6}},
+    {J | S,
+     {"tests", SHUF__KEY_TESTS, "LIST", 0,
+      "Run only these tests, as in mmd,cycles; shuf-quality list prints the names", 6}},
+    {ANY,
+     {"alpha", SHUF__KEY_ALPHA, "P", 0,
+      "The probability that a good generator fails (default 0.001)", 6}},
+    {ANY,
+     {"threads", SHUF__KEY_THREADS, "COUNT", 0, "The number of threads (default: one a core)", 6}},
+    {ANY, {"json", SHUF__KEY_JSON, NULL, 0, "Print one JSON object instead of a table", 7}},
+    {S, {"all", KEY_ALL, NULL, 0, "Print every finding, not only those that failed", 7}},
+    {R, {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw the result, with gnuplot", 7}},
     {ANY, SHUF__OPTION_HELP},
 };
 
@@ -69,7 +89,7 @@ enum { ROWS = sizeof table / sizeof *table };
 struct parse {
     struct shuf__quality_options *options;
     enum shuf__quality_verb verb;
-    const char *generator, *sizes, *rounds; /* as given; they need each other */
+    const char *generator, *sizes, *rounds; /* texts of options that depend on each other */
     bool daemon, of_daemon, of_file, of_seed;
 };
 
@@ -107,7 +127,7 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
     o->first_rounds = rounds[0];
     o->last_rounds = rounds[count - 1];
-    o->origin.rounds = count == 1 ? rounds[0] : 0; /* of a range there is no one number */
+    o->origin.rounds = count == 1 ? rounds[0] : 0; /* a range has no single number */
     o->sweep = true;
     if (strchr(parse->rounds, ',') || (parse->verb != SHUF__ROUNDS && count > 1))
         argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected %s", parse->rounds,
@@ -116,11 +136,14 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
 
 static void refuse_generator(struct argp_state *state, const char *text)
 {
-    char names[256] = "";
-    for (const struct shuf__generator *const *g = shuf__generators; *g; g++)
+    char names[256] = "", hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = text};
+    for (const struct shuf__generator *const *g = shuf__generators; *g; g++) {
         shuf__quality_list_name(names, sizeof names, (*g)->name);
-    argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s", *text ? text : "''",
-                 names);
+        shuf__nearest_offer(&nearest, (*g)->name);
+    }
+    argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s%s", *text ? text : "''",
+                 names, shuf__nearest_hint(&nearest, hint));
 }
 
 static void find_generator(struct argp_state *state, const struct parse *parse)
@@ -201,7 +224,8 @@ static void parse_source(int key, char *text, struct argp_state *state, struct p
     else if (key == KEY_IN)
         origin->input = text;
     else if (key == KEY_DTYPE)
-        origin->wide = shuf__quality_choice(state, "--dtype", text, "u32", "u64");
+        origin->wide =
+            shuf__option_dtype(state, "--dtype", text, 1U << SHUF_U32 | 1U << SHUF_U64) == SHUF_U64;
     else if (key == KEY_SEED)
         origin->seed = shuf__quality_number(state, "--seed", text, 0, UINT64_MAX);
     else if (key == KEY_EPOCH)
@@ -252,7 +276,7 @@ void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
     static const char *const docs[] = {
         [SHUF__JUDGE] = "Judges permutations of one size.",
         [SHUF__SUITE] = "Judges permutations of many sizes, all findings together.",
-        [SHUF__ROUNDS] = "Tells the maximum mean discrepancy for each number of rounds.",
+        [SHUF__ROUNDS] = "Prints the maximum mean discrepancy for each number of rounds.",
     };
     struct argp_option taken[ROWS + 1] = {0};
     const struct argp argp = {.options = taken, .parser = parse_option, .doc = docs[verb]};
@@ -265,7 +289,7 @@ void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
         .origin = {.type = &shuf__source_file, .input = "-"},
     };
     shuf__judging_init(&options->judging);
-    argp_parse(&argp, argc, argv, 0, NULL, &parse);
+    shuf__options_parse(&argp, argc, argv, &parse);
 }
 
 uint64_t shuf__quality_samples(const struct shuf__quality_options *options, uint32_t n)

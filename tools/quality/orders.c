@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small permutations counted whole: each of all n!, and the relative order of a
- * few neighbours. Both are numbered by their inversion tables.
+ * Counts of whole small permutations: each of the n!, and the relative order of a few neighbours.
+ * Inversion tables number both.
  *
- * Rows are independent, and so are the relative orders of positions that do not
- * overlap, within a row too: the counts are exactly multinomial with equal cells,
- * and only Pearson's law for them is asymptotic.
+ * Rows are independent. So are the relative orders of positions that do not overlap, even in one
+ * row. Therefore the counts are exactly multinomial with equal cells, and only Pearson's law for
+ * them is asymptotic.
  */
 #include "families.h"
 
@@ -17,7 +17,7 @@ static uint32_t factorial(uint32_t k)
     return k < 2 ? 1 : k * factorial(k - 1);
 }
 
-/* 0 .. k! - 1 for the relative order of k different values. */
+/* The number, 0 .. k! - 1, of the relative order of k different values. */
 static inline uint32_t number_of(const uint32_t *value, uint32_t k)
 {
     uint32_t number = 0;
@@ -65,8 +65,8 @@ size_t shuf__patterns_words(uint32_t n)
     return 6 + 120;
 }
 
-/* Where the first group starts moves from row to row, so that every position is in some group
- * with each of its neighbours. */
+/* The first group starts at another position in each row, so every position shares some group with
+ * each of its neighbours. */
 static inline void add_patterns(const struct shuf__rows *rows, uint32_t k, uint64_t *words)
 {
     const uint32_t n = rows->n;

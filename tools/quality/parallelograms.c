@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parallelograms (parallelograms.h) at all distances of a row, or at as many as a row's turn has
- * where that is too much: the distances of the rows go round. Two things are judged: how many there
- * are of all, and the best distance of each row.
+ * Parallelograms (parallelograms.h) at all distances of a row. If these are too many, a row has
+ * some of the distances, and the rows take turns. Two numbers are judged: the sum over all
+ * distances, and the best distance of each row.
  *
- * The mean is exact. The variance is that of the rows themselves: a relation of four positions is
- * met at two distances, and how that and common values act together depends on n, the modulus and
- * the distances. With few rows it is that of pairs that are independent, each relation counted as
- * often as it is met; that is right but for terms of order 1/n where differences wrap around, and
- * there alone is used.
+ * The mean is exact. The variance is the empirical variance of the rows. A relation of four
+ * positions occurs at two distances, and the effect of this and of common values depends on n, the
+ * modulus and the distances. With few rows the variance is that of independent pairs, each relation
+ * counted as often as it occurs. It is right up to terms of order 1/n if differences wrap around,
+ * and is used only then.
  */
 #include "parallelograms.h"
 #include "families.h"
@@ -21,12 +21,12 @@
 enum { WORK = 1 << 20, LEAST_DISTANCES = 4, STEPS = 4, BEST = 64 * STEPS };
 enum { LEAST_ROWS = 50, LEAST_REFERENCE = 200, REFERENCE_WORK = 1 << 27 };
 
-/* Words: MODULI is the sum of the rows' modulus; sums of differences are signed, as two's
+/* Words. MODULI is the sum of the rows' moduli. Sums of differences are signed, in two's
  * complement. */
 enum {
     ROWS,
     MODULI,
-    PAIRS, /* their lower 32 bits, as the sum of all has more than 64 */
+    PAIRS, /* their lower 32 bits, because the whole sum has more than 64 */
     PAIRS_HIGH,
     CHAINS,
     EITHER,
@@ -57,14 +57,15 @@ uint32_t shuf__parallelogram_distance(uint32_t n, uint64_t row, uint32_t k)
     return 1 + (count == n - 1 ? k : (uint32_t)((row * count + k) % (n / 2)));
 }
 
-/* What is known of a row while its distances pass by. */
+/* The state of a row between its distances. */
 struct row {
     struct shuf__parallelograms sum, best;
-    double most; /* of the best, in deviations */
+    double most; /* deviation of the best, in standard deviations */
     unsigned judged;
 };
 
-/* Far apart there are few pairs, and their law is too coarse for the best to be looked for. */
+/* Adds one distance. Large distances have few pairs, and their law is too coarse for a search of
+ * the best. */
 static void pass(const struct shuf__parallelogram_law *law, uint32_t n, uint32_t d,
                  const struct shuf__parallelograms *one, struct row *row)
 {
@@ -82,14 +83,14 @@ static void pass(const struct shuf__parallelogram_law *law, uint32_t n, uint32_t
     }
 }
 
-/* How likely the best distance is, in all of them, as -log2. */
+/* -log2 of the probability of so good a best distance among all of them. */
 static double best_of(const struct shuf__parallelogram_law *law, const struct row *row)
 {
     const double p = fmin(shuf__parallelograms_p(law, &row->best), 1 - 1e-15);
     return -log2(-expm1(row->judged * log1p(-p)));
 }
 
-/* What is further off than chance is in the age of the universe must not overflow what adds up. */
+/* Cuts off deviations that chance never reaches, so that sums do not overflow. */
 static int64_t cut(double off)
 {
     const double most = 1 << 22;
@@ -155,7 +156,7 @@ void shuf__parallelograms_add(const struct shuf__rows *rows, uint64_t *words)
 
 /* ---- All together ---------------------------------------------------------------- */
 
-/* Rows are off by whole numbers, of which the variance is taken, and all of them by what is exact.
+/* The variance is that of the rows' integer deviations. The mean of all rows is exact.
  */
 static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool either,
                       const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
@@ -176,14 +177,14 @@ static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool 
         p = 2 * fmin(gsl_cdf_tdist_P(t, rows - 1), gsl_cdf_tdist_Q(t, rows - 1));
         p = fmin(p, 1);
     } else if (modulus == 2 * (uint64_t)n - 1)
-        return; /* differences of plain numbers are far from even: see above */
+        return; /* without a modulus differences are not uniform: see above */
     shuf__find(findings, n, (double)(counted / rows), (double)(expected / rows), p,
                either ? "equal or opposite" : "equal");
 }
 
 /* ---- The best distances ---------------------------------------------------------- */
 
-/* How likely the best distance of all rows is. Too bad ones are no finding. */
+/* Judges the best distance of all rows. The test is one-sided. */
 static void judge_best(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
 {
     unsigned best = BEST - 1;
@@ -195,8 +196,8 @@ static void judge_best(uint32_t n, const uint64_t *words, struct shuf__findings 
                "best distance, bits");
 }
 
-/* The same numbers of exact shuffles, whose seed is what was found here: so that no choice of it
- * is in favour of or against all runs. */
+/* The same numbers for exact shuffles. Their seed comes from the counts, so no fixed seed favours
+ * or harms all runs. */
 static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
                                const struct shuf__parallelogram_law *law, uint64_t seed,
                                uint64_t *words)
@@ -213,7 +214,7 @@ static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
     return words[ROWS];
 }
 
-/* Two samples of one law: chi-squared, cells pooled until both have enough. */
+/* Compares two samples of one law: chi-squared, with cells pooled until both have enough. */
 static struct shuf__chi_squared compare(const uint64_t *a, const uint64_t *b, double a_all,
                                         double b_all)
 {
@@ -258,7 +259,7 @@ void shuf__parallelograms_judge(uint32_t n, const uint64_t *words, struct shuf__
     const struct shuf__parallelogram_law law = shuf__parallelogram_law(n, modulus);
     judge_sum(n, modulus, words, true, &law, findings);
     judge_sum(n, modulus, words, false, &law, findings);
-    if (modulus < 2 * (uint64_t)n - 1) /* else differences are not even, and the tail is longer */
+    if (modulus < 2 * (uint64_t)n - 1) /* else not uniform, with a longer tail */
         judge_best(n, words, findings);
     judge_bests(n, modulus, words, &law, findings);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See parallelograms.h. With r(x) ordered pairs of values that differ by x mod M and T ordered
- * triples in arithmetic progression, the ordered pairs of disjoint pairs with the same difference
- * number
+ * See parallelograms.h. r(x) is the number of ordered pairs of values that differ by x mod M, and T
+ * that of ordered triples in arithmetic progression. The number of ordered pairs of disjoint pairs
+ * with the same difference is
  *     sum of r(x)^2  -  n (n - 1)  -  2 T,
- * and those with opposite differences as many. Of an even M the difference M / 2 is its own
- * opposite: a pair and its reverse share both values, and both relations are one.
+ * and that with opposite differences is equal. For an even M the difference M / 2 is its own
+ * opposite: both relations are the same there, and a pair and its reverse share both values.
  */
 #include "parallelograms.h"
 
@@ -13,7 +13,7 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-typedef long double real; /* 64 bits of precision: sums reach n^3 */
+typedef long double real; /* with 64 bits of precision, because sums reach n^3 */
 
 uint64_t shuf__parallelogram_modulus(uint64_t n, uint64_t modulus)
 {
@@ -21,17 +21,17 @@ uint64_t shuf__parallelogram_modulus(uint64_t n, uint64_t modulus)
     return modulus == 0 || modulus > 2 * n - 1 ? 2 * n - 1 : modulus;
 }
 
-/* The sum of r(x)^2: r(x) = n - x up to M - n, then 2n - M, then the same backwards. */
+/* The sum of r(x)^2. r(x) is n - x up to x = M - n, then 2n - M, then the same in reverse. */
 static real sum_of_squares(real n, real modulus)
 {
     const real steps = modulus - n, flat = 2 * n - modulus;
-    const real below = n - steps - 1; /* 1^2 + ... + (n - 1)^2 less those up to below^2 */
+    const real below = n - steps - 1; /* slope = 1^2 + ... + (n - 1)^2 - (1^2 + ... + below^2) */
     const real slope = (n - 1) * n * (2 * n - 1) / 6 - below * (below + 1) * (2 * below + 1) / 6;
     return 2 * slope + (flat - 1) * flat * flat;
 }
 
-/* Ordered (a, b, c), all different, with a + c = 2b mod M: by the parity of a + c there is b
- * half-way, and one more beyond where the sum reaches M. */
+/* The number of ordered (a, b, c), all different, with a + c = 2b mod M. If a + c is even there is
+ * one b half-way. If a + c + M or a + c - M is even there may be another. */
 static real progressions(uint64_t n, uint64_t modulus)
 {
     const real even = (real)((n + 1) / 2), odd = (real)(n / 2);
@@ -80,7 +80,7 @@ double shuf__parallelograms_p(const struct shuf__parallelogram_law *law,
         variance * (1 - 2 * p) + pairs * (pairs - 1) * (pairs - 2) * p * p * (1 - p);
     const double shape = 4 * variance * variance * variance / (third * third);
     const double scale = third / (2 * variance);
-    if (shape > 1e6) /* it is normal by then, and GSL gives up on gamma distributions */
+    if (shape > 1e6) /* nearly normal then, and GSL's gamma distribution fails */
         return gsl_cdf_ugaussian_Q(((double)counted->either - 0.5 - mean) / sqrt(variance));
     const double at = (double)counted->either - 0.5 - mean + shape * scale;
     return at <= 0 ? 1 : gsl_cdf_gamma_Q(at, shape, scale);

@@ -15,7 +15,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* Between files: a pipe to a program that is not there, or ends early, would end this one. */
+/* Runs gnuplot on files. A pipe to a program that does not exist, or ends early, would end this
+ * process. */
 static int run_gnuplot(FILE *script, FILE *picture, const char *path)
 {
     static char name[] = "gnuplot";
@@ -37,7 +38,7 @@ static int run_gnuplot(FILE *script, FILE *picture, const char *path)
                        : shuf__fail_with(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
 }
 
-/* Only a whole picture takes the place of what was there. */
+/* Replaces the old file only by a complete picture. */
 static int keep(FILE *picture, const char *path)
 {
     char bytes[4096];
@@ -52,7 +53,7 @@ static int keep(FILE *picture, const char *path)
     return kept ? EX_OK : shuf__fail_with(EX_CANTCREAT, "%.256s: %s", path, strerror(errno));
 }
 
-/* Where nothing stands yet: the directory. */
+/* Whether a new file can be created in its directory. */
 static bool may_create(const char *path)
 {
     const char *slash = strrchr(path, '/');

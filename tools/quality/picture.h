@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures by gnuplot, from a script that a function writes.
+ * Pictures by gnuplot. A function writes the script.
  */
 #ifndef SHUF__PICTURE_H
 #define SHUF__PICTURE_H
 
 #include <stdio.h>
 
-/* Whether a picture could be written there, looked at before the work for it: 0, or the exit code
- * after a line. */
+/* Checks, before the work, whether a picture can be written. Returns 0, or prints a line and
+ * returns the exit code. */
 int shuf__picture_check(const char *path);
 
-/* Writes an SVG. 0, or the exit code after a line; then what was there is as it was. */
+/* Writes an SVG. Returns 0, or prints a line and returns the exit code; then an old file is
+ * unchanged. */
 int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),
                   const void *context);
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which value stands where: a table of positions and values, both in at most 256
- * parts.
+ * A table of positions and values, both in at most 256 parts.
  *
- * A row adds a permutation matrix, whose entries depend on each other: rows and
- * columns of the table have fixed sums, and among what remains, sums weighted by a
- * have the variance |a|^2 / (n - 1) (Hoeffding: "A combinatorial central limit
- * theorem", 1951). Summed over parts of sizes p and v that is, in units of
- * sqrt(p v), the same projection; so (n - 1) / n times Pearson's sum has exactly
- * the mean (parts - 1)^2, and chi-squared with that many degrees is its law for
- * many rows.
+ * A row of the test adds a permutation matrix, whose entries depend on each other. Rows and columns
+ * of the table have fixed sums. Among the rest, sums weighted by a have the variance |a|^2 / (n -
+ * 1) (Hoeffding: "A combinatorial central limit theorem", 1951). Summed over parts of sizes p and v
+ * this is, in units of sqrt(p v), the same projection. So (n - 1) / n times Pearson's sum has
+ * exactly the mean (parts - 1)^2, and for many rows its law is chi-squared with that many degrees
+ * of freedom.
  */
 #include "families.h"
 
@@ -36,7 +34,7 @@ void shuf__places_add(const struct shuf__rows *rows, uint64_t *words)
     }
 }
 
-/* The table with neighbouring parts in one: few rows cannot fill all cells. */
+/* The table with neighbouring parts joined, because few rows cannot fill all cells. */
 struct grouped {
     uint32_t cells;
     double size[PARTS];

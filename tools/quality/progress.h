@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line on stderr that counts what has been judged, five times a second.
+ * A progress line on stderr, five times a second.
  */
 #ifndef SHUF__QUALITY_PROGRESS_H
 #define SHUF__QUALITY_PROGRESS_H
@@ -10,7 +10,7 @@
 
 struct shuf__quality_progress {
     bool enabled;
-    uint32_t n;       /* 0: the line does not name it */
+    uint32_t n;       /* 0: the line has no n */
     uint64_t all;     /* UINT64_MAX: unknown */
     const char *unit; /* "rows" */
     uint64_t start_ns, shown_ns;
@@ -23,7 +23,7 @@ void shuf__quality_progress_show(struct shuf__quality_progress *progress, uint64
 /* Clears the line. */
 void shuf__quality_progress_end(const struct shuf__quality_progress *progress);
 
-/* The time since the start. */
+/* Seconds since the start. */
 double shuf__quality_progress_seconds(const struct shuf__quality_progress *progress);
 
 #endif

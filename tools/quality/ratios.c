@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Three values at a time, a = f(i), b = f(i + d) and c = f(i + 2d), modulo a prime p: a - 2b + c,
- * and (b - a) / (c - a), which no affine map of the values changes. Few maps make some of them too
- * often. The rows take turns in the distances.
+ * Three values at a time modulo a prime p: a = f(i), b = f(i + d) and c = f(i + 2d). The test
+ * counts a - 2b + c, and (b - a) / (c - a), which no affine map of the values changes. A generator
+ * with few maps makes some of them too often. The rows take turns in the distances.
  *
- * The law of one triple is exact. Triples of a row share values and draw without putting back,
- * which moves the sum of squares by a part of order 1/n, and by too much where n is small and p
- * is some way above it: so n is at least 96.
+ * The law of one triple is exact. Triples of a row share values, and are draws without replacement.
+ * This moves the sum of squares by a part of order 1/n. If n is small and p clearly above n, it
+ * moves it too far, so n is at least 96.
  */
 #include "families.h"
 
@@ -64,7 +64,7 @@ void shuf__ratios_add(const struct shuf__rows *rows, uint64_t *words)
     }
 }
 
-/* Of all differences x = b - a and y = c - a that are plain numbers, how many values a has. */
+/* Counts, for all differences x = b - a and y = c - a as integers, the possible values of a. */
 static void make_laws(uint32_t n, uint32_t p, double second[CELLS], double ratio[CELLS])
 {
     const int64_t size = n, all = size * (size - 1) * (size - 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is told of findings: a table for people, an object for programs.
+ * Prints findings: a table for people, a JSON object for programs.
  */
 #ifndef SHUF__REPORT_H
 #define SHUF__REPORT_H
@@ -30,14 +30,14 @@ void shuf__report_origin(const struct shuf__origin *origin, char *text, size_t s
 void shuf__report_table(const struct shuf__report *report, bool all, FILE *to);
 void shuf__report_json(const struct shuf__report *report, FILE *to);
 
-/* What every object begins with: version, source, alpha. */
+/* The begin of every object: version, source, alpha. */
 json_t *shuf__report_object(const struct shuf__quality_options *options);
 json_t *shuf__report_region(const struct shuf__region *region);
 
 /* Adds the fields of a finding to the object. */
 void shuf__report_finding(json_t *object, const struct shuf__finding *f);
 
-/* Prints the report as the options say, and gives the exit code. */
+/* Prints the report as a table or object, and returns the exit code. */
 int shuf__report_finish(struct shuf__report *report, bool all);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See run.h. Threads take blocks of rows and count into words of their own, which
- * are added in the end. Every other block also meets the rows of the next seed, and
- * those between the rows of a seed with one other bit.
+ * See run.h. Threads take blocks of rows and count into their own words, which are added at the
+ * end. Every second block also has the rows of the next seed; the other blocks have the rows of a
+ * seed with one changed bit.
  */
 #include "run.h"
 
@@ -23,31 +23,31 @@ enum { BLOCK_VALUES = 1 << 16, BLOCKS = 512, SEED_BITS = 64 };
 struct work {
     const struct shuf__task *task;
     void *source;
-    bool relatives;      /* some test wants them */
-    size_t block, words; /* rows at a time; of all tests together */
-    uint64_t next, done; /* rows; these and what follows by one thread at a time */
+    bool relatives;      /* some test needs them */
+    size_t block, words; /* rows of a block; words of all tests */
+    uint64_t next, done; /* rows; `next` and the fields below change by one thread at a time */
     bool stop;           /* at the end, or for the reason in `status` */
-    bool bad_rows;       /* that is what was read */
+    bool bad_rows;       /* the reason is the input */
     shuf_status status;
     struct shuf__error *error;
     uint64_t *sum;
     struct shuf__quality_progress progress;
 };
 
-/* What a thread needs. */
+/* The memory of a thread. */
 struct desk {
     uint32_t *row, *relative, *scratch;
     uint64_t *words;
     struct shuf__rows rows;
 };
 
-/* When a signal came first. Atomic, as it may come to any thread; without a lock, as a handler must
- * not wait. */
+/* The time of the first signal. It is atomic because any thread may receive the signal, and
+ * lock-free because a handler must not wait. */
 static atomic_ullong interrupted_ns;
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler sets it");
 
-/* A program that sends a signal to a process and to its group sends it twice: only a second later
- * does one more end the process. */
+/* Some programs send a signal to a process and to its group, so it comes twice. Only a signal more
+ * than a second later ends the process. */
 static void on_signal(int signal_number)
 {
     const uint64_t now_ns = shuf__clock_ns();
@@ -78,7 +78,8 @@ static bool wanted(const struct work *work, int test)
            shuf__test_applies(&shuf__tests[test], task->n, task->origin->type->relatives);
 }
 
-/* Rows that fit a cache; an even number, and so few that every bit of the seed has its turn. */
+/* The rows of a block: they fit a cache, their number is even, and there are enough blocks for
+ * every bit of the seed. */
 static size_t rows_at_once(uint32_t n, uint64_t samples)
 {
     uint64_t rows = BLOCK_VALUES / n;
@@ -103,7 +104,7 @@ static void fail(struct work *work, shuf_status status, const struct shuf__error
 {
     work->stop = true;
     if (status == SHUF_CANCELLED || work->status != SHUF_OK)
-        return; /* interrupted, which is no failure; or there was an earlier one */
+        return; /* an interrupt is not a failure; or an earlier failure exists */
     work->status = status;
     *work->error = *error;
 }
@@ -121,7 +122,7 @@ static shuf_status read_rows(struct work *work, struct desk *desk, struct shuf__
     return type->read(work->source, &ask, desk->relative, &ask.count, error);
 }
 
-/* Which rows are next, and what they meet. */
+/* Chooses the next rows, and the relation of the other rows. */
 static void assign(const struct work *work, struct shuf__rows *rows, uint32_t *relative)
 {
     const struct shuf__task *task = work->task;
@@ -136,7 +137,7 @@ static void assign(const struct work *work, struct shuf__rows *rows, uint32_t *r
     rows->relative = rows->relation == SHUF__SELF ? NULL : relative;
 }
 
-/* The next block; false when there is none. By one thread at a time. */
+/* Takes the next block; false if there is none. One thread at a time calls it. */
 static bool take(struct work *work, struct desk *desk)
 {
     struct shuf__error error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of sizes, as in 2:64,100,127:129, and how many rows each is worth.
+ * Lists of sizes, such as 2:64,100,127:129, and the number of rows for each.
  */
 #ifndef SHUF__SIZES_H
 #define SHUF__SIZES_H
@@ -9,15 +9,15 @@
 
 #include <stdint.h>
 
-/* What the default of `suite` is. */
+/* The default sizes of `suite`. */
 #define SHUF__SIZES_DEFAULT "2:64,100,127:129,255:257,1000,1023:1025,4096,65535:65537"
 
-/* Reads at most `room` numbers of `least` to `most`; A:B is all from A to B. */
+/* Reads at most `room` numbers from `least` to `most`. A:B is all numbers from A to B. */
 shuf_status shuf__sizes_parse(const char *field, const char *text, uint32_t least, uint32_t most,
                               uint32_t *sizes, unsigned room, unsigned *count,
                               struct shuf__error *error);
 
-/* Rows that show what is wrong with n in reasonable time. */
+/* The number of rows that shows faults of n in reasonable time. */
 uint64_t shuf__sizes_samples(uint32_t n);
 
 #endif

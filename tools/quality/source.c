@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See source.h: what all sources share.
+ * See source.h: the common part of all sources.
  */
 #include "source.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where permutations come from. A kind of source is a small table of functions at the end of its
- * file; it gives rows as they are asked for and need not check them.
+ * Sources of permutations. A kind of source is a small table of functions at the end of its file. A
+ * source gives the requested rows and does not check them.
  */
 #ifndef SHUF__SOURCE_H
 #define SHUF__SOURCE_H
@@ -12,21 +12,21 @@
 
 struct shuf__generator;
 
-/* Which one, and what it is to give. */
+/* A source and its parameters. */
 struct shuf__origin {
     const struct shuf__source_type *type;
-    const struct shuf__generator *generator; /* of "generator" */
+    const struct shuf__generator *generator; /* for "generator" */
     unsigned rounds;
-    const char *input;     /* of "file": a path, or "-" */
-    bool wide;             /* of "file": u64 */
+    const char *input;     /* for "file": a path, or "-" */
+    bool wide;             /* for "file": u64 */
     const char *socket;    /* of "daemon"; NULL: the default */
     const char *algorithm; /* of "daemon"; NULL: the default */
-    uint64_t seed, epoch;  /* of row 0 */
-    bool vary_seed;        /* row s is of seed + s, else of epoch + s */
-    uint64_t modulus;      /* that was asked for; 0: the generator's */
+    uint64_t seed, epoch;  /* seed and epoch of row 0 */
+    bool vary_seed;        /* row s has seed + s, else epoch + s */
+    uint64_t modulus;      /* requested modulus; 0: the generator's */
 };
 
-/* A question for rows. */
+/* A request for rows. */
 struct shuf__ask {
     uint64_t first;
     size_t count;
@@ -36,12 +36,12 @@ struct shuf__ask {
 
 struct shuf__source_type {
     const char *name;
-    bool parallel;  /* threads may read at once; else in order, one at a time */
-    bool relatives; /* it knows seeds and epochs */
-    bool data;      /* what is invalid about it is what was read, not what was asked */
-    size_t state;   /* bytes that a source needs, zeroed */
+    bool parallel;  /* threads may read at the same time; else in order, one at a time */
+    bool relatives; /* it has seeds and epochs */
+    bool data;      /* errors are errors of its data, not of the request */
+    size_t state;   /* bytes of a source's state, which begins with zeros */
     shuf_status (*open)(void *state, const struct shuf__origin *, uint32_t n, struct shuf__error *);
-    /* *count: how many rows there were, less than asked for only at the end. */
+    /* *count: the number of rows, less than requested only at the end. */
     shuf_status (*read)(void *state, const struct shuf__ask *, uint32_t *rows, size_t *count,
                         struct shuf__error *);
     void (*close)(void *state);
@@ -50,7 +50,7 @@ struct shuf__source_type {
 extern const struct shuf__source_type shuf__source_generator, shuf__source_file,
     shuf__source_daemon;
 
-/* Modulo what differences of a row's values are looked at; 0: they are plain numbers. */
+/* The modulus of differences of a row's values; 0: none. */
 uint64_t shuf__origin_modulus(const struct shuf__origin *origin, uint32_t n);
 
 /* The seed and epoch of the row number `row`. */
@@ -61,8 +61,8 @@ struct shuf__place {
 struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__relation relation,
                                   unsigned bit, uint64_t row);
 
-/* SHUF_INVALID and a line that names the row and the value unless all rows are permutations.
- * `first` is the number of the first; `marks` has room for n / 32 + 1 words. */
+/* Checks that all rows are permutations. If not: SHUF_INVALID, and a line with the row and the
+ * value. `first` is the number of the first row; `marks` has room for n / 32 + 1 words. */
 shuf_status shuf__rows_check(uint32_t n, const uint32_t *rows, size_t count, uint64_t first,
                              uint32_t *marks, struct shuf__error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * `broken-gauss`: the Gaussian stream as it was before its blocks were seen through: 64 entries of
- * tables, two to a word, and their Walsh-Hadamard transform, to which each value adds a uniform
- * part finer than the lattice of the sums. Kept so that tests show that they see it.
+ * `broken-gauss`: an old Gaussian stream with detectable blocks. 64 entries of tables, two to a
+ * word, go through a Walsh-Hadamard transform. Each value then gets a uniform part, finer than the
+ * lattice of the sums. It is here to show that the tests detect it.
  */
 #include "broken_gauss_table.h"
 #include "stream.h"

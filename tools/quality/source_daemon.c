@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows from a running shufd, by libshuf: a batch of epochs in one request.
+ * Rows from a running shufd, by libshuf. A request has a batch of epochs.
  */
 #include "source.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows from a file or standard input: raw little-endian words, row after row, as
- * `shufctl permute --epochs 0:S --format raw --out -` writes them.
+ * Rows from a file or standard input: raw little-endian words, row after row, in the format of
+ * `shufctl permute --epochs 0:S --format raw --out -`.
  */
 #include "input.h"
 #include "source.h"
@@ -25,7 +25,8 @@ static shuf_status open_file(void *state, const struct shuf__origin *origin, uin
     return shuf__input_open(&in->bytes, origin->input, error);
 }
 
-/* u64; none of 2^32 or more is below n. `got` counts values that were narrowed. */
+/* Narrows u64 values. A value of 2^32 or more is never below n. `got` is the number of values
+ * narrowed so far. */
 static shuf_status narrow(const struct input *in, const uint64_t *wide, size_t count,
                           uint64_t first, size_t got, uint32_t *values, struct shuf__error *error)
 {
@@ -76,9 +77,10 @@ static shuf_status read_file(void *state, const struct shuf__ask *ask, uint32_t 
     *count = bytes / row;
     if (bytes % row != 0)
         return shuf__fail(error, SHUF_INVALID,
-                          "row %" PRIu64 ": ends after %zu bytes, in value number %zu"
+                          "row %" PRIu64 ": ends after %zu byte%s, in value number %zu"
                           ": expected %" PRIu32 " values of %u bytes",
-                          ask->first + *count, bytes % row, bytes % row / width, in->n, width);
+                          ask->first + *count, bytes % row, shuf__plural(bytes % row),
+                          bytes % row / width, in->n, width);
     return SHUF_OK;
 }
 

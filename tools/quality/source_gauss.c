@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The project's own streams, by the inline C that users have.
+ * The streams of shufd, by the inline C.
  */
 #include "stream.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows made in this process by a generator.
+ * Rows that a generator makes in this process.
  */
 #include "source.h"
 

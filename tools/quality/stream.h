@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams of random numbers: what their tests are given and what they answer. The
- * memory of a test are counts and sums that add up, as in test.h; sums are kept in
- * fixed point, so that a result does not depend on how many threads there were.
+ * The interface of tests on streams of random numbers. The memory of a test has counts and sums
+ * that add up, as in test.h. Sums are in fixed point, so a result does not depend on the number of
+ * threads.
  */
 #ifndef SHUF__STREAM_H
 #define SHUF__STREAM_H
@@ -11,28 +11,28 @@
 #include "stream_law.h"
 
 enum {
-    SHUF__SUPERBLOCK = 1024, /* of the Gaussian stream: 32 blocks of 32, pair by pair */
+    SHUF__SUPERBLOCK = 1024, /* of the Gaussian stream: 32 blocks of 32, interleaved in pairs */
     SHUF__BLOCK = 32,
-    SHUF__CHUNK = 1 << 15, /* values that a thread takes at once */
+    SHUF__CHUNK = 1 << 15, /* values that a thread takes at a time */
 };
 
-/* What a chunk is compared with. */
+/* The stream that a chunk is compared with. */
 enum shuf__stream_relation { SHUF__ALONE, SHUF__NEXT_STREAM, SHUF__NEXT_SEED };
 
-/* Values at hand, standardised as the law says and cut at +-SHUF__Z_MOST. */
+/* A chunk of values, standardised by the law and cut off at +-SHUF__Z_MOST. */
 struct shuf__chunk {
     const struct shuf__stream_law *law;
     uint64_t first; /* a multiple of SHUF__CHUNK */
     size_t count;
-    size_t blocks;          /* whole ones, in whole superblocks */
-    const double *value;    /* as they came */
-    const double *z;        /* in order */
-    const double *spread;   /* of a rounded law: by shuf__law_spread */
-    const double *by_block; /* these, block after block: position p of block b at 32 b + p */
-    const double *by_place; /* z: a superblock's 32 values of position 0, then of 1, ... */
-    const double *relative; /* as many values, or NULL */
+    size_t blocks;          /* whole blocks, in whole superblocks */
+    const double *value;    /* the original values */
+    const double *z;        /* standardised, in order */
+    const double *spread;   /* with a rounded law: z after shuf__law_spread() */
+    const double *by_block; /* the same, block after block: position p of block b at 32 b + p */
+    const double *by_place; /* z: the 32 values of a superblock at position 0, then at 1, ... */
+    const double *relative; /* the same number of values of the other stream, or NULL */
     enum shuf__stream_relation relation;
-    double *scratch; /* 2 * SHUF__CHUNK of them, this thread's */
+    double *scratch; /* 2 * SHUF__CHUNK numbers for this thread */
 };
 
 struct shuf__stream_test {
@@ -41,7 +41,7 @@ struct shuf__stream_test {
     bool relatives; /* needs a generator */
     size_t counts, sums;
     void (*add)(const struct shuf__chunk *chunk, uint64_t *count, double *sum);
-    /* n: how many values there were; those before all came before. */
+    /* n: the number of values. Tests earlier in the table have been judged before. */
     void (*judge)(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                   const double *sum, struct shuf__findings *findings);
 };
@@ -49,7 +49,7 @@ struct shuf__stream_test {
 enum shuf__stream_of {
     SHUF__OF_NORMAL = 1,
     SHUF__OF_UNIFORM = 2,
-    SHUF__OF_FINE = 4, /* only where the type is so fine that its rounding does not show */
+    SHUF__OF_FINE = 4, /* only for types so fine that their rounding does not show */
 };
 
 /* Ends with NULL. */
@@ -60,12 +60,12 @@ enum { SHUF__STREAM_TESTS_MAX = 32 };
 bool shuf__stream_applies(const struct shuf__stream_test *test, const struct shuf__stream_law *law,
                           bool relatives);
 
-/* A histogram for pictures, which every run makes: width 1/32 from -8 to 8. */
+/* The histogram that every run makes for pictures: width 1/32 from -8 to 8. */
 enum { SHUF__HISTOGRAM_CELLS = 512 };
 #define SHUF__HISTOGRAM_LOW (-8.0)
 #define SHUF__HISTOGRAM_WIDTH (1.0 / 32)
 
-/* Which numbers: of a generator, else of raw bytes. */
+/* The numbers of a generator, or of raw bytes. */
 struct shuf__stream_generator;
 
 struct shuf__stream_origin {
@@ -79,8 +79,8 @@ struct shuf__stream_origin {
 struct shuf__stream_generator {
     const char *name, *what;
     bool uniform;
-    /* Values first to first + count - 1, rounded to the type; both are multiples of
-     * SHUF__SUPERBLOCK. */
+    /* Fills in values first to first + count - 1, rounded to the type. `first` and `count` are
+     * multiples of SHUF__SUPERBLOCK. */
     void (*fill)(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first, size_t count,
                  double *value);
 };
@@ -95,20 +95,21 @@ const struct shuf__stream_generator *shuf__stream_generator_find(const char *nam
 struct shuf__stream_task {
     const struct shuf__stream_origin *origin;
     const struct shuf__stream_law *law;
-    uint64_t samples; /* at most */
-    uint32_t tests;   /* bit i: that in row i of the table */
+    uint64_t samples; /* most values */
+    uint32_t tests;   /* bit i: the test in row i of the table */
     int threads;
-    bool progress; /* on stderr, where that is a terminal */
+    bool progress; /* on stderr, if it is a terminal */
 };
 
 struct shuf__stream_outcome {
-    uint64_t values; /* that were judged: the first ones */
+    uint64_t values; /* number of judged values, from the first */
     double seconds;
     bool interrupted, bad_values; /* see struct shuf__outcome */
     uint64_t histogram[SHUF__HISTOGRAM_CELLS];
 };
 
-/* Adds what the tests find. SHUF_INVALID: a value is no number, or the input ends inside of one. */
+/* Adds the findings of the tests. SHUF_INVALID: a value is not a number, or the input ends inside a
+ * value. */
 shuf_status shuf__stream_run(const struct shuf__stream_task *task, struct shuf__findings *findings,
                              struct shuf__stream_outcome *outcome, struct shuf__error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The law of single values: how many fall into each of 1024 cells of equal
- * probability, and Anderson's and Darling's test on batches.
+ * The law of single values: their counts in 1024 cells of equal probability, and the
+ * Anderson-Darling test on batches.
  */
 #include "stream_families.h"
 
@@ -42,7 +42,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* u: sorted, uniform if all is well. */
+/* u is sorted, and uniform for a good stream. */
 static double statistic(const double *u, size_t count)
 {
     double sum = 0;
@@ -52,7 +52,8 @@ static double statistic(const double *u, size_t count)
     return -(double)count - sum / (double)count;
 }
 
-/* sum: of the p-values' logarithms, and how many; count: the p-values. One batch a chunk. */
+/* sum: the sum of the p-values' logarithms, and their number; count: the p-values. A chunk has one
+ * batch. */
 static void add_batches(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     double *u = chunk->scratch;
@@ -76,7 +77,7 @@ static void judge_batches(const struct shuf__stream_law *law, uint64_t n, const 
     (void)n;
     for (unsigned k = 0; k < P_CELLS; k++)
         even[k] = 1.0 / P_CELLS;
-    if (sum[1] >= 1) /* Fisher's way to take p-values together */
+    if (sum[1] >= 1) /* Fisher's combination of p-values */
         shuf__find_chi_squared(findings, 0, (struct shuf__chi_squared){-2 * sum[0], 2 * sum[1]},
                                "Fisher of %.0f", sum[1]);
     shuf__find_chi_squared(findings, 0, shuf__pearson(count, even, P_CELLS), "%.0f p-values",

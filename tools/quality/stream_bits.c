@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values as bits for other programs: how much of the law lies below each, as a
- * fraction of 2^32.
+ * Values as bits for other programs: the probability below each value, in units of 2^-32.
  */
 #include "stream_report.h"
 
@@ -20,6 +19,6 @@ void shuf__stream_bits(const struct shuf__stream_origin *origin, const struct sh
             word[i] = scaled < 4294967295.0 ? (uint32_t)scaled : UINT32_MAX;
         }
         if (fwrite(word, sizeof *word, count, stdout) != count)
-            return; /* main() sees that */
+            return; /* main() reports the failure */
     }
 }

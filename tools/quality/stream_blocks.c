@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * 32 values at a time, those of a block of the Gaussian stream and those that follow
- * each other: their Walsh-Hadamard transforms are as normal as they are, and the sums of
- * their squares chi-squared. A network of 32 weak Gaussians shows here what its single
- * values hide.
+ * 32 values at a time: those of a block of the Gaussian stream, and consecutive ones. Their
+ * Walsh-Hadamard transforms are normal too, and the sums of their squares are chi-squared. A
+ * network of 32 weak Gaussians shows here what single values hide.
  */
 #include "stream_families.h"
 
@@ -22,7 +21,7 @@ static const double *values_of(const struct shuf__chunk *chunk, int way)
 
 /* ---- Transforms ------------------------------------------------------------------ */
 
-enum { WALSH_SUMS = SHUF__BLOCK + 1 }; /* the squares of each coefficient; all fourth powers */
+enum { WALSH_SUMS = SHUF__BLOCK + 1 }; /* squares of each coefficient, and all fourth powers */
 
 static void transform(double x[SHUF__BLOCK])
 {
@@ -101,11 +100,12 @@ const struct shuf__stream_test shuf__stream_walsh = {
 
 /* ---- Sums of squares ------------------------------------------------------------- */
 
-/* MOST: where no good sum comes, and bad ones must not overflow what adds up. */
+/* MOST: a limit that no good sum reaches. Bad sums are cut off there, so that additions do not
+ * overflow. */
 enum { DEGREES = 6, SHAPE = SHUF__BLOCK / 2 - 1, MOST = 512 };
 
-/* Laguerre's polynomials of half a sum of squares, by degree, each divided by its deviation:
- * they are to chi-squared what Hermite's are to the normal law. */
+/* Laguerre polynomials of half a sum of squares, by degree, each divided by its deviation. They
+ * correspond to chi-squared as Hermite polynomials do to the normal law. */
 static void laguerre(double square, double f[DEGREES + 1])
 {
     const double x = square / 2;
@@ -141,7 +141,7 @@ static void add_squares(const struct shuf__chunk *chunk, uint64_t *count, double
     count[CELLS * WAYS] += chunk->blocks;
 }
 
-/* Whether the mean of so many is as good as normal, which that of a high degree is not soon. */
+/* Whether the mean over so many blocks is nearly normal. High degrees need many blocks. */
 static bool is_normal(int degree, double blocks)
 {
     double third = 0, fourth = 0;
@@ -160,7 +160,7 @@ static void judge_sums(const struct shuf__stream_law *law, double blocks, const 
                        const double *sum, int way, struct shuf__findings *findings)
 {
     const struct shuf__cells *cells = &law->squares;
-    for (int k = 1 + way; k <= DEGREES; k++) /* the first is the same either way */
+    for (int k = 1 + way; k <= DEGREES; k++) /* degree 1 is the same in both ways */
         if (is_normal(k, blocks))
             shuf__find(findings, 0, sum[k - 1] / blocks, 0,
                        shuf__normal_p(sum[k - 1] / sqrt(blocks)), "Laguerre %d, %s", k, ways[way]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two values at a time: those of one stream at several lags, those of one block of
- * the Gaussian stream, and those at the same place of neighbouring streams and seeds.
- * Of each pair the values, their squares and their magnitudes are compared.
+ * Two values at a time: of one stream at several lags, of one block of the Gaussian stream, and at
+ * the same place of neighbouring streams and seeds. The test correlates the values, their squares
+ * and their magnitudes.
  */
 #include "stream_families.h"
 
@@ -107,8 +107,8 @@ static void add_pairs(const struct shuf__chunk *chunk, uint64_t *count, double *
     count[0] += chunk->blocks;
 }
 
-/* Those of all pairs, and those of the pairs that differ by each of 31 masks: mixing by a
- * Hadamard transform could show in either. */
+/* Judges the correlations of all pairs, and of the pairs that differ by each of 31 masks: mixing by
+ * a Hadamard transform could show in both. */
 static void judge_pairs(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                         const double *sum, struct shuf__findings *findings)
 {

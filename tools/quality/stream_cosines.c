@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of cosines cos(t x) of values of a block: each is the mean over all signs of the
- * cosine of t times a signed sum, so it shows what sums with the right signs have, whatever the
- * signs are. Over a grid of frequencies t, of the values of each subcube of positions (those that
- * differ in some of the five bits), and of each four positions that cancel (p ^ q ^ r ^ s = 0).
+ * Products of cosines cos(t x) of values of a block. Each product is the mean of cos(t times a
+ * signed sum) over all signs. So it shows faults of sums with the right signs, whatever the signs
+ * are. The frequencies t are a grid. The sets are each subcube of positions (those that differ in
+ * some of the five bits), and each four positions that cancel (p ^ q ^ r ^ s = 0).
  *
- * Products are centred, of cosines less their mean and divided by their deviation, so that no two
- * of them are correlated, and plain. Of each group the best is judged, as the best of so many;
- * those whose mean is not near normal with so few blocks are left out.
+ * Products are centred or plain. Centred cosines are cosines less their mean, divided by their
+ * deviation, so no two products are correlated. For each group the best product is judged, as the
+ * best of many. Products whose mean is not nearly normal with so few blocks are left out.
  */
 #include "stream_families.h"
 
@@ -21,9 +21,9 @@ static const char *const ways[WAYS] = {"centred", "plain"};
 
 /* ---- Subcubes -------------------------------------------------------------------- */
 
-/* Sums by which bits the positions differ in. `in`: so many products beside each other for each of
- * 2^left settings of the bits that are left, of which the uppermost is next; `room` holds twice as
- * much as there is in half of it. */
+/* Sums for each set of bits in which positions differ. `in` has `cosets` neighbouring products for
+ * each of 2^left settings of the remaining bits. The next bit is the uppermost of these. `room` has
+ * twice the size of half of `in`. */
 static void multiply(const double *in, size_t cosets, unsigned left, unsigned cube, double *room,
                      double *sum)
 {
@@ -42,7 +42,7 @@ static void multiply(const double *in, size_t cosets, unsigned left, unsigned cu
     multiply(room, cosets, left - 1, cube | 1U << (left - 1), room + cosets * half, sum);
 }
 
-/* cos(k a) by cos((k - 1) a) and cos((k - 2) a). */
+/* Computes cos(k a) from cos((k - 1) a) and cos((k - 2) a). */
 static void next_cosines(const double *first, double *before, double *now)
 {
     for (unsigned i = 0; i < SHUF__SUPERBLOCK; i++) {
@@ -76,7 +76,7 @@ static void add_superblock(const struct shuf__stream_law *law, const double *z, 
     }
 }
 
-/* What chance would not make in the age of the universe must not overflow what adds up. */
+/* Cuts off sums that chance never reaches, so that additions do not overflow. */
 static void cut(double *sum, size_t count)
 {
     const double most = 0x1p60;
@@ -92,7 +92,7 @@ static void add_cosines(const struct shuf__chunk *chunk, uint64_t *count, double
     count[0] += chunk->blocks;
 }
 
-/* Mean, variance and kurtosis (less 3) of the product of so many values. */
+/* Mean, variance and kurtosis (less 3) of a product of cosines. */
 struct product {
     double mean, variance, kurtosis;
 };
@@ -110,7 +110,7 @@ static struct product product_of(const struct shuf__cosine *law, unsigned values
     return (struct product){mean, variance, fourth / (variance * variance) - 3};
 }
 
-/* The best of many statistics that are standard normal. */
+/* The best of many standard normal statistics. */
 struct best {
     double z, frequency;
     unsigned cube, count;
@@ -180,7 +180,7 @@ const struct shuf__stream_test shuf__stream_cosines = {
 
 enum { QUADS = 1240, QUAD_FREQUENCIES = 4 };
 
-/* Numbers of frequencies: 1.5, 2.5, 3.5 and 4.5. */
+/* Numbers of the frequencies 1.5, 2.5, 3.5 and 4.5. */
 static const unsigned quad_frequency[QUAD_FREQUENCIES] = {2, 4, 6, 8};
 
 static double dot_four(const double *c, unsigned p, unsigned q, unsigned r, unsigned s)

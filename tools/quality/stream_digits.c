@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The last digits: are the lowest bits of values even, at each size of value; and do
- * values repeat more often than the type has it? Also whether the radii of pairs do, which a
- * generator that makes two values of one uniform number of too few bits cannot help.
+ * The last digits: whether the lowest bits of values are uniform at each exponent, and whether
+ * values repeat more often than the type implies. It also tests repeats of radii of pairs. A
+ * generator that makes two values from one uniform number of too few bits repeats them.
  */
 #include "stream_families.h"
 
@@ -25,7 +25,7 @@ static unsigned low_bits(shuf_dtype dtype, double z)
     return (dtype == SHUF_F64 ? (unsigned)bits : narrow) % BITS;
 }
 
-/* 2^exponent <= |z|; what is smaller than the least goes with it. */
+/* The exponent with 2^exponent <= |z|. Smaller numbers have the least exponent. */
 static int exponent_of(double z)
 {
     uint64_t bits;
@@ -36,7 +36,7 @@ static int exponent_of(double z)
                                       : exponent;
 }
 
-/* A uniform number is one of fixed point: its digits have the same place everywhere. */
+/* A uniform number is a fixed-point number, so its digits have the same places everywhere. */
 static unsigned uniform_bits(shuf_dtype dtype, double u)
 {
     return (unsigned)(uint64_t)ldexp(u, shuf__dtype_digits(dtype)) % BITS;
@@ -86,9 +86,9 @@ const struct shuf__stream_test shuf__stream_low_bits = {
 
 enum { KEPT = 1 << 20, RADIUS_BITS = 38 };
 
-/* A value by its bits, a radius by where it is among 2^38 even parts, of which those that a
- * lattice of 2^-32 or coarser meets are met in their middle. Kept where they stand, so that what
- * two threads kept adds up. */
+/* Keeps a value by its bits, and a radius by its number among 2^38 parts of equal probability. A
+ * lattice of 2^-32 or coarser has its points in the middle of parts. A key is kept at the place of
+ * its value, so the words of two threads add up. */
 static void add_repeats(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     (void)sum;
@@ -106,7 +106,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Pairs of equals. */
+/* The number of equal pairs. */
 static uint64_t equal_pairs(const uint64_t *key, size_t count, unsigned drop)
 {
     uint64_t *sorted = malloc((count + 1) * sizeof *sorted), pairs = 0, run = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream's picture: its histogram beside the density, and how many values lie
- * beyond each limit, over how many there should be.
+ * The picture of a stream: its histogram with the density, and the number of values beyond each
+ * limit divided by the expected number.
  */
 #include "stream_report.h"
 
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* A cell's middle, its count and what was expected. */
+/* Writes a cell's middle, its count and its expected count. */
 static void write_histogram(FILE *to, const struct shuf__stream_report *report)
 {
     fprintf(to, "$h << E\n");
@@ -22,7 +22,7 @@ static void write_histogram(FILE *to, const struct shuf__stream_report *report)
     fprintf(to, "E\n");
 }
 
-/* A limit and the ratio on each side beyond it, with the deviation that chance gives it. */
+/* Writes a limit, the ratio beyond it on each side, and the standard deviation of the ratio. */
 static void write_tails(FILE *to, const struct shuf__stream_report *report)
 {
     double count[2] = {0}, expected[2] = {0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tests on streams: each a row of the table in stream_tests.c, defined at the end
- * of its part of a file.
+ * Declares the tests on streams. Each is a row of the table in stream_tests.c, and is defined at
+ * the end of its part of a file.
  */
 #ifndef SHUF__STREAM_FAMILIES_H
 #define SHUF__STREAM_FAMILIES_H
 
 #include "stream.h"
 
-/* Steps of 2^-k that `lattice` looks at in a type, from the widest to the narrowest. */
+/* The steps 2^-k of `lattice` for a type: k of the widest and of the narrowest. */
 void shuf__stream_lattice_steps(shuf_dtype dtype, unsigned *least, unsigned *most);
 
 extern const struct shuf__stream_test shuf__stream_moments, shuf__stream_bins,

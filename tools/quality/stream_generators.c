@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams made here besides the project's own: one that is good, by another
- * method, and some whose faults the tests must find.
+ * Streams besides those of shufd: a good one, by another method, and some with faults that the
+ * tests must find.
  */
 #include "stream.h"
 
@@ -26,7 +26,7 @@ static uint64_t next(struct words *w)
     return w->made.word[w->used++ % 4];
 }
 
-/* Between 0 and 1, of 53 bits and of 32; never either end. */
+/* Uniform numbers between 0 and 1, of 53 and of 32 bits; never 0 or 1. */
 static double next_53(struct words *w)
 {
     return ((double)(next(w) >> 11) + 0.5) * 0x1p-53;
@@ -56,7 +56,7 @@ static void polar(struct words *w, double *value)
     }
 }
 
-/* Its largest value is sqrt(66 ln 2) = 6.76, and radii are those of 2^32 uniforms. */
+/* Its largest value is sqrt(66 ln 2) = 6.76, and there are only 2^32 radii. */
 static void box_muller_32(struct words *w, double *value)
 {
     for (size_t i = 0; i < SHUF__SUPERBLOCK; i += 2) {
@@ -77,7 +77,7 @@ static void irwin_hall(struct words *w, double *value)
     }
 }
 
-/* 12 bits choose one of 4096 values, each in the middle (by probability) of its part. */
+/* 12 bits choose one of 4096 values, the medians of 4096 parts of equal probability. */
 static void icdf_table(struct words *w, double *value)
 {
     for (size_t i = 0; i < SHUF__SUPERBLOCK; i += 4) {

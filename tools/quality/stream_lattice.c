@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lattices: sums of integers that share a transform are all even or all odd. For each of many
- * steps the values of a block are rounded to whole multiples; whether each is odd is a coin, and
- * 32 coins are independent: what is too even, or too uneven, has a lattice of that step. Where the
- * law is rounded itself, the coin is as fair as its numbers are.
+ * Lattices: the sums of integers in one transform are all even or all odd. The test rounds the
+ * values of a block to multiples of a step, for many steps. Whether a multiple is odd is a coin
+ * toss, and the 32 tosses of a block are independent. A block with too equal or too unequal tosses
+ * has a lattice of that step. If the law itself is rounded, the coin is as fair as its numbers.
  */
 #include "device.h"
 #include "stream_families.h"
@@ -15,8 +15,9 @@
 enum { LEAST_STEP = 2, MOST_STEP = 30, STEPS = MOST_STEP - LEAST_STEP + 1 };
 enum { ODDS = SHUF__BLOCK + 1, LEAST = 1000 };
 
-/* Steps of 2^-k that are at least twice as wide as the type's numbers are apart below 8, four
- * times for types with few: there the numbers at powers of two have less than their share. */
+/* The largest k of steps 2^-k. A step is at least twice the distance of the type's numbers below 8.
+ * For types with few digits it is four times this distance, because their numbers at powers of two
+ * have less than their share. */
 static unsigned most_step(shuf_dtype dtype)
 {
     static const unsigned most[SHUF__DTYPES] = {
@@ -35,8 +36,8 @@ void shuf__stream_lattice_steps(shuf_dtype dtype, unsigned *least, unsigned *mos
     *most = most_step(dtype);
 }
 
-/* Adding 1.5 * 2^52 leaves the nearest whole number in the lowest bits; what lies half-way goes up,
- * as a rule that favoured even numbers would show. */
+/* After adding 1.5 * 2^52 the lowest bits are the nearest integer. Numbers half-way go up, because
+ * rounding half to even would show. */
 static inline unsigned is_odd(double scaled)
 {
     const double moved = scaled + SHUF__HALF_WAY_UP + 0x1.8p52;

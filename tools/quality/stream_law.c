@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_law.h. Expectations are sums over nodes: over every value of a type
- * that is coarse, with the normal law's share of what is rounded to it, else over
- * those of Gauss and Legendre's rule on short panels, which is exact to the last digits.
+ * See stream_law.h. Expectations are sums over nodes. For a coarse type the nodes are all of its
+ * values, with the probability of the numbers that are rounded to them. Otherwise they are those of
+ * Gauss-Legendre rules on short panels, which are exact to the last digits.
  */
 #include "stream_law.h"
 
@@ -67,7 +67,7 @@ double shuf__law_below(const struct shuf__stream_law *law, double z)
 
 double shuf__law_above(const struct shuf__stream_law *law, double z)
 {
-    return shuf__law_below(law, -z); /* both are symmetric */
+    return shuf__law_below(law, -z); /* both laws are symmetric */
 }
 
 static double share(const struct shuf__stream_law *law, double low, double high)
@@ -122,7 +122,7 @@ static void make_continuous(struct shuf__stream_law *law)
     gsl_integration_glfixed_table_free(rule);
 }
 
-/* Of numbers that are even between two: the mean of their k-th power. */
+/* The mean k-th power of a uniform number between `low` and `high`. */
 static double even_power(double low, double high, int k)
 {
     double sum = 0;
@@ -209,7 +209,8 @@ static size_t find_node(const struct shuf__stream_law *law, double z)
     return low;
 }
 
-/* Between two values of the type, so that what is rounded to either is wholly on its side. */
+/* Moves an edge to the middle between two values of the type, so no value has numbers on both sides
+ * of it. */
 static double snap(const struct shuf__stream_law *law, double edge)
 {
     return law->rounded ? law->upper[find_node(law, edge)] : edge;
@@ -293,7 +294,7 @@ void shuf__stream_law_free(struct shuf__stream_law *law)
 
 /* ---- Spread ---------------------------------------------------------------------- */
 
-/* From 0 to 1, another for each number: the mixing of SplitMix64 (Steele, Lea, Flood: "Fast
+/* A number from 0 to 1 for each `number`, by the mixer of SplitMix64 (Steele, Lea, Flood: "Fast
  * splittable pseudorandom number generators", OOPSLA 2014). */
 static double scatter(uint64_t number)
 {
@@ -320,7 +321,7 @@ double shuf__law_above_spread(const struct shuf__stream_law *law, double z, uint
 void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_t count,
                       uint64_t number, double *spread)
 {
-    const int least = law->dtype == SHUF_F16 ? -14 : -126; /* of a normalised number */
+    const int least = law->dtype == SHUF_F16 ? -14 : -126; /* least exponent, normalised */
     const int digits = shuf__dtype_digits(law->dtype);
     if (!law->rounded) {
         memcpy(spread, z, count * sizeof *z);
@@ -337,8 +338,9 @@ void shuf__law_spread(const struct shuf__stream_law *law, const double *z, size_
 
 /* ---- Anderson and Darling -------------------------------------------------------- */
 
-/* Their series ("Asymptotic theory of certain goodness of fit criteria based on stochastic
- * processes", Annals of Mathematical Statistics 23, 1952), its integrals by the trapezoid rule. */
+/* The series of Anderson and Darling ("Asymptotic theory of certain goodness of fit criteria based
+ * on stochastic processes", Annals of Mathematical Statistics 23, 1952). Its integrals are computed
+ * by the trapezoid rule. */
 static double anderson_darling_below(double a2)
 {
     const double step = 1.0 / 64;
@@ -356,7 +358,7 @@ static double anderson_darling_below(double a2)
     return sqrt(2 * M_PI) / a2 * sum;
 }
 
-/* Its tail falls as exp(-a2), but for a slow factor that only makes it smaller. */
+/* The tail falls as exp(-a2), times a slow factor that only makes it smaller. */
 double shuf__law_anderson_darling(double a2)
 {
     const double most = 20, above = 1 - anderson_darling_below(fmin(fmax(a2, 0.01), most));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Moments, and those by orthogonal polynomials: Hermite's, and Legendre's for the
- * uniform law. The mean of a high power is far from normal unless there are very many
- * values, so powers are summed up to several limits, and each moment is that up to the
- * highest one where its law is as good as normal. What lies beyond, the tails test sees.
+ * Moments, and means of orthogonal polynomials: Hermite's, or Legendre's for the uniform law. The
+ * mean of a high power is far from normal unless there are very many values. So powers are summed
+ * up to several limits, and a moment uses the highest limit with a nearly normal law. The tails
+ * test covers the values beyond.
  */
 #include "stream_families.h"
 
@@ -13,7 +13,7 @@ enum { POWERS = 16, SHELLS = 9, LANES = 8 };
 
 static const double limits[SHELLS] = {2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 8};
 
-/* sum[(POWERS + 1) * shell + power]: of what lies between two limits. */
+/* sum[(POWERS + 1) * shell + power] has the values between two limits. */
 static void add_outer(double z, double *sum)
 {
     unsigned shell = 1;
@@ -96,7 +96,7 @@ static struct polynomial step(const struct polynomial *f, const struct polynomia
     return next;
 }
 
-/* Legendre's are for -1 to 1, so their argument is z / sqrt(3). */
+/* Legendre polynomials are for -1 to 1, so their argument is z / sqrt(3). */
 static struct polynomial orthogonal(bool uniform, unsigned degree)
 {
     struct polynomial before = power(0), f = power(1);
@@ -129,14 +129,15 @@ static struct mean_law law_of(const struct shuf__stream_law *law, const struct p
         moment[3] += w * y * y * y;
         moment[4] += w * y * y * y * y;
     }
-    const double around = sqrt(moment[2]); /* what is 0 by symmetry is not to be 1e-17 */
+    const double around = sqrt(moment[2]); /* a mean that is 0 by symmetry must not become 1e-17 */
     const double m = fabs(moment[1]) > 1e-12 * around ? moment[1] : 0, v = moment[2] - m * m;
     const double third = moment[3] - 3 * m * moment[2] + 2 * m * m * m;
     const double fourth = moment[4] - 4 * m * moment[3] + 6 * m * m * moment[2] - 3 * m * m * m * m;
     return (struct mean_law){m, v, third / (v * sqrt(v)), fourth / (v * v) - 3};
 }
 
-/* So near to normal that p-values down to 1e-6 are right within a factor of two. */
+/* Whether the law is so near to normal that p-values down to 1e-6 are right within a factor of
+ * two. */
 static bool is_normal(const struct mean_law *of, double n)
 {
     return fabs(of->skewness) <= 0.03 * sqrt(n) && fabs(of->kurtosis) <= 0.01 * n;
@@ -177,7 +178,7 @@ static void judge_moments(const struct shuf__stream_law *law, uint64_t n, const 
         const struct polynomial f = power(degree);
         judge(law, &f, (double)n, sum, "power", findings);
     }
-    /* The first two are powers that were judged. */
+    /* Degrees 1 and 2 have been judged as powers. */
     for (unsigned degree = 3; degree <= (law->uniform ? 8 : POWERS); degree++) {
         const struct polynomial f = orthogonal(law->uniform, degree);
         judge(law, &f, (double)n, sum, law->uniform ? "Legendre" : "Hermite", findings);

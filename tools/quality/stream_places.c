@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Digits by the place where they stand. Digits far enough below the point are even whatever the
- * law is, so those at two places are as independent as the bits that they came from: digits of
- * one value, of neighbours, and of values 64 apart, which share a block; and signs with them. And
- * numbers that are rounder than chance makes them, or the same as one close by.
+ * Digits by their place. Digits far enough below the point are uniform under any smooth law. So
+ * digits at two places are independent: of one value, of neighbours, and of values 64 apart, which
+ * share a block. Signs are compared with them. The test also finds numbers that are rounder than by
+ * chance, or equal to a near one.
  */
 #include "stream_families.h"
 
@@ -15,18 +15,18 @@ enum { LEAST = 1000 };
 
 /* ---- Digits at places ------------------------------------------------------------ */
 
-/* Of four bits: number a is below 2^-(8 + 4a). */
+/* Digits have four bits. Digit number a is the part below 2^-(8 + 4a). */
 enum { FIRST = 8, DIGIT = 4, PLACES = 10, KINDS = 3, RELATIONS = 3 };
 enum { OWN, NEIGHBOUR, APART };
 enum { EQUAL = PLACES * PLACES, SIGNED = 2 * EQUAL, RELATION_WORDS = 2 * EQUAL + PLACES };
 
-/* A relation's words: equal digits at (a, b); opposite ones (sum 15); an upper half at a with a
- * negative other value. */
+/* The words of a relation: equal digits at places (a, b); opposite digits (sum 15); digits of 8 or
+ * more at a, compared with a negative other value. */
 static const char *const relations[RELATIONS] = {"own", "neighbour", "64 apart"};
 
 static unsigned places_of(shuf_dtype dtype)
 {
-    return dtype == SHUF_F64 ? PLACES : 3; /* all stand in numbers below 8 */
+    return dtype == SHUF_F64 ? PLACES : 3; /* an f32 below 8 has them all */
 }
 
 static void take_digits(double x, unsigned places, uint8_t *digit)
@@ -68,7 +68,7 @@ static void add_places(const struct shuf__chunk *chunk, uint64_t *count, double 
     count[RELATION_WORDS * RELATIONS] += whole / 2;
 }
 
-/* A neighbour's digits are each looked at twice, from both sides, but at other places. */
+/* The digits of a neighbour are compared twice, from both sides, but at other places. */
 static void judge_places(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                          const double *sum, struct shuf__findings *findings)
 {
@@ -113,7 +113,7 @@ const struct shuf__stream_test shuf__stream_places = {
 enum { LOWEST = -24, HIGHEST = 2, EXPONENTS = HIGHEST - LOWEST + 1, ZEROS = 53, TOP = 8 };
 enum { TOPS = 1 << TOP, EXPONENT_WORDS = ZEROS + TOPS };
 
-/* Words of an exponent: how many zeros the number ends with; its digits behind the first one. */
+/* Words of an exponent: the number of final zeros; the digits after the first one. */
 static void add_round(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     (void)sum;
@@ -131,7 +131,7 @@ static void add_round(const struct shuf__chunk *chunk, uint64_t *count, double *
     }
 }
 
-/* Numbers that are whole multiples of 2^-k, over all exponents. */
+/* Judges the count of multiples of 2^-k, over all exponents. */
 static void judge_multiples(const struct shuf__stream_law *law, const uint64_t *count, int k,
                             struct shuf__findings *findings)
 {
@@ -140,7 +140,7 @@ static void judge_multiples(const struct shuf__stream_law *law, const uint64_t *
     uint64_t found = 0;
     for (int e = LOWEST; e <= HIGHEST; e++) {
         const uint64_t *zeros = count + EXPONENT_WORDS * (e - LOWEST);
-        const int least = digits - e - k; /* of zeros that it takes */
+        const int least = digits - e - k; /* the zeros that such a multiple needs */
         uint64_t all = 0;
         for (int j = 0; j <= digits; j++) {
             all += zeros[j];
@@ -169,7 +169,7 @@ static void judge_round(const struct shuf__stream_law *law, uint64_t n, const ui
         shuf__find_chi_squared(findings, 0,
                                shuf__pearson_least(from, half, digits + 1, SHUF__LEAST_EXPECTED),
                                "zeros at the end, from 2^%d", e);
-        if (e <= -12) /* the density is even there to 1e-8 */
+        if (e <= -12) /* there the density is constant to 1e-8 */
             shuf__find_chi_squared(
                 findings, 0, shuf__pearson_least(from + ZEROS, even, TOPS, SHUF__LEAST_EXPECTED),
                 "first digits, from 2^%d", e);
@@ -191,7 +191,8 @@ const struct shuf__stream_test shuf__stream_round = {
 
 enum { POWER, ODD, EVEN, TIES };
 
-/* By exponent: powers of two, others whose last digit is odd, and even. */
+/* The class of a number, for each exponent: a power of two, or a number with an odd or an even last
+ * digit. */
 static int tie_of(shuf_dtype dtype, double z, int *exponent)
 {
     uint64_t bits;
@@ -201,7 +202,7 @@ static int tie_of(shuf_dtype dtype, double z, int *exponent)
     return digits == 0 ? POWER : digits & 1 ? ODD : EVEN;
 }
 
-/* Above all exponents that are looked at: f16 has others below 2^-14. */
+/* The least exponent of the test: f16 has subnormal numbers below 2^-14. */
 static int lowest_of(shuf_dtype dtype)
 {
     return dtype == SHUF_F16 ? -14 : LOWEST;
@@ -253,7 +254,7 @@ const struct shuf__stream_test shuf__stream_ties = {
 
 enum { TABLE = 4 * SHUF__SUPERBLOCK };
 
-/* Equal pairs among 1024 values, by a table of those that have been. */
+/* The number of equal pairs among 1024 values, by a hash table of earlier values. */
 static uint64_t equal_pairs(const double *value, uint32_t *table)
 {
     uint64_t pairs = 0;

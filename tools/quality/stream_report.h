@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is told of a stream: a table, an object, a picture, or its bits.
+ * Output for a stream: a table, an object, a picture, or its bits.
  */
 #ifndef SHUF__STREAM_REPORT_H
 #define SHUF__STREAM_REPORT_H
@@ -22,13 +22,14 @@ void shuf__stream_json(const struct shuf__stream_report *report, FILE *to);
 /* "gauss, seed 7, stream 0". */
 void shuf__stream_origin_text(const struct shuf__stream_origin *origin, char *text, size_t size);
 
-/* How likely a value is in a cell of the histogram; beyond +-z, both sides, what there was. */
+/* The probability of a cell of the histogram. */
 double shuf__stream_cell_p(const struct shuf__stream_law *law, unsigned cell);
 
-/* Writes an SVG; the exit code. */
+/* Writes an SVG. Returns the exit code. */
 int shuf__stream_draw(const struct shuf__stream_report *report, const char *path);
 
-/* Values as 32 bits each on standard output, until `samples` are written or nobody reads. */
+/* Writes values as 32 bits each to standard output, until `samples` are written or the reader
+ * closes the pipe. */
 void shuf__stream_bits(const struct shuf__stream_origin *origin, const struct shuf__stream_law *law,
                        uint64_t samples);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets a stream pass by the tests, as run.c does with permutations: threads take
- * chunks in order and count each for itself. Every fourth chunk also meets that of the next
- * stream, and another that of the next seed.
+ * Runs the tests on a stream, as run.c does on permutations. Threads take chunks in order, and each
+ * counts for itself. Every fourth chunk is also compared with that of the next stream, and another
+ * with that of the next seed.
  */
 #include "stream.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sums are kept in units of 2^-32: what is cut off is nothing beside the sums' own noise. */
+/* Sums are in units of 2^-32. The rounding is negligible beside the noise of the sums. */
 typedef __int128 fixed;
 #define FIXED_ONE 4294967296.0
 
@@ -24,7 +24,7 @@ struct work {
     struct shuf__input input;
     bool relatives;
     size_t counts, sums; /* of all tests together */
-    uint64_t next, done; /* values; these and what follows by one thread at a time */
+    uint64_t next, done; /* values; `next` and the fields below change by one thread at a time */
     bool stop, bad_values;
     shuf_status status;
     struct shuf__error *error;
@@ -33,7 +33,7 @@ struct work {
     struct shuf__quality_progress progress;
 };
 
-/* What a thread needs. */
+/* The memory of a thread. */
 struct desk {
     unsigned char *raw;
     double *value, *z, *spread, *by_block, *by_place, *relative, *scratch;
@@ -65,7 +65,7 @@ static void fail(struct work *work, shuf_status status, const struct shuf__error
 {
     work->stop = true;
     if (status == SHUF_CANCELLED || work->status != SHUF_OK)
-        return; /* interrupted, which is no failure; or there was an earlier one */
+        return; /* an interrupt is not a failure; or an earlier failure exists */
     work->status = status;
     *work->error = *error;
 }
@@ -88,8 +88,9 @@ static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__e
         return SHUF_OK;
     work->bad_values = true;
     return shuf__fail(error, SHUF_INVALID,
-                      "value %" PRIu64 ": ends after %zu bytes: expected %u bytes of %s",
-                      chunk->first + chunk->count, got % width, width, shuf__dtype_name(dtype));
+                      "value %" PRIu64 ": ends after %zu byte%s: expected %u bytes of %s",
+                      chunk->first + chunk->count, got % width, shuf__plural(got % width), width,
+                      shuf__dtype_name(dtype));
 }
 
 static void generate(const struct work *work, struct desk *desk)
@@ -106,7 +107,8 @@ static void generate(const struct work *work, struct desk *desk)
                                 origin->dtype, chunk->first, whole, desk->relative);
 }
 
-/* Standardises `count` values; the number of the first that is none of the law's, or count. */
+/* Standardises `count` values. Returns the index of the first value outside the law's range, or
+ * `count`. */
 static size_t standardise(const struct shuf__stream_law *law, const double *value, size_t count,
                           double *z)
 {
@@ -119,7 +121,7 @@ static size_t standardise(const struct shuf__stream_law *law, const double *valu
     return count;
 }
 
-/* The 32 values of a block stand in pairs, 64 apart. */
+/* Sorts values by block. The 32 values of a block are in pairs, 64 apart. */
 static void arrange(struct desk *desk)
 {
     for (size_t i = 0; i + SHUF__SUPERBLOCK <= desk->chunk.count; i += SHUF__SUPERBLOCK)
@@ -161,7 +163,7 @@ static enum shuf__stream_relation relation_of(const struct work *work, uint64_t 
     return index % 4 == 0 ? SHUF__NEXT_STREAM : SHUF__NEXT_SEED;
 }
 
-/* The next chunk; false when there is none. By one thread at a time. */
+/* Takes the next chunk; false if there is none. One thread at a time calls it. */
 static bool take(struct work *work, struct desk *desk)
 {
     const uint64_t left = work->task->samples - work->next;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The transform's own inverse, with all signs: 4 and 8 values of a block, each with either sign,
- * transformed by Walsh and Hadamard. Of values that were mixed by such a transform and then given
- * signs, some choice of signs undoes a part of the mixing. Each choice by itself is as good as
- * normal; choices that differ by a row of the matrix are the same sums.
+ * Walsh-Hadamard transforms of 4 and 8 values of a block, with all choices of signs. If a generator
+ * mixes values by such a transform and then gives them signs, some choice of signs undoes a part of
+ * the mixing. For good values each choice gives normal numbers. Choices that differ by a row of the
+ * matrix give the same sums.
  *
- * And what the values' sizes do together: their squares, less 1, transformed in the same way, and
- * products of fourth powers.
+ * The test also transforms the squares of the values, less 1, in the same way, and judges products
+ * of fourth powers.
  */
 #include "stream_families.h"
 
@@ -16,8 +16,8 @@ enum { CELLS = SHUF__CELLS / 4, LEAST = 1000 };
 
 /* ---- Signs ----------------------------------------------------------------------- */
 
-/* Bits of the positions that differ, and which of the values get the other sign: those that are
- * in no row of the matrix together. */
+/* The bits in which positions differ, and the number of choices of signs. Only values that no row
+ * of the matrix has together get the other sign. */
 enum { CUBES = 4, MOST_SIGNS = 16 };
 
 static const struct {
@@ -26,7 +26,7 @@ static const struct {
 
 enum { GROUPS = 2 + 2 + 2 + MOST_SIGNS };
 
-/* Bit i of `number` set at bit `mask`'s i-th. */
+/* Moves bit i of `number` to the place of the i-th bit of `mask`. */
 static unsigned deposit(unsigned number, unsigned mask)
 {
     unsigned result = 0;
@@ -35,7 +35,7 @@ static unsigned deposit(unsigned number, unsigned mask)
     return result;
 }
 
-/* Number i of the choices of signs for those at 3 of 4, and at 3, 5, 6 and 7 of 8. */
+/* Choice number i of signs: for value 3 of 4, or for values 3, 5, 6 and 7 of 8. */
 static unsigned signs_of(unsigned values, unsigned i)
 {
     return values == 4 ? i << 3 : (i & 1) << 3 | i >> 1 << 5;
@@ -136,7 +136,7 @@ static void add_norms(const struct shuf__chunk *chunk, uint64_t *count, double *
     count[0] += chunk->blocks;
 }
 
-/* Weighted norms are judged by the best of their 32 variances: with weight 0 the norm's own. */
+/* Judges weighted norms by the best of their 32 variances. Weight 0 is the norm itself. */
 static void judge_norms(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                         const double *sum, struct shuf__findings *findings)
 {
@@ -157,7 +157,7 @@ static void judge_norms(const struct shuf__stream_law *law, uint64_t n, const ui
     shuf__find(findings, 0, sum[mask] / blocks, 1,
                -expm1(SHUF__BLOCK * log1p(-fmin(shuf__normal_p(most), 1 - 1e-15))),
                "best variance, weights %02x", mask);
-    if (count[0] < 100 * LEAST) /* the mean of so high a power is not normal yet */
+    if (count[0] < 100 * LEAST) /* the mean of such a high power is not yet normal */
         return;
     shuf__find(findings, 0, sum[SHUF__BLOCK] / (blocks * pairs), 0,
                shuf__normal_p(sum[SHUF__BLOCK] / sqrt(2 * pairs * blocks)), "fourth powers");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Far out on either side: how many values lie beyond several limits, and how those
- * beyond the first one are spread.
+ * The tails on both sides: the number of values beyond several limits, and the distribution of
+ * those beyond the first.
  */
 #include "stream_families.h"
 
@@ -11,7 +11,8 @@ enum { LIMITS = 5, PARTS = 64, SIDE = LIMITS + PARTS };
 
 static const double limits[LIMITS] = {4, 4.5, 5, 5.5, 6};
 
-/* count[SIDE * side]: beyond each limit; then the parts, even in probability. */
+/* count[SIDE * side] and following: values beyond each limit, then values in parts of equal
+ * probability. */
 static void add_tails(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     const struct shuf__stream_law *law = chunk->law;
@@ -19,7 +20,7 @@ static void add_tails(const struct shuf__chunk *chunk, uint64_t *count, double *
     (void)sum;
     for (size_t i = 0; i < chunk->count; i++) {
         const double z = fabs(chunk->z[i]);
-        if (z < limits[0] - 0.1) /* what is rounded to less lies before the limit as well */
+        if (z < limits[0] - 0.1) /* no number that is rounded to z is beyond the limit */
             continue;
         uint64_t *side = count + (chunk->z[i] > 0 ? SIDE : 0);
         const double above = shuf__law_above_spread(law, z, chunk->first + i);

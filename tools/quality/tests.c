@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tests, in one table: a new one is one new row, and a function in the file
- * of its family.
+ * The tests, in one table. A new test is one new row, and a function in the file of its family.
  */
 #include "families.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Second differences f(i) - 2 f(i + 1) + f(i + 2) mod n, of neighbours that do not
- * overlap: three values at once. A family that is pairwise independent by
- * construction, or an affine map, can show itself only here.
+ * Second differences f(i) - 2 f(i + 1) + f(i + 2) mod n of neighbours that do not overlap: three
+ * values at a time. A family that is pairwise independent by construction, or an affine map, can
+ * show itself only here.
  *
- * Each has an exact law (shuf__law_second_difference). Those of one row draw from
- * the same values without putting them back, so they are slightly dependent. Up to
- * n = 257 their covariance is computed exactly, by inclusion and exclusion over
- * the values that two triples may share, and the statistic is the quadratic form
- * with its inverse. Above, it is that of independent draws: what is neglected is of
- * order 1/n, and moves the statistic by less than a fiftieth of its deviation.
+ * Each difference has an exact law (shuf__law_second_difference). Those of one row draw from the
+ * same values without replacement, so they are slightly dependent. Up to n = 257 their covariance
+ * is computed exactly, by inclusion and exclusion over the values that two triples may share. The
+ * statistic is then the quadratic form with its inverse. For larger n it is that of independent
+ * draws. The neglected part is of order 1/n, and moves the statistic by less than a fiftieth of its
+ * deviation.
  */
 #include "families.h"
 #include "laws.h"
@@ -22,7 +22,7 @@
 
 enum { EXACT_N = 257, PARTS = 64, LEAST_IN_CELL = 25 };
 
-/* Words: the number of triples; of ordered pairs of them in the same row; the cells. */
+/* Words: the number of triples; that of ordered pairs of triples in the same row; the cells. */
 enum { TRIPLES, PAIRS, CELLS, WORDS = CELLS + 1 + PARTS };
 
 size_t shuf__second_differences_words(uint32_t n)
@@ -31,7 +31,7 @@ size_t shuf__second_differences_words(uint32_t n)
     return WORDS;
 }
 
-/* Cell 0 is the difference 0, which is what affine maps make; the others share the rest. */
+/* Cell 0 is the difference 0, which affine maps make. The other cells share the rest. */
 static inline uint32_t cell_of(const struct shuf__parts *parts, uint32_t t)
 {
     return t == 0 ? 0 : 1 + shuf__part(parts, t - 1);
@@ -66,8 +66,8 @@ static uint32_t mod(int64_t x, uint32_t n)
     return (uint32_t)((x % n + n) % n);
 }
 
-/* m[t][d]: how many triples (a, b, c) with second difference t have two given members at 0 and d;
- * summed over the members (a, b), (b, c) and (a, c). */
+/* m[t][d] is the number of triples (a, b, c) with second difference t that have two given members
+ * at 0 and d, summed over the members (a, b), (b, c) and (a, c). */
 static void two_members(uint32_t n, gsl_matrix *m)
 {
     for (uint32_t t = 0; t < n; t++)
@@ -86,7 +86,7 @@ static void two_members(uint32_t n, gsl_matrix *m)
         }
 }
 
-/* Subtracts, for each triple and each order of its members, the pair of differences. */
+/* Subtracts the pair of differences for each triple and each order of its members. */
 static void subtract_same_members(uint32_t n, gsl_matrix *pairs)
 {
     for (uint32_t x = 1; x < n; x++)
@@ -98,10 +98,10 @@ static void subtract_same_members(uint32_t n, gsl_matrix *pairs)
         }
 }
 
-/* pairs[t][u]: the probability that two triples of six different values have the second
- * differences t and u. All pairs of triples, less those that share one value, plus those that
- * share two, less those that share three, each counted as often as there are such choices; all
- * divided by n, as only differences matter. */
+/* pairs[t][u] is the probability that two triples of six different values have the second
+ * differences t and u. It is the count of all pairs of triples, less those that share one value,
+ * plus those that share two, less those that share three, each times its number of choices. All is
+ * divided by n, because only differences matter. */
 static gsl_matrix *pair_law(uint32_t n)
 {
     gsl_matrix *pairs = gsl_matrix_alloc(n, n), *two = gsl_matrix_calloc(n, n);
@@ -139,7 +139,7 @@ static struct cells cells_of(uint32_t n)
     return cells;
 }
 
-/* Of the counts of all rows. */
+/* The covariance of the counts of all rows. */
 static gsl_matrix *covariance(uint32_t n, const struct cells *cells, double triples, double pairs)
 {
     gsl_matrix *sum = gsl_matrix_calloc(cells->count, cells->count);
@@ -159,7 +159,7 @@ static gsl_matrix *covariance(uint32_t n, const struct cells *cells, double trip
     return sum;
 }
 
-/* off' * matrix^-1 * off where the matrix has an inverse; `matrix` is destroyed. */
+/* off' * matrix^-1 * off, on the subspace where the matrix has an inverse. Destroys `matrix`. */
 static struct shuf__chi_squared quadratic_form(gsl_matrix *matrix, const gsl_vector *off)
 {
     const size_t size = off->size;

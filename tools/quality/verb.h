@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The verbs of shuf-quality: one file each, one row each in main.c.
+ * The verbs of shuf-quality. Each is one file, and one row in main.c.
  */
 #ifndef SHUF__QUALITY_VERB_H
 #define SHUF__QUALITY_VERB_H
 
-/* argv[0] is "shuf-quality VERB"; the exit code. Wrong options end the process with 64 (argp's
- * way), --help with 0. */
+/* argv[0] is "shuf-quality VERB". Returns the exit code. Wrong options end the process with 64 (by
+ * argp), --help with 0. */
 int shuf__quality_bits(int argc, char **argv);
 int shuf__quality_judge(int argc, char **argv);
 int shuf__quality_list(int argc, char **argv);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality bits`: a few values of each of many permutations as a stream of
- * bits, for programs that judge random numbers. A value below the largest power of
- * two 2^w <= n is w unbiased bits; others are passed over. No two values of one
- * permutation are the same, as those of a random stream are now and then, so only
- * few are taken of each.
+ * `shuf-quality bits`: a few values of each of many permutations, as a stream of bits for programs
+ * that judge random numbers. A value below the largest power of two 2^w <= n is w unbiased bits;
+ * others are skipped. Only a few values of each permutation are taken: its values never repeat, but
+ * those of a random stream sometimes do.
  */
 #include "fail.h"
 #include "lookups.h"
@@ -21,14 +20,14 @@ enum { WORDS = 8192, TAKE = 64, TAKE_MOST = 4096 };
 
 struct bits {
     const struct shuf__lookups *lookups;
-    struct shuf__origin origin; /* what rows differ in */
+    struct shuf__origin origin; /* seed and epoch of the rows */
     uint64_t n, stride, take;
-    uint64_t bytes; /* to be written yet */
+    uint64_t bytes; /* still to be written */
 };
 
 struct packer {
     unsigned __int128 pending;
-    unsigned used, width; /* bits that are pending; of each value */
+    unsigned used, width; /* pending bits; bits of a value */
     size_t count;
     uint64_t word[WORDS];
 };
@@ -48,10 +47,11 @@ static const struct shuf__lookups *find(struct argp_state *state, const char *na
 
 static void check(struct argp_state *state, const struct bits *b)
 {
-    if (!b->lookups)
-        argp_failure(state, EX_USAGE, 0, "--generator: missing; expected it, as in primefold");
-    if (b->n == 0)
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 4Gi");
+    const struct shuf__required required[] = {
+        {b->lookups != NULL, "--generator primefold"},
+        {b->n != 0, "--n 4Gi"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
     if (b->lookups->compacted && (b->n < 16 || (b->n & (b->n - 1)) != 0))
         argp_failure(state, EX_USAGE, 0,
                      "--n %" PRIu64 ": expected a power of two from 16 on, where %s is known by "
@@ -106,14 +106,14 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- The stream ----------------------------------------------------------------- */
 
-/* False when there is nothing more to do: all is written, or cannot be. */
+/* False if all bits are written, or writing fails. */
 static bool flush(struct bits *b, struct packer *packer)
 {
     const uint64_t have = sizeof *packer->word * packer->count;
     const size_t size = (size_t)(have < b->bytes ? have : b->bytes);
     packer->count = 0;
     if (fwrite(packer->word, 1, size, stdout) != size)
-        return false; /* main() sees that */
+        return false; /* main() reports the failure */
     if (b->bytes != UINT64_MAX)
         b->bytes -= size;
     return b->bytes > 0;
@@ -159,12 +159,13 @@ int shuf__quality_bits(int argc, char **argv)
     static const struct argp_option option_table[] = {
         {"generator", 'g', "NAME", 0, "primefold, philox24 or lcg (required)", 1},
         {"n", 'n', "N", 0, "The size of the permutations (required)", 1},
-        {"take", 't', "K", 0, "How many values of each (default 64)", 1},
-        {"stride", 'd', "S", 0, "Between their positions (default 1)", 1},
-        {"seed", 's', "S", 0, "of the first row (default 0)", 2},
-        {"epoch", 'e', "E", 0, "of the first row (default 0)", 2},
-        {"vary", 'v', "WHAT", 0, "What rows differ in: epoch (default) or seed", 2},
-        {"bytes", 'b', "COUNT", 0, "How many (default: until nobody reads)", 3},
+        {"take", 't', "K", 0, "Take K values of each permutation (default 64)", 1},
+        {"stride", 'd', "S", 0, "The distance between their positions (default 1)", 1},
+        {"seed", 's', "S", 0, "The seed of the first permutation (default 0)", 2},
+        {"epoch", 'e', "E", 0, "The epoch of the first permutation (default 0)", 2},
+        {"vary", 'v', "WHAT", 0,
+         "Change this from one permutation to the next: epoch (default) or seed", 2},
+        {"bytes", 'b', "COUNT", 0, "Write so many bytes (default: until the reader ends)", 3},
         SHUF__OPTION_HELP,
         {0},
     };
@@ -174,7 +175,7 @@ int shuf__quality_bits(int argc, char **argv)
         .doc = "Writes values of permutations as raw random bits, for dieharder -g 200.",
     };
     struct bits bits = {.stride = 1, .take = TAKE, .bytes = UINT64_MAX};
-    argp_parse(&argp, argc, argv, 0, NULL, &bits);
+    shuf__options_parse(&argp, argc, argv, &bits);
     write_stream(&bits);
     return EX_OK;
 }

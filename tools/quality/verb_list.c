@@ -3,6 +3,7 @@
  * `shuf-quality list`: the tests and the generators.
  */
 #include "generator.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "stream.h"
 #include "test.h"
@@ -49,7 +50,7 @@ int shuf__quality_list(int argc, char **argv)
         .parser = parse_option,
         .doc = "Names the tests and the generators.",
     };
-    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    shuf__options_parse(&argp, argc, argv, NULL);
     puts("tests");
     for (const struct shuf__test *test = shuf__tests; test->name; test++)
         print_test(test);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality plot`: reports of `rounds` that lie in files, in one picture.
+ * `shuf-quality plot`: draws reports of `rounds` from files in one picture.
  */
 #include "draw.h"
 #include "fail.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "verb.h"
 
@@ -68,7 +69,7 @@ int shuf__quality_plot(int argc, char **argv)
     struct pictures pictures = {0};
     json_t *reports[REPORTS] = {0};
     int code = EX_OK;
-    argp_parse(&argp, argc, argv, 0, NULL, &pictures);
+    shuf__options_parse(&argp, argc, argv, &pictures);
     for (unsigned i = 0; i < pictures.count && code == EX_OK; i++)
         code = load(pictures.path[i], &reports[i]);
     if (code == EX_OK)

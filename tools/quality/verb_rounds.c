@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality rounds`: the maximum mean discrepancy for each number of rounds,
- * with its acceptance regions; for a generator that has no rounds, by n alone.
+ * `shuf-quality rounds`: the maximum mean discrepancy for each number of rounds, with its
+ * acceptance regions. For a generator without rounds it is by n only.
  */
 #include "draw.h"
 #include "fail.h"
@@ -31,7 +31,7 @@ static uint32_t only_mmd(void)
     return UINT32_C(1) << i;
 }
 
-/* *measured false: there were too few rows, which only an interrupt leaves. */
+/* *measured is false if there were too few rows; only an interrupt causes this. */
 static int measure(const struct shuf__quality_options *o, struct point *point, bool *measured)
 {
     struct shuf__origin origin = o->origin;
@@ -114,7 +114,7 @@ static int report(const struct shuf__quality_options *o, const struct point *poi
     if (o->judging.plot && count > 0)
         code = shuf__draw(o->judging.plot, &object, 1);
     if (o->judging.json) {
-        shuf__json_print(object, stdout); /* frees it */
+        shuf__json_print(object, stdout); /* frees the object */
     } else {
         json_decref(object);
         print_points(o, points, count);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality stream`: the tests on a stream of numbers, normal or uniform ones.
+ * `shuf-quality stream`: the tests on a stream of normal or uniform numbers.
  */
 #include "arguments.h"
 #include "device_run.h"
 #include "fail.h"
+#include "nearest.h"
 #include "picture.h"
 #include "run.h"
 #include "stream_report.h"
@@ -29,9 +30,9 @@ enum key {
 };
 
 enum {
-    SAMPLES = 10000000, /* of a generator, where nothing is said */
-    FEW = 1000,         /* fewer show only the grossest faults */
-    ENOUGH = 65536,     /* for any test to say something */
+    SAMPLES = 10000000, /* default for a generator */
+    FEW = 1000,         /* fewer values show only gross faults */
+    ENOUGH = 65536,     /* enough for every test */
 };
 
 struct options {
@@ -48,22 +49,21 @@ struct options {
 static const struct shuf__stream_generator *find(struct argp_state *state, const char *name)
 {
     const struct shuf__stream_generator *g = shuf__stream_generator_find(name);
-    char names[256] = "";
-    for (const struct shuf__stream_generator *const *row = shuf__stream_generators; *row; row++)
+    char names[256] = "", hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = name};
+    for (const struct shuf__stream_generator *const *row = shuf__stream_generators; *row; row++) {
         shuf__quality_list_name(names, sizeof names, (*row)->name);
+        shuf__nearest_offer(&nearest, (*row)->name);
+    }
     if (!g)
-        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s",
-                     *name ? name : "''", names);
+        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s%s",
+                     *name ? name : "''", names, shuf__nearest_hint(&nearest, hint));
     return g;
 }
 
 static shuf_dtype read_dtype(struct argp_state *state, const char *text)
 {
-    for (int dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++)
-        if (strcmp(shuf__dtype_name(dtype), text) == 0)
-            return (shuf_dtype)dtype;
-    argp_failure(state, EX_USAGE, 0, "--dtype %.64s: expected f64, f32, f16 or bf16", text);
-    return SHUF_F64;
+    return shuf__option_dtype(state, "--dtype", text, shuf__dtype_set(SHUF_DISTRIBUTION_GAUSS));
 }
 
 static const char *test_name(int i)
@@ -161,22 +161,29 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 static void parse(int argc, char **argv, struct options *o)
 {
     static const struct argp_option option_table[] = {
-        {"generator", KEY_GENERATOR, "NAME", 0, "Numbers made here: shuf-quality list", 1},
-        {"seed", KEY_SEED, "S", 0, "of the generator (default 0)", 1},
-        {"stream", KEY_STREAM, "T", 0, "of the seed (default 0)", 1},
-        {"in", KEY_IN, "FILE", 0, "Raw numbers from FILE (default -, standard input)", 2},
-        {"law", KEY_LAW, "LAW", 0, "What these should follow: normal (default) or uniform", 2},
+        {"generator", KEY_GENERATOR, "NAME", 0,
+         "Judge this generator; shuf-quality list prints the names", 1},
+        {"seed", KEY_SEED, "S", 0, "The seed of the generator (default 0)", 1},
+        {"stream", KEY_STREAM, "T", 0, "The stream of the seed (default 0)", 1},
+        {"in", KEY_IN, "FILE", 0, "Judge raw numbers from FILE (default -, standard input)", 2},
+        {"law", KEY_LAW, "LAW", 0,
+         "The distribution that FILE should have: normal (default) or uniform", 2},
         {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 3},
-        {"samples", KEY_SAMPLES, "COUNT", 0, "How many (default: 1e7, or all)", 3},
-        {"backend", KEY_BACKEND, "SPEC", 0, "cuda: made and counted there", 3},
-        {"subsets", KEY_SUBSETS, "COUNT", 0, "and products over all sets, of so many values", 3},
-        {"tests", SHUF__KEY_TESTS, "LIST", 0, "Only these, as in moments,tails: shuf-quality list",
+        {"samples", KEY_SAMPLES, "COUNT", 0, "Judge so many numbers (default: 1e7; of FILE, all)",
          3},
-        {"alpha", SHUF__KEY_ALPHA, "P", 0, "How often what is good may fail (default 0.001)", 3},
-        {"threads", SHUF__KEY_THREADS, "COUNT", 0, "(default: one a core)", 3},
-        {"json", SHUF__KEY_JSON, NULL, 0, "One JSON object instead of a table", 4},
-        {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw it, with gnuplot", 4},
-        {"as-bits", KEY_AS_BITS, NULL, 0, "Only write 32 bits of each, for dieharder -g 200", 4},
+        {"backend", KEY_BACKEND, "SPEC", 0, "cuda: compute and count on the GPU", 3},
+        {"subsets", KEY_SUBSETS, "COUNT", 0,
+         "With --backend cuda: also test all sets of 3 to 5 positions, with so many values", 3},
+        {"tests", SHUF__KEY_TESTS, "LIST", 0,
+         "Run only these tests, as in moments,tails; shuf-quality list prints the names", 3},
+        {"alpha", SHUF__KEY_ALPHA, "P", 0,
+         "The probability that a good generator fails (default 0.001)", 3},
+        {"threads", SHUF__KEY_THREADS, "COUNT", 0, "The number of threads (default: one a core)",
+         3},
+        {"json", SHUF__KEY_JSON, NULL, 0, "Print one JSON object instead of a table", 4},
+        {"plot", SHUF__KEY_PLOT, "FILE.svg", 0, "Also draw the histogram, with gnuplot", 4},
+        {"as-bits", KEY_AS_BITS, NULL, 0,
+         "Judge nothing; write 32 bits of each number, for dieharder -g 200", 4},
         SHUF__OPTION_HELP,
         {0},
     };
@@ -187,7 +194,7 @@ static void parse(int argc, char **argv, struct options *o)
     };
     *o = (struct options){.origin.dtype = SHUF_F64};
     shuf__judging_init(&o->judging);
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    shuf__options_parse(&argp, argc, argv, o);
 }
 
 /* ---- The verdict ----------------------------------------------------------------- */
@@ -215,7 +222,7 @@ static int tell(struct shuf__stream_report *report, const struct options *o)
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }
 
-/* Whether one of the tests that were named is for such values. */
+/* Whether one of the selected tests is for such values. */
 static bool is_judged(const struct options *o, const struct shuf__stream_law *law)
 {
     for (int i = 0; shuf__stream_tests[i]; i++)

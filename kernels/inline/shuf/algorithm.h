@@ -26,7 +26,7 @@ enum shuf_algorithm {
         SHUF_ALGORITHM_COUNT
 };
 
-/* Bit a says whether algorithm number a has random access. */
+/* A mask: bit a is set if algorithm number a has random access. */
 enum {
     SHUF_ALGORITHM_RANDOM_ACCESS = 0
 #define X(name, text, description, random_access) | random_access << SHUF_ALGORITHM_##name
@@ -38,8 +38,5 @@ SHUF_FUNCTION int shuf_algorithm_has_random_access(enum shuf_algorithm algorithm
 {
     return SHUF_ALGORITHM_RANDOM_ACCESS >> algorithm & 1;
 }
-
-/* Most bytes of a record that a shuffle moves. */
-#define SHUF_RECORD_MAX UINT64_C(65536)
 
 #endif

@@ -7,8 +7,8 @@
  *     shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
  *     double x = shuf_box_muller_f64(&b, i);
  *
- * Every operation is exact or rounded once, as IEEE 754 says, in an order that is fixed.
- * No product is an operand of a plain addition: a compiler has nothing to contract.
+ * Every operation is exact or rounded once, as in IEEE 754, in a fixed order. No product is an
+ * operand of a plain addition, so a compiler cannot contract anything.
  */
 #ifndef SHUF_BOX_MULLER_H
 #define SHUF_BOX_MULLER_H
@@ -31,7 +31,7 @@ SHUF_FUNCTION shuf_box_muller shuf_box_muller_make(uint64_t seed, uint64_t strea
 {
     shuf_box_muller b;
     b.words = shuf_stream_make(seed, stream, SHUF_STREAM_BOX_MULLER);
-    b.mean = mean + 0.0; /* no -0, which the sign of a product of 0 would show in */
+    b.mean = mean + 0.0; /* no -0: it would show in the sign of a zero result */
     b.std = std;
     b.mean_f32 = (float)mean + 0.0f;
     b.std_f32 = (float)std;
@@ -65,14 +65,14 @@ SHUF_FUNCTION uint64_t shuf__double_bits(double x)
 
 #ifdef __CUDA_ARCH__
 
-/* Halves with exponents of their own: all but the last addition is exact. */
+/* Each half gets an exponent. Only the last addition rounds. */
 SHUF_FUNCTION double shuf__double_of(uint64_t x)
 {
     const double high = __hiloint2double(0x45300000, (int)(x >> 32));
     return __dadd_rn(__dadd_rn(high, -(0x1p84 + 0x1p52)), __hiloint2double(0x43300000, (int)x));
 }
 
-/* As sqrt.rn does it, without its way for small and large numbers. */
+/* The fast path of sqrt.rn, without its branch for very small and very large numbers. */
 SHUF_FUNCTION float shuf__sqrt_f32(float x)
 {
     float y;
@@ -128,7 +128,7 @@ SHUF_FUNCTION double shuf__double_of_int(int k)
 
 /* ---- Floats ---- */
 
-/* Words of one radius and one angle: [0] the high one. */
+/* Words of one radius and one angle; [0] is the high one. */
 typedef struct shuf_box_muller_words {
     uint32_t radius[2], angle[2];
 } shuf_box_muller_words;
@@ -153,7 +153,7 @@ SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
     return shuf__sqrt_f32(fmaf(a, w, (float)(int32_t)k * (SHUF_BOX_MULLER_OCTAVE_F32 * 0x1p-23f)));
 }
 
-/* The cosine and the sine, swapped if `swap` has its top bit. */
+/* The cosine and the sine, swapped if the top bit of `swap` is set. */
 SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], uint32_t swap, float to[2])
 {
     const float s[] = {SHUF_BOX_MULLER_SIN_F32}, c[] = {SHUF_BOX_MULLER_COS_F32};
@@ -194,7 +194,8 @@ typedef struct shuf_box_muller_wide {
     uint64_t radius[2], angle[2];
 } shuf_box_muller_wide;
 
-/* A GPU wants them in its constant memory: they are no operands of its instructions. */
+/* The coefficients. A GPU needs them in constant memory, because its instructions have no room for
+ * them. */
 typedef struct shuf_box_muller_terms {
     double log[22], sine[7], cosine[8];
 } shuf_box_muller_terms;
@@ -276,7 +277,8 @@ SHUF_FUNCTION float shuf_box_muller_scaled_f32(const shuf_box_muller *b, float z
     return fmaf(z, b->std_f32, b->mean_f32);
 }
 
-/* What is rounded once more is never half-way between two numbers of 16 bits. */
+/* Sets the last bit of z, so the scaled float is not half-way between two 16-bit numbers when it is
+ * rounded again. */
 SHUF_FUNCTION float shuf_box_muller_scaled_odd(const shuf_box_muller *b, float z)
 {
     return shuf_box_muller_scaled_f32(b, shuf__float_of_bits(shuf__float_bits(z) | 1));
@@ -307,7 +309,7 @@ SHUF_FUNCTION float shuf_box_muller_f32(const shuf_box_muller *b, uint64_t i)
     return shuf_box_muller_scaled_f32(b, shuf__box_muller_z_f32(b, i));
 }
 
-/* The float rounded: the bits of a binary16, or of a bfloat16. */
+/* The float rounded to the bits of a binary16 or a bfloat16. */
 SHUF_FUNCTION uint16_t shuf_box_muller_f16(const shuf_box_muller *b, uint64_t i)
 {
     return shuf_f16(shuf_box_muller_scaled_odd(b, shuf__box_muller_z_f32(b, i)));

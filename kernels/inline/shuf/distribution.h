@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* X(NAME, "name", what it is). A value of 0 is none of them. On the wire box-muller is a method of
+/* X(NAME, "name", description). 0 is no distribution. In messages box-muller is a method of
  * gauss. */
 #define SHUF_DISTRIBUTION_MAP(X)                               \
     X(GAUSS, "gauss", "normal, of a mean and a deviation")     \
@@ -22,7 +22,7 @@ enum shuf__distribution {
         SHUF_DISTRIBUTION_COUNT
 };
 
-/* Whether it has a mean and a deviation. */
+/* Whether the distribution has a mean and a deviation. */
 static inline bool shuf__distribution_is_normal(unsigned distribution)
 {
     return distribution == SHUF_DISTRIBUTION_GAUSS || distribution == SHUF_DISTRIBUTION_BOX_MULLER;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed streams: value i by itself, or a block of 32 at once. Weak
- * Gaussians from tables, mixed by a Hadamard transform, after A. P. Goucher,
- * "Training a random Gaussian generator" (cp4space, 2022); docs/spec.md, "Gaussian
- * streams", says what is different and why.
+ * Normally distributed streams: single values, or blocks of 32. Weak Gaussians from tables, mixed
+ * by a Hadamard transform, after A. P. Goucher, "Training a random Gaussian generator" (cp4space,
+ * 2022). docs/spec.md, "Gaussian streams", has the differences and their reasons.
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
  *     double x = shuf_gauss_f64(&g, i);
  *
- * One value costs as much as its block of 32.
+ * A single value costs as much as its block of 32.
  */
 #ifndef SHUF_GAUSS_H
 #define SHUF_GAUSS_H
@@ -24,8 +23,8 @@ enum {
     SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
     SHUF_GAUSS_LANES = 32,   /* blocks side by side */
     SHUF_GAUSS_SUPER = 1024, /* values of these blocks */
-    SHUF_GAUSS_DRAWS = 16,   /* of a block; the latter half is for the tails of doubles */
-    SHUF_GAUSS_DITHER = 23,  /* low bits of a word that are its dither */
+    SHUF_GAUSS_DRAWS = 16,   /* draws of a block; the second half is for the tails of doubles */
+    SHUF_GAUSS_DITHER = 23,  /* the low bits of a word: its dither */
 };
 
 /* Up to this magnitude, a float needs more bits of dither than its word has. */
@@ -56,8 +55,8 @@ SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double 
     return g;
 }
 
-/* The block of value i, and its position there: neighbours in pairs are of one block, and pairs go
- * round the 32 blocks of a superblock. */
+/* The block of value i, and its position in the block. Values 2 k and 2 k + 1 are in one block, and
+ * consecutive pairs go through the 32 blocks of a superblock in turn. */
 SHUF_FUNCTION uint64_t shuf_gauss_block_of(uint64_t i)
 {
     return i / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + i % 64 / 2;
@@ -68,7 +67,7 @@ SHUF_FUNCTION unsigned shuf_gauss_position_of(uint64_t i)
     return (unsigned)(i % SHUF_GAUSS_SUPER / 64 * 2 + i % 2);
 }
 
-/* x becomes its Walsh-Hadamard transform, in natural order. */
+/* Replaces x by its Walsh-Hadamard transform, in natural order. */
 SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 {
     for (unsigned step = 1; step < SHUF_GAUSS_BLOCK; step *= 2)
@@ -80,9 +79,9 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
             }
 }
 
-#ifndef __CUDA_ARCH__ /* the tables are the host's */
+#ifndef __CUDA_ARCH__ /* only the host has the tables */
 
-/* An entry of the transform, less a half: shuf_gauss_block_make() adds the halves to the sums. */
+/* An input of the transform less 1/2. shuf_gauss_block_make() adds the halves to the sums. */
 SHUF_FUNCTION int32_t shuf__gauss_entry(uint32_t word, unsigned table)
 {
     const int32_t spread = (int32_t)(word >> 8 & 0x7fff) - 0x4000;
@@ -129,8 +128,8 @@ SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_bl
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 
-/* Its two terms as floats. The dither's last bit is 1, so that the sum of the terms never lies
- * midway between two floats. */
+/* The two terms of the number as floats. The dither's last bit is 1, so the sum of the terms is
+ * never midway between two floats. */
 SHUF_FUNCTION float shuf__gauss_dither_f32(const shuf_gauss_block *b, unsigned p)
 {
     return (float)(0x800001 | shuf__gauss_dither(b->word[p]));
@@ -162,8 +161,8 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
     return fmaf(shuf__gauss_float(g, b, p), g->std_f32, g->mean_f32);
 }
 
-/* The number as a float that can be rounded once more as if it was the number: rounded towards 0,
- * with its last bit set. */
+/* The number as a float that can be rounded again like the exact number: rounded towards 0, with
+ * its last bit set. */
 SHUF_FUNCTION float shuf__gauss_sticky(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const float dither = shuf__gauss_dither_f32(b, p), s = shuf__gauss_sum_f32(b, p);

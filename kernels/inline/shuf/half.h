@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A float rounded to 16 bits, to nearest, ties to even: binary16 (IEEE 754) and
- * bfloat16. By whole numbers, so that it does not depend on what the compiler has.
+ * A float rounded to 16 bits, to nearest, ties to even: binary16 (IEEE 754) and bfloat16. Only
+ * integer operations, so the result does not depend on the compiler's types.
  */
 #ifndef SHUF_HALF_H
 #define SHUF_HALF_H
@@ -18,7 +18,7 @@ SHUF_FUNCTION uint32_t shuf__float_bits(float x)
     return bits;
 }
 
-/* The number x + rest, whose nearest float is x, rounded towards 0, and its last bit set. */
+/* x + rest rounded towards 0, with its last bit set. x must be the float nearest to x + rest. */
 SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
 {
     const uint32_t bits = (shuf__float_bits(x) - (x > 0 ? rest < 0 : rest > 0)) | 1;
@@ -26,35 +26,36 @@ SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
     return x;
 }
 
-/* A double rounded to a float in that way. x: what it loses is no smaller than a float can be, as
- * from 2^-97 on. */
+/* A double rounded to a float in the same way. |x| must be at least 2^-97, so that the rest fits a
+ * float. */
 SHUF_FUNCTION float shuf__float_sticky_of(double x)
 {
     const float nearest = (float)x;
     return shuf__float_sticky(nearest, (float)(x - (double)nearest));
 }
 
-/* `bits` without its `drop` lowest, which decide the rounding. */
+/* `bits` without its `drop` lowest bits, rounded by them. */
 SHUF_FUNCTION uint32_t shuf__rounded(uint32_t bits, unsigned drop)
 {
     const uint32_t half = (UINT32_C(1) << (drop - 1)) - 1;
     return (bits + half + (bits >> drop & 1)) >> drop;
 }
 
-/* x: no NaN. */
+/* x must not be a NaN. */
 SHUF_FUNCTION uint16_t shuf_bf16(float x)
 {
     return (uint16_t)shuf__rounded(shuf__float_bits(x), 16);
 }
 
-/* x: no NaN. What is too large becomes infinite, what is too small a subnormal number or 0. */
+/* x must not be a NaN. A number that is too large becomes infinite; one that is too small becomes
+ * subnormal or 0. */
 SHUF_FUNCTION uint16_t shuf_f16(float x)
 {
     const uint32_t bits = shuf__float_bits(x), sign = bits >> 16 & 0x8000;
     const uint32_t magnitude = bits & 0x7fffffff, exponent = magnitude >> 23;
     if (exponent >= 127 + 16)
         return (uint16_t)(sign | 0x7c00);
-    if (exponent >= 127 - 14) /* a carry out of the largest gives infinity */
+    if (exponent >= 127 - 14) /* a carry out of the largest number gives infinity */
         return (uint16_t)(sign | shuf__rounded(magnitude - ((UINT32_C(127) - 15) << 23), 13));
     if (exponent < 127 - 25)
         return (uint16_t)sign;
@@ -62,7 +63,7 @@ SHUF_FUNCTION uint16_t shuf_f16(float x)
                       shuf__rounded((magnitude & 0x7fffff) | 0x800000, 13 + 127 - 14 - exponent));
 }
 
-/* The value of a number of 16 bits; exact. */
+/* The exact value of a 16-bit number. */
 SHUF_FUNCTION float shuf_of_bf16(uint16_t x)
 {
     const uint32_t bits = (uint32_t)x << 16;

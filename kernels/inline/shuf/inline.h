@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One spelling for a function that C11, C++ and CUDA (host and device) inline, and
- * one for whole numbers of 128 bits.
+ * Macros for inline functions of C11, C++ and CUDA (host and device), and a type of 128-bit
+ * integers.
  */
 #ifndef SHUF_INLINE_H
 #define SHUF_INLINE_H
@@ -12,7 +12,7 @@
 #define SHUF_FUNCTION static inline
 #endif
 
-#ifdef __SIZEOF_INT128__ /* ISO C has no such type; this tells a pedantic compiler that we know */
+#ifdef __SIZEOF_INT128__ /* no type of ISO C; __extension__ silences -Wpedantic */
 __extension__ typedef unsigned __int128 shuf__u128;
 #endif
 

@@ -8,17 +8,16 @@
 
 #include "philox4x64.h"
 
-/* What key words are for; different purposes never share a word. */
+/* The use of key words. Different purposes never share a word. */
 enum shuf_purpose {
     SHUF_PURPOSE_PHILOX24 = 1,
     SHUF_PURPOSE_LCG = 2,
     SHUF_PURPOSE_PRIMEFOLD = 3,
-    SHUF_PURPOSE_STREAM = 4, /* the stream stands in the place of the epoch */
+    SHUF_PURPOSE_STREAM = 4, /* the number of the stream replaces the epoch */
 };
 
-/* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's
- * stream: each 64-bit lane gives its low half first. `n`: 0 where the words are the
- * same for every n. */
+/* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's stream. Each 64-bit lane
+ * gives its low half first. `n`: 0 if the words are the same for every n. */
 SHUF_FUNCTION void shuf_key_words_for(uint64_t n, uint64_t seed, uint64_t epoch,
                                       enum shuf_purpose purpose, uint64_t block, uint32_t words[8])
 {

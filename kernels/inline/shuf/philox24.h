@@ -4,7 +4,7 @@
  * width. Mitchell et al., "Bandwidth-optimal random shuffling for GPUs", ACM
  * TOPC 9(1), 2022 (arXiv 2106.06161), Listing 1.
  *
- * For n = 2^k, k >= 4, all its permutations are even: docs/spec.md, "philox24".
+ * For n = 2^k and k >= 4 all permutations are even: docs/spec.md, "philox24".
  */
 #ifndef SHUF_PHILOX24_H
 #define SHUF_PHILOX24_H
@@ -51,8 +51,8 @@ SHUF_FUNCTION uint64_t shuf_philox24_forward(const shuf_philox24 *p, uint64_t x)
     return (uint64_t)left << p->right_bits | right;
 }
 
-/* The x with f(x) = y; y < 2^B. The low bits of a product give its left half back, the multiplier
- * being odd. */
+/* The x with f(x) = y; y < 2^B. The low bits of a product give back its left half, because the
+ * multiplier is odd. */
 SHUF_FUNCTION uint64_t shuf_philox24_inverse(const shuf_philox24 *p, uint64_t y)
 {
     const unsigned pad = p->right_bits - p->left_bits;

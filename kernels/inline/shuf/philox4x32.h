@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Philox4x32, the counter-based generator that streams draw from.
- * Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
- * SC'11, section 3.3. The same numbers as Random123's.
+ * Philox4x32, the counter-based generator of the streams. Salmon, Moraes, Dror, Shaw: "Parallel
+ * random numbers: as easy as 1, 2, 3", SC'11, section 3.3. Random123 has the same numbers.
  */
 #ifndef SHUF_PHILOX4X32_H
 #define SHUF_PHILOX4X32_H
@@ -20,8 +19,8 @@ typedef struct shuf_philox4x32 {
     uint32_t word[4];
 } shuf_philox4x32;
 
-/* `rounds` rounds of the counter under the key: 7 are the fewest that pass BigCrush (SC'11, table
- * 2), 10 the authors' recommendation. A pure function. */
+/* `rounds` rounds of the counter with the key. 7 are the fewest that pass BigCrush (SC'11, table
+ * 2); the authors recommend 10. A pure function. */
 SHUF_FUNCTION shuf_philox4x32 shuf_philox4x32_rounds(shuf_philox4x32 c, uint32_t key0,
                                                      uint32_t key1, int rounds)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Philox4x64-10, the counter-based generator from which all keys come.
- * Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3",
- * SC'11, section 3.3. The same numbers as NumPy's and Random123's.
+ * Philox4x64-10, the counter-based generator of all keys. Salmon, Moraes, Dror, Shaw: "Parallel
+ * random numbers: as easy as 1, 2, 3", SC'11, section 3.3. NumPy and Random123 have the same
+ * numbers.
  */
 #ifndef SHUF_PHILOX4X64_H
 #define SHUF_PHILOX4X64_H
@@ -24,7 +24,7 @@ SHUF_FUNCTION uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
 #endif
 }
 
-/* Ten rounds of the counter under the key. A pure function. */
+/* Ten rounds of the counter with the key. A pure function. */
 SHUF_FUNCTION shuf_philox4x64 shuf_philox4x64_10(shuf_philox4x64 counter, uint64_t key0,
                                                  uint64_t key1)
 {

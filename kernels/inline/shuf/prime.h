@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The smallest prime from a number on: the modulus of `primefold`.
+ * The smallest prime that is not below a number: the modulus of `primefold`.
  *
- * Miller-Rabin with the first primes as bases. The smallest composite that passes for the
- * first k of them is known, so this is a proof, not a test: for k <= 4 from Pomerance, Selfridge,
- * Wagstaff: "The pseudoprimes to 25 * 10^9" (Math. Comp. 35, 1980), to 8 from Jaeschke: "On strong
+ * Miller-Rabin with the first primes as bases. The smallest composite that passes for the first k
+ * bases is known, so the test is a proof. For k <= 4 it is from Pomerance, Selfridge, Wagstaff:
+ * "The pseudoprimes to 25 * 10^9" (Math. Comp. 35, 1980), to 8 from Jaeschke: "On strong
  * pseudoprimes to several bases" (Math. Comp. 61, 1993), to 11 from Jiang, Deng: "Strong
  * pseudoprimes to the first eight prime bases" (Math. Comp. 83, 2014); for 12 it is 3.18e23,
  * Sorenson, Webster: "Strong pseudoprimes to twelve prime bases" (Math. Comp. 86, 2017).
@@ -17,13 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* a, b < p */
+/* a * b mod p, for a, b < p */
 static inline uint64_t shuf__multiply_mod(uint64_t a, uint64_t b, uint64_t p)
 {
     return p >> 32 ? (uint64_t)((shuf__u128)a * b % p) : a * b % p;
 }
 
-/* Whether p passes for the base a: p - 1 = odd * 2^twos. */
+/* Whether p passes for the base a, with p - 1 = odd * 2^twos. */
 static inline bool shuf__is_strong_probable_prime(uint64_t p, uint64_t a, uint64_t odd,
                                                   unsigned twos)
 {
@@ -75,7 +75,7 @@ static inline bool shuf_is_prime(uint64_t p)
     return true;
 }
 
-/* The smallest prime of at least n; n <= 2^62. The gaps below 2^64 are less than 1552. */
+/* The smallest prime p >= n, for n <= 2^62. Gaps of primes below 2^64 are less than 1552. */
 static inline uint64_t shuf_prime_from(uint64_t n)
 {
     uint64_t p = n <= 2 ? 2 : n | 1;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`: multiplications modulo a prime p >= n, and between two of them a fold,
- * which exclusive-ors a value with itself shifted to the right by a few bits. After the
- * first multiplication a number is added.
- * Every value has a position and every position a value in a few multiplications,
- * whatever n is. docs/spec.md, "primefold".
+ * `primefold`: multiplications modulo a prime p >= n, with a fold between each two. A fold is the
+ * exclusive or of a value, of the value shifted to the right by a few bits, and of a key. After the
+ * first multiplication a number is added. A few multiplications give the value at any position, or
+ * the position of any value, for any n. docs/spec.md, "primefold".
  *
- * The first map is affine, with random coefficients: it takes any two values to any two
- * others equally likely, so what is done on [0, p) is pairwise independent by construction.
- * Its sign is that of its multiplier, so both parities are as likely. The folds
- * break what is linear. Below are the plain loops; the backends compute the same
- * in other words of the machine.
+ * The first map is affine, with random coefficients. It takes any two values to any two others with
+ * equal probability, so the permutation of [0, p) is pairwise independent. The first map is an even
+ * permutation if its multiplier is a square mod p, else an odd one, so both parities are equally
+ * likely. The folds make the function non-linear. This file has plain loops; the backends compute
+ * the same in other machine words.
  *
- * Up to SHUF_PRIMEFOLD_EXACT values there would be too few maps to choose from:
- * there it is the shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM
- * 7, 1964), one position or value at a time followed through its exchanges.
+ * Up to SHUF_PRIMEFOLD_EXACT values there are too few maps to choose from. There `primefold` is the
+ * shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM 7, 1964). A single position or
+ * value is followed through all exchanges.
  */
 #ifndef SHUF_PRIMEFOLD_H
 #define SHUF_PRIMEFOLD_H
@@ -26,14 +25,14 @@
 enum {
     SHUF_PRIMEFOLD_EXACT = 256,
     SHUF_PRIMEFOLD_SMALL = 65521,    /* the largest prime below 2^16, and the largest small n */
-    SHUF_PRIMEFOLD_MEDIUM_BITS = 21, /* of n - 1, the most with the maps and folds of LARGE_21 */
-    SHUF_PRIMEFOLD_TAIL = 1024,      /* a large n is rounded up where as many would not be folded */
+    SHUF_PRIMEFOLD_MEDIUM_BITS = 21, /* the most bits of n - 1 for LARGE_21 */
+    SHUF_PRIMEFOLD_TAIL = 1024,      /* with so many numbers unfolded, a large n is rounded up */
     SHUF_PRIMEFOLD_MAPS = 10,        /* at most */
-    SHUF_PRIMEFOLD_WORDS = 32,       /* of 32 bits, for the addend and the maps: blocks of 8 */
+    SHUF_PRIMEFOLD_WORDS = 32,       /* most 32-bit key words, in blocks of 8 */
 };
 
-/* Numbers of multiplications, and shifts of a fold: SMALL_k where a small p has at most k bits,
- * LARGE_k where a large n - 1 has. */
+/* Numbers of multiplications, and shifts of a fold: SMALL_k for a small p of at most k bits,
+ * LARGE_k for a large n with at most k bits in n - 1. */
 enum {
     SHUF_PRIMEFOLD_SHIFT_SMALL = 2,
     SHUF_PRIMEFOLD_SHIFT_LARGE_21 = 6,
@@ -46,16 +45,16 @@ enum {
     SHUF_PRIMEFOLD_MAPS_LARGE_62 = 7,
 };
 
-/* What n alone decides. */
+/* The parameters that depend on n alone. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t whole; /* of large numbers, those below are folded: the whole blocks, not the tail */
+    uint64_t whole; /* large numbers below it, in whole blocks, are folded; the tail is not */
     unsigned bits;  /* of p - 1 */
-    unsigned shift; /* of a fold */
-    unsigned maps;  /* multiplications, with a fold between each two; 0: exchanges */
+    unsigned shift; /* shift of a fold */
+    unsigned maps;  /* number of multiplications; 0: exchanges */
 } shuf_primefold_shape;
 
-/* x -> multiplier * x mod p, then a fold with `fold` (after the last there is none) */
+/* x -> multiplier * x mod p, then a fold with `fold`, except after the last map */
 typedef struct shuf_primefold_map {
     uint64_t multiplier, fold;
 } shuf_primefold_map;
@@ -64,7 +63,7 @@ typedef struct shuf_primefold {
     shuf_primefold_shape shape;
     uint64_t addend; /* added after the first multiplication, mod p */
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
-    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers, where requested */
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers: shuf_primefold_make_inverse() */
     uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* k changes places with exchange[k], k = 1, 2, ... */
 } shuf_primefold;
 
@@ -73,7 +72,7 @@ static inline unsigned shuf__bits(uint64_t x)
     return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-/* Whether p is small: then the block that p cuts short is folded too. */
+/* Whether p is small. Then the incomplete last block below p is folded too. */
 SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 {
     return s->p <= SHUF_PRIMEFOLD_SMALL;
@@ -88,7 +87,7 @@ static inline unsigned shuf__primefold_small_maps(unsigned bits)
     return bits <= 13 ? SHUF_PRIMEFOLD_MAPS_SMALL_13 : SHUF_PRIMEFOLD_MAPS_SMALL_16;
 }
 
-/* Sets p, and what p alone decides. `shift` is set. */
+/* Sets p, and the fields that p decides. `shift` must be set. */
 static inline void shuf__primefold_set_prime(shuf_primefold_shape *s, uint64_t p)
 {
     s->p = p;
@@ -120,7 +119,7 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
     return s;
 }
 
-/* Key words in blocks of 8: for the exchanges, or the addend and the maps. */
+/* The number of blocks of 8 key words, for the exchanges, or for the addend and the maps. */
 SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
 {
     if (s->maps == 0)
@@ -128,20 +127,20 @@ SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
     return ((shuf_primefold_is_small(s) ? 2 : 4) * s->maps + 7) / 8;
 }
 
-/* Where x < k + 1 stands for the word: an even share of 0 .. k. */
+/* The partner of k in its exchange: the word scaled to 0 .. k. */
 SHUF_FUNCTION uint8_t shuf_primefold_exchange(uint32_t word, unsigned k)
 {
     return (uint8_t)((uint64_t)word * (k + 1) >> 32);
 }
 
-/* Key number i, whose words are `word`, of a row: 32 bits where p is small, else 64. */
+/* Key number i of the row with key words `word`: 32 bits if p is small, else 64. */
 SHUF_FUNCTION uint64_t shuf__primefold_key(const shuf_primefold_shape *s, const uint32_t *word,
                                            unsigned i)
 {
     return shuf_primefold_is_small(s) ? word[i] : (uint64_t)word[2 * i + 1] << 32 | word[2 * i];
 }
 
-/* An even share of 0 .. below - 1 for a key. */
+/* The key scaled to 0 .. below - 1. */
 SHUF_FUNCTION uint64_t shuf__primefold_scaled(const shuf_primefold_shape *s, uint64_t key,
                                               uint64_t below)
 {
@@ -153,7 +152,8 @@ SHUF_FUNCTION uint64_t shuf_primefold_addend_of(const shuf_primefold_shape *s, c
     return shuf__primefold_scaled(s, shuf__primefold_key(s, word, 0), s->p);
 }
 
-/* Map number r of the row whose key words are `word`, as it is drawn. The last one has no fold. */
+/* Map number r of the row with key words `word`, before weak multipliers are replaced. The last map
+ * has no fold. */
 SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shape *s,
                                                        const uint32_t *word, unsigned r)
 {
@@ -165,8 +165,8 @@ SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shap
     return map;
 }
 
-/* Which of the multipliers are weak, a bit each: 2^k or -2^k modulo p, or the inverse of such a
- * number, 0 <= k < bits. A multiplication by it hardly mixes. */
+/* A bit for each weak multiplier: 2^k or -2^k modulo p, or the inverse of such a number, 0 <= k <
+ * bits. A weak multiplier hardly mixes. */
 SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
                                             const shuf_primefold_map *map, unsigned maps)
 {
@@ -193,8 +193,8 @@ SHUF_FUNCTION uint64_t shuf__primefold_tripled(uint64_t x, uint64_t p)
     return x < p - twice ? twice + x : x - (p - twice);
 }
 
-/* Weak multipliers of these maps are tripled until they are not weak. Not for the first map, which
- * has to take any two values anywhere. */
+/* Triples weak multipliers of these maps until they are not weak. The first map keeps its
+ * multiplier, because it must take any two values to any two others. */
 SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
                                              unsigned maps)
 {
@@ -204,7 +204,7 @@ SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf
                 map[r].multiplier = shuf__primefold_tripled(map[r].multiplier, s->p);
 }
 
-/* For many keys of the same n, whose prime is then found once. */
+/* For many keys of the same n: the caller finds the prime once. */
 static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape,
                                                     uint64_t seed, uint64_t epoch)
 {
@@ -232,7 +232,7 @@ static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint
     return shuf_primefold_make_of(&shape, seed, epoch);
 }
 
-/* What shuf_primefold_inverse() needs besides: b^(p - 2) is the inverse of b mod p. */
+/* Makes the inverses for shuf_primefold_inverse(): b^(p - 2) is the inverse of b mod p. */
 static inline void shuf_primefold_make_inverse(shuf_primefold *f)
 {
     for (unsigned r = 0; r < f->shape.maps; r++) {
@@ -246,8 +246,8 @@ static inline void shuf_primefold_make_inverse(shuf_primefold *f)
     }
 }
 
-/* The bits of x that a fold may change. Of small numbers those below the highest bit in which x
- * and p differ, where x has a 0 and p a 1: whatever these are, it stays so, and x below p. */
+/* The bits of x that a fold may change. For small p: the bits below the highest bit in which x and
+ * p differ. There x has a 0 and p a 1, so x stays below p whatever these bits become. */
 static inline uint64_t shuf__primefold_free(const shuf_primefold_shape *s, uint64_t x)
 {
     if (shuf_primefold_is_small(s))
@@ -260,7 +260,7 @@ static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, 
     return x ^ ((x >> f->shape.shift ^ f->map[r].fold) & shuf__primefold_free(&f->shape, x));
 }
 
-/* The uppermost bits stand as they were, and each part below is known from the one above it. */
+/* A fold keeps the uppermost bits. Each group of `shift` bits follows from the group above it. */
 static inline uint64_t shuf_primefold_unfold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
     const uint64_t bits = shuf__primefold_free(&f->shape, x), kept = x & ~bits;
@@ -285,7 +285,7 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
             x = shuf__primefold_exchanged(x, k, f->exchange[k]);
         return x;
     }
-    do { /* p - n values are passed over: the cycle is walked on until one below n */
+    do { /* cycle walking: p - n values are skipped */
         for (unsigned r = 0; r < s->maps; r++) {
             const uint64_t add = r == 0 ? f->addend : 0;
             x = (uint64_t)(((shuf__u128)f->map[r].multiplier * x + add) % s->p);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words that streams are made of: a stream is Philox4x32 in counter mode, with
- * the key and the upper half of the counter from (seed, stream). docs/spec.md,
- * "Streams".
+ * The words of streams: a stream is Philox4x32 in counter mode, with the key and the upper half of
+ * the counter from (seed, stream). docs/spec.md, "Streams".
  */
 #ifndef SHUF_STREAM_H
 #define SHUF_STREAM_H
@@ -17,7 +16,7 @@ typedef struct shuf_stream {
     uint32_t key[2], high[2];
 } shuf_stream;
 
-/* Blocks of the key schedule: the distributions have words of their own. */
+/* Blocks of the key schedule. Each distribution has its own words. */
 enum { SHUF_STREAM_GAUSS = 0, SHUF_STREAM_UNIFORM = 1, SHUF_STREAM_BOX_MULLER = 2 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint64_t block)
@@ -32,11 +31,12 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint6
     return s;
 }
 
-/* Normal streams use the words of Philox after the last round, and those after an earlier round. */
+/* Normal streams use the words of Philox after the last round, and after an earlier one. */
 enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
 
-/* A draw: the words after all rounds, and the early ones. Both halves of the number are multiplied
- * in the first round: words 1 and 3 of a counter are so one round later. */
+/* A draw: the words after all rounds, and the early words. The halves of its number are words 0 and
+ * 2 of the counter, which the first round multiplies. Words 1 and 3 would be multiplied a round
+ * later. */
 typedef struct shuf_stream_draw {
     uint32_t word[4], early[4];
 } shuf_stream_draw;

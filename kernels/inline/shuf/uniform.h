@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uniform streams: value i by itself. docs/spec.md, "Uniform streams".
+ * Uniform streams: any value alone. docs/spec.md, "Uniform streams".
  */
 #ifndef SHUF_UNIFORM_H
 #define SHUF_UNIFORM_H
@@ -9,7 +9,7 @@
 
 enum { SHUF_UNIFORM_ROUNDS = 10 };
 
-/* What shuf_uniform_* take. */
+/* Makes the stream for the functions below. */
 SHUF_FUNCTION shuf_stream shuf_uniform_make(uint64_t seed, uint64_t stream)
 {
     return shuf_stream_make(seed, stream, SHUF_STREAM_UNIFORM);
@@ -26,7 +26,7 @@ SHUF_FUNCTION uint64_t shuf_uniform_u64(const shuf_stream *s, uint64_t i)
     return (uint64_t)words.word[i % 2 * 2 + 1] << 32 | words.word[i % 2 * 2];
 }
 
-/* The upper 24 or 53 bits, in [0, 1): every multiple of 2^-24 or 2^-53 is as likely. */
+/* The upper 24 or 53 bits, scaled to [0, 1). All multiples of 2^-24 or 2^-53 are equally likely. */
 SHUF_FUNCTION float shuf_uniform_f32_of(uint32_t word)
 {
     return (float)(word >> 8) * 0x1p-24f;

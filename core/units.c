@@ -4,6 +4,7 @@
  */
 #include "units.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Divides by 1000 until 1 to 999 remain before the point. */
@@ -24,10 +25,25 @@ static int decimals(double value, int digits)
     return digits > whole ? digits - whole : 0;
 }
 
+static void long_time(char text[SHUF__UNITS_TEXT], uint64_t seconds)
+{
+    const uint64_t minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
+    if (days > 0)
+        snprintf(text, SHUF__UNITS_TEXT, "%" PRIu64 " d %" PRIu64 " h", days, hours % 24);
+    else if (hours > 0)
+        snprintf(text, SHUF__UNITS_TEXT, "%" PRIu64 " h %" PRIu64 " min", hours, minutes % 60);
+    else
+        snprintf(text, SHUF__UNITS_TEXT, "%" PRIu64 " min %" PRIu64 " s", minutes, seconds % 60);
+}
+
 const char *shuf__units_time(char text[SHUF__UNITS_TEXT], uint64_t ns)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     const char *unit;
+    if (ns >= 60 * UINT64_C(1000000000)) {
+        long_time(text, ns / 1000000000);
+        return text;
+    }
     double value = reduce((double)ns, units, 4, &unit);
     snprintf(text, SHUF__UNITS_TEXT, "%.*f %s", ns < 1000 ? 0 : decimals(value, 4), value, unit);
     return text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shape.h.
+ * See primefold_shape.h.
  */
-#include "host/shape.h"
+#include "host/primefold_shape.h"
 
 shuf_primefold_shape shuf__primefold_shape(uint64_t n)
 {

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See option_parse.h. getopt prints its own message for an unknown option, so the words are checked
+ * before it sees them.
+ */
+#include "option_parse.h"
+
+#include "nearest.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* The options that argp adds to every table. */
+static const struct argp_option added[] = {
+    {"help", '?', NULL, 0, NULL, 0},
+    {"usage", 0x7f00, NULL, 0, NULL, 0},
+    {"version", 'V', NULL, 0, NULL, 0},
+    {0},
+};
+
+static bool is_end(const struct argp_option *o)
+{
+    return !o->key && !o->name && !o->doc && !o->group;
+}
+
+/* Calls `see` for each option of a parser and of its children, until it returns true. */
+static bool each_option(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
+                        void *context)
+{
+    for (const struct argp_option *o = argp->options; o && !is_end(o); o++)
+        if (see(context, o))
+            return true;
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        if (each_option(child->argp, see, context))
+            return true;
+    return false;
+}
+
+static bool every_option(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
+                         void *context)
+{
+    static const struct argp standard = {.options = added};
+    return each_option(argp, see, context) || each_option(&standard, see, context);
+}
+
+struct search {
+    const char *word; /* behind its dashes */
+    size_t length;    /* up to a "=" */
+    bool is_long, is_exact;
+    const struct argp_option *found;
+};
+
+static bool match(void *context, const struct argp_option *o)
+{
+    struct search *s = context;
+    if (!s->is_long) {
+        s->is_exact = o->key == (unsigned char)*s->word;
+        if (s->is_exact)
+            s->found = o;
+        return s->is_exact;
+    }
+    if (!o->name || strncmp(o->name, s->word, s->length) != 0)
+        return false;
+    s->found = o; /* an abbreviation, which argp takes too, where it is the only one */
+    s->is_exact = o->name[s->length] == '\0';
+    return s->is_exact;
+}
+
+static struct search search_of(const char *option)
+{
+    const bool is_long = option[1] == '-';
+    const char *word = option + 1 + is_long;
+    return (struct search){.word = word, .length = strcspn(word, "="), .is_long = is_long};
+}
+
+int shuf__option_words(const struct argp *argp, const char *option)
+{
+    struct search s = search_of(option);
+    every_option(argp, match, &s);
+    if (!s.found)
+        return 0;
+    const char *value = s.is_long ? s.word + s.length : s.word + 1;
+    return s.found->arg && !*value ? 2 : 1;
+}
+
+static bool offer(void *nearest, const struct argp_option *o)
+{
+    if (o->name && !(o->flags & OPTION_HIDDEN))
+        shuf__nearest_offer(nearest, o->name);
+    return false;
+}
+
+int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option)
+{
+    char word[64];
+    const struct search s = search_of(option);
+    struct shuf__nearest nearest = {.text = word};
+    snprintf(word, sizeof word, "%.*s", (int)s.length, s.word);
+    every_option(argp, offer, &nearest);
+    fprintf(stderr, "%s: unrecognized option '%.64s'; ", program, option);
+    if (nearest.name)
+        fprintf(stderr, "did you mean --%s?\n", nearest.name);
+    else
+        fprintf(stderr, "%s --help lists the options\n", program);
+    return EX_USAGE;
+}
+
+void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+    const char *slash = strrchr(argv[0], '/');
+    for (int i = 1, words; i < argc && strcmp(argv[i], "--") != 0; i += words) {
+        words = 1;
+        if (argv[i][0] != '-' || !argv[i][1])
+            continue;
+        words = shuf__option_words(argp, argv[i]);
+        if (words == 0)
+            exit(shuf__option_refuse_unknown(argp, slash ? slash + 1 : argv[0], argv[i]));
+    }
+    argp_parse(argp, argc, argv, 0, NULL, input);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See program.h.
+ */
+#include "program.h"
+
+#include "exit.h"
+#include "nearest.h"
+#include "option_parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* ---- Help --------------------------------------------------------------------- */
+
+static void print_overview(const struct shuf__program *program, FILE *to)
+{
+    fprintf(to, "Usage: %s VERB [OPTION...]\n%s\n\n", program->name, program->summary);
+    for (const struct shuf__verb *v = program->verbs; v->name; v++)
+        fprintf(to, "  %-9s %s\n", v->name, v->help);
+    fprintf(to, "  %-9s print the help of a verb%s: %s help %s\n", "help",
+            program->topics ? " or of a topic" : "", program->name, program->verbs->name);
+    if (program->topics)
+        fputs("\nTopics:\n", to);
+    for (const struct shuf__topic *t = program->topics; t && t->name; t++)
+        fprintf(to, "  %-12s %s\n", t->name, t->help);
+    fprintf(to, "\n%s VERB --help lists the options of a verb; --version prints the version.\n",
+            program->name);
+    if (!program->global)
+        return;
+    fputs("These options may also stand before the verb:", to);
+    for (const struct argp_option *o = program->global->options; o->name; o++)
+        fprintf(to, " --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    fputc('\n', to);
+}
+
+static const struct shuf__verb *find_verb(const struct shuf__program *program, const char *name)
+{
+    const struct shuf__verb *v = program->verbs;
+    while (v->name && strcmp(v->name, name) != 0)
+        v++;
+    return v->name ? v : NULL;
+}
+
+static int refuse_verb(const struct shuf__program *program, const char *name)
+{
+    char hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = name};
+    for (const struct shuf__verb *v = program->verbs; v->name; v++)
+        shuf__nearest_offer(&nearest, v->name);
+    shuf__nearest_offer(&nearest, "help");
+    if (nearest.name)
+        return shuf__fail_with(EX_USAGE, "verb '%.64s': no such verb%s", name,
+                               shuf__nearest_hint(&nearest, hint));
+    return shuf__fail_with(EX_USAGE, "verb '%.64s': no such verb; %s help lists them", name,
+                           program->name);
+}
+
+static int run_verb(const struct shuf__program *program, const struct shuf__verb *verb, int argc,
+                    char **argv)
+{
+    static char title[64];
+    snprintf(title, sizeof title, "%s %s", program->name, verb->name);
+    argv[0] = title; /* argp's messages begin with it */
+    return verb->run(argc, argv);
+}
+
+static int refuse_topic(const struct shuf__program *program, const char *name)
+{
+    char hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = name};
+    for (const struct shuf__verb *v = program->verbs; v->name; v++)
+        shuf__nearest_offer(&nearest, v->name);
+    for (const struct shuf__topic *t = program->topics; t && t->name; t++)
+        shuf__nearest_offer(&nearest, t->name);
+    return shuf__fail_with(EX_USAGE, "help '%.64s': expected a verb%s%s", name,
+                           program->topics ? " or a topic" : "",
+                           shuf__nearest_hint(&nearest, hint));
+}
+
+static bool is_help_option(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "-?") == 0 ||
+           strcmp(word, "--usage") == 0;
+}
+
+static int help(const struct shuf__program *program, int argc, char **argv)
+{
+    static char option[] = "--help";
+    if (argc > 2)
+        return shuf__fail_with(EX_USAGE, "help: expected at most one verb%s",
+                               program->topics ? " or topic" : "");
+    const char *name = argc > 1 ? argv[1] : "help";
+    if (strcmp(name, "help") == 0 || is_help_option(name)) {
+        print_overview(program, stdout);
+        return EX_OK;
+    }
+    for (const struct shuf__topic *t = program->topics; t && t->name; t++)
+        if (strcmp(t->name, name) == 0)
+            return fputs(t->text, stdout) < 0 ? EX_IOERR : EX_OK;
+    const struct shuf__verb *verb = find_verb(program, name);
+    char *forward[] = {argv[0], option, NULL};
+    return verb ? run_verb(program, verb, 2, forward) : refuse_topic(program, name);
+}
+
+/* ---- Standard streams --------------------------------------------------------- */
+
+/* Output that cannot be written is a failure of every verb, and of argp's --help. */
+static void check_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    if (errno != EPIPE) /* the reader closed the pipe on purpose */
+        shuf__fail_with(EX_IOERR, "standard output: %s", strerror(errno));
+    _exit(EX_IOERR);
+}
+
+/* The next open() would reuse the number of a closed standard stream, and output for the stream
+ * would go to the file. The descriptor that replaces it here fails with EBADF when used. */
+static void occupy_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(EX_OSERR);
+}
+
+/* ---- The program -------------------------------------------------------------- */
+
+/* The index of the verb, behind the options before it. Ends the process on a wrong option. */
+static int skip_global(const struct shuf__program *program, int argc, char **argv)
+{
+    static const struct argp none = {0};
+    const struct argp *global = program->global ? program->global : &none;
+    int verb = 1;
+    while (verb < argc && argv[verb][0] == '-') {
+        const char *option = argv[verb];
+        if (is_help_option(option) || strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0)
+            break;
+        const int words = shuf__option_words(global, option);
+        if (words == 0)
+            exit(shuf__option_refuse_unknown(global, program->name, option));
+        verb += words;
+    }
+    return verb;
+}
+
+static int run(const struct shuf__program *program, int verb, int argc, char **argv)
+{
+    if (strcmp(argv[verb], "help") == 0)
+        return help(program, argc - verb, argv + verb);
+    const struct shuf__verb *found = find_verb(program, argv[verb]);
+    if (!found)
+        return refuse_verb(program, argv[verb]);
+    memmove(argv + 2, argv + 1, (size_t)(verb - 1) * sizeof *argv); /* its options follow it */
+    return run_verb(program, found, argc - 1, argv + 1);
+}
+
+int shuf__program_run(const struct shuf__program *program, int argc, char **argv)
+{
+    static char version[64];
+    snprintf(version, sizeof version, "%s %s", program->name, program->version);
+    shuf__program_name = program->name;
+    argp_program_version = version;
+    occupy_closed_streams();
+    atexit(check_stdout);
+    const int verb = skip_global(program, argc, argv);
+    if (verb >= argc) {
+        print_overview(program, stderr);
+        return EX_USAGE;
+    }
+    if (is_help_option(argv[verb]))
+        print_overview(program, stdout);
+    else if (argv[verb][0] == '-')
+        puts(version);
+    else
+        return run(program, verb, argc, argv);
+    return EX_OK;
+}

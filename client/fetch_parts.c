@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See fetch_parts.h.
+ */
+#include "fetch_parts.h"
+
+#include "call.h"
+#include "moments_from_sums.h"
+#include "part.h"
+#include "release_message.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PART_LEAST = 2 << 20, /* bytes: the daemon's smallest block */
+    PART_MOST = 64 << 20, /* more is not faster, except with compaction */
+    PARTS_IN_BUDGET = 6,  /* one is sent, one computed, some idle; rank indexes take room too */
+};
+
+/* A part that the daemon computes ahead. */
+struct ahead {
+    uint64_t lease;      /* 0: none */
+    uint64_t generation; /* of the connection that holds it */
+    bool shared;         /* the daemon had the part before */
+};
+
+struct fetch_parts {
+    shuf *handle;
+    const struct shuf__request_options *options; /* of the whole, as the next three */
+    const struct shuf__request_message *whole;
+    const struct shuf__exchange *exchange;
+    shuf_result *result;
+    uint64_t values;    /* complete parts have so many */
+    uint64_t skipped;   /* bytes behind them that are delivered too */
+    uint64_t most;      /* values of a part */
+    struct ahead ahead; /* the next part */
+    bool alone;         /* there is no room for the next part beside this one */
+    Shuf__Sums sums;    /* of the complete parts */
+    shuf_result part;   /* of the last reply, as the sums */
+    Shuf__Sums part_sums;
+};
+
+bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status)
+{
+    const bool divides =
+        whole->request.kind == SHUF__PERMUTATION || whole->request.kind == SHUF__STREAM;
+    return divides && whole->shape.bytes > PART_LEAST &&
+           (status == SHUF_NO_MEMORY || status == SHUF_BUSY);
+}
+
+/* ---- The size of a part ---------------------------------------------------------- */
+
+/* With compaction the daemon may have to count the values before each part. */
+static bool is_capped(const struct shuf__request *request)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    return !p || shuf_algorithm_has_random_access(p->algorithm);
+}
+
+static shuf_status choose_part_size(struct fetch_parts *f)
+{
+    shuf_daemon daemon;
+    if (shuf_daemon_status(f->handle, &daemon))
+        return f->handle->error.status;
+    uint64_t bytes = daemon.memory_limit / PARTS_IN_BUDGET;
+    if (bytes > PART_MOST && is_capped(&f->whole->request))
+        bytes = PART_MOST;
+    if (bytes < PART_LEAST)
+        bytes = PART_LEAST;
+    f->most = bytes / f->whole->shape.width;
+    return SHUF_OK;
+}
+
+/* Results of others take the room, or another daemon has less. */
+static bool halve_part_size(struct fetch_parts *f)
+{
+    const uint64_t least = PART_LEAST / f->whole->shape.width;
+    const bool halved = f->most > least;
+    f->most = f->most / 2 > least ? f->most / 2 : least;
+    return halved;
+}
+
+/* ---- The result ------------------------------------------------------------------- */
+
+/* The first part has the first values. Of the last values, older ones leave the front. */
+static void add_samples(shuf_result *to, const shuf_result *part)
+{
+    uint64_t all[3 * SHUF_SAMPLES];
+    unsigned n = to->n_last;
+    memcpy(all, to->last, n * sizeof *all);
+    memcpy(all + n, part->first, part->n_first * sizeof *all);
+    n += part->n_first;
+    memcpy(all + n, part->last, part->n_last * sizeof *all);
+    n += part->n_last;
+    to->n_last = n < SHUF_SAMPLES ? n : SHUF_SAMPLES;
+    memcpy(to->last, all + n - to->n_last, to->n_last * sizeof *all);
+}
+
+static void add_sums(Shuf__Sums *to, const Shuf__Sums *part)
+{
+    to->z1 += part->z1;
+    to->z2 += part->z2;
+    to->z3 += part->z3;
+    to->z4 += part->z4;
+    to->least = fmin(to->least, part->least);
+    to->largest = fmax(to->largest, part->largest);
+}
+
+static void add_part(struct fetch_parts *f)
+{
+    shuf_result *to = f->result;
+    if (f->values == 0) {
+        *to = f->part;
+        to->shape = f->whole->shape;
+        to->n_last = 0;
+        f->sums = f->part_sums;
+    } else {
+        to->device_ns += f->part.device_ns;
+        to->fingerprint += f->part.fingerprint;
+        to->shared = to->shared && f->part.shared;
+        add_sums(&f->sums, &f->part_sums);
+    }
+    add_samples(to, &f->part);
+}
+
+static void finish_result(struct fetch_parts *f)
+{
+    const struct shuf__request_options *o = f->options;
+    if (o->numbers && o->numbers->moments)
+        f->result->moments = shuf__moments_from_sums(&f->sums, f->whole->shape.count);
+}
+
+/* ---- One part ------------------------------------------------------------------- */
+
+/* Another daemon may have another default algorithm. */
+static void make_part(const struct fetch_parts *f, uint64_t first, struct shuf__part *part)
+{
+    shuf__part_make(part, f->options, &f->whole->request, first, f->most);
+    if (f->values > 0 && *f->result->algorithm)
+        part->permutation.algorithm = f->result->algorithm;
+}
+
+struct part_call {
+    struct shuf__request_message request;
+    struct fetch_parts *fetch;
+};
+
+static shuf_status read_part(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                             struct shuf__error *error)
+{
+    struct part_call *call = exchange->context;
+    struct fetch_parts *f = call->fetch;
+    if (shuf__request_message_read_reply(&call->request, reply, &f->part, error))
+        return error->status;
+    if (reply->result->sums)
+        f->part_sums = *reply->result->sums;
+    return SHUF_OK;
+}
+
+static shuf_status read_prefetched(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+                                   struct shuf__error *error)
+{
+    shuf_result result;
+    struct part_call *call = exchange->context;
+    struct fetch_parts *f = call->fetch;
+    if (shuf__request_message_read_reply(&call->request, reply, &result, error))
+        return error->status;
+    f->ahead =
+        (struct ahead){reply->result->lease, f->handle->connection.generation, result.shared};
+    return SHUF_OK;
+}
+
+/* Starts the next part. Where the daemon has no room for it now, the part is fetched later. */
+static void prefetch_part(struct fetch_parts *f, uint64_t first)
+{
+    struct shuf__part part;
+    struct part_call call = {.fetch = f};
+    struct shuf__exchange exchange = {
+        .request = &call.request.message, .read_reply = read_prefetched, .context = &call};
+    f->ahead = (struct ahead){0};
+    if (f->alone || first >= f->whole->shape.rows * f->whole->shape.count)
+        return;
+    make_part(f, first, &part);
+    if (shuf__request_message_make(&call.request, &part.options, &f->handle->error))
+        return;
+    shuf__request_message_set_prefetch(&call.request);
+    shuf__call_run(f->handle, &exchange);
+}
+
+static void drop_ahead(shuf *handle, const struct ahead *ahead)
+{
+    struct shuf__release_message release;
+    struct shuf__error kept = handle->error;
+    if (ahead->lease != 0 && handle->connection.fd >= 0 &&
+        ahead->generation == handle->connection.generation) {
+        shuf__release_message_init(&release, ahead->lease);
+        shuf__release_send(handle, &release.message, &handle->error);
+    }
+    handle->error = kept;
+}
+
+static void set_summary(const struct fetch_parts *f, struct shuf__request_message *part)
+{
+    if (*f->whole->fields.fingerprint)
+        shuf__request_message_set_fingerprint(part, f->values);
+}
+
+/* Delivers the part, but for the bytes of it that an earlier call has delivered. */
+static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *part)
+{
+    struct part_call call = {.fetch = f};
+    struct shuf__exchange exchange = *f->exchange;
+    const uint64_t width = f->whole->shape.width;
+    const uint64_t bytes = part->values * width;
+    if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
+        return f->handle->error.status;
+    set_summary(f, &call.request);
+    exchange.request = &call.request.message;
+    exchange.read_reply = read_part;
+    exchange.context = &call;
+    if (exchange.payload_bytes > 0) {
+        const uint64_t before = exchange.delivered = f->skipped < bytes ? f->skipped : bytes;
+        exchange.payload_bytes = bytes;
+        if (exchange.memory)
+            exchange.memory += f->values * width;
+        shuf__request_message_accept(&call.request, SHUF_INLINE, &f->handle->error);
+        shuf_status status = shuf__call_run(f->handle, &exchange);
+        f->skipped += exchange.delivered - before;
+        return status;
+    }
+    return shuf__call_run(f->handle, &exchange);
+}
+
+/* ---- All parts ------------------------------------------------------------------ */
+
+static void finish_part(struct fetch_parts *f, const struct shuf__part *part)
+{
+    const uint64_t bytes = part->values * f->whole->shape.width;
+    add_part(f);
+    f->values += part->values;
+    shuf__handle_observe(f->handle, SHUF_EVENT_PART, f->values * f->whole->shape.width,
+                         f->whole->shape.bytes);
+    f->skipped -= f->skipped < bytes ? f->skipped : bytes;
+}
+
+/* Memory that this call itself has taken ahead may be what is missing. */
+static shuf_status fetch_next(struct fetch_parts *f)
+{
+    struct shuf__part part;
+    const struct ahead own = f->ahead;
+    make_part(f, f->values, &part);
+    prefetch_part(f, f->values + part.values);
+    shuf_status status = fetch_part(f, &part);
+    if (status == SHUF_OK) {
+        f->part.shared = own.shared;
+        finish_part(f, &part);
+        return SHUF_OK;
+    }
+    drop_ahead(f->handle, &own);
+    drop_ahead(f->handle, &f->ahead);
+    f->ahead = (struct ahead){0};
+    if (!shuf__parts_help(f->whole, status) || (f->alone && !halve_part_size(f)))
+        return status;
+    f->alone = true;
+    return SHUF_OK;
+}
+
+shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
+                              const struct shuf__request_message *whole,
+                              const struct shuf__exchange *exchange, shuf_result *result)
+{
+    const uint64_t all = whole->shape.rows * whole->shape.count;
+    struct fetch_parts f = {.handle = handle,
+                            .options = options,
+                            .whole = whole,
+                            .exchange = exchange,
+                            .result = result,
+                            .skipped = exchange->delivered};
+    shuf_status status = choose_part_size(&f);
+    if (status == SHUF_OK)
+        prefetch_part(&f, 0);
+    while (status == SHUF_OK && f.values < all)
+        status = fetch_next(&f);
+    if (status == SHUF_OK)
+        finish_result(&f);
+    return status;
+}

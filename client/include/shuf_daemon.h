@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of shuf.h on the daemon itself: its state, and the memory that it keeps for reuse.
+ * Programs include shuf.h, which has the connection to the daemon.
+ */
+#ifndef SHUF_DAEMON_H
+#define SHUF_DAEMON_H
+
+#include "shuf_status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct shuf shuf;
+
+/* The use of a daemon by one user. */
+typedef struct shuf_user {
+    uint32_t uid;
+    uint64_t clients, leases;
+    uint64_t blocks, bytes; /* of memory */
+    uint64_t idle;          /* of these bytes: kept for reuse, held by nobody */
+} shuf_user;
+
+enum { SHUF_USERS = 32 };
+
+typedef struct shuf_daemon {
+    char version[32];   /* "shufd 0.1.0" */
+    char backend[16];   /* "cpu", "cuda" */
+    char device[128];   /* name of the device */
+    char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
+    uint64_t pid;
+    uint64_t uptime_ms;
+    uint64_t clients;                   /* connections, this one included */
+    uint64_t queued, queue_limit;       /* jobs waiting or running */
+    uint64_t served;                    /* permutations, streams and shuffles since the start */
+    uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
+    uint64_t host_used,
+        host_limit;       /* bytes of blocks in host memory; the same on the CPU backend */
+    uint64_t blocks;      /* allocations */
+    uint64_t buffers;     /* of these: buffers that clients fill */
+    uint64_t host_idle;   /* of host_used: kept for reuse, held by nobody */
+    uint64_t device_idle; /* the same in device memory */
+    uint64_t host_idle_limit, device_idle_limit; /* of these: the daemon keeps no more */
+    uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
+    uint64_t leases;
+    uint64_t hits;     /* requests answered from the cache */
+    uint64_t joined;   /* requests that joined a running computation */
+    uint64_t computed; /* results computed */
+    uint64_t evicted;  /* results evicted for others */
+    unsigned users;    /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
+    shuf_user user[SHUF_USERS];
+} shuf_daemon;
+
+/* Reads the state of the daemon. Fails as shuf_connect(). */
+SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
+
+/* Whose unused results shuf_drop() frees. */
+typedef enum shuf_owner {
+    SHUF_OWN = 0,  /* of the user of this process */
+    SHUF_USER = 1, /* of one user */
+    SHUF_ALL = 2,  /* of all users */
+} shuf_owner;
+
+typedef struct shuf_dropped {
+    uint64_t results;                  /* that the daemon has forgotten */
+    uint64_t host_bytes, device_bytes; /* freed, with unused scratch memory */
+    uint64_t mapped_bytes;             /* to be freed when no process has them mapped */
+} shuf_dropped;
+
+/* Frees memory that the daemon keeps for reuse and that nobody holds. Leases stay. `uid` is the
+ * user of SHUF_USER, else ignored. `dropped` may be NULL. If a job is running, device memory is
+ * freed after it. Fails with SHUF_DENIED for another user or all users, unless this process belongs
+ * to root or to the daemon's user; else as shuf_connect(). */
+SHUF_API shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped *dropped);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

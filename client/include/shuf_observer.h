@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Events of long calls, for a program that shows progress. Included by shuf.h.
+ */
+#ifndef SHUF_OBSERVER_H
+#define SHUF_OBSERVER_H
+
+#include "shuf_status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct shuf shuf;
+
+typedef enum shuf_event {
+    SHUF_EVENT_LOST = 1, /* no daemon: the call tries to reach the next one */
+    SHUF_EVENT_FOUND,    /* the call has reached a daemon again */
+    SHUF_EVENT_PART,     /* a part of a result is complete: `done` of `all` bytes */
+} shuf_event;
+
+/* Called by the thread of the call, during the call. Must not use the handle. */
+typedef void (*shuf_observer)(void *context, shuf_event event, uint64_t done, uint64_t all);
+
+/* Reports the events of later calls with this handle to `observer`; NULL ends the reports. */
+SHUF_API shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

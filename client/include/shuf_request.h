@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a program can request from shufd, and what it gets: the structures of shuf.h, which includes
+ * this header.
+ */
+#ifndef SHUF_REQUEST_H
+#define SHUF_REQUEST_H
+
+#include "shuf_dtype.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Permutations ----------------------------------------------------- */
+
+/* Selects positions of the permutation. */
+typedef enum shuf_view {
+    SHUF_VIEW_ALL = 0,   /* 0 .. n - 1 */
+    SHUF_VIEW_SLICE = 1, /* `count` positions: offset, offset + stride, ... */
+    SHUF_VIEW_SHARD = 2, /* those that DistributedSampler selects for `rank` of `world`, from the
+                          * rank's value number `step` on */
+} shuf_view;
+
+/* A request for a permutation. 0 is the default of every field except n. */
+typedef struct shuf_permutation {
+    const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
+    uint64_t n;            /* permute [0, n): 1 to 2^62 */
+    uint64_t seed;         /* any; independent of epoch */
+    uint64_t epoch;        /* any */
+    uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
+    shuf_view view;
+    /* SLICE, else 0: offset < n; count >= 1 and stride >= 1, without a default;
+     * offset + (count - 1) * stride < n. */
+    uint64_t offset, count, stride;
+    /* SHARD, else 0: rank < world. The result has the values number step to step + count - 1 of the
+     * rank: a rank that has read `step` values of its epoch resumes there. `step` is at most the
+     * length of the shard, which is n / world, rounded down with drop_last, else up. `count` 0
+     * means all values from `step` on; there are none where `step` is the length. */
+    uint64_t rank, world, step;
+    bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
+    shuf_dtype dtype;
+    bool fingerprint; /* also compute fingerprint, first and last; shuf_summarize() always does */
+} shuf_permutation;
+
+/* ---- Results ---------------------------------------------------------- */
+
+/* The shape of a result. It follows from the request. */
+typedef struct shuf_shape {
+    uint64_t rows;    /* epochs of a permutation; else 1 */
+    uint64_t count;   /* values in a row */
+    shuf_dtype dtype; /* SHUF_AUTO only for records and buffers */
+    uint64_t width;   /* bytes of a value: 2, 4 or 8; of a record; 1 for a buffer */
+    uint64_t bytes;   /* rows * count * width */
+} shuf_shape;
+
+/* The distribution of random numbers; 0 for a permutation. */
+typedef enum {
+    SHUF_GAUSS = 1,   /* normal, with mean and standard deviation: f64, f32, f16 or bf16 */
+    SHUF_UNIFORM = 2, /* f64 or f32: multiples of 2^-53 or 2^-24 in [0, 1); u32, u64: all values */
+} shuf_distribution;
+
+/* The method of GAUSS. Streams of different methods are independent. */
+typedef enum {
+    SHUF_TABLE = 0,      /* sums of table entries; the fastest */
+    SHUF_BOX_MULLER = 1, /* Box-Muller: the exact normal distribution, except for rounding */
+} shuf_method;
+
+/* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness =
+ * m3 / m2^(3/2), kurtosis = m4 / m2^2 (3 for a normal distribution), where mk = sum((x - mean)^k) /
+ * N. Skewness and kurtosis are NaN where m2 is 0. The last digits depend on the backend. */
+typedef struct shuf_moments {
+    double mean, variance, skewness, kurtosis;
+    double least, largest; /* of x */
+} shuf_moments;
+
+enum { SHUF_SAMPLES = 4 };
+
+typedef struct shuf_result {
+    shuf_shape shape;
+    char algorithm[32];             /* of a permutation or shuffle; else "" */
+    shuf_distribution distribution; /* of numbers; else 0 */
+    shuf_method method;             /* of GAUSS; else 0 */
+    char backend[16];               /* "cpu", "cuda" */
+    char device[128];               /* name of the device */
+    uint64_t device_ns;             /* computation time on the device, in nanoseconds */
+    uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
+    bool shared;                    /* cached, or computed for another request too */
+    unsigned n_first, n_last;       /* lengths of first and last */
+    /* First and last values of the whole result; of F64 to BF16 the bits. */
+    uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
+    shuf_moments moments; /* of numbers; 0 unless requested */
+} shuf_result;
+
+/* ---- Numbers ---------------------------------------------------------- */
+
+/* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
+ * function of distribution, method, seed, stream, mean, std, dtype and i, so any part of a stream
+ * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
+ * 2^62 values. */
+typedef struct shuf_numbers {
+    shuf_distribution distribution; /* no default */
+    uint64_t seed, stream;          /* any */
+    uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
+    double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
+    /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
+     * 0. With an std far below the dtype's spacing at the mean, all values are equal. */
+    double std;
+    shuf_dtype dtype;
+    bool fingerprint;   /* also compute fingerprint, first, last; shuf_draw_summary() always does */
+    bool moments;       /* also compute moments, first and last */
+    shuf_method method; /* GAUSS; else 0 */
+} shuf_numbers;
+
+/* ---- Records ---------------------------------------------------------- */
+
+/* A request to shuffle an array x of n records of `record` bytes: y[i] = x[p(i)], where p is the
+ * permutation that shuf_permute() returns for the same algorithm, n, seed and epoch. With
+ * `inverse`, y[p(i)] = x[i], which undoes the shuffle. Records are opaque bytes. */
+typedef struct shuf_records {
+    const char *algorithm; /* as in shuf_permutation */
+    uint64_t n;            /* 1 to 2^62, no default */
+    uint64_t record;       /* bytes, at least 1, no default; n * record < 2^63 */
+    uint64_t seed, epoch;  /* any */
+    bool inverse;
+} shuf_records;
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A shuffle in this process. The daemon computes the permutation in parts, so its memory limits
+ * nothing. The records of the mapped input are written in order; an inverse shuffle, whose records
+ * come in any order, fills the mapped output.
+ */
+#include "connect.h"
+#include "exit.h"
+#include "progress.h"
+#include "shuffle_run.h"
+#include "temporary_file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum { PART = 4 << 20 };
+
+/* ---- Mapped files ---------------------------------------------------------------- */
+
+static void end_cut_off(int number)
+{
+    static const char text[] =
+        "shufctl: a mapped file was cut off meanwhile, or its disk is full\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)number;
+    (void)ignored;
+    shuf__output_remove_temporary();
+    _exit(EX_IOERR);
+}
+
+static void catch_cut_off(void)
+{
+    struct sigaction action = {.sa_handler = end_cut_off};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+static char *map_file(int fd, uint64_t bytes, int protection)
+{
+    void *memory = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int cannot_map(const char *option, const char *name)
+{
+    return shuf__fail_with(EX_IOERR, "%s %s: cannot map: %s", option, name, strerror(errno));
+}
+
+/* ---- In order ---------------------------------------------------------------------- */
+
+static bool write_chunk(void *context, const void *bytes, size_t size)
+{
+    struct shuf__output *output = context;
+    shuf__progress_add(size);
+    return shuf__output_write(output, bytes, size);
+}
+
+static int write_in_order(shuf *daemon, struct shuf__shuffle_run *run, const char *in)
+{
+    int code = shuf__shuffle_begin_output(run);
+    if (code != EX_OK)
+        return code;
+    shuf__progress_phase("writing", run->array.bytes);
+    shuf_status status = shuf_shuffle_each(daemon, &run->records, in, run->array.bytes, write_chunk,
+                                           &run->output, &run->result);
+    if (run->output.cause != 0)
+        return shuf__output_failed(&run->output);
+    return status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &run->options->daemon);
+}
+
+/* ---- The inverse -------------------------------------------------------------------- */
+
+static int write_copy(struct shuf__shuffle_run *run, const char *bytes)
+{
+    const uint64_t all = run->array.bytes;
+    bool written = true;
+    shuf__progress_phase("writing", all);
+    for (uint64_t done = 0; done < all && written;) {
+        const size_t size = all - done < PART ? (size_t)(all - done) : PART;
+        written = shuf__output_write(&run->output, bytes + done, size);
+        done += size;
+        shuf__progress_add(size);
+    }
+    return written ? EX_OK : shuf__output_failed(&run->output);
+}
+
+/* Into [offset, offset + the array's bytes) of the file, which has at least these. */
+static int fill_file(shuf *daemon, struct shuf__shuffle_run *run, const char *in, int fd,
+                     size_t offset, bool copies)
+{
+    const uint64_t all = run->array.bytes;
+    char *out = map_file(fd, offset + all, PROT_READ | PROT_WRITE);
+    if (!out)
+        return cannot_map("--out", run->options->out);
+    shuf__progress_phase("computing", 0);
+    shuf_status status = shuf_shuffle(daemon, &run->records, in, out + offset, all, &run->result);
+    int code = status == SHUF_OK ? EX_OK : shuf__fail_call(daemon, status, &run->options->daemon);
+    if (code == EX_OK && copies)
+        code = write_copy(run, out);
+    munmap(out, offset + all);
+    return code;
+}
+
+static int fill_temporary(shuf *daemon, struct shuf__shuffle_run *run, const char *in)
+{
+    int fd = shuf__temporary_file();
+    if (fd < 0 || ftruncate(fd, (off_t)run->array.bytes) != 0) {
+        int cause = errno;
+        if (fd >= 0)
+            close(fd);
+        return shuf__fail_with(EX_IOERR, "--inverse to a pipe: %s: %s; expected room for a file",
+                               shuf__temporary_directory(), strerror(cause));
+    }
+    int code = fill_file(daemon, run, in, fd, 0, true);
+    close(fd);
+    return code;
+}
+
+static int write_inverse(shuf *daemon, struct shuf__shuffle_run *run, const char *in)
+{
+    struct shuf__output *output = &run->output;
+    const size_t header = run->array.header_size;
+    int code = shuf__shuffle_begin_output(run);
+    if (code != EX_OK)
+        return code;
+    if (!output->path) /* a pipe, or a device */
+        return fill_temporary(daemon, run, in);
+    if (ftruncate(output->fd, (off_t)(header + run->array.bytes)) != 0) {
+        output->cause = errno;
+        return shuf__output_failed(output);
+    }
+    return fill_file(daemon, run, in, output->fd, header, false);
+}
+
+int shuf__shuffle_mapped(shuf *daemon, struct shuf__shuffle_run *run)
+{
+    const uint64_t bytes = run->array.header_size + run->array.bytes;
+    char *in = map_file(run->array.fd, bytes, PROT_READ);
+    if (!in)
+        return cannot_map("--in", run->options->in);
+    catch_cut_off();
+    int code = (run->records.inverse ? write_inverse : write_in_order)(daemon, run,
+                                                                       in + run->array.header_size);
+    munmap(in, bytes);
+    return code;
+}

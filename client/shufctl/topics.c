@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See topics.h. docs/shufctl.1 has the same facts.
+ */
+#include "topics.h"
+
+const struct shuf__topic shuf__topics[] = {
+    {"units", "how numbers, sizes and durations are written",
+     "Numbers and sizes, in options and in the configuration of shufd:\n"
+     "\n"
+     "  1000000, 1_000_000   decimal; underscores may separate digits\n"
+     "  1e6, 2.5e3           with an exponent of ten\n"
+     "  0x7                  hexadecimal\n"
+     "  10k, 10M, 8G         times a power of 1000: k, M, G, T, P, E (K is k)\n"
+     "  64Ki, 8Gi            times a power of 1024: Ki, Mi, Gi, Ti, Pi, Ei\n"
+     "  8GB, 8GiB            the same with a B\n"
+     "  1.5k, 0.5Gi          a fraction, where the result is whole\n"
+     "\n"
+     "Case matters in M, G, T, P, E: 10m is an error.\n"
+     "\n"
+     "Durations, in --wait and in the configuration:\n"
+     "\n"
+     "  10min, 5s, 1.5h      units: ns, us, ms, s, min, h\n"
+     "  30                   without a unit: seconds\n"},
+    {"types", "names of the types of values, for --dtype",
+     "  name  also                        values\n"
+     "  u32   uint32, u4, <u4             whole numbers of 0 to 2^32 - 1\n"
+     "  u64   uint64, <u8                 whole numbers of 0 to 2^64 - 1\n"
+     "  i64   int64, long, <i8            whole numbers of 0 to 2^63 - 1; torch indexes with it\n"
+     "  f64   float64, double, f8, <f8    IEEE 754, 64 bits\n"
+     "  f32   float32, float, single, f4, <f4\n"
+     "                                    IEEE 754, 32 bits\n"
+     "  f16   float16, half, f2, <f2      IEEE 754, 16 bits\n"
+     "  bf16  bfloat16                    the upper half of an f32\n"
+     "\n"
+     "permute takes u32, u64 and i64; gauss f64, f32, f16 and bf16; uniform u32, u64, f64 and "
+     "f32.\n"
+     "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So they need the <.\n"},
+    {"algorithms", "the permutations, for --algorithm",
+     "  primefold   the default: any part of a permutation, at a cost in proportion to the part\n"
+     "  philox24    a position depends on all positions before it, so a late part costs more\n"
+     "  lcg         for comparison only: not random enough for use\n"
+     "\n"
+     "Each algorithm gives different permutations.\n"},
+    {"transports", "how values reach a process, for --transport",
+     "  inline      a copy over the socket\n"
+     "  memfd       host memory of the daemon, mapped by the client\n"
+     "  cuda-fd     device memory of the daemon, mapped by the client\n"
+     "  cuda-ipc    the same for CUDA IPC; only for processes of the daemon's user\n"
+     "\n"
+     "memfd, cuda-fd and cuda-ipc copy nothing. A daemon on a CPU has only inline and memfd.\n"},
+    {"environment", "variables that shufctl reads",
+     "  SHUFD_SOCKET      the socket of the daemon, where --socket does not name it\n"
+     "  XDG_RUNTIME_DIR   without SHUFD_SOCKET, the socket is $XDG_RUNTIME_DIR/shufd.sock if this\n"
+     "                    exists and the user is not root, else /run/shufd/shufd.sock\n"},
+    {"exit-status", "the meaning of each exit status",
+     "   0  success\n"
+     "  64  wrong verb, option or parameter\n"
+     "  65  the array cannot be shuffled\n"
+     "  66  the array cannot be opened, or is not a regular file\n"
+     "  69  no daemon answers\n"
+     "  70  a bug in shufd\n"
+     "  71  the device failed, or the result does not fit in memory\n"
+     "  73  the output file cannot be created\n"
+     "  74  reading or writing failed\n"
+     "  75  the daemon is busy or does not answer in time: try again\n"
+     "  76  client and daemon have different protocols\n"
+     "  77  not permitted\n"
+     "\n"
+     "A signal gives 128 + its number in the shell, and leaves no partial file.\n"},
+    {0},
+};

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+#
+# A step of the installation: installs shufd.conf where shufd looks for it, and keeps a file that an
+# administrator has edited. The prefix is known only now: `cmake --install build --prefix /usr`.
+# Expects SHUF_CONF, the file, and SHUF_SYSCONFDIR, as in GNUInstallDirs. daemon/config/load.c has
+# the same rules.
+if(IS_ABSOLUTE "${SHUF_SYSCONFDIR}")
+  set(directory "${SHUF_SYSCONFDIR}")
+elseif(SHUF_SYSCONFDIR STREQUAL "etc" AND CMAKE_INSTALL_PREFIX MATCHES "^(/usr)?$")
+  set(directory /etc)
+elseif(SHUF_SYSCONFDIR STREQUAL "etc" AND CMAKE_INSTALL_PREFIX MATCHES "^/opt/")
+  set(directory "/etc${CMAKE_INSTALL_PREFIX}")
+else()
+  set(directory "${CMAKE_INSTALL_PREFIX}/${SHUF_SYSCONFDIR}")
+endif()
+set(name shufd.conf)
+set(installed "$ENV{DESTDIR}${directory}/shufd/shufd.conf")
+if(EXISTS "${installed}")
+  file(SHA256 "${installed}" old)
+  file(SHA256 "${SHUF_CONF}" new)
+  if(NOT old STREQUAL new)
+    set(name shufd.conf.new)
+    message(STATUS "Kept: ${installed}, which was edited; the new one is ${installed}.new")
+  endif()
+endif()
+file(INSTALL DESTINATION "${directory}/shufd" TYPE FILE RENAME ${name} FILES "${SHUF_CONF}")

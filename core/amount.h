@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An amount of memory, as the configuration gives it: bytes, or a part of all the memory.
+ */
+#ifndef SHUF__AMOUNT_H
+#define SHUF__AMOUNT_H
+
+#include "error.h"
+#include "number.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct shuf__amount {
+    uint64_t number; /* bytes, or percent */
+    bool percent;
+};
+
+/* Reads "25%" (at most 100%), or bytes as shuf__number_parse() does ("8Gi"; at most 2^63 - 1).
+ * Fails with SHUF_INVALID. */
+shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
+                               struct shuf__error *error);
+
+/* Writes it so that shuf__amount_parse() reads it, with the largest exact suffix. */
+const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount);
+
+/* In bytes, of `total` bytes of memory. */
+uint64_t shuf__amount_bytes(struct shuf__amount amount, uint64_t total);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the configuration file and puts the configuration together: config.h. The file belongs to
+ * the installation of the running program. So a program that was installed to another prefix than
+ * configured finds the file beside it.
+ */
+#include "config.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define FILE_NAME "/shufd/shufd.conf"
+#define SYSTEM_FILE "/etc" FILE_NAME
+
+/* Cuts the last name off a path. */
+static void cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    *(slash ? slash : path) = '\0';
+}
+
+void shuf__config_path_of(const char *program, const char *sysconfdir, char path[SHUF__CONFIG_PATH])
+{
+    char prefix[PATH_MAX];
+    snprintf(prefix, sizeof prefix, "%s", program);
+    cut_name(prefix); /* PREFIX/bin */
+    cut_name(prefix);
+    const bool is_etc = strcmp(sysconfdir, "etc") == 0;
+    if (*sysconfdir == '/')
+        snprintf(path, SHUF__CONFIG_PATH, "%s" FILE_NAME, sysconfdir);
+    else if (is_etc && (!*prefix || strcmp(prefix, "/usr") == 0)) /* as GNU and the FHS have it */
+        snprintf(path, SHUF__CONFIG_PATH, SYSTEM_FILE);
+    else if (is_etc && strncmp(prefix, "/opt/", 5) == 0)
+        snprintf(path, SHUF__CONFIG_PATH, "/etc%.2000s" FILE_NAME, prefix);
+    else
+        snprintf(path, SHUF__CONFIG_PATH, "%.2000s/%.2000s" FILE_NAME, prefix, sysconfdir);
+}
+
+/* The file of this installation, else the system's. False where neither exists. */
+static bool find_default(char path[SHUF__CONFIG_PATH])
+{
+    char program[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0) {
+        program[length] = '\0';
+        shuf__config_path_of(program, SHUF_SYSCONFDIR, path);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    snprintf(path, SHUF__CONFIG_PATH, SYSTEM_FILE);
+    return access(path, F_OK) == 0;
+}
+
+/* The values of the command line precede those of the file. */
+static shuf_status set_options(struct shuf__config *config,
+                               const struct shuf__config_source *source, struct shuf__error *error)
+{
+    const struct {
+        const char *key, *value;
+    } given[] = {
+        {"socket", source->socket},
+        {"backend", source->backend},
+        {"host_memory", source->host_memory},
+        {"device_memory", source->device_memory},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].value && shuf__config_set(config, given[i].key, given[i].value, error))
+            return error->status;
+    return SHUF_OK;
+}
+
+int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
+                      struct shuf__error *error)
+{
+    shuf__config_init(config);
+    config->source = *source;
+    if (source->file)
+        snprintf(config->file, sizeof config->file, "%s", source->file);
+    else if (source->no_file || !find_default(config->file))
+        config->file[0] = '\0';
+    if ((source->file || config->file[0]) && shuf__config_read(config, config->file, error))
+        return EX_CONFIG;
+    return set_options(config, source, error) ? EX_USAGE : EX_OK;
+}

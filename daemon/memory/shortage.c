@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See shortage.h. Memory is short when less than an eighth of it is available, and not more than
+ * 4 GiB; while processes wait for memory, twice as much.
+ *
+ * A program that takes memory quickly must not reach the end before the next look. So the daemon
+ * looks the sooner the less is left: within the time in which a fast program takes the rest.
+ */
+#include "shortage.h"
+
+#include "host/cgroup.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SHORT_PART = 8,
+    LOOK_SOONEST_MS = 10, /* from one look to the next */
+    LOOK_LATEST_MS = 250,
+};
+static const uint64_t short_most = UINT64_C(4) << 30;
+static const uint64_t taken_per_ms = UINT64_C(4) << 20; /* by a fast program */
+
+/* Bytes that should be available. */
+static uint64_t wanted(uint64_t total, bool stalled)
+{
+    const uint64_t part = total / SHORT_PART, bytes = part < short_most ? part : short_most;
+    return stalled ? 2 * bytes : bytes;
+}
+
+static uint64_t next_look_ms(enum shuf__side side, uint64_t margin)
+{
+    const uint64_t ms = margin / taken_per_ms;
+    if (side == SHUF__SIDE_DEVICE || ms > LOOK_LATEST_MS)
+        return LOOK_LATEST_MS;
+    return ms < LOOK_SOONEST_MS ? LOOK_SOONEST_MS : ms;
+}
+
+static enum shuf__memory kind_of(enum shuf__side side)
+{
+    return side == SHUF__SIDE_HOST ? SHUF__MEMORY_MEMFD : SHUF__MEMORY_CUDA_PRIVATE;
+}
+
+/* Gives idle memory back if that side is short of memory. Returns the milliseconds until the next
+ * look. A driver may be slow to answer while a job runs, so the device is not asked then. */
+static uint64_t look(struct shuf__shortage *shortage, enum shuf__side side, bool stalled)
+{
+    struct shuf__pool *pool = shortage->pool;
+    struct shuf__engine *engine = pool->allocations->engine;
+    struct shuf__backend *backend = shuf__engine_backend(engine);
+    struct shuf__dropped dropped = {0};
+    struct shuf__error ignored;
+    uint64_t available, total;
+    if ((side == SHUF__SIDE_DEVICE && !shuf__engine_borrow(engine)) ||
+        backend->ops->memory(backend, kind_of(side), &available, &total, &ignored))
+        return LOOK_LATEST_MS;
+    available += pool->allocations->budgets[side].releasing;
+    const uint64_t needed = wanted(total, stalled);
+    if (available >= needed)
+        return next_look_ms(side, available - needed);
+    shuf__pool_give_back(pool, side, needed - available, &dropped);
+    if (dropped.bytes[side] == 0) /* processes have the rest mapped */
+        return LOOK_LATEST_MS;
+    shortage->gave_back(shortage, &dropped);
+    return LOOK_SOONEST_MS;
+}
+
+/* ---- when to look ---- */
+
+static bool is_stalled(struct shuf__shortage *shortage)
+{
+    bool stalled = false;
+    for (int i = 0; i < SHUF__PSI_FILES; i++)
+        stalled |= shuf__psi_is_stalled(&shortage->psi[i]);
+    return stalled;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct shuf__shortage *shortage = timer->data;
+    const enum shuf__side side = (enum shuf__side)(timer - shortage->timers);
+    if (shortage->pool->idle_bytes[side] == 0)
+        return;
+    const bool stalled = side == SHUF__SIDE_HOST && is_stalled(shortage);
+    uv_timer_start(timer, on_timer, look(shortage, side, stalled), 0);
+}
+
+static void on_stall(void *context)
+{
+    struct shuf__shortage *shortage = context;
+    if (shortage->pool->idle_bytes[SHUF__SIDE_HOST] > 0)
+        look(shortage, SHUF__SIDE_HOST, true);
+}
+
+static void on_idle(void *context, enum shuf__side side)
+{
+    struct shuf__shortage *shortage = context;
+    uv_timer_t *timer = &shortage->timers[side];
+    if (!uv_is_active((uv_handle_t *)timer))
+        uv_timer_start(timer, on_timer, LOOK_SOONEST_MS, 0);
+}
+
+/* ---- all of it ---- */
+
+/* Only groups of version 2 have PSI. */
+static void open_psi(struct shuf__shortage *shortage, uv_loop_t *loop, const char *root)
+{
+    char path[PATH_MAX];
+    struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS];
+    shuf__cgroups_find(root, groups);
+    snprintf(path, sizeof path, "%s/proc/pressure/memory", root);
+    shuf__psi_open(&shortage->psi[0], loop, path, on_stall, shortage);
+    path[0] = '\0';
+    if (groups[0].path[0] && strlen(groups[0].path) + sizeof "/memory.pressure" <= sizeof path)
+        strcat(strcpy(path, groups[0].path), "/memory.pressure");
+    shuf__psi_open(&shortage->psi[1], loop, path, on_stall, shortage);
+}
+
+void shuf__shortage_init(struct shuf__shortage *shortage, uv_loop_t *loop, struct shuf__pool *pool,
+                         const char *root)
+{
+    shortage->pool = pool;
+    pool->on_idle = on_idle;
+    pool->idle_context = shortage;
+    for (int side = 0; side < SHUF__SIDES; side++) {
+        uv_timer_init(loop, &shortage->timers[side]);
+        shortage->timers[side].data = shortage;
+    }
+    open_psi(shortage, loop, root);
+}
+
+void shuf__shortage_close(struct shuf__shortage *shortage)
+{
+    for (int side = 0; side < SHUF__SIDES; side++)
+        if (!uv_is_closing((uv_handle_t *)&shortage->timers[side]))
+            uv_close((uv_handle_t *)&shortage->timers[side], NULL);
+    for (int i = 0; i < SHUF__PSI_FILES; i++)
+        shuf__psi_close(&shortage->psi[i]);
+}

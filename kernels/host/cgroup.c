@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See cgroup.h. /proc/self/cgroup has the path of a group within its hierarchy, and
+ * /proc/self/mountinfo the mount point of the hierarchy and the group that is mounted there.
+ */
+#include "host/cgroup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LINE = 2 * PATH_MAX + 1024 };
+
+/* The files of a group, by version; NULL: none. */
+static const struct files {
+    const char *most, *high, *used, *stat, *cache;
+} files[] = {
+    [1] = {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "memory.stat",
+           "total_inactive_file "},
+    [2] = {"memory.max", "memory.high", "memory.current", "memory.stat", "inactive_file "},
+};
+
+bool shuf__read_number(const char *path, const char *field, uint64_t *number)
+{
+    char line[256];
+    bool found = false;
+    size_t length = strlen(field);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        char *end = line;
+        if (strncmp(line, field, length) != 0)
+            continue;
+        const uint64_t value = strtoull(line + length, &end, 10);
+        found = end != line + length; /* "max" is no number */
+        *number = found ? value : *number;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* ---- finding the groups ---- */
+
+/* Whether one of the words of a comma-separated list is `word`. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == list || at[-1] == ',') && strchr(",\n ", at[length]))
+            return true;
+    return false;
+}
+
+/* Calls `take` for each line of the file until it returns true. */
+static void each_line(const char *root, const char *name, bool (*take)(char *line, void *context),
+                      void *context)
+{
+    char path[PATH_MAX], line[LINE];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file) && !take(line, context))
+        continue;
+    if (file)
+        fclose(file);
+}
+
+struct search {
+    int version;
+    char group[PATH_MAX];                          /* "" while not found */
+    char mounted[PATH_MAX], mount_point[PATH_MAX]; /* the group that is mounted there */
+};
+
+/* A line "0::/group" of version 2, or "7:cpu,memory:/group" of version 1. */
+static bool take_group(char *line, void *context)
+{
+    struct search *search = context;
+    char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
+    if (!group)
+        return false;
+    *group++ = '\0';
+    group[strcspn(group, "\n")] = '\0';
+    const bool is_it =
+        search->version == 2 ? *controllers == '\0' : has_word(controllers, "memory");
+    if (is_it)
+        snprintf(search->group, sizeof search->group, "%s", group);
+    return is_it;
+}
+
+/* proc(5): "31 23 0:28 MOUNTED MOUNT_POINT OPTIONS... - TYPE SOURCE SUPER_OPTIONS" */
+static bool take_mount(char *line, void *context)
+{
+    struct search *search = context;
+    _Static_assert(PATH_MAX == 4096, "the widths below");
+    char type[32], options[512];
+    const char *rest = strstr(line, " - ");
+    if (!rest || sscanf(rest, " - %31s %*s %511s", type, options) != 2)
+        return false;
+    if (strcmp(type, search->version == 2 ? "cgroup2" : "cgroup") != 0 ||
+        (search->version == 1 && !has_word(options, "memory")))
+        return false;
+    return sscanf(line, "%*s %*s %*s %4095s %4095s", search->mounted, search->mount_point) == 2;
+}
+
+/* The part of the group's path below the mounted group. A group outside it, as a namespace shows
+ * one, has no such part. */
+static const char *path_below(const struct search *search)
+{
+    const size_t length = strcmp(search->mounted, "/") == 0 ? 0 : strlen(search->mounted);
+    const char *below = search->group + length;
+    const bool inside = strncmp(search->group, search->mounted, length) == 0 &&
+                        (*below == '/' || *below == '\0') && !strstr(search->group, "/..");
+    return inside && strcmp(below, "/") != 0 ? below : "";
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static void find_group(const char *root, int version, struct shuf__cgroup *group)
+{
+    struct search search = {.version = version};
+    *group = (struct shuf__cgroup){.version = version};
+    each_line(root, "/proc/self/cgroup", take_group, &search);
+    each_line(root, "/proc/self/mountinfo", take_mount, &search);
+    if (!*search.group || !*search.mount_point)
+        return;
+    const int length = snprintf(group->path, sizeof group->path, "%s%s", root, search.mount_point);
+    group->mount_point = (size_t)length;
+    if ((size_t)length + strlen(path_below(&search)) >= sizeof group->path)
+        return;
+    strcpy(group->path + length, path_below(&search));
+    if (!is_directory(group->path)) /* a container that shows its own group alone */
+        group->path[length] = '\0';
+}
+
+void shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS])
+{
+    for (int i = 0; i < SHUF__CGROUP_VERSIONS; i++)
+        find_group(root, SHUF__CGROUP_VERSIONS - i, &groups[i]);
+}
+
+/* ---- their limits ---- */
+
+static bool read_file(const char *directory, const char *name, const char *field, uint64_t *number)
+{
+    char path[PATH_MAX + 64];
+    if (!name)
+        return false;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return shuf__read_number(path, field, number);
+}
+
+/* The kernel reclaims the page cache before it holds a group to its limit. */
+static void apply_one(const char *directory, const struct files *names, uint64_t *available,
+                      uint64_t *total)
+{
+    uint64_t most = UINT64_MAX, high = UINT64_MAX, used, cache = 0;
+    read_file(directory, names->most, "", &most);
+    read_file(directory, names->high, "", &high);
+    const uint64_t limit = high < most ? high : most;
+    if (limit == UINT64_MAX || !read_file(directory, names->used, "", &used))
+        return;
+    read_file(directory, names->stat, names->cache, &cache);
+    used -= cache < used ? cache : used;
+    const uint64_t left = used < limit ? limit - used : 0;
+    *available = left < *available ? left : *available;
+    *total = limit < *total ? limit : *total;
+}
+
+void shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total)
+{
+    struct shuf__cgroup at = *group;
+    while (at.path[0]) {
+        apply_one(at.path, &files[at.version], available, total);
+        char *slash = strrchr(at.path + at.mount_point, '/');
+        if (!slash)
+            return;
+        *slash = '\0';
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A cache of the parameters of `primefold` that depend on n alone. In a small computation the
+ * search for the prime takes much of the time.
+ */
+#ifndef SHUF__HOST_PRIMEFOLD_SHAPE_H
+#define SHUF__HOST_PRIMEFOLD_SHAPE_H
+
+#include "shuf/primefold.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* shuf_primefold_shape_of(); each thread caches the shape of its last n. */
+shuf_primefold_shape shuf__primefold_shape(uint64_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

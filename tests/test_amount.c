@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Amounts of memory as the configuration writes them.
+ */
+#include "amount.h"
+#include "support/cmocka_all.h"
+
+#include <string.h>
+
+#define TOTAL (UINT64_C(24) << 30)
+
+static void read_and_written(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *written;
+        uint64_t bytes; /* of TOTAL */
+    } rows[] = {
+        {"0", "0", 0},
+        {"0%", "0%", 0},
+        {"25%", "25%", TOTAL / 4},
+        {"100%", "100%", TOTAL},
+        {"8Gi", "8Gi", UINT64_C(8) << 30},
+        {"1073741824", "1Gi", UINT64_C(1) << 30},
+        {"1e9", "1000000000", 1000000000},
+        {"3Ki", "3Ki", 3072},
+        {"9223372036854775807", "9223372036854775807", INT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shuf__amount amount, again;
+        struct shuf__error error;
+        char text[SHUF__NUMBER_TEXT];
+        assert_int_equal(shuf__amount_parse("x", rows[i].text, &amount, &error), SHUF_OK);
+        assert_string_equal(shuf__amount_text(text, amount), rows[i].written);
+        assert_int_equal(shuf__amount_bytes(amount, TOTAL), rows[i].bytes);
+        assert_int_equal(shuf__amount_parse("x", text, &again, &error), SHUF_OK);
+        assert_true(again.number == amount.number && again.percent == amount.percent);
+    }
+}
+
+/* No part is above the whole, and none is lost by rounding of a small one. */
+static void parts(void **state)
+{
+    (void)state;
+    const struct shuf__amount quarter = {25, true}, all = {100, true};
+    assert_int_equal(shuf__amount_bytes(quarter, 160 << 20), 40 << 20);
+    assert_int_equal(shuf__amount_bytes(all, UINT64_C(1) << 62), UINT64_C(1) << 62);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",    "%",    "101%", "-1",  "9223372036854775808",
+                                        "1 %", "50%%", "25x",  "1Zi", "1.5%"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct shuf__amount amount;
+        struct shuf__error error;
+        assert_int_equal(shuf__amount_parse("host_memory", texts[i], &amount, &error),
+                         SHUF_INVALID);
+        assert_int_equal(strncmp(error.text, "host_memory ", strlen("host_memory ")), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(read_and_written),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * NULL in every pointer argument of every public function: SHUF_INVALID and the argument's name, or
+ * the meaning that the header gives it. The headers are read, so a function without its rows fails.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static shuf *h;
+static shuf_lease *lease, *buffer;
+static const shuf_permutation permutation = {.n = 10};
+static const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .count = 5};
+static const shuf_records records = {.n = 10, .record = 4};
+static uint64_t in[10], out[10];
+static shuf_result result;
+static shuf_shape shape;
+static shuf_daemon daemon_state;
+static shuf_dropped dropped;
+static char message[256];
+
+static bool visit(void *context, const shuf_lease_entry *entry)
+{
+    (void)context;
+    (void)entry;
+    return true;
+}
+
+static bool take(void *context, const void *bytes, size_t size)
+{
+    (void)context;
+    (void)bytes;
+    (void)size;
+    return true;
+}
+
+/* A call that connects frees its handle. */
+static shuf_status connect_to(const char *socket)
+{
+    shuf *handle;
+    const shuf_status status = shuf_connect(&handle, socket);
+    shuf_close(handle);
+    return status == SHUF_NO_DAEMON ? SHUF_OK : status; /* the default socket may have no daemon */
+}
+
+static shuf_status release(shuf *handle, shuf_lease *taken)
+{
+    return shuf_lease_release(handle, &taken);
+}
+
+/* Gives back the lease of a call that may succeed. */
+static shuf_status end(shuf_status status, shuf_lease *taken)
+{
+    if (taken) /* else the message of the call stays */
+        release(h, taken);
+    return status;
+}
+
+#define LEASE_OF(call)        \
+    __extension__({           \
+        shuf_lease *l = NULL; \
+        end(call, l);         \
+    })
+
+/* X(function, parameter, status of the call with NULL there, call). */
+#define ROWS(X)                                                                                   \
+    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                    \
+    X(shuf_connect, socket, OK, connect_to(NULL))                                                 \
+    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                        \
+    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
+    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
+    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                           \
+    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                    \
+    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                           \
+    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                               \
+    X(shuf_permutation_shape, permutation, INVALID,                                               \
+      shuf_permutation_shape(NULL, &shape, message, sizeof message))                              \
+    X(shuf_permutation_shape, shape, INVALID,                                                     \
+      shuf_permutation_shape(&permutation, NULL, message, sizeof message))                        \
+    X(shuf_permutation_shape, message, OK, shuf_permutation_shape(&permutation, &shape, NULL, 9)) \
+    X(shuf_permute, handle, INVALID, shuf_permute(NULL, &permutation, out, sizeof out, &result))  \
+    X(shuf_permute, permutation, INVALID, shuf_permute(h, NULL, out, sizeof out, &result))        \
+    X(shuf_permute, out, INVALID, shuf_permute(h, &permutation, NULL, sizeof out, &result))       \
+    X(shuf_permute, result, OK, shuf_permute(h, &permutation, out, sizeof out, NULL))             \
+    X(shuf_permute_each, handle, INVALID,                                                         \
+      shuf_permute_each(NULL, &permutation, take, out, &result))                                  \
+    X(shuf_permute_each, permutation, INVALID, shuf_permute_each(h, NULL, take, out, &result))    \
+    X(shuf_permute_each, sink, OK, shuf_permute_each(h, &permutation, NULL, out, &result))        \
+    X(shuf_permute_each, context, OK, shuf_permute_each(h, &permutation, take, NULL, &result))    \
+    X(shuf_permute_each, result, OK, shuf_permute_each(h, &permutation, take, out, NULL))         \
+    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))               \
+    X(shuf_summarize, permutation, INVALID, shuf_summarize(h, NULL, &result))                     \
+    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                     \
+    X(shuf_numbers_shape, numbers, INVALID,                                                       \
+      shuf_numbers_shape(NULL, &shape, message, sizeof message))                                  \
+    X(shuf_numbers_shape, shape, INVALID,                                                         \
+      shuf_numbers_shape(&numbers, NULL, message, sizeof message))                                \
+    X(shuf_numbers_shape, message, OK, shuf_numbers_shape(&numbers, &shape, NULL, 9))             \
+    X(shuf_draw, handle, INVALID, shuf_draw(NULL, &numbers, out, sizeof out, &result))            \
+    X(shuf_draw, numbers, INVALID, shuf_draw(h, NULL, out, sizeof out, &result))                  \
+    X(shuf_draw, out, INVALID, shuf_draw(h, &numbers, NULL, sizeof out, &result))                 \
+    X(shuf_draw, result, OK, shuf_draw(h, &numbers, out, sizeof out, NULL))                       \
+    X(shuf_draw_each, handle, INVALID, shuf_draw_each(NULL, &numbers, take, out, &result))        \
+    X(shuf_draw_each, numbers, INVALID, shuf_draw_each(h, NULL, take, out, &result))              \
+    X(shuf_draw_each, sink, OK, shuf_draw_each(h, &numbers, NULL, out, &result))                  \
+    X(shuf_draw_each, context, OK, shuf_draw_each(h, &numbers, take, NULL, &result))              \
+    X(shuf_draw_each, result, OK, shuf_draw_each(h, &numbers, take, out, NULL))                   \
+    X(shuf_draw_summary, handle, INVALID, shuf_draw_summary(NULL, &numbers, &result))             \
+    X(shuf_draw_summary, numbers, INVALID, shuf_draw_summary(h, NULL, &result))                   \
+    X(shuf_draw_summary, result, INVALID, shuf_draw_summary(h, &numbers, NULL))                   \
+    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))   \
+    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))         \
+    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))        \
+    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))        \
+    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))              \
+    X(shuf_shuffle_each, handle, INVALID,                                                         \
+      shuf_shuffle_each(NULL, &records, in, sizeof in, take, out, &result))                       \
+    X(shuf_shuffle_each, records, INVALID,                                                        \
+      shuf_shuffle_each(h, NULL, in, sizeof in, take, out, &result))                              \
+    X(shuf_shuffle_each, in, INVALID,                                                             \
+      shuf_shuffle_each(h, &records, NULL, sizeof in, take, out, &result))                        \
+    X(shuf_shuffle_each, sink, INVALID,                                                           \
+      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                          \
+    X(shuf_shuffle_each, context, OK,                                                             \
+      shuf_shuffle_each(h, &records, in, sizeof in, take, NULL, &result))                         \
+    X(shuf_shuffle_each, result, OK,                                                              \
+      shuf_shuffle_each(h, &records, in, sizeof in, take, out, NULL))                             \
+    X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))     \
+    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))           \
+    X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))          \
+    X(shuf_index, out, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, in, 10, NULL))          \
+    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))  \
+    X(shuf_lease_take, permutation, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))        \
+    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))         \
+    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))              \
+    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                  \
+    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                 \
+    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                  \
+    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                       \
+    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                       \
+    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                    \
+    X(shuf_prefetch, permutation, INVALID, shuf_prefetch(h, NULL, NULL))                          \
+    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                           \
+    X(shuf_draw_lease, handle, INVALID, LEASE_OF(shuf_draw_lease(NULL, &numbers, NULL, &l)))      \
+    X(shuf_draw_lease, numbers, INVALID, LEASE_OF(shuf_draw_lease(h, NULL, NULL, &l)))            \
+    X(shuf_draw_lease, options, OK, LEASE_OF(shuf_draw_lease(h, &numbers, NULL, &l)))             \
+    X(shuf_draw_lease, lease, INVALID, shuf_draw_lease(h, &numbers, NULL, NULL))                  \
+    X(shuf_draw_prefetch, handle, INVALID, shuf_draw_prefetch(NULL, &numbers, NULL))              \
+    X(shuf_draw_prefetch, numbers, INVALID, shuf_draw_prefetch(h, NULL, NULL))                    \
+    X(shuf_draw_prefetch, options, OK, shuf_draw_prefetch(h, &numbers, NULL))                     \
+    X(shuf_buffer_take, handle, INVALID, LEASE_OF(shuf_buffer_take(NULL, 8, NULL, &l)))           \
+    X(shuf_buffer_take, options, OK, LEASE_OF(shuf_buffer_take(h, 8, NULL, &l)))                  \
+    X(shuf_buffer_take, lease, INVALID, shuf_buffer_take(h, 8, NULL, NULL))                       \
+    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                \
+    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                      \
+    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                     \
+    X(shuf_shuffle_lease, handle, INVALID,                                                        \
+      LEASE_OF(shuf_shuffle_lease(NULL, &records, buffer, NULL, &l)))                             \
+    X(shuf_shuffle_lease, records, INVALID,                                                       \
+      LEASE_OF(shuf_shuffle_lease(h, NULL, buffer, NULL, &l)))                                    \
+    X(shuf_shuffle_lease, input, INVALID,                                                         \
+      LEASE_OF(shuf_shuffle_lease(h, &records, NULL, NULL, &l)))                                  \
+    X(shuf_shuffle_lease, options, OK,                                                            \
+      LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                \
+    X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))    \
+    X(shuf_leases, handle, INVALID, shuf_leases(NULL, visit, out))                                \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                     \
+    X(shuf_leases, context, OK, shuf_leases(h, visit, NULL))                                      \
+    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
+    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                           \
+    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                         \
+    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))
+
+struct row {
+    const char *function, *parameter;
+    shuf_status status;
+    shuf_status (*call)(void);
+};
+
+#define X(function, parameter, status, call)               \
+    static shuf_status call_##function##_##parameter(void) \
+    {                                                      \
+        return call;                                       \
+    }
+ROWS(X)
+#undef X
+
+static const struct row rows[] = {
+#define X(function, parameter, status, call) \
+    {#function, #parameter, SHUF_##status, call_##function##_##parameter},
+    ROWS(X)
+#undef X
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* Where the call left its words: the shape functions write them to the caller's memory. */
+static const char *words_of(const struct row *row)
+{
+    if (strstr(row->function, "_shape"))
+        return message;
+    const bool without_handle = strcmp(row->parameter, "handle") == 0;
+    return shuf_message(without_handle ? NULL : h);
+}
+
+static void null_in_every_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        char expected[64];
+        const shuf_status status = rows[i].call();
+        if (status != rows[i].status)
+            fail_msg("%s with %s NULL: %s", rows[i].function, rows[i].parameter,
+                     shuf_status_name(status));
+        snprintf(expected, sizeof expected, "%s NULL: expected ", rows[i].parameter);
+        if (status == SHUF_INVALID && strncmp(words_of(&rows[i]), expected, strlen(expected)) != 0)
+            fail_msg("%s with %s NULL: %s", rows[i].function, rows[i].parameter,
+                     words_of(&rows[i]));
+    }
+    assert_true(client_check(h, &permutation)); /* the handle still works */
+}
+
+/* ---- The headers ---------------------------------------------------------------- */
+
+static bool has_row(const char *function, const char *parameter)
+{
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].function, function) == 0 && strcmp(rows[i].parameter, parameter) == 0)
+            return true;
+    return false;
+}
+
+/* The parameters of one declaration that can be NULL: `list` stands between its brackets. */
+static unsigned check_parameters(const char *function, char *list)
+{
+    unsigned pointers = 0;
+    for (char *rest, *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+        if (!strchr(one, '*') && !strstr(one, "shuf_sink ") && !strstr(one, "shuf_lease_visitor "))
+            continue;
+        const char *name = one + strlen(one);
+        while (name > one && !strchr(" *\n", name[-1]))
+            name--;
+        if (!has_row(function, name))
+            fail_msg("%s: no row for NULL as %s", function, name);
+        pointers++;
+    }
+    return pointers;
+}
+
+static unsigned check_header(const char *path, const regex_t *declaration)
+{
+    char text[65536];
+    regmatch_t part[3];
+    unsigned pointers = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (char *at = text; regexec(declaration, at, 3, part, 0) == 0; at += part[0].rm_eo) {
+        char function[64], list[512];
+        snprintf(function, sizeof function, "%.*s", (int)(part[1].rm_eo - part[1].rm_so),
+                 at + part[1].rm_so);
+        snprintf(list, sizeof list, "%.*s", (int)(part[2].rm_eo - part[2].rm_so),
+                 at + part[2].rm_so);
+        pointers += check_parameters(function, list);
+    }
+    return pointers;
+}
+
+static void every_pointer_has_a_row(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {SHUF_HEADERS};
+    regex_t declaration;
+    unsigned pointers = 0;
+    assert_int_equal(
+        regcomp(&declaration, "SHUF_API [^(;]*[ *](shuf_[a-z_]+)\\(([^)]*)\\);", REG_EXTENDED), 0);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        pointers += check_header(headers[i], &declaration);
+    regfree(&declaration);
+    assert_int_equal(pointers, N_ROWS);
+}
+
+/* ---- Leases ---------------------------------------------------------------------- */
+
+static void a_released_lease_is_cleared(void **state)
+{
+    (void)state;
+    shuf_lease *taken = NULL;
+    assert_int_equal(shuf_lease_take(h, &permutation, NULL, &taken), SHUF_OK);
+    assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
+    assert_null(taken);
+    assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
+    assert_int_equal(shuf_lease_take(h, &permutation, NULL, &taken), SHUF_OK);
+    assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
+}
+
+static void a_lease_of_another_handle(void **state)
+{
+    (void)state;
+    static const char words[] = "of another handle, expected one of this handle";
+    shuf *other = client_open();
+    shuf_lease *theirs = lease, *mine = NULL;
+    client_expect(other, shuf_lease_release(other, &theirs), SHUF_INVALID, words);
+    client_expect(other, shuf_lease_take(other, &permutation, NULL, &theirs), SHUF_INVALID, words);
+    client_expect(other, shuf_lease_read(other, lease, 0, 4, out), SHUF_INVALID, words);
+    client_expect(other, shuf_lease_write(other, buffer, 0, 4, in), SHUF_INVALID, words);
+    client_expect(other, shuf_shuffle_lease(other, &records, buffer, NULL, &mine), SHUF_INVALID,
+                  words);
+    assert_ptr_equal(theirs, lease);
+    assert_int_equal(shuf_lease_read(h, lease, 0, 4, out), SHUF_OK);
+    shuf_close(other);
+}
+
+static int set_up(void **state)
+{
+    if (harness_start_shared(state) != 0)
+        return -1;
+    h = client_open();
+    return shuf_lease_take(h, &permutation, NULL, &lease) != SHUF_OK ||
+           shuf_buffer_take(h, 64, NULL, &buffer) != SHUF_OK;
+}
+
+static int tear_down(void **state)
+{
+    shuf_close(h);
+    return harness_stop_shared(state);
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_in_every_place),
+        cmocka_unit_test(every_pointer_has_a_row),
+        cmocka_unit_test(a_released_lease_is_cleared),
+        cmocka_unit_test(a_lease_of_another_handle),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How much memory the host has, on machines that are folders: with control groups of both versions,
+ * with namespaces, and with containers that show a part of a hierarchy.
+ */
+#include "host/memory.h"
+#include "support/cmocka_all.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MI (UINT64_C(1) << 20)
+#define UNLIMITED "9223372036854771712\n" /* as version 1 writes it */
+#define V2_MOUNT "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+
+static char root[64];
+
+static int make_root(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/shuf-host-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* 1000 MiB, of which 600 MiB are available. */
+static void write_machine(const char *groups, const char *mounts)
+{
+    write_file("/proc/meminfo", "MemTotal:        1024000 kB\nMemFree:          1 kB\n"
+                                "MemAvailable:     614400 kB\n");
+    write_file("/proc/self/cgroup", groups);
+    write_file("/proc/self/mountinfo", mounts);
+}
+
+static void write_group(const char *directory, const char *most_name, const char *most,
+                        const char *used_name, const char *used, const char *stat)
+{
+    char path[256];
+    const struct {
+        const char *name, *text;
+    } files[] = {{most_name, most}, {used_name, used}, {"memory.stat", stat}};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, files[i].name);
+        write_file(path, files[i].text);
+    }
+}
+
+/* Sizes in bytes: 104857600 are 100 MiB. */
+static void write_v2(const char *directory, const char *most, const char *used, const char *cache)
+{
+    char stat[128];
+    snprintf(stat, sizeof stat, "anon 1\ninactive_file %s\nactive_file 5\n", cache);
+    write_group(directory, "memory.max", most, "memory.current", used, stat);
+}
+
+static void write_v1(const char *directory, const char *most, const char *used, const char *cache)
+{
+    char stat[128];
+    snprintf(stat, sizeof stat, "inactive_file 1\ntotal_inactive_file %s\n", cache);
+    write_group(directory, "memory.limit_in_bytes", most, "memory.usage_in_bytes", used, stat);
+}
+
+static void expect_measured(uint64_t available, uint64_t total)
+{
+    uint64_t found_available, found_total;
+    struct shuf__error error;
+    assert_int_equal(shuf__host_memory_below(root, &found_available, &found_total, &error),
+                     SHUF_OK);
+    assert_int_equal(found_available / MI, available);
+    assert_int_equal(found_total / MI, total);
+}
+
+static void without_groups(void **state)
+{
+    (void)state;
+    uint64_t available, total;
+    struct shuf__error error;
+    assert_int_equal(shuf__host_memory_below(root, &available, &total, &error), SHUF_IO);
+    assert_non_null(strstr(error.text, "/proc/meminfo: no MemAvailable"));
+    write_machine("", "");
+    expect_measured(600, 1000);
+}
+
+/* A group and the one above it: each limit holds, and the page cache is not counted as used. */
+static void version_2(void **state)
+{
+    (void)state;
+    write_machine("0::/outer/inner\n", V2_MOUNT);
+    write_v2("/sys/fs/cgroup/outer/inner", "max\n", "52428800\n", "0");
+    expect_measured(600, 1000);
+    write_v2("/sys/fs/cgroup/outer/inner", "419430400\n", "104857600\n", "52428800");
+    expect_measured(350, 400);
+    write_v2("/sys/fs/cgroup/outer", "209715200\n", "157286400\n", "0");
+    expect_measured(50, 200);
+}
+
+/* The kernel slows processes above memory.high, so it is a limit too. */
+static void high_of_version_2(void **state)
+{
+    (void)state;
+    write_machine("0::/g\n", V2_MOUNT);
+    write_v2("/sys/fs/cgroup/g", "419430400\n", "104857600\n", "0");
+    write_file("/sys/fs/cgroup/g/memory.high", "314572800\n");
+    expect_measured(200, 300);
+    write_file("/sys/fs/cgroup/g/memory.high", "max\n");
+    expect_measured(300, 400);
+    write_file("/sys/fs/cgroup/g/memory.high", "314572800\n");
+    write_file("/sys/fs/cgroup/g/memory.max", "max\n");
+    expect_measured(200, 300);
+}
+
+/* In a namespace the group is the root of what is mounted. */
+static void namespace_of_version_2(void **state)
+{
+    (void)state;
+    write_machine("0::/\n", V2_MOUNT);
+    write_v2("/sys/fs/cgroup", "419430400\n", "104857600\n", "0");
+    expect_measured(300, 400);
+}
+
+/* A process that was moved out of its namespace's root. */
+static void outside_of_a_namespace(void **state)
+{
+    (void)state;
+    write_machine("0::/../other\n", V2_MOUNT);
+    write_v2("/sys/fs/cgroup", "419430400\n", "104857600\n", "0");
+    expect_measured(300, 400);
+}
+
+static void version_1(void **state)
+{
+    (void)state;
+    write_machine("12:cpu,cpuacct:/x\n4:memory:/outer/inner\n0::/y\n",
+                  "30 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+                  "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup "
+                  "rw,memory\n"
+                  "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+    write_v1("/sys/fs/cgroup/memory", UNLIMITED, "900000000\n", "0");
+    write_v1("/sys/fs/cgroup/memory/outer/inner", UNLIMITED, "52428800\n", "0");
+    expect_measured(600, 1000);
+    write_v1("/sys/fs/cgroup/memory/outer", "419430400\n", "104857600\n", "52428800");
+    expect_measured(350, 400);
+}
+
+/* A container of version 1 sees the path of its group on the host, but its own group is mounted. */
+static void container_of_version_1(void **state)
+{
+    (void)state;
+    write_machine("4:hugetlb,memory:/docker/abc/part\n",
+                  "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+    write_v1("/sys/fs/cgroup/memory", "419430400\n", "104857600\n", "0");
+    expect_measured(300, 400); /* no folder `part`, so the mount point */
+    write_v1("/sys/fs/cgroup/memory/part", "209715200\n", "104857600\n", "0");
+    expect_measured(100, 200);
+}
+
+/* A controller of a similar name is another one. */
+static void similar_names(void **state)
+{
+    (void)state;
+    write_machine("4:memory2:/a\n5:xmemory:/b\n",
+                  "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory2\n");
+    write_v1("/sys/fs/cgroup/memory", "419430400\n", "104857600\n", "0");
+    write_v1("/sys/fs/cgroup/memory/a", "419430400\n", "104857600\n", "0");
+    expect_measured(600, 1000);
+}
+
+/* This machine, whatever it is. */
+static void here(void **state)
+{
+    (void)state;
+    uint64_t available, total;
+    struct shuf__error error;
+    assert_int_equal(shuf__host_memory(&available, &total, &error), SHUF_OK);
+    assert_true(total >= 16 * MI && available <= total);
+}
+
+#define ROW(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(without_groups),         ROW(version_2),
+        ROW(high_of_version_2),      ROW(namespace_of_version_2),
+        ROW(outside_of_a_namespace), ROW(version_1),
+        ROW(container_of_version_1), ROW(similar_names),
+        cmocka_unit_test(here),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

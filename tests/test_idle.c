@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that nobody holds: how much of it is kept, when it goes back to other programs, and who
+ * may drop it. On a fake device, with the memory of a fake machine.
+ */
+#include "fake_backend.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MI (UINT64_C(1) << 20)
+#define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
+#define DEVICE SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
+
+enum { RESULT_N = MI }; /* values of a result of 4 MiB */
+
+static struct harness h;
+static struct wire *w;
+
+static void start(const char *const *settings)
+{
+    fake_backend_start(&h, settings);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    w = wire_greet(&h);
+}
+
+static void start_plain(void)
+{
+    static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
+    start(open_to_all);
+}
+
+/* A machine with 4 GiB of either memory, of which others use nothing. */
+static int make_machine(void **state)
+{
+    if (fake_backend_reset(state) != 0)
+        return -1;
+    faults->total = faults->available = faults->device = 4096 * MI;
+    return 0;
+}
+
+static void stop(void)
+{
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* Computes a result and gives its lease back, unmapped. True: it was there already. */
+static bool use(struct wire *by, uint64_t n, uint64_t seed, Shuf__Transport transport)
+{
+    const Shuf__ResultReply *reply = wire_lease(by, n, seed, transport);
+    const bool shared = reply->shared;
+    if (by->descriptor >= 0)
+        close(wire_take_descriptor(by));
+    wire_release(by, reply->lease, reply->block);
+    return shared;
+}
+
+static void expect_idle(uint64_t host, uint64_t device)
+{
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.host_idle, host);
+    assert_int_equal(s.device_idle, device);
+}
+
+/* ---- how much is kept ---- */
+
+static void kept_up_to_the_limit(void **state)
+{
+    static const char *const small[] = {"host_cache", "10Mi", "device_cache", "4Mi", NULL};
+    (void)state;
+    start(small);
+    use(w, RESULT_N, 1, HOST);
+    use(w, RESULT_N, 2, HOST);
+    expect_idle(8 * MI, 0);
+    assert_true(use(w, RESULT_N, 1, HOST)); /* now the least recently used one is 2 */
+    use(w, RESULT_N / 2, 3, HOST);
+    expect_idle(10 * MI, 0);
+    use(w, RESULT_N / 2, 4, HOST);
+    expect_idle(8 * MI, 0);
+    WIRE_AWAIT(&h, s, s.host_used == 8 * MI && s.evicted == 1);
+    assert_true(use(w, RESULT_N, 1, HOST));
+    use(w, RESULT_N, 5, DEVICE);
+    expect_idle(8 * MI, 4 * MI);
+    stop();
+}
+
+/* It would displace all others, and still not fit. */
+static void too_large_to_be_kept(void **state)
+{
+    static const char *const small[] = {"host_cache", "10Mi", NULL};
+    (void)state;
+    start(small);
+    use(w, RESULT_N, 1, HOST);
+    use(w, 4 * RESULT_N, 2, HOST);
+    WIRE_AWAIT(&h, s, s.host_used == 4 * MI && s.host_idle == 4 * MI && s.evicted == 0);
+    assert_true(use(w, RESULT_N, 1, HOST));
+    stop();
+}
+
+/* A lease holds its result, however large. */
+static void leases_do_not_count(void **state)
+{
+    static const char *const none[] = {"host_cache", "0", NULL};
+    (void)state;
+    start(none);
+    const uint64_t lease = wire_lease(w, RESULT_N, 1, HOST)->lease;
+    struct wire *other = wire_greet(&h);
+    assert_true(use(other, RESULT_N, 1, HOST));
+    wire_close(other);
+    wire_release(w, lease, 0);
+    expect_idle(0, 0);
+    stop();
+}
+
+static void defaults(void **state)
+{
+    static const char *const as_it_is[] = {NULL};
+    (void)state;
+    start(as_it_is);
+    use(w, RESULT_N, 1, DEVICE);
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.host_limit, 1024 * MI);
+    Shuf__Permute permute = wire_permutation(UINT64_C(1) << 29, HOST); /* 2 GiB */
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "needs 2.15 GB of host memory, the limit is 1.07 GB: raise host_memory in "
+                "shufd.conf or start shufd with --host-memory");
+    permute = wire_permutation(104 * MI, DEVICE); /* a tenth of 4 GiB is less than 410 MiB */
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "needs 436 MB of device memory, the limit is 429 MB: raise device_memory in "
+                "shufd.conf or start shufd with --device-memory");
+    stop();
+}
+
+/* ---- short of memory ---- */
+
+static void host_is_short(void **state)
+{
+    (void)state;
+    faults->blocks_count = true;
+    start_plain();
+    use(w, RESULT_N, 1, HOST);
+    use(w, RESULT_N, 2, HOST);
+    const uint64_t lease = wire_lease(w, RESULT_N, 3, HOST)->lease;
+    const int fd = wire_take_descriptor(w);
+    usleep(600000); /* two looks at the memory */
+    expect_idle(8 * MI, 0);
+    faults->available = (510 + 12) * MI; /* with its 12 MiB 2 MiB less than an eighth */
+    WIRE_AWAIT(&h, s, s.host_idle == 4 * MI && s.evicted == 1);
+    faults->available = 4096 * MI;
+    assert_true(use(w, RESULT_N, 2, HOST)); /* the least recently used one has gone */
+    faults->available = 20 * MI;
+    WIRE_AWAIT(&h, s, s.host_idle == 0 && s.host_used == 4 * MI);
+    wire_release(w, lease, 0); /* idle, but still open here: dropping it would free nothing */
+    usleep(600000);
+    expect_idle(4 * MI, 0);
+    close(fd);
+    WIRE_AWAIT(&h, s, s.host_used == 0);
+    stop();
+}
+
+static void device_is_short(void **state)
+{
+    (void)state;
+    start_plain();
+    use(w, RESULT_N, 1, DEVICE);
+    use(w, RESULT_N, 2, DEVICE);
+    use(w, RESULT_N, 3, HOST);
+    usleep(600000);
+    expect_idle(4 * MI, 8 * MI);
+    faults->others = 4000 * MI;
+    WIRE_AWAIT(&h, s, s.device_idle == 0 && s.host_idle == 4 * MI && seen->taken == 0);
+    stop();
+}
+
+/* The driver is not asked while a job runs, and then at once. */
+static void device_is_busy(void **state)
+{
+    (void)state;
+    start_plain();
+    use(w, RESULT_N, 1, DEVICE);
+    Shuf__Permute waiting = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct wire *blocker = wire_greet(&h);
+    wire_send_permute(blocker, &waiting);
+    wire_await_queued(&h, 1);
+    faults->others = 4000 * MI;
+    usleep(600000);
+    expect_idle(0, 4 * MI);
+    wire_close(blocker);
+    WIRE_AWAIT(&h, s, s.device_idle == 0);
+    stop();
+}
+
+/* Host memory goes back whatever the device does. */
+static void host_while_a_job_runs(void **state)
+{
+    (void)state;
+    start_plain();
+    use(w, RESULT_N, 1, HOST);
+    Shuf__Permute waiting = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct wire *blocker = wire_greet(&h);
+    const unsigned before = wire_descriptors(h.pid);
+    wire_send_permute(blocker, &waiting);
+    wire_await_queued(&h, 1);
+    faults->available = 10 * MI;
+    WIRE_AWAIT(&h, s, s.host_idle == 0);
+    for (unsigned waited = 0; wire_descriptors(h.pid) > before;) /* the memfd is closed */
+        wire_wait(&waited, "the block's descriptor");
+    wire_close(blocker);
+    stop();
+}
+
+static void write_psi(uint64_t total_us)
+{
+    char path[HARNESS_PATH + 32], text[128];
+    snprintf(path, sizeof path, "%s/proc/pressure/memory", h.directory);
+    snprintf(text, sizeof text, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\nfull total=0\n",
+             (unsigned long long)total_us);
+    shufd_write(path, text);
+}
+
+static void make_directory(const char *name)
+{
+    char path[HARNESS_PATH + 32];
+    snprintf(path, sizeof path, "%s/%s", h.directory, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void remove_below(const char *name)
+{
+    char path[HARNESS_PATH + 32];
+    snprintf(path, sizeof path, "%s/%s", h.directory, name);
+    assert_int_equal(remove(path), 0);
+}
+
+/* Processes wait for memory, so it counts as short sooner. */
+static void processes_stall(void **state)
+{
+    (void)state;
+    uint64_t stalled = 1000;
+    start_plain();
+    make_directory("proc");
+    make_directory("proc/pressure");
+    write_psi(stalled);
+    faults->available = 800 * MI; /* between an eighth and a quarter */
+    use(w, RESULT_N, 1, HOST);
+    usleep(900000);
+    expect_idle(4 * MI, 0);
+    for (unsigned waited = 0; wire_status(&h).host_idle > 0;) {
+        write_psi(stalled += 100000); /* more than a twentieth of the time */
+        wire_wait(&waited, "the daemon gives back");
+    }
+    remove_below("proc/pressure/memory");
+    remove_below("proc/pressure");
+    remove_below("proc");
+    stop();
+}
+
+/* One line, whatever is given back in the next seconds. */
+static void logged_once(void **state)
+{
+    char log[4096];
+    (void)state;
+    start_plain();
+    faults->available = 400 * MI;
+    for (int i = 0; i < 3; i++) {
+        use(w, RESULT_N, (uint64_t)i, HOST);
+        WIRE_AWAIT(&h, s, s.host_idle == 0);
+    }
+    shufd_read(h.log, log, sizeof log);
+    const char *first = strstr(log, "memory is short: gave back 1 unused result, 4.19 MB of host "
+                                    "memory, 0 B of device memory");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "memory is short"));
+    stop();
+}
+
+/* ---- dropping ---- */
+
+static const Shuf__Reply *drop(struct wire *by, Shuf__Drop__OfCase of, uint32_t uid,
+                               shuf_status status, const char *text)
+{
+    Shuf__Drop message = SHUF__DROP__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    message.of_case = of;
+    if (of == SHUF__DROP__OF_ALL)
+        message.all = true;
+    if (of == SHUF__DROP__OF_UID)
+        message.uid = uid;
+    request.body_case = SHUF__REQUEST__BODY_DROP;
+    request.drop = &message;
+    wire_send(by, &request);
+    return wire_expect(by, status, text);
+}
+
+static void expect_dropped(const Shuf__Reply *reply, uint64_t results, uint64_t host,
+                           uint64_t device, uint64_t mapped)
+{
+    assert_int_equal(reply->body_case, SHUF__REPLY__BODY_DROP);
+    assert_int_equal(reply->drop->results, results);
+    assert_int_equal(reply->drop->host_bytes, host);
+    assert_int_equal(reply->drop->device_bytes, device);
+    assert_int_equal(reply->drop->mapped_bytes, mapped);
+}
+
+static void own_results_dropped(void **state)
+{
+    (void)state;
+    start_plain();
+    expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 0, 0, 0, 0);
+    use(w, RESULT_N, 1, HOST);
+    use(w, RESULT_N, 2, DEVICE);
+    use(w, RESULT_N, 3, DEVICE);
+    const uint64_t lease = wire_lease(w, RESULT_N, 4, HOST)->lease;
+    const uint64_t mapped = wire_lease(w, RESULT_N, 5, HOST)->lease;
+    const int fd = wire_take_descriptor(w);
+    wire_release(w, mapped, 0);
+    expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 4, 4 * MI, 8 * MI, 4 * MI);
+    expect_idle(0, 0);
+    WIRE_AWAIT(&h, s, seen->taken == 0 && s.leases == 1 && s.pending_free == 1);
+    assert_false(use(w, RESULT_N, 1, HOST));
+    assert_true(wire_lease(w, RESULT_N, 4, HOST)->shared); /* its lease holds it */
+    wire_release(w, lease, 0);
+    close(fd);
+    WIRE_AWAIT(&h, s, s.pending_free == 0);
+    stop();
+}
+
+/* As nobody, whose results another user does not see. */
+static void be_nobody(int channel, void *context)
+{
+    (void)context;
+    struct wire *by = wire_greet(&h);
+    use(by, RESULT_N, 1, HOST);
+    child_say(channel, 1);
+    child_hear(channel);
+    drop(by, SHUF__DROP__OF_ALL, 0, SHUF_DENIED,
+         "all users: expected root or the daemon's user, not uid 65534");
+    drop(by, SHUF__DROP__OF_UID, 0, SHUF_DENIED,
+         "user 0: expected your own uid, 65534; only root and the daemon's user");
+    child_say(channel, 2);
+    child_hear(channel);
+    expect_dropped(drop(by, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
+    use(by, RESULT_N, 2, HOST);
+    child_say(channel, 3);
+    child_hear(channel);
+    use(by, RESULT_N, 3, HOST);
+    wire_close(by);
+}
+
+static uint64_t idle_of(uint32_t uid)
+{
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Status status = SHUF__STATUS__INIT;
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    wire_send(w, &request);
+    const Shuf__StatusReply *reply = wire_expect(w, SHUF_OK, "")->status_reply;
+    for (size_t i = 0; i < reply->n_users; i++)
+        if (reply->users[i]->uid == uid)
+            return reply->users[i]->idle;
+    return 0;
+}
+
+static void other_users(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    start_plain();
+    use(w, RESULT_N, 1, HOST);
+    struct child nobody = child_start_as(CHILD_NOBODY, be_nobody, NULL);
+    child_hear(nobody.channel);
+    assert_int_equal(idle_of(0), 4 * MI);
+    assert_int_equal(idle_of(CHILD_NOBODY), 4 * MI);
+    child_say(nobody.channel, 1);
+    child_hear(nobody.channel);
+    expect_idle(8 * MI, 0); /* nothing was dropped */
+    expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 1, 4 * MI, 0, 0);
+    assert_int_equal(idle_of(CHILD_NOBODY), 4 * MI);
+    child_say(nobody.channel, 2);
+    child_hear(nobody.channel);
+    expect_dropped(drop(w, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
+    use(w, RESULT_N, 1, HOST);
+    child_say(nobody.channel, 3);
+    child_join(&nobody);
+    WIRE_AWAIT(&h, s, s.host_idle == 8 * MI && s.clients == 2);
+    expect_dropped(drop(w, SHUF__DROP__OF_ALL, 0, SHUF_OK, ""), 2, 8 * MI, 0, 0);
+    stop();
+}
+
+#define ROW(test) cmocka_unit_test_setup(test, make_machine)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(kept_up_to_the_limit), ROW(too_large_to_be_kept),
+        ROW(leases_do_not_count),  ROW(defaults),
+        ROW(host_is_short),        ROW(device_is_short),
+        ROW(device_is_busy),       ROW(host_while_a_job_runs),
+        ROW(processes_stall),      ROW(logged_once),
+        ROW(own_results_dropped),  ROW(other_users),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

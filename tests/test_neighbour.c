@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A daemon with idle results, and a program beside it that takes memory, in one control group: the
+ * daemon gives its memory back, and the kernel kills neither. Skipped where this process may not
+ * make a control group; test_idle.c has the rules then.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/memory_group.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MI (UINT64_C(1) << 20)
+#define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
+
+enum {
+    LIMIT_MI = 400,
+    RESULTS = 8,
+    FIRST_MI = 20, /* of the first result */
+    STEP_MI = 2,   /* more in each of the others: */
+    IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* all of them */
+    EATEN_MI = 300,   /* IDLE_MI and this exceed the limit */
+    PAUSE_US = 10000, /* after each MiB: a moderate 100 MB/s, for slow machines */
+};
+
+static struct harness h;
+
+static void start(const char *config)
+{
+    memory_group_enter();
+    wire_start(&h, "cpu", config);
+    memory_group_leave();
+}
+
+/* The limits of the group are those of the machine. */
+static void shares_of_the_group(void **state)
+{
+    (void)state;
+    start("");
+    assert_int_equal(wire_status(&h).host_limit, LIMIT_MI * MI / 4);
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(128 * MI / 4, HOST);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY, "needs 134 MB of host memory, the limit is 105 MB: raise");
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* Of different sizes: of one size the daemon keeps fewer. */
+static void leave_idle_results(void)
+{
+    struct wire *w = wire_greet(&h);
+    for (uint64_t i = 0; i < RESULTS; i++) {
+        const uint64_t bytes = (FIRST_MI + STEP_MI * i) * MI;
+        const Shuf__ResultReply *reply = wire_lease(w, bytes / 4, i, HOST);
+        close(wire_take_descriptor(w));
+        wire_release(w, reply->lease, reply->block);
+    }
+    wire_close(w);
+}
+
+static void eat(int channel, void *context)
+{
+    (void)context;
+    char *memory =
+        mmap(NULL, EATEN_MI * MI, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    for (uint64_t i = 0; i < EATEN_MI; i++) {
+        memset(memory + i * MI, 1, MI);
+        usleep(PAUSE_US);
+    }
+    child_say(channel, EATEN_MI);
+    child_hear(channel);
+}
+
+static void gives_way(void **state)
+{
+    char log[4096];
+    (void)state;
+    start("host_memory = 75%\n");
+    leave_idle_results();
+    assert_true(wire_status(&h).host_idle >= IDLE_MI * MI);
+    memory_group_enter();
+    struct child eater = child_start(eat, NULL);
+    memory_group_leave();
+    assert_int_equal(child_hear(eater.channel), EATEN_MI); /* fails when it was killed */
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_true(s.host_used <= (LIMIT_MI - EATEN_MI) * MI);
+    assert_true(s.evicted > 0);
+    assert_int_equal(memory_group_kills(), 0);
+    child_say(eater.channel, 0);
+    child_join(&eater);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, "memory is short: gave back "));
+    assert_true(harness_stop(&h));
+}
+
+static int remove_group(void **state)
+{
+    (void)state;
+    memory_group_remove();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_of_the_group),
+        cmocka_unit_test(gives_way),
+    };
+    /* A sanitizer's own memory exceeds the limit. */
+    if (WIRE_SANITIZED || !memory_group_make(LIMIT_MI * MI))
+        return HARNESS_SKIP;
+    return cmocka_run_group_tests(tests, NULL, remove_group);
+}

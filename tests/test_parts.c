@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results that are larger than the memory of their daemon: libshuf fetches them in parts, with the
+ * values and the summary of the whole. A second daemon, which has room, gives the whole.
+ */
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
+
+static struct harness narrow; /* the other daemon is harness_shared */
+
+static int start_both(void **state)
+{
+    wire_start(&narrow, harness_backend, small);
+    return harness_start_shared(state);
+}
+
+static int stop_both(void **state)
+{
+    const bool stopped = harness_stop(&narrow);
+    return harness_stop_shared(state) == 0 && stopped ? 0 : -1;
+}
+
+static shuf *open_handle(const struct harness *h)
+{
+    shuf *handle;
+    if (shuf_connect(&handle, h->socket) != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    return handle;
+}
+
+static void expect_ok(shuf *handle, shuf_status got)
+{
+    if (got != SHUF_OK)
+        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
+}
+
+/* One request of either kind. */
+struct request {
+    const shuf_permutation *permutation;
+    const shuf_numbers *numbers;
+};
+
+static shuf_shape shape_of(const struct request *r)
+{
+    shuf_shape shape;
+    shuf_status status = r->numbers ? shuf_numbers_shape(r->numbers, &shape, NULL, 0)
+                                    : shuf_permutation_shape(r->permutation, &shape, NULL, 0);
+    assert_int_equal(status, SHUF_OK);
+    return shape;
+}
+
+static void copy_values(shuf *handle, const struct request *r, void *out, size_t bytes,
+                        shuf_result *result)
+{
+    expect_ok(handle, r->numbers ? shuf_draw(handle, r->numbers, out, bytes, result)
+                                 : shuf_permute(handle, r->permutation, out, bytes, result));
+}
+
+static void summarize(shuf *handle, const struct request *r, shuf_result *result)
+{
+    expect_ok(handle, r->numbers ? shuf_draw_summary(handle, r->numbers, result)
+                                 : shuf_summarize(handle, r->permutation, result));
+}
+
+struct compared {
+    const char *expected;
+    uint64_t bytes; /* so far */
+    uint64_t end;   /* false there */
+};
+
+static bool compare_chunk(void *context, const void *bytes, size_t size)
+{
+    struct compared *c = context;
+    assert_memory_equal(bytes, c->expected + c->bytes, size);
+    c->bytes += size;
+    return c->bytes < c->end;
+}
+
+static shuf_status feed(shuf *handle, const struct request *r, struct compared *c,
+                        shuf_result *result)
+{
+    return r->numbers ? shuf_draw_each(handle, r->numbers, compare_chunk, c, result)
+                      : shuf_permute_each(handle, r->permutation, compare_chunk, c, result);
+}
+
+static void check_close(double a, double b)
+{
+    assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));
+}
+
+static void check_result(const shuf_result *got, const shuf_result *wanted)
+{
+    assert_memory_equal(&got->shape, &wanted->shape, sizeof got->shape);
+    assert_string_equal(got->algorithm, wanted->algorithm);
+    assert_string_equal(got->backend, wanted->backend);
+    assert_int_equal(got->distribution, wanted->distribution);
+    assert_int_equal(got->method, wanted->method);
+    assert_int_equal(got->fingerprint, wanted->fingerprint);
+    assert_int_equal(got->n_first, wanted->n_first);
+    assert_int_equal(got->n_last, wanted->n_last);
+    assert_memory_equal(got->first, wanted->first, sizeof got->first);
+    assert_memory_equal(got->last, wanted->last, sizeof got->last);
+    assert_true(got->device_ns > 0);
+    check_close(got->moments.mean, wanted->moments.mean);
+    check_close(got->moments.variance, wanted->moments.variance);
+    check_close(got->moments.skewness, wanted->moments.skewness);
+    check_close(got->moments.kurtosis, wanted->moments.kurtosis);
+    assert_true(got->moments.least == wanted->moments.least);
+    assert_true(got->moments.largest == wanted->moments.largest);
+}
+
+/* Values and summaries of the narrow daemon are those of the other, by every call. */
+static void check_parts(const struct request *r)
+{
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    const size_t bytes = shape_of(r).bytes;
+    char *expected = malloc(bytes), *got = malloc(bytes);
+    shuf_result wanted, result;
+    assert_true(expected && got && bytes > 16 << 20);
+    copy_values(whole, r, expected, bytes, NULL);
+    summarize(whole, r, &wanted);
+    copy_values(parts, r, got, bytes, NULL);
+    assert_memory_equal(got, expected, bytes);
+    struct compared c = {expected, 0, UINT64_MAX};
+    expect_ok(parts, feed(parts, r, &c, &result));
+    assert_int_equal(c.bytes, bytes);
+    assert_int_equal(result.shape.bytes, bytes);
+    summarize(parts, r, &result);
+    check_result(&result, &wanted);
+    free(expected);
+    free(got);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+static void permutations(void **state)
+{
+    (void)state;
+    static const shuf_permutation cases[] = {
+        {.n = 7000003, .seed = 7},
+        {.n = 7000003, .seed = 7, .epoch = 2, .algorithm = "philox24"},
+        {.n = 7000003, .seed = 7, .epoch = 2, .algorithm = "lcg", .dtype = SHUF_I64},
+        {.n = UINT64_C(1) << 40,
+         .seed = 1,
+         .view = SHUF_VIEW_SLICE,
+         .offset = 5,
+         .count = 3000000,
+         .stride = 1000},
+        /* the last value wraps */
+        {.n = 10000001, .seed = 3, .view = SHUF_VIEW_SHARD, .rank = 1, .world = 2},
+        /* rows of more than a part, and of less */
+        {.n = 3000000, .seed = 9, .epoch = UINT64_MAX - 1, .epochs = 3},
+        {.n = 70001,
+         .seed = 9,
+         .epochs = 100,
+         .view = SHUF_VIEW_SHARD,
+         .rank = 2,
+         .world = 2 + 1,
+         .dtype = SHUF_U64},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_parts(&(struct request){.permutation = &cases[i]});
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    static const shuf_numbers cases[] = {
+        {.distribution = SHUF_GAUSS,
+         .seed = 7,
+         .offset = 77,
+         .count = 3000001,
+         .std = 2,
+         .mean = 1,
+         .moments = true},
+        {.distribution = SHUF_GAUSS,
+         .method = SHUF_BOX_MULLER,
+         .seed = 7,
+         .count = 9000001,
+         .std = 1,
+         .dtype = SHUF_BF16,
+         .moments = true},
+        {.distribution = SHUF_UNIFORM,
+         .seed = 7,
+         .stream = 3,
+         .count = 5000000,
+         .dtype = SHUF_F32,
+         .moments = true},
+        {.distribution = SHUF_UNIFORM, .seed = 7, .count = 5000000, .dtype = SHUF_U32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_parts(&(struct request){.numbers = &cases[i]});
+}
+
+/* The fingerprint is computed beside the values too. */
+static void fingerprint_with_values(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 8, .fingerprint = true};
+    const struct request r = {.permutation = &p};
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    char *got = malloc(shape_of(&r).bytes);
+    shuf_result result, wanted;
+    summarize(whole, &r, &wanted);
+    copy_values(parts, &r, got, shape_of(&r).bytes, &result);
+    check_result(&result, &wanted);
+    free(got);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+/* A part is a result of its own for others: with its own fingerprint, also after the other. */
+static void part_and_result(void **state)
+{
+    (void)state;
+    const shuf_permutation all = {.n = 7000003, .seed = 9};
+    shuf_permutation slice = {
+        .n = 7000003, .seed = 9, .view = SHUF_VIEW_SLICE, .stride = 1, .count = 1 << 19};
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    shuf_result result, wanted;
+    summarize(parts, &(struct request){.permutation = &all}, &result);
+    for (slice.offset = 0; slice.offset + slice.count < all.n; slice.offset += slice.count) {
+        const struct request r = {.permutation = &slice};
+        summarize(whole, &r, &wanted);
+        summarize(parts, &r, &result);
+        assert_int_equal(result.fingerprint, wanted.fingerprint);
+    }
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+static void stopped_by_its_sink(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const struct request r = {.permutation = &p};
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    char *expected = malloc(shape_of(&r).bytes);
+    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    struct compared c = {expected, 0, 12 << 20};
+    assert_int_equal(feed(parts, &r, &c, NULL), SHUF_CANCELLED);
+    assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
+    c = (struct compared){expected, 0, UINT64_MAX};
+    expect_ok(parts, feed(parts, &r, &c, NULL)); /* the handle still works */
+    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    free(expected);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+/* A lease needs the whole, as does a result that is only cached. */
+static void no_parts_of_a_lease(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    shuf *parts = open_handle(&narrow);
+    shuf_lease *lease = NULL;
+    assert_int_equal(shuf_lease_take(parts, &p, NULL, &lease), SHUF_NO_MEMORY);
+    assert_non_null(strstr(shuf_message(parts), "expected at most"));
+    assert_int_equal(shuf_permute_each(parts, &p, NULL, NULL, NULL), SHUF_NO_MEMORY);
+    shuf_close(parts);
+}
+
+/* Leases of another client leave a few MiB. */
+static void beside_other_results(void **state)
+{
+    (void)state;
+    const shuf_permutation held = {.n = 2500000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    const struct request r = {.permutation = &p};
+    shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
+         *whole = open_handle(&harness_shared);
+    char *expected = malloc(shape_of(&r).bytes);
+    shuf_lease *lease = NULL;
+    const shuf_lease_options own = {.transports =
+                                        strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
+    expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
+    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    struct compared c = {expected, 0, UINT64_MAX};
+    expect_ok(parts, feed(parts, &r, &c, NULL));
+    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    free(expected);
+    shuf_close(other);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+/* ---- records -------------------------------------------------------------------------- */
+
+static shuf_status feed_records(shuf *handle, const shuf_records *records, const char *in,
+                                struct compared *c, shuf_result *result)
+{
+    return shuf_shuffle_each(handle, records, in, records->n * records->record, compare_chunk, c,
+                             result);
+}
+
+/* The daemon has no room for the records: the library moves them. */
+static void check_records(const shuf_records *records)
+{
+    const size_t bytes = records->n * records->record;
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    char *in = malloc(bytes), *expected = malloc(bytes), *got = malloc(bytes);
+    shuf_result wanted, result;
+    assert_true(in && expected && got);
+    for (size_t i = 0; i < bytes; i++)
+        in[i] = (char)(i * 0x9E3779B97F4A7C15u >> 40);
+    expect_ok(whole, shuf_shuffle(whole, records, in, expected, bytes, &wanted));
+    expect_ok(parts, shuf_shuffle(parts, records, in, got, bytes, &result));
+    assert_memory_equal(got, expected, bytes);
+    assert_memory_equal(&result.shape, &wanted.shape, sizeof result.shape);
+    assert_string_equal(result.algorithm, wanted.algorithm);
+    assert_int_equal(result.n_first + result.n_last + result.fingerprint, 0);
+    struct compared c = {expected, 0, UINT64_MAX};
+    if (records->inverse) {
+        assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
+        assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
+    } else {
+        expect_ok(parts, feed_records(parts, records, in, &c, &result));
+        assert_int_equal(c.bytes, bytes);
+        assert_memory_equal(&result.shape, &wanted.shape, sizeof result.shape);
+        c = (struct compared){expected, 0, bytes / 2};
+        assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
+        assert_true(c.bytes < bytes);
+    }
+    free(in);
+    free(expected);
+    free(got);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+static void records(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 3, 4, 8, 100, 65536};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int inverse = 0; inverse < 2; inverse++)
+            check_records(&(shuf_records){.algorithm = i % 2 ? "philox24" : NULL,
+                                          .n = (20 << 20) / sizes[i] + 1,
+                                          .record = sizes[i],
+                                          .seed = 7,
+                                          .epoch = i,
+                                          .inverse = inverse});
+}
+
+static void wrong_records(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(&narrow);
+    const shuf_records r = {.n = 10, .record = 2};
+    char in[20] = "";
+    struct compared c = {in, 0, UINT64_MAX};
+    assert_int_equal(shuf_shuffle_each(handle, &r, in, 19, compare_chunk, &c, NULL), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "bytes 19: expected at least 20"));
+    assert_int_equal(shuf_shuffle_each(handle, &r, NULL, 20, compare_chunk, &c, NULL),
+                     SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "in NULL"));
+    assert_int_equal(shuf_shuffle_each(handle, &r, in, 20, NULL, &c, NULL), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "sink NULL"));
+    shuf_close(handle);
+}
+
+/* ---- events --------------------------------------------------------------------------- */
+
+struct events {
+    unsigned parts, others;
+    uint64_t done;
+};
+
+static void note_event(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    struct events *e = context;
+    if (event != SHUF_EVENT_PART) {
+        e->others++;
+        return;
+    }
+    assert_true(done > e->done && done <= all && all == 7000003 * 4);
+    e->done = done;
+    e->parts++;
+}
+
+static void parts_are_observed(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    struct events e = {.parts = 0};
+    shuf_result result;
+    shuf *handle = open_handle(&narrow);
+    shuf_set_observer(handle, note_event, &e);
+    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    assert_true(e.parts > 2 && e.others == 0 && e.done == result.shape.bytes);
+    shuf_set_observer(handle, NULL, NULL);
+    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    assert_int_equal(e.done, result.shape.bytes);
+    shuf_close(handle);
+}
+
+/* ---- a daemon that dies on the way ------------------------------------------------------- */
+
+static bool kill_once(void *context, const void *bytes, size_t size)
+{
+    struct compared *c = context;
+    const uint64_t before = c->bytes;
+    compare_chunk(c, bytes, size);
+    if (before < 5 << 20 && c->bytes >= 5 << 20) {
+        harness_kill(&narrow, SIGKILL);
+        assert_true(harness_restart(&narrow));
+    }
+    return true;
+}
+
+static void daemon_lost(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const struct request r = {.permutation = &p};
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    char *expected = malloc(shape_of(&r).bytes);
+    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    struct compared c = {expected, 0, UINT64_MAX};
+    expect_ok(parts, shuf_permute_each(parts, &p, kill_once, &c, NULL));
+    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    free(expected);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(permutations),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(fingerprint_with_values),
+        cmocka_unit_test(part_and_result),
+        cmocka_unit_test(stopped_by_its_sink),
+        cmocka_unit_test(no_parts_of_a_lease),
+        cmocka_unit_test(beside_other_results),
+        cmocka_unit_test(records),
+        cmocka_unit_test(wrong_records),
+        cmocka_unit_test(parts_are_observed),
+        cmocka_unit_test(daemon_lost),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, start_both, stop_both);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernel's pressure stall information: a file that is read, and the trigger of this machine.
+ */
+#include "memory/psi.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/memory_group.h"
+#include "support/shufd.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define MI (UINT64_C(1) << 20)
+#define SYSTEM "/proc/pressure/memory"
+
+enum { GROUP_MI = 32, FILE_MI = 96, MOST_MS = 20000 };
+
+static int stalls;
+
+static void on_stall(void *context)
+{
+    (void)context;
+    stalls++;
+}
+
+static void stop_loop(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+/* Closes what the loop has. */
+static void end_loop(uv_loop_t *loop, struct shuf__psi *psi)
+{
+    shuf__psi_close(psi);
+    uv_run(loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(loop), 0);
+}
+
+/* ---- a file that is read ---- */
+
+static void write_stalled(const char *path, uint64_t us)
+{
+    char text[128];
+    snprintf(text, sizeof text, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%" PRIu64 "\n", us);
+    shufd_write(path, text);
+}
+
+static void read_when_asked(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/shuf-psi-XXXXXX";
+    struct shuf__psi psi;
+    uv_loop_t loop;
+    close(mkstemp(path));
+    uv_loop_init(&loop);
+    shuf__psi_open(&psi, &loop, path, on_stall, NULL);
+    assert_int_equal(psi.fd, -1); /* no trigger on a plain file */
+    write_stalled(path, 5000000);
+    usleep(150000);
+    assert_false(shuf__psi_is_stalled(&psi)); /* the first time there is nothing to compare with */
+    usleep(150000);
+    write_stalled(path, 5000100);
+    assert_false(shuf__psi_is_stalled(&psi));
+    usleep(150000);
+    write_stalled(path, 65000000);
+    assert_true(shuf__psi_is_stalled(&psi));
+    write_stalled(path, 5); /* as of another boot */
+    usleep(150000);
+    assert_false(shuf__psi_is_stalled(&psi));
+    unlink(path);
+    usleep(150000);
+    assert_false(shuf__psi_is_stalled(&psi));
+    end_loop(&loop, &psi);
+}
+
+/* ---- the trigger ---- */
+
+/* Reads a file that is larger than the memory of its group, again and again. */
+static void thrash(int channel, void *context)
+{
+    static char buffer[1 << 16];
+    int fd = open(context, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    child_say(channel, 1);
+    for (;;)
+        if (read(fd, buffer, sizeof buffer) <= 0)
+            lseek(fd, 0, SEEK_SET);
+}
+
+/* The pages of the file are charged to the group that reads them first: none stays. */
+static void make_file(char *path)
+{
+    static char part[1 << 20];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    memset(part, 1, sizeof part);
+    for (int i = 0; i < FILE_MI; i++)
+        assert_int_equal(write(fd, part, sizeof part), sizeof part);
+    assert_int_equal(fsync(fd), 0);
+    assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+    close(fd);
+}
+
+static void wait_for_stall(uv_loop_t *loop)
+{
+    uv_timer_t limit;
+    uv_timer_init(loop, &limit);
+    uv_timer_start(&limit, stop_loop, MOST_MS, 0);
+    while (stalls == 0 && uv_is_active((uv_handle_t *)&limit))
+        uv_run(loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&limit, NULL);
+    uv_run(loop, UV_RUN_NOWAIT);
+}
+
+static void wakes_the_loop(void **state)
+{
+    (void)state;
+    char path[] = "/var/tmp/shuf-psi-XXXXXX";
+    struct shuf__psi psi;
+    struct statfs disk;
+    uv_loop_t loop;
+    assert_int_equal(statfs("/var/tmp", &disk), 0);
+    uv_loop_init(&loop);
+    shuf__psi_open(&psi, &loop, SYSTEM, on_stall, NULL);
+    if (psi.fd < 0 || disk.f_type == TMPFS_MAGIC || !memory_group_make(GROUP_MI * MI)) {
+        end_loop(&loop, &psi);
+        skip();
+    }
+    make_file(path);
+    memory_group_enter();
+    struct child child = child_start(thrash, path);
+    memory_group_leave();
+    child_hear(child.channel);
+    wait_for_stall(&loop);
+    child_kill(&child);
+    unlink(path);
+    memory_group_remove();
+    end_loop(&loop, &psi);
+    assert_true(stalls > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(read_when_asked),
+        cmocka_unit_test(wakes_the_loop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

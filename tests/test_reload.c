@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where shufd finds its configuration, how it reads it again on SIGHUP, and the time stamps of its
+ * log.
+ */
+#include "command.h"
+#include "config/config.h"
+#include "support/cmocka_all.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- SIGHUP ---- */
+
+static void await_log(const struct harness *h, const char *text)
+{
+    char log[16384] = "";
+    for (int waited = 0; !strstr(log, text); waited += 5) {
+        if (waited >= HARNESS_WAIT_MS)
+            fail_msg("no \"%s\" in the log:\n%s", text, log);
+        usleep(5000);
+        shufd_read(h->log, log, sizeof log);
+    }
+}
+
+static void rewrite(const struct harness *h, const char *text)
+{
+    char path[HARNESS_PATH + 8];
+    snprintf(path, sizeof path, "%s/conf", h->directory);
+    shufd_write(path, text);
+    kill(h->pid, SIGHUP);
+}
+
+static bool log_has(const struct harness *h, const char *text)
+{
+    char log[16384];
+    shufd_read(h->log, log, sizeof log);
+    return strstr(log, text) != NULL;
+}
+
+static void each_key_is_named(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "clients = 7\nqueue = 8\n");
+    rewrite(&h, "clients = 9\nqueue = 10\nthreads = 2\ncache_time = 5min\n");
+    await_log(&h, " info: reload: clients = 9, before 7\n");
+    await_log(&h, " info: reload: cache_time = 5min, before 10min\n");
+    await_log(&h, " warning: reload: queue = 10 takes effect only after a restart, now 8\n");
+    await_log(&h, " warning: reload: threads = 2 takes effect only after a restart, now 0\n");
+    kill(h.pid, SIGHUP); /* the keys that wait for a restart are named again */
+    await_log(&h, "now 8\n");
+    rewrite(&h, "clients = 9\nqueue = 8\ncache_time = 300s\n");
+    await_log(&h, ": nothing has changed\n");
+    assert_int_equal(wire_status(&h).queue_limit, 8);
+    assert_true(harness_stop(&h));
+}
+
+static void a_mistake_changes_nothing(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "clients = 7\n");
+    rewrite(&h, "clients = 9\ncleints = 10\n");
+    await_log(&h, "conf:2: cleints: no such key; did you mean clients?; nothing changes\n");
+    assert_false(log_has(&h, "clients = 9"));
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void limits_change(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "clients = 1\nhost_memory = 16Mi\ndevice_memory = 16Mi\n");
+    struct wire *w = wire_greet(&h);
+    rewrite(&h, "clients = 3\nhost_memory = 64Mi\ndevice_memory = 64Mi\n");
+    await_log(&h, "clients = 3, before 1");
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(w, &permute); /* 20 MiB */
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+    struct wire *other = wire_greet(&h);
+    wire_check_alive(other);
+    assert_int_equal(wire_status(&h).memory_limit, 64 << 20);
+    wire_close(other);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* Idle results go when their new time is over, and not after the old one. */
+static void cache_time_changes(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "cache_time = 1h\n");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(w, &permute);
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+    assert_true(wire_status(&h).memory_used > 0);
+    rewrite(&h, "cache_time = 1ms\n");
+    wire_await_memory_free(&h);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void log_level_changes(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "");
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    assert_false(log_has(&h, " debug: "));
+    rewrite(&h, "log_level = debug\n");
+    await_log(&h, "log_level = debug, before info");
+    wire_check_alive(w);
+    await_log(&h, " debug: ");
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+static void without_a_file(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_start(&h, harness_backend, NULL));
+    kill(h.pid, SIGHUP);
+    await_log(&h, "reload: there is no configuration file; nothing to read\n");
+    assert_true(harness_stop(&h));
+}
+
+/* A hundred signals in a row, at the start of the daemon too. */
+static void hangups_never_end_it(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "clients = 7\n");
+    for (int i = 0; i < 100; i++)
+        kill(h.pid, SIGHUP);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    await_log(&h, "nothing has changed");
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* ---- The file ---- */
+
+static void path_of_the_prefix(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {"/usr/bin/shufd", "etc", "/etc/shufd/shufd.conf"},
+        {"/bin/shufd", "etc", "/etc/shufd/shufd.conf"},
+        {"/usr/local/bin/shufd", "etc", "/usr/local/etc/shufd/shufd.conf"},
+        {"/opt/shufd/bin/shufd", "etc", "/etc/opt/shufd/shufd/shufd.conf"},
+        {"/home/a/x/bin/shufd", "etc", "/home/a/x/etc/shufd/shufd.conf"},
+        {"/usr/bin/shufd", "/srv/etc", "/srv/etc/shufd/shufd.conf"},
+        {"/usr/bin/shufd", "share/etc", "/usr/share/etc/shufd/shufd.conf"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[SHUF__CONFIG_PATH];
+        shuf__config_path_of(rows[i][0], rows[i][1], path);
+        assert_string_equal(path, rows[i][2]);
+    }
+}
+
+static void make_directory(const char *root, const char *name)
+{
+    char path[HARNESS_PATH + 32];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* Runs DIRECTORY/bin/shufd and expects these words on either stream. */
+static void expect_output(const char *directory, const char *option, int code, const char *words)
+{
+    char program[HARNESS_PATH + 32];
+    snprintf(program, sizeof program, "%s/bin/shufd", directory);
+    const char *const argv[] = {program, "--print-config", option, NULL};
+    struct command c;
+    assert_int_equal(command_run(&c, 0, argv), code);
+    if (!strstr(code ? c.err.bytes : c.out.bytes, words))
+        fail_msg("no \"%s\" in:\n%s%s", words, c.out.bytes, c.err.bytes);
+    command_free(&c);
+}
+
+/* An installation in a directory of its own: the program and its file. */
+static void file_of_the_installation(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/shuf-prefix-XXXXXX", command[512], path[HARNESS_PATH];
+    assert_non_null(mkdtemp(directory));
+    make_directory(directory, "bin");
+    make_directory(directory, "etc");
+    make_directory(directory, "etc/shufd");
+    snprintf(command, sizeof command, "cp %s %s/bin/shufd", SHUFD_PATH, directory);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/etc/shufd/shufd.conf", directory);
+    shufd_write(path, "queue = 17\n");
+    expect_output(directory, NULL, 0, "\nqueue = 17\n");
+    expect_output(directory, "--no-config", 0, "\nqueue = 1024\n");
+    shufd_write(path, "queue = x\n");
+    expect_output(directory, NULL, 78, "etc/shufd/shufd.conf:1: queue x: expected");
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- The log ---- */
+
+static bool is_stamped(const char *line)
+{
+    int year, month, day, hour, minute, second, ms, zone, used = 0;
+    return sscanf(line, "%4d-%2d-%2d %2d:%2d:%2d.%3d %5d %n", &year, &month, &day, &hour, &minute,
+                  &second, &ms, &zone, &used) == 8 &&
+           used == 30;
+}
+
+static void every_line_has_its_time(void **state)
+{
+    (void)state;
+    struct harness h;
+    char log[8192];
+    int lines = 0;
+    wire_start(&h, harness_backend, "");
+    shufd_read(h.log, log, sizeof log);
+    for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n"), lines++)
+        if (!is_stamped(line))
+            fail_msg("no time: %s", line);
+    assert_true(lines >= 2);
+    assert_true(harness_stop(&h));
+}
+
+/* Where stderr is the file that JOURNAL_STREAM names, a line has a priority and no time. */
+static void the_journal_has_its_own_time(void **state)
+{
+    (void)state;
+    struct harness h;
+    struct stat status;
+    char stream[64], log[8192];
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    shufd_write(h.log, "");
+    assert_int_equal(stat(h.log, &status), 0);
+    snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    setenv("JOURNAL_STREAM", stream, 1);
+    assert_true(harness_restart(&h));
+    shufd_read(h.log, log, sizeof log);
+    assert_memory_equal(log, "<6>info: ", 9);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    setenv("JOURNAL_STREAM", "1:1", 1); /* stderr was redirected to another file */
+    unlink(h.log);
+    assert_true(harness_restart(&h));
+    unsetenv("JOURNAL_STREAM");
+    shufd_read(h.log, log, sizeof log);
+    assert_true(is_stamped(log));
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_key_is_named),
+        cmocka_unit_test(a_mistake_changes_nothing),
+        cmocka_unit_test(limits_change),
+        cmocka_unit_test(cache_time_changes),
+        cmocka_unit_test(log_level_changes),
+        cmocka_unit_test(without_a_file),
+        cmocka_unit_test(hangups_never_end_it),
+        cmocka_unit_test(path_of_the_prefix),
+        cmocka_unit_test(file_of_the_installation),
+        cmocka_unit_test(every_line_has_its_time),
+        cmocka_unit_test(the_journal_has_its_own_time),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

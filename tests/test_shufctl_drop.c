@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shufctl drop and shuf_drop(): results that nobody holds are freed, and the daemon reports them.
+ */
+#include "shuf.h"
+#include "shufctl.h"
+#include "support/cmocka_all.h"
+#include "support/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of two sizes; each in a block of 2 or 4 MiB. */
+static void compute_two(void)
+{
+    free(shufctl_succeed(NULL, "permute --n 100000 --seed 7"));
+    free(shufctl_succeed(NULL, "permute --n 1000000 --seed 7"));
+}
+
+static uint64_t idle_bytes(void)
+{
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
+    const uint64_t bytes = (uint64_t)json_member_integer(o, "host_idle") +
+                           (uint64_t)json_member_integer(o, "device_idle");
+    json_decref(o);
+    return bytes;
+}
+
+static uint64_t drop(const char *options, uint64_t *results)
+{
+    json_t *o = json_parse(shufctl_succeed(NULL, "drop --json%s", options));
+    *results = (uint64_t)json_member_integer(o, "results");
+    const uint64_t bytes = (uint64_t)json_member_integer(o, "host_bytes") +
+                           (uint64_t)json_member_integer(o, "device_bytes");
+    assert_int_equal(json_member_integer(o, "mapped_bytes"), 0);
+    json_decref(o);
+    return bytes;
+}
+
+/* What the status says is what is freed, and no more is left. */
+static void whoever_is_named(void **state)
+{
+    (void)state;
+    char by_number[32];
+    const char *const options[] = {"", " --all", by_number};
+    snprintf(by_number, sizeof by_number, " --user %u", (unsigned)geteuid());
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        uint64_t results;
+        compute_two();
+        const uint64_t idle = idle_bytes();
+        assert_true(idle >= 6 << 20);
+        assert_int_equal(drop(options[i], &results), idle);
+        assert_int_equal(results, 2);
+        assert_int_equal(idle_bytes(), 0);
+        assert_int_equal(drop(options[i], &results), 0);
+        assert_int_equal(results, 0);
+    }
+}
+
+static void in_words(void **state)
+{
+    (void)state;
+    compute_two();
+    char *text = shufctl_succeed(NULL, "status");
+    assert_non_null(strstr(text, "\nidle        "));
+    assert_non_null(strstr(text, " of 1.07 GB\n"));
+    free(text);
+    text = shufctl_succeed(NULL, "drop");
+    assert_int_equal(strncmp(text, "freed       2 results, ", strlen("freed       2 results, ")),
+                     0);
+    assert_non_null(strstr(text, " of host memory, "));
+    free(text);
+}
+
+static void mistakes(void **state)
+{
+    (void)state;
+    shufctl_refuse(64, "--user no-such-user: no such user, expected a name or a number",
+                   "drop --user no-such-user");
+    shufctl_refuse(64, "--user and --all: expected one of them", "drop --user 0 --all");
+    shufctl_refuse(64, "--user -1: no such user", "drop --user -1");
+}
+
+/* A result that would not be kept is not computed. */
+static void prefetched_in_vain(void **state)
+{
+    (void)state;
+    shufctl_refuse(71,
+                   "--prefetch: the result has 1.20 GB, expected at most 1.07 GB, which the daemon "
+                   "keeps: raise ",
+                   "permute --n 3e8 --seed 7 --prefetch");
+}
+
+/* A lease holds its result. */
+static void in_the_library(void **state)
+{
+    (void)state;
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    shuf_dropped dropped;
+    const shuf_permutation request = {.n = 100000, .seed = 8};
+    compute_two();
+    assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_drop(handle, SHUF_OWN, 0, &dropped), SHUF_OK);
+    assert_int_equal(dropped.results, 2);
+    assert_int_equal(shuf_drop(handle, SHUF_USER, geteuid(), &dropped), SHUF_OK);
+    assert_int_equal(dropped.results, 0);
+    assert_int_equal(shuf_drop(handle, SHUF_ALL, 0, NULL), SHUF_OK);
+    assert_int_equal(((const uint32_t *)lease->data)[0] < 100000, 1);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    assert_int_equal(shuf_drop(handle, (shuf_owner)7, 0, NULL), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(handle), "owner 7: expected SHUF_OWN"));
+    shuf_close(handle);
+}
+
+static void refused_for_others(void **state)
+{
+    (void)state;
+    struct command c;
+    if (geteuid() != 0)
+        skip();
+    compute_two();
+    assert_int_equal(chmod(shufctl_daemon.directory, 0755), 0);
+    assert_int_equal(chmod(shufctl_daemon.socket, 0666), 0);
+    assert_int_equal(shufctl_run(&c, COMMAND_AS_NOBODY, "drop --all"), 77);
+    assert_non_null(strstr(c.err.bytes, "all users: expected root or the daemon's user, not uid"));
+    command_free(&c);
+    assert_true(idle_bytes() > 0);
+}
+
+int main(int argc, char **argv)
+{
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_is_named),   cmocka_unit_test(in_words),
+        cmocka_unit_test(prefetched_in_vain), cmocka_unit_test(mistakes),
+        cmocka_unit_test(in_the_library),     cmocka_unit_test(refused_for_others),
+    };
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Output of shufctl that is larger than the memory of its daemon, and its ends: a full disk, a
+ * closed pipe, signals, a lost daemon. And what a terminal shows.
+ */
+#include "shufctl.h"
+#include "support/cmocka_all.h"
+#include "support/json.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct harness narrow; /* has 16 MiB; shufctl_daemon has room */
+
+static int set_up(void **state)
+{
+    if (shufctl_set_up(state) != 0)
+        return -1;
+    static char path[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", path, NULL};
+    if (!harness_prepare(&narrow, shufctl_backend, extra))
+        return -1;
+    snprintf(path, sizeof path, "%s/conf", narrow.directory);
+    FILE *file = fopen(path, "we");
+    fputs("host_memory = 16Mi\ndevice_memory = 16Mi\n", file);
+    fclose(file);
+    return harness_restart(&narrow) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    const bool stopped = harness_stop(&narrow);
+    return shufctl_tear_down(state) == 0 && stopped ? 0 : -1;
+}
+
+/* ---- larger than the budget ---------------------------------------------------------- */
+
+static const char *const requests[] = {
+    "permute --n 6000003 --seed 7",
+    "permute --n 6000003 --seed 7 --algorithm philox24 --rank 0 --world 1",
+    "permute --n 12000003 --seed 7 --rank 1 --world 2",
+    "permute --n 90000000 --seed 7 --offset 7 --stride 13 --count 6000000",
+    "permute --n 600001 --seed 7 --epochs 3:13",
+    "gauss --count 3000000 --seed 7 --offset 5",
+    "gauss --count 3000000 --seed 7 --method box-muller",
+    "uniform --count 3000000 --seed 7 --dtype u64",
+};
+
+enum { REQUESTS = sizeof requests / sizeof *requests };
+
+/* Files and pipes of both daemons are equal, byte for byte. */
+static void equal_values(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"npy", "raw", "csv"};
+    struct command c;
+    for (int i = 0; i < REQUESTS; i++) {
+        const char *format = formats[i % 3];
+        assert_int_equal(shufctl_script(&c,
+                                        "set -e; cd %s; \"$0\" %s --out whole.bin --format %s; "
+                                        "\"$0\" %s --out parts.bin --format %s --socket %s; "
+                                        "cmp whole.bin parts.bin; \"$0\" %s --out - --format %s "
+                                        "--socket %s | cmp whole.bin -",
+                                        shufctl_directory, requests[i], format, requests[i], format,
+                                        narrow.socket, requests[i], format, narrow.socket),
+                         0);
+        command_free(&c);
+    }
+    shufctl_remove("whole.bin");
+    shufctl_remove("parts.bin");
+}
+
+/* All but the times. */
+static json_t *summary_of(const char *request, const char *more)
+{
+    json_t *o = json_parse(shufctl_succeed(NULL, "%s --json%s", request, more));
+    assert_true(json_real_value(json_member(o, "device_seconds")) > 0);
+    json_object_del(o, "device_seconds");
+    json_object_del(o, "seen_seconds");
+    json_object_del(o, "values_per_second");
+    json_object_del(o, "cached");
+    return o;
+}
+
+static void equal_summaries(void **state)
+{
+    (void)state;
+    char socket[HARNESS_PATH + 16];
+    snprintf(socket, sizeof socket, " --socket %s", narrow.socket);
+    for (int i = 0; i < REQUESTS; i++) {
+        json_t *whole = summary_of(requests[i], ""), *parts = summary_of(requests[i], socket);
+        assert_true(json_equal(whole, parts));
+        json_decref(whole);
+        json_decref(parts);
+    }
+}
+
+/* Only these need the whole. */
+static void leases_need_room(void **state)
+{
+    (void)state;
+    char arguments[256];
+    snprintf(arguments, sizeof arguments, "%s --transport memfd --socket %s", requests[0],
+             narrow.socket);
+    shufctl_refuse(71, "without --transport the result is computed in parts", arguments);
+}
+
+/* shufctl keeps a few chunks, whatever the size. */
+static void bounded_memory(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_script(&c,
+                                    "ulimit -v 200000; exec \"$0\" permute --n 1e8 --seed 7 "
+                                    "--socket %s --format raw --out - | wc -c",
+                                    narrow.socket),
+                     0);
+    assert_int_equal(strtoull(c.out.bytes, NULL, 10), 400000000);
+    command_free(&c);
+}
+
+/* ---- cached ---------------------------------------------------------------------------- */
+
+static void cached_results(void **state)
+{
+    (void)state;
+    static const char *const again[] = {"permute --n 1000 --seed 99",
+                                        "gauss --count 1000 --seed 99",
+                                        "uniform --count 1000 --seed 99 --transport memfd"};
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+        for (int k = 0; k < 2; k++) {
+            json_t *o = json_parse(shufctl_succeed(NULL, "%s --json", again[i]));
+            assert_int_equal(json_is_true(json_member(o, "cached")), k);
+            assert_int_equal(json_is_false(json_member(o, "cached")), !k);
+            json_decref(o);
+            char *text = shufctl_succeed(NULL, "%s", again[i]);
+            assert_non_null(strstr(text, "\ncached      yes\n"));
+            free(text);
+        }
+}
+
+/* ---- csv ------------------------------------------------------------------------------- */
+
+static void csv_files(void **state)
+{
+    (void)state;
+    size_t size;
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --algorithm philox24 --out %s",
+                         shufctl_path("a.csv")));
+    char *text = shufctl_read(shufctl_path("a.csv"), &size);
+    assert_string_equal(text, "5\n9\n8\n0\n1\n6\n2\n4\n3\n7\n");
+    free(text);
+    free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --epochs 0:2 --out %s",
+                         shufctl_path("a.csv")));
+    text = shufctl_read(shufctl_path("a.csv"), &size);
+    assert_string_equal(text, "0,1,2\n0,2,1\n");
+    free(text);
+    shufctl_remove("a.csv");
+}
+
+/* ---- ends ------------------------------------------------------------------------------ */
+
+/* A limit on the size of files stands for a full disk: the write fails with EFBIG. */
+static void full_disk(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"a.bin", "a.txt", "a.npy"};
+    struct command c;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        assert_int_equal(shufctl_script(&c,
+                                        "trap '' XFSZ; cd %s; ulimit -f 8000; exec \"$0\" %s "
+                                        "--socket %s --out %s",
+                                        shufctl_directory, requests[0], narrow.socket, files[i]),
+                         74);
+        assert_non_null(strstr(c.err.bytes, ": File too large\n"));
+        assert_int_equal(shufctl_files(), 0);
+        command_free(&c);
+    }
+}
+
+static void closed_pipe(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_script(&c,
+                                    "trap '' PIPE; { \"$0\" %s --socket %s --out -; echo $? >&2; } "
+                                    "| head -c 10000000 | wc -c",
+                                    requests[0], narrow.socket),
+                     0);
+    assert_int_equal(strtoull(c.out.bytes, NULL, 10), 10000000);
+    assert_string_equal(c.err.bytes, "74\n");
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "\"$0\" %s --socket %s --out - | head -c 10000000 | wc -c",
+                                    requests[0], narrow.socket),
+                     0);
+    assert_int_equal(c.err.size, 0);
+    command_free(&c);
+}
+
+static void interrupted(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (int i = 0; i < 4; i++) {
+        struct command c;
+        shufctl_start(&c, i % 2 ? COMMAND_TERMINAL_ERR : 0,
+                      "permute --n 1e11 --seed 7 --format text --out %s --socket %s",
+                      shufctl_path("large.txt"), narrow.socket);
+        nanosleep(&(struct timespec){.tv_sec = i % 2, .tv_nsec = 300000000}, NULL);
+        kill(c.pid, signals[i]);
+        command_finish(&c);
+        assert_int_equal(c.status, 128 + signals[i]);
+        assert_int_equal(shufctl_files(), 0);
+        command_free(&c);
+    }
+}
+
+/* ---- terminals -------------------------------------------------------------------------- */
+
+static void values_on_a_terminal(void **state)
+{
+    (void)state;
+    struct command c;
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", "1", 1);
+    const char *request = "permute --n 10 --seed 7 --algorithm philox24";
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "%s", request), 0);
+    assert_non_null(strstr(c.out.bytes, "\nvalues      5 9 8 0 1 6 2 4 3 7\r\n"));
+    assert_null(strstr(c.out.bytes, "\033"));
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "permute --n 1e6 --seed 7"), 0);
+    assert_non_null(strstr(c.out.bytes, "\nvalues      "));
+    assert_non_null(strstr(c.out.bytes, " ...\r\n"));
+    command_free(&c);
+    unsetenv("NO_COLOR");
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "%s", request), 0);
+    assert_non_null(strstr(c.out.bytes, "\033[1mvalues      \033[0m5 9 8 0"));
+    command_free(&c);
+    char *text = shufctl_succeed(NULL, "%s", request);
+    assert_true(!strstr(text, "\nvalues") && !strchr(text, '\033'));
+    free(text);
+}
+
+/* A summary of a larger result counts its parts. */
+static void progress_of_parts(void **state)
+{
+    (void)state;
+    struct command c;
+    shufctl_start(&c, COMMAND_TERMINAL_ERR, "permute --n 1e12 --seed 7 --socket %s", narrow.socket);
+    struct pollfd line = {.fd = c.err.fd, .events = POLLIN};
+    assert_int_equal(poll(&line, 1, COMMAND_WAIT_MS), 1);
+    nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    kill(c.pid, SIGINT);
+    command_finish(&c);
+    assert_int_equal(c.status, 128 + SIGINT);
+    assert_non_null(strstr(c.err.bytes, "\rcomputing: "));
+    assert_non_null(strstr(c.err.bytes, " of 8.00 TB, "));
+    assert_non_null(strstr(c.err.bytes, " left\033[K"));
+    command_free(&c);
+}
+
+/* The values continue. shufctl waits for its reader while the daemon dies. */
+static void lost_daemon(void **state)
+{
+    (void)state;
+    static const char *const notes[] = {
+        "shufctl: the connection to the daemon is lost; trying to connect again\r\n",
+        "shufctl: connected again\r\n"};
+    size_t size;
+    char *whole = shufctl_succeed(&size, "%s --out - --format raw", requests[0]);
+    for (int terminal = 0; terminal < 2; terminal++) {
+        struct command c;
+        shufctl_start(&c, terminal ? COMMAND_TERMINAL_ERR : 0,
+                      "%s --out - --format raw --socket %s", requests[0], narrow.socket);
+        struct pollfd values = {.fd = c.out.fd, .events = POLLIN};
+        assert_int_equal(poll(&values, 1, COMMAND_WAIT_MS), 1);
+        harness_kill(&narrow, SIGKILL);
+        assert_true(harness_restart(&narrow));
+        command_finish(&c);
+        assert_int_equal(c.status, 0);
+        assert_int_equal(c.out.size, size);
+        assert_memory_equal(c.out.bytes, whole, size);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(strstr(c.err.bytes, notes[i]) != NULL, terminal);
+        command_free(&c);
+    }
+    free(whole);
+}
+
+/* The note comes at once, not after the seconds of trying. */
+static void no_other_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    shufctl_start(&c, COMMAND_TERMINAL_ERR, "%s --out - --format raw --socket %s", requests[0],
+                  narrow.socket);
+    struct pollfd values = {.fd = c.out.fd, .events = POLLIN};
+    assert_int_equal(poll(&values, 1, COMMAND_WAIT_MS), 1);
+    harness_kill(&narrow, SIGKILL);
+    command_finish(&c);
+    assert_int_equal(c.status, 69);
+    const char *lost = strstr(c.err.bytes, "is lost; trying to connect again");
+    const char *later = strstr(c.err.bytes, "the daemon was lost, and no other came within 10.000");
+    assert_true(lost && later && lost < later);
+    command_free(&c);
+    assert_true(harness_restart(&narrow));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_values),      cmocka_unit_test(equal_summaries),
+        cmocka_unit_test(leases_need_room),  cmocka_unit_test(bounded_memory),
+        cmocka_unit_test(cached_results),    cmocka_unit_test(csv_files),
+        cmocka_unit_test(full_disk),         cmocka_unit_test(closed_pipe),
+        cmocka_unit_test(interrupted),       cmocka_unit_test(values_on_a_terminal),
+        cmocka_unit_test(progress_of_parts), cmocka_unit_test(lost_daemon),
+        cmocka_unit_test(no_other_daemon),
+    };
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

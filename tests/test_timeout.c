@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Timeouts: a daemon that hangs (SIGSTOP) is an error of the call, and the handle works again when
+ * the daemon does. Upper limits on times are far from the timeouts: the machine may be slow.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TIMEOUT_MS = 300, LATE_MS = 9000 }; /* a handshake alone may take 10 s without a timeout */
+static const shuf_permutation small = {.n = 1000, .seed = 7};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void hang(void)
+{
+    int status;
+    assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(harness_shared.pid, &status, WUNTRACED), harness_shared.pid);
+    assert_true(WIFSTOPPED(status));
+}
+
+static void go_on(void)
+{
+    assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
+}
+
+/* In `ms`, by another process. */
+static pid_t go_on_later(unsigned ms)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(ms * 1000);
+        _exit(kill(harness_shared.pid, SIGCONT) != 0);
+    }
+    return child;
+}
+
+static shuf *open_with_timeout(unsigned ms)
+{
+    shuf *handle = client_open();
+    assert_int_equal(shuf_set_timeout(handle, ms), SHUF_OK);
+    return handle;
+}
+
+static void a_hung_daemon_is_an_error(void **state)
+{
+    (void)state;
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    uint64_t *values = expected_values(&small, NULL);
+    shuf_result result;
+    shuf_lease *lease = NULL;
+    assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
+    hang();
+    uint64_t begin = now_ms();
+    client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT,
+                  "the daemon did nothing for 300 ms");
+    assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
+    begin = now_ms(); /* connects again, to the same daemon */
+    client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT, "for 300 ms");
+    assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
+    assert_true(expected_equal(values, lease->data, 4, small.n));
+    assert_int_equal(shuf_lease_release(handle, &lease),
+                     SHUF_OK); /* it ended with its connection */
+    assert_null(lease);
+    go_on();
+    shuf_set_timeout(handle, 60000); /* the daemon may be slow to wake up */
+    assert_true(client_check(handle, &small));
+    free(values);
+    shuf_close(handle);
+}
+
+static uint64_t leases_of_the_daemon(shuf *handle)
+{
+    shuf_daemon daemon;
+    assert_int_equal(shuf_daemon_status(handle, &daemon), SHUF_OK);
+    return daemon.leases;
+}
+
+static void release_to_a_hung_daemon(void **state)
+{
+    (void)state;
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    shuf_lease *lease = NULL;
+    assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
+    hang();
+    client_expect(handle, shuf_lease_release(handle, &lease), SHUF_TIMEOUT, "did nothing");
+    assert_null(lease);
+    go_on();
+    shuf_set_timeout(handle, 60000);
+    while (leases_of_the_daemon(handle) > 0)
+        usleep(10000);
+    shuf_close(handle);
+}
+
+static bool hang_once(void *context, const void *bytes, size_t size)
+{
+    (void)bytes;
+    if (*(size_t *)context == 0)
+        hang();
+    *(size_t *)context += size;
+    return true;
+}
+
+static void a_daemon_that_hangs_amid_the_values(void **state)
+{
+    (void)state;
+    static const shuf_permutation large = {.n = 8000000};
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    size_t received = 0;
+    shuf_set_timeout(handle, 60000); /* for the computation */
+    assert_int_equal(shuf_summarize(handle, &large, &(shuf_result){0}), SHUF_OK);
+    shuf_set_timeout(handle, TIMEOUT_MS);
+    client_expect(handle, shuf_permute_each(handle, &large, hang_once, &received, NULL),
+                  SHUF_TIMEOUT, "did nothing for 300 ms");
+    assert_in_range(received, 1, large.n * 4 - 1);
+    go_on();
+    shuf_close(handle);
+}
+
+static void a_shuffle_does_not_try_again(void **state)
+{
+    (void)state;
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    static const shuf_records records = {.n = 100, .record = 8};
+    uint64_t in[100] = {0}, out[100];
+    hang();
+    const uint64_t begin = now_ms();
+    client_expect(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_TIMEOUT,
+                  "did nothing");
+    assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
+    go_on();
+    shuf_close(handle);
+}
+
+static void handle_signal(int number)
+{
+    (void)number;
+}
+
+/* A timer interrupts the wait again and again, and does not make it longer. */
+static void signals_do_not_prolong_a_wait(void **state)
+{
+    (void)state;
+    const struct sigaction action = {.sa_handler = handle_signal};
+    const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    sigaction(SIGALRM, &action, NULL);
+    hang();
+    const uint64_t begin = now_ms();
+    setitimer(ITIMER_REAL, &often, NULL);
+    client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
+                  "did nothing");
+    setitimer(ITIMER_REAL, &never, NULL);
+    assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
+    go_on();
+    shuf_close(handle);
+}
+
+/* Nor once a timeout is taken back. */
+static void none_by_default(void **state)
+{
+    (void)state;
+    for (int taken_back = 0; taken_back <= 1; taken_back++) {
+        int status;
+        shuf *handle = taken_back ? open_with_timeout(TIMEOUT_MS) : client_open();
+        assert_int_equal(shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_OK);
+        shuf_set_timeout(handle, 0);
+        hang();
+        const pid_t child = go_on_later(4 * TIMEOUT_MS);
+        assert_int_equal(shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_OK);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        shuf_close(handle);
+    }
+}
+
+/* The wait for the next daemon is one of the call's. */
+static void a_lost_daemon(void **state)
+{
+    (void)state;
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    harness_kill(&harness_shared, SIGKILL);
+    client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_NO_DAEMON,
+                  "no other came within 0.300 s");
+    assert_true(harness_restart(&harness_shared));
+    shuf_set_timeout(handle, 60000);
+    assert_true(client_check(handle, &small));
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hung_daemon_is_an_error),
+        cmocka_unit_test(release_to_a_hung_daemon),
+        cmocka_unit_test(a_daemon_that_hangs_amid_the_values),
+        cmocka_unit_test(a_shuffle_does_not_try_again),
+        cmocka_unit_test(signals_do_not_prolong_a_wait),
+        cmocka_unit_test(none_by_default),
+        cmocka_unit_test(a_lost_daemon),
+    };
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
+}
