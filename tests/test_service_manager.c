@@ -43,7 +43,7 @@ static void open_manager(void)
 
 static void start(struct harness *h, bool watchdog)
 {
-    static const char *const settings[] = {"drain_timeout_ms", "250000", NULL};
+    static const char *const settings[] = {"drain_timeout", "250s", NULL};
     char interval[32];
     snprintf(interval, sizeof interval, "%d", WATCHDOG_MS * 1000);
     open_manager();
