@@ -98,7 +98,11 @@ static void check_close(double a, double b)
 
 static void check_result(const shuf_result *got, const shuf_result *wanted)
 {
-    assert_memory_equal(&got->shape, &wanted->shape, sizeof got->shape);
+    assert_int_equal(got->shape.rows, wanted->shape.rows);
+    assert_int_equal(got->shape.count, wanted->shape.count);
+    assert_int_equal(got->shape.dtype, wanted->shape.dtype);
+    assert_int_equal(got->shape.width, wanted->shape.width);
+    assert_int_equal(got->shape.bytes, wanted->shape.bytes);
     assert_string_equal(got->algorithm, wanted->algorithm);
     assert_string_equal(got->backend, wanted->backend);
     assert_int_equal(got->distribution, wanted->distribution);
@@ -264,7 +268,7 @@ static void no_parts_of_a_lease(void **state)
     shuf *parts = open_handle(&narrow);
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(parts, &p, NULL, &lease), SHUF_NO_MEMORY);
-    assert_non_null(strstr(shuf_message(parts), "expected at most"));
+    assert_non_null(strstr(shuf_message(parts), "the limit is "));
     assert_int_equal(shuf_permute_each(parts, &p, NULL, NULL, NULL), SHUF_NO_MEMORY);
     shuf_close(parts);
 }
