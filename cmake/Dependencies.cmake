@@ -25,4 +25,13 @@ shuf_dependency(protobuf-c libprotobuf-c libprotobuf-c.a protobuf-c/protobuf-c.h
 shuf_dependency(inih inih libinih.a ini.h)
 shuf_dependency(jansson jansson libjansson.a jansson.h)
 
+# Debian has no static libsystemd. Without it the daemon neither notifies a service manager nor takes
+# a socket from one.
+add_library(deps::systemd INTERFACE IMPORTED GLOBAL)
+if(SHUF_SYSTEMD)
+  pkg_check_modules(SHUF_systemd REQUIRED IMPORTED_TARGET GLOBAL libsystemd)
+  target_link_libraries(deps::systemd INTERFACE PkgConfig::SHUF_systemd)
+  target_compile_definitions(deps::systemd INTERFACE SHUF_HAVE_SYSTEMD)
+endif()
+
 find_program(PROTOC_C protoc-c REQUIRED)

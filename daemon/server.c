@@ -9,9 +9,11 @@
 #include "check.h"
 #include "engine/engine.h"
 #include "handlers/service.h"
+#include "heartbeat.h"
 #include "net/acceptor.h"
 #include "net/listener.h"
 #include "reload.h"
+#include "service_manager.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,6 +35,8 @@ enum {
     DESCRIPTORS_PER_CLIENT = 3,
     DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
     FORCED_END_MS = 5000,    /* for the running job to notice that it is cancelled */
+    STATUS_TEXT = 512,       /* one line for the service manager */
+    END_MS = 10000,          /* for the kernel to free the memory */
 };
 
 struct shuf__server {
@@ -43,6 +47,7 @@ struct shuf__server {
     struct shuf__acceptor acceptor;
     struct shuf__engine *engine;
     struct shuf__service service;
+    struct shuf__heartbeat heartbeat;
     uv_timer_t deadline; /* of the drain, then of the end */
     uv_prepare_t send;   /* replies, before the loop sleeps */
     uv_signal_t signals[SIGNALS];
@@ -65,6 +70,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->acceptor.poll);
     close_handle(&server->acceptor.again);
     close_handle(&server->deadline);
+    close_handle(&server->heartbeat.tick);
     close_handle(&server->service.allocations.sweep);
     close_handle(&server->service.pool.trim);
     shuf__shortage_close(&server->service.shortage);
@@ -159,9 +165,20 @@ static void on_drain_timeout(uv_timer_t *timer)
     force(timer->data, "drain_timeout is over");
 }
 
+static void report_stopping(const struct shuf__server *server, uint64_t timeout_ms)
+{
+    char status[STATUS_TEXT];
+    const uint64_t clients = server->service.sessions.count;
+    const uint64_t jobs = shuf__engine_queued(server->engine);
+    snprintf(status, sizeof status, "Draining, %" PRIu64 " client%s, %" PRIu64 " job%s", clients,
+             shuf__plural(clients), jobs, shuf__plural(jobs));
+    shuf__service_manager_stopping(status, timeout_ms + FORCED_END_MS + END_MS);
+}
+
 static void drain(struct shuf__server *server, uint64_t timeout_ms)
 {
     server->draining = server->service.sessions.draining = true;
+    report_stopping(server, timeout_ms);
     shuf__acceptor_stop(&server->acceptor);
     shuf__listener_close(&server->listener);
     uv_timer_start(&server->deadline, on_drain_timeout, timeout_ms, 0);
@@ -209,10 +226,21 @@ static void measure(struct shuf__server *server)
             shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
 }
 
+static void report_ready(const struct shuf__server *server)
+{
+    char status[STATUS_TEXT];
+    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    snprintf(status, sizeof status, "Serving on %s, backend %s: %s",
+             server->listener.address.sun_path, backend->ops->name, backend->device);
+    shuf__service_manager_ready(status);
+}
+
 static void start_accepting(struct shuf__server *server)
 {
     shuf__acceptor_start(&server->acceptor);
     shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
+    report_ready(server);
+    shuf__heartbeat_start(&server->heartbeat, server->engine);
 }
 
 static uint64_t open_files(void)
@@ -247,10 +275,14 @@ static void on_reload_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
     (void)number;
+    if (server->draining) /* too late, and the service manager must not hear that it serves */
+        return;
+    shuf__service_manager_reloading();
     shuf__reload(server->config, server->log);
     shuf__service_configure(&server->service);
     share_descriptors(server);
     measure(server);
+    report_ready(server);
 }
 
 static const struct {
@@ -270,6 +302,7 @@ static void init_handles(struct shuf__server *server)
     uv_prepare_init(&server->loop, &server->send);
     uv_prepare_start(&server->send, on_prepare);
     uv_timer_init(&server->loop, &server->deadline);
+    shuf__heartbeat_init(&server->heartbeat, &server->loop);
     server->send.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     server->service.sessions.closed = on_session_closed;

@@ -28,27 +28,53 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
+/* Another program may stand in for shufd, such as one that traces it. */
+static const char *shufd_path(void)
+{
+    const char *path = getenv("SHUF_TEST_SHUFD");
+    return path ? path : SHUFD_PATH;
+}
+
+/* As a service manager does (sd_listen_fds(3)). */
+static void pass_socket(const struct harness_socket *socket)
+{
+    char pid[16];
+    if (!socket || !socket->name)
+        return;
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    setenv("LISTEN_FDNAMES", socket->name, 1);
+    if (socket->fd == 3)
+        fcntl(3, F_SETFD, 0);
+    else
+        dup2(socket->fd, 3);
+}
+
 /* In the child: becomes shufd, and dies with the test whatever becomes of it. */
-static _Noreturn void become_shufd(const char *const *arguments, int out, int err)
+static _Noreturn void become_shufd(const char *const *arguments, int out, int err,
+                                   const struct harness_socket *socket)
 {
     /* The machine may have a configuration of its own. */
-    const char *argv[HARNESS_ARGUMENTS + 9] = {SHUFD_PATH, "--no-config"};
+    const char *argv[HARNESS_ARGUMENTS + 9] = {shufd_path(), "--no-config"};
     for (int i = 0; i < HARNESS_ARGUMENTS + 6 && arguments[i]; i++)
         argv[i + 2] = arguments[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    execv(SHUFD_PATH, (char *const *)argv);
-    dprintf(STDERR_FILENO, "%s: %s\n", SHUFD_PATH, strerror(errno));
+    pass_socket(socket);
+    execv(argv[0], (char *const *)argv);
+    dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);
 }
 
-static pid_t spawn(const char *const *arguments, int out, int err)
+static pid_t spawn(const char *const *arguments, int out, int err,
+                   const struct harness_socket *socket)
 {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        become_shufd(arguments, out, err);
+        become_shufd(arguments, out, err, socket);
     if (pid < 0)
         perror("fork");
     return pid;
@@ -183,7 +209,7 @@ bool harness_restart(struct harness *h)
         perror(h->log);
         return false;
     }
-    h->pid = spawn(arguments, log, log);
+    h->pid = spawn(arguments, log, log, &h->passed);
     close(log);
     if (h->pid > 0 && wait_until_it_answers(h))
         return true;
@@ -233,7 +259,7 @@ int harness_run(const char *const *arguments, char *output, size_t size)
         perror("tmpfile");
         return -1;
     }
-    pid_t pid = spawn(arguments, fileno(file), fileno(file));
+    pid_t pid = spawn(arguments, fileno(file), fileno(file), NULL);
     int status = pid > 0 ? wait_or_kill(pid) : -1;
     rewind(file);
     output[fread(output, 1, size - 1, file)] = '\0';

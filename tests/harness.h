@@ -18,13 +18,20 @@ enum {
     HARNESS_SKIP = 77, /* the exit code that ctest reports as skipped */
 };
 
+/* A listening socket for shufd to inherit; `name` NULL: none. */
+struct harness_socket {
+    int fd;
+    const char *name;
+};
+
 struct harness {
     char directory[HARNESS_PATH]; /* fresh; removed by harness_stop */
     char socket[HARNESS_PATH];    /* directory/s */
     char log[HARNESS_PATH];       /* directory/log: what it wrote to stderr, all lives of it */
     const char *backend;
     const char *extra[HARNESS_ARGUMENTS + 1];
-    pid_t pid; /* 0 while it does not run */
+    struct harness_socket passed; /* set it after harness_prepare */
+    pid_t pid;                    /* 0 while it does not run */
 };
 
 /* Starts `shufd --socket DIR/s --backend BACKEND EXTRA...` and returns when its

@@ -9,6 +9,7 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,9 +19,9 @@
 static struct harness h;
 static struct wire *w;
 
-static int start(void **state)
+static int start_with(void **state, const char *host_memory)
 {
-    static const char *const cached[] = {"host_memory", "100%", "cache_time", "10min", NULL};
+    const char *const cached[] = {"host_memory", host_memory, "cache_time", "10min", NULL};
     if (fake_backend_reset(state) != 0)
         return -1;
     faults->total = 160 * MI; /* of which a sixteenth is left to others */
@@ -28,6 +29,11 @@ static int start(void **state)
     fake_backend_start(&h, cached);
     w = wire_greet(&h);
     return 0;
+}
+
+static int start(void **state)
+{
+    return start_with(state, "100%");
 }
 
 static int stop(void **state)
@@ -116,11 +122,34 @@ static void workspaces(void **state)
     assert_int_equal(limit(), 114 * MI);
 }
 
+/* ---- several daemons ----------------------------------------------------------------- */
+
+static void shares(void **state)
+{
+    static const struct {
+        const char *instances, *host_memory;
+        uint64_t limit;
+    } rows[] = {
+        {"1", "100%", 100 * MI}, /* what is free is less than 160 MiB */
+        {"2", "100%", 80 * MI},  {"8", "100%", 20 * MI},
+        {"8", "50%", 10 * MI},   {"8", "64Mi", 64 * MI}, /* an amount in bytes is for one daemon */
+        {"0", "100%", 100 * MI}, {"many", "100%", 100 * MI},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv("SHUFD_INSTANCES", rows[i].instances, 1);
+        assert_int_equal(start_with(state, rows[i].host_memory), 0);
+        assert_int_equal(limit(), rows[i].limit);
+        assert_int_equal(stop(state), 0);
+    }
+    unsetenv("SHUFD_INSTANCES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(buffers, start, stop),
         cmocka_unit_test_setup_teardown(workspaces, start, stop),
+        cmocka_unit_test(shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

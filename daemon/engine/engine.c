@@ -25,11 +25,12 @@ struct shuf__engine {
 
     /* on the loop's thread only */
     struct queue waiting;
-    struct queue finished_on_loop; /* `done` is not yet called */
-    uint64_t queued;               /* jobs that wait or run, without the urgent ones */
-    size_t dispatched;             /* all jobs with the thread, until `done` */
-    bool job_dispatched;           /* one of them is not urgent */
+    struct queue finished_on_loop;    /* `done` is not yet called */
+    uint64_t queued;                  /* jobs that wait or run, without the urgent ones */
+    size_t dispatched;                /* all jobs with the thread, until `done` */
+    struct shuf__engine_job *running; /* the one of them that is not urgent */
     bool calling_done;
+    bool progressed; /* see shuf__engine_progressed() */
 
     uv_mutex_t lock; /* for all fields below */
     uv_cond_t changed;
@@ -138,18 +139,25 @@ static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job 
         uv_async_send(&engine->wake);
 }
 
+static bool run_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    bool over =
+        engine->dispatched == 0 && job->run_on_loop && job->run_on_loop(job, engine->backend);
+    engine->progressed |= over;
+    return over;
+}
+
 /* Runs the next job on the loop or dispatches it to the thread, if the thread has none. */
 static void start_next(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job;
-    while (!engine->job_dispatched && (job = pop(&engine->waiting)) != NULL) {
+    while (!engine->running && (job = pop(&engine->waiting)) != NULL) {
         bool begun = !job->begin || job->begin(job);
-        if (!begun || (engine->dispatched == 0 && job->run_on_loop &&
-                       job->run_on_loop(job, engine->backend))) {
+        if (!begun || run_on_loop(engine, job)) {
             finish_on_loop(engine, job);
             return; /* call_done() starts the next job, after the sockets */
         }
-        engine->job_dispatched = true;
+        engine->running = job;
         dispatch(engine, job);
     }
 }
@@ -169,8 +177,9 @@ static void call_done_of_finished(struct shuf__engine *engine)
     for (; job; job = next) {
         next = job->next;
         engine->dispatched--;
+        engine->progressed = true;
         if (!job->urgent) {
-            engine->job_dispatched = false;
+            engine->running = NULL;
             engine->queued--;
         }
         job->done(job);
@@ -224,8 +233,19 @@ void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine
 
 bool shuf__engine_job_is_cancelled(void *job)
 {
-    const struct shuf__engine_job *j = job;
+    struct shuf__engine_job *j = job;
+    /* Many threads ask, and a write would take the cache line from the others. */
+    if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
+        atomic_store_explicit(&j->polled, true, memory_order_relaxed);
     return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
+}
+
+bool shuf__engine_progressed(struct shuf__engine *engine)
+{
+    bool polled = engine->running && atomic_exchange(&engine->running->polled, false);
+    bool progressed = engine->progressed || polled;
+    engine->progressed = false;
+    return progressed;
 }
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)

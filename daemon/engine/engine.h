@@ -30,6 +30,7 @@ struct shuf__engine_job {
     atomic_bool cancelled;
 
     /* private to the engine */
+    atomic_bool polled; /* `run` has read `cancelled` */
     bool urgent;
     struct shuf__engine_job *next;
 };
@@ -65,8 +66,13 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
  * `cancelled`. `done` is called later in both cases. */
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job);
 
-/* Whether the job is cancelled; `job` is a struct shuf__engine_job. On any thread. */
+/* Whether the job is cancelled; `job` is a struct shuf__engine_job. On any thread. A long
+ * computation calls it now and then, which also shows that it is not stuck. */
 bool shuf__engine_job_is_cancelled(void *job);
+
+/* Whether the device has done anything since the last call: a job has run, or the running one has
+ * asked whether it is cancelled. */
+bool shuf__engine_progressed(struct shuf__engine *engine);
 
 /* Queues an urgent job, such as the read of a result or a free. Never refused, and run before the
  * next job starts. */

@@ -5,9 +5,11 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "number.h"
 #include "units.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { LOG_PAUSE_MS = 10000 }; /* between two lines on a shortage of memory */
@@ -23,6 +25,21 @@ static void init_sessions(struct shuf__service *service)
     sessions->handle = shuf__dispatch;
     LIST_INIT(&sessions->list);
     TAILQ_INIT(&sessions->replying);
+}
+
+/* The daemons of the GPUs of one machine share its host memory. */
+static uint64_t count_sharers(const struct shuf__log *log)
+{
+    struct shuf__error error;
+    uint64_t count = 1;
+    const char *text = getenv("SHUFD_INSTANCES");
+    if (text && (shuf__number_parse("SHUFD_INSTANCES", text, &count, &error) || count == 0)) {
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
+                  text);
+        count = 1;
+    }
+    return count;
 }
 
 static void log_given_back(struct shuf__service *service)
@@ -57,6 +74,8 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     service->config = config;
     service->log = log;
     service->loop = loop;
+    service->allocations.budgets[SHUF__SIDE_HOST].sharers = count_sharers(log);
+    service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
     shuf__pool_init(&service->pool, loop);

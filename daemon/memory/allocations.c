@@ -66,6 +66,13 @@ static void measure_buffers(struct shuf__allocations *allocations, enum shuf__me
                 measure_committed(allocation);
 }
 
+/* Daemons that use the same memory divide it. */
+static uint64_t bytes_of(const struct shuf__budget *budget, struct shuf__amount amount,
+                         uint64_t total)
+{
+    return shuf__amount_bytes(amount, total / budget->sharers);
+}
+
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error)
 {
@@ -78,8 +85,8 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
              reserve = total / RESERVE,
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
-    budget->max_limit = shuf__amount_bytes(budget->configured, total);
-    budget->idle_limit = shuf__amount_bytes(budget->configured_idle, total);
+    budget->max_limit = bytes_of(budget, budget->configured, total);
+    budget->idle_limit = bytes_of(budget, budget->configured_idle, total);
     budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;
 }

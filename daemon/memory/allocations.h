@@ -49,6 +49,7 @@ struct shuf__allocation {
 struct shuf__budget {
     struct shuf__amount configured;      /* of `max_limit` */
     struct shuf__amount configured_idle; /* of `idle_limit` */
+    uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
     uint64_t used;
     uint64_t max_limit;  /* of `used` */
     uint64_t limit;      /* the same, but less where other programs use the memory */

@@ -5,6 +5,7 @@
  */
 #include "listener.h"
 
+#include "activation.h"
 #include "socket.h"
 
 #include <errno.h>
@@ -223,11 +224,27 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
     return look_at(address.sun_path, &there, error);
 }
 
+/* The service manager made the file of a passed socket, and starts one daemon for it. So there is
+ * nothing to lock, and the file stays at the end. */
+static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__error *error)
+{
+    socklen_t size = sizeof listener->address;
+    if (shuf__activation_take(&listener->fd, error))
+        return error->status;
+    if (listener->fd >= 0)
+        getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
+    return SHUF_OK;
+}
+
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error)
 {
     gid_t gid;
     *listener = (struct shuf__listener){.fd = -1, .lock.fd = -1};
+    if (adopt_socket(listener, error))
+        return error->status;
+    if (listener->fd >= 0)
+        return SHUF_OK;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
         find_group(group, &gid, error) || make_directory(listener->address.sun_path, error))
         return error->status;

@@ -21,7 +21,8 @@ struct shuf__listener {
     ino_t inode;
 };
 
-/* Sets `mode` and `group` ("" for none) before clients can connect. Makes the directory of the
+/* Takes the socket that the service manager passed (activation.h), else opens its own at `path`:
+ * sets `mode` and `group` ("" for none) before clients can connect. Makes the directory of the
  * default path only. Fails with SHUF_BUSY, naming the owner, if a daemon uses the path; with
  * SHUF_INVALID for an invalid path or group, SHUF_DENIED, or SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
@@ -31,7 +32,8 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
  * path. Changes nothing. */
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
 
-/* Closes and unlinks the socket; connections that are not accepted yet are refused. */
+/* Closes and unlinks the socket; connections that are not accepted yet are refused. A passed socket
+ * stays open in the service manager, and its connections wait for the next daemon. */
 void shuf__listener_close(struct shuf__listener *listener);
 
 /* Lets another daemon start. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See activation.h. The name comes first: a unit may pass other sockets as well, for other uses.
+ */
+#include "activation.h"
+
+#ifdef SHUF_HAVE_SYSTEMD
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+
+/* -1 if there is none. */
+static int find_descriptor(int count, char **names)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], SHUF__ACTIVATION_NAME) == 0)
+            return SD_LISTEN_FDS_START + i;
+    return -1;
+}
+
+static void free_names(int count, char **names)
+{
+    for (int i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
+{
+    char **names = NULL;
+    int count = sd_listen_fds_with_names(1, &names);
+    *fd = -1;
+    if (count == 0)
+        return SHUF_OK;
+    int found = count > 0 ? find_descriptor(count, names) : -1;
+    if (count > 0)
+        free_names(count, names);
+    if (found < 0)
+        return shuf__fail(error, SHUF_INVALID,
+                          "LISTEN_FDNAMES: no descriptor is named " SHUF__ACTIVATION_NAME
+                          "; expected FileDescriptorName=" SHUF__ACTIVATION_NAME
+                          " in the socket's unit");
+    if (sd_is_socket_unix(found, SOCK_STREAM, 1, NULL, 0) <= 0 ||
+        fcntl(found, F_SETFL, O_NONBLOCK) != 0)
+        return shuf__fail(error, SHUF_INVALID,
+                          "descriptor %d, named " SHUF__ACTIVATION_NAME
+                          ": expected a listening Unix stream socket",
+                          found);
+    *fd = found;
+    return SHUF_OK;
+}
+
+#else
+
+shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
+{
+    (void)error;
+    *fd = -1;
+    return SHUF_OK;
+}
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A daemon that a service manager started for a socket: it serves that socket, leaves the file
+ * alone, and connections wait in the backlog while no daemon runs.
+ */
+#include "support/cmocka_all.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* The service manager's part: the socket and its file. */
+static void bind_socket(struct harness *h, int type, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    assert_true(harness_prepare(h, "cpu", NULL));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", h->socket);
+    h->passed.name = name;
+    h->passed.fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    assert_true(h->passed.fd >= 0);
+    assert_int_equal(bind(h->passed.fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(chmod(h->socket, 0604), 0);
+}
+
+static void listen_as(struct harness *h, const char *name)
+{
+    bind_socket(h, SOCK_STREAM, name);
+    assert_int_equal(listen(h->passed.fd, SOMAXCONN), 0);
+}
+
+static struct stat file_of(const struct harness *h)
+{
+    struct stat status;
+    assert_int_equal(lstat(h->socket, &status), 0);
+    assert_true(S_ISSOCK(status.st_mode));
+    return status;
+}
+
+static void expect_values(struct wire *w)
+{
+    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    wire_read_permutation(w, 4000, 1000);
+}
+
+static void expect_log(const struct harness *h, const char *text)
+{
+    char log[4096];
+    shufd_read(h->log, log, sizeof log);
+    if (!strstr(log, text))
+        fail_msg("no \"%s\" in the log:\n%s", text, log);
+}
+
+static void stop(struct harness *h)
+{
+    close(h->passed.fd);
+    assert_true(harness_stop(h));
+}
+
+/* ---- tests ---- */
+
+static void test_serves_the_passed_socket(void **state)
+{
+    struct harness h;
+    char lock[HARNESS_PATH + 8], line[HARNESS_PATH + 32];
+    (void)state;
+    listen_as(&h, "shufd");
+    const struct stat before = file_of(&h);
+    assert_true(harness_restart(&h));
+    struct wire *w = wire_greet(&h);
+    expect_values(w);
+    wire_close(w);
+    snprintf(line, sizeof line, "listening on %s\n", h.socket);
+    expect_log(&h, line);
+    snprintf(lock, sizeof lock, "%s.lock", h.socket);
+    assert_int_equal(access(lock, F_OK), -1);
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    const struct stat after = file_of(&h);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(after.st_mode, before.st_mode);
+    stop(&h);
+}
+
+/* Neither a drained nor a killed daemon takes the waiting connections with it. */
+static void test_keeps_the_backlog(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGKILL};
+    struct harness h;
+    (void)state;
+    listen_as(&h, "shufd");
+    for (int i = 0; i < 2; i++) {
+        assert_true(harness_restart(&h));
+        harness_kill(&h, signals[i]);
+        struct wire *w = wire_open(&h);
+        wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+        assert_true(harness_restart(&h));
+        wire_expect(w, SHUF_OK, "");
+        expect_values(w);
+        wire_close(w);
+        shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    }
+    stop(&h);
+}
+
+static void expect_refusal(struct harness *h, const char *text)
+{
+    assert_false(harness_restart(h)); /* shows the log */
+    expect_log(h, text);
+    stop(h);
+}
+
+static void test_refuses_other_descriptors(void **state)
+{
+    struct harness h;
+    (void)state;
+    bind_socket(&h, SOCK_STREAM, "metrics");
+    expect_refusal(&h,
+                   "LISTEN_FDNAMES: no descriptor is named shufd; expected FileDescriptorName=");
+    bind_socket(&h, SOCK_DGRAM, "shufd");
+    expect_refusal(&h, "descriptor 3, named shufd: expected a listening Unix stream socket");
+    bind_socket(&h, SOCK_STREAM, "shufd");
+    expect_refusal(&h, "descriptor 3, named shufd: expected a listening Unix stream socket");
+}
+
+/* A daemon that someone starts by hand leaves the socket to the service manager. */
+static void test_another_daemon_is_refused(void **state)
+{
+    struct harness h;
+    (void)state;
+    listen_as(&h, "shufd");
+    assert_true(harness_restart(&h));
+    const char *arguments[] = {"--socket", h.socket, "--backend", "cpu", NULL};
+    shufd_expect_exit(arguments, EX_CANTCREAT, "in use by test_activation");
+    file_of(&h);
+    stop(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_serves_the_passed_socket),
+        cmocka_unit_test(test_keeps_the_backlog),
+        cmocka_unit_test(test_refuses_other_descriptors),
+        cmocka_unit_test(test_another_daemon_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

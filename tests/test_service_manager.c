@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the daemon tells its service manager, which is the test: when it serves, when it ends, and
+ * that it is alive, but not while its device hangs.
+ */
+#include "fake_backend.h"
+#include "service_manager.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum {
+    MESSAGE = 1024,
+    WATCHDOG_MS = 400,
+    SILENCE_MS = 3 * WATCHDOG_MS, /* a daemon that is alive says so several times */
+};
+
+static int manager = -1; /* the service manager's socket */
+
+static void open_manager(void)
+{
+    char path[64];
+    socklen_t size = sizeof(struct sockaddr_un);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_true(manager >= 0);
+    assert_int_equal(bind(manager, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+    assert_int_equal(getsockname(manager, (struct sockaddr *)&address, &size), 0);
+    snprintf(path, sizeof path, "@%.*s", (int)(size - sizeof(sa_family_t) - 1),
+             address.sun_path + 1);
+    setenv("NOTIFY_SOCKET", path, 1);
+}
+
+static void start(struct harness *h, bool watchdog)
+{
+    static const char *const settings[] = {"drain_timeout", "250s", NULL};
+    char interval[32];
+    snprintf(interval, sizeof interval, "%d", WATCHDOG_MS * 1000);
+    open_manager();
+    if (watchdog)
+        setenv("WATCHDOG_USEC", interval, 1);
+    else
+        unsetenv("WATCHDOG_USEC");
+    fake_backend_start(h, settings);
+    unsetenv("NOTIFY_SOCKET");
+}
+
+/* False if none came in that time. */
+static bool hear(char text[MESSAGE], int ms)
+{
+    struct pollfd poll_fd = {.fd = manager, .events = POLLIN};
+    if (poll(&poll_fd, 1, ms) != 1)
+        return false;
+    ssize_t length = recv(manager, text, MESSAGE - 1, 0);
+    assert_true(length > 0);
+    text[length] = '\0';
+    return true;
+}
+
+static void expect_message(const char *expected)
+{
+    char text[MESSAGE];
+    do
+        assert_true(hear(text, HARNESS_WAIT_MS));
+    while (strcmp(text, "WATCHDOG=1") == 0 && strcmp(expected, text) != 0);
+    assert_string_equal(text, expected);
+}
+
+static void expect_ready(const struct harness *h)
+{
+    char text[MESSAGE];
+    snprintf(text, sizeof text, "READY=1\nSTATUS=Serving on %s, backend fake: a fake device",
+             h->socket);
+    expect_message(text);
+}
+
+/* Messages that were sent before may still come. */
+static void expect_silence(void)
+{
+    char text[MESSAGE];
+    for (unsigned waited = 0; hear(text, SILENCE_MS); waited++)
+        assert_true(waited < 100);
+}
+
+static void stop(struct harness *h, int code)
+{
+    int status = harness_kill(h, SIGTERM);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+    close(manager);
+    assert_true(harness_stop(h));
+}
+
+static struct wire *send_permutation(const struct harness *h, uint64_t n)
+{
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(w, &permute);
+    return w;
+}
+
+/* ---- tests ---- */
+
+static void test_start_and_end(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, false);
+    expect_ready(&h);
+    expect_silence(); /* no watchdog, no heartbeat */
+    struct wire *w = send_permutation(&h, WAITING_N);
+    wire_await_queued(&h, 1);
+    kill(h.pid, SIGTERM);
+    expect_message("STOPPING=1\nSTATUS=Draining, 1 client, 1 job\nEXTEND_TIMEOUT_USEC=265000000");
+    wire_close(w);
+    stop(&h, EX_TEMPFAIL);
+}
+
+static void test_reload(void **state)
+{
+    static const char expected[] = "RELOADING=1\nSTATUS=Reading the configuration\nMONOTONIC_USEC=";
+    char text[MESSAGE];
+    (void)state;
+    open_manager();
+    shuf__service_manager_reloading();
+    assert_true(hear(text, HARNESS_WAIT_MS));
+    assert_memory_equal(text, expected, sizeof expected - 1);
+    assert_true(strtoull(text + sizeof expected - 1, NULL, 10) > 0);
+    close(manager);
+}
+
+static void test_heartbeat_of_an_idle_device(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    for (int i = 0; i < 5; i++)
+        expect_message("WATCHDOG=1");
+    assert_true(seen->launches > 0); /* a probe goes to the device */
+    stop(&h, EX_OK);
+}
+
+/* A computation that takes longer than the watchdog's interval. */
+static void test_heartbeat_of_a_busy_device(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    struct wire *w = send_permutation(&h, WAITING_N);
+    wire_await_queued(&h, 1);
+    for (int i = 0; i < 10; i++)
+        expect_message("WATCHDOG=1");
+    wire_close(w);
+    stop(&h, EX_OK);
+}
+
+static void expect_no_heartbeat(struct harness *h)
+{
+    expect_silence();
+    kill(h->pid, SIGKILL);
+    assert_true(WIFSIGNALED(harness_kill(h, 0)));
+    close(manager);
+    assert_true(harness_stop(h));
+}
+
+static void test_no_heartbeat_of_a_hanging_probe(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    expect_message("WATCHDOG=1");
+    faults->hangs = true;
+    expect_no_heartbeat(&h);
+}
+
+/* Jobs that are cancelled come back without the device, so they are no sign of life. */
+static void test_no_heartbeat_of_a_hanging_computation(void **state)
+{
+    struct harness h;
+    char text[MESSAGE];
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    expect_message("WATCHDOG=1");
+    faults->hangs = true;
+    struct wire *running = send_permutation(&h, 100000);
+    for (unsigned quiet = 0, jobs = 1; quiet < 12; jobs++) {
+        struct wire *w = send_permutation(&h, 100000 + jobs);
+        WIRE_AWAIT(&h, s, s.queued >= 2);
+        wire_close(w);
+        quiet = hear(text, WATCHDOG_MS / 4) ? 0 : quiet + 1;
+        assert_true(jobs < 400);
+    }
+    wire_close(running);
+    expect_no_heartbeat(&h);
+}
+
+static void test_no_heartbeat_of_a_stopped_process(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    expect_message("WATCHDOG=1");
+    kill(h.pid, SIGSTOP);
+    expect_no_heartbeat(&h);
+}
+
+static void test_failing_probe_ends_the_daemon(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    faults->permute_fails = true;
+    int status = harness_kill(&h, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EX_IOERR);
+    close(manager);
+    assert_true(harness_stop(&h));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_start_and_end, fake_backend_reset),
+        cmocka_unit_test(test_reload),
+        cmocka_unit_test_setup(test_heartbeat_of_an_idle_device, fake_backend_reset),
+        cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
+        cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),
+        cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_computation, fake_backend_reset),
+        cmocka_unit_test_setup(test_no_heartbeat_of_a_stopped_process, fake_backend_reset),
+        cmocka_unit_test_setup(test_failing_probe_ends_the_daemon, fake_backend_reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Checks the units of systemd/, without a running systemd: they are free of mistakes, their sandbox
+# is tight, it admits the calls that shufd makes, and the generator makes one instance a GPU.
+#     tests/units.sh CMAKE BUILD SOURCE
+set -eu
+cmake=$1
+build=$2
+source=$3
+prefix=$build/units-test
+units=$prefix/lib/systemd/system
+most_exposure=1.0
+failures=0
+
+fail() {
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+rm -rf "$prefix"
+"$cmake" --install "$build" --prefix "$prefix" >"$build/units-test.log" 2>&1 || {
+    cat "$build/units-test.log"
+    exit 1
+}
+
+# ---- Mistakes and the sandbox --------------------------------------------------
+
+# Every word of it is a complaint, whatever the exit code.
+complaints=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/shufd* 2>&1) ||
+    fail "systemd-analyze verify: exit code $?"
+[ -z "$complaints" ] || fail "systemd-analyze verify: $complaints"
+
+exposure() {
+    SYSTEMD_UNIT_PATH=$units: systemd-analyze security --offline=true --no-pager "$1" |
+        sed -n 's/.*Overall exposure level for .*: \([0-9.]*\) .*/\1/p'
+}
+
+for unit in shufd.service shufd@.service; do
+    found=$(exposure "$units/$unit")
+    awk -v found="$found" -v most=$most_exposure \
+        'BEGIN { exit !(found != "" && found + 0 <= most + 0) }' ||
+        fail "$unit: exposure '$found', expected at most $most_exposure"
+    for needed in DevicePolicy=closed "DeviceAllow=char-nvidia rw" \
+        "DeviceAllow=char-nvidia-uvm rw" "DeviceAllow=char-nvidiactl rw" Type=notify; do
+        grep -qx "$needed" "$units/$unit" || fail "$unit: no line $needed"
+    done
+    # With these the daemon would lose its GPU, or could not tell its users apart.
+    for harmful in PrivateDevices PrivateUsers ProcSubset; do
+        ! grep -q "^$harmful=" "$units/$unit" || fail "$unit: has $harmful="
+    done
+done
+
+# ---- System calls --------------------------------------------------------------
+
+# The calls of a group, and of the groups in it.
+calls_of() {
+    systemd-analyze syscall-filter --no-pager "$1" | sed -n 's/^  *\([^# ].*\)/\1/p' |
+        while read -r call; do
+            case $call in
+            @*) calls_of "$call" ;;
+            *) echo "$call" ;;
+            esac
+        done
+}
+
+admitted=$build/units-test.admitted
+filter=$(sed -n 's/^SystemCallFilter=//p' "$units/shufd.service")
+for entry in @default $filter; do
+    case $entry in
+    @*) calls_of "$entry" ;;
+    *) echo "$entry" ;;
+    esac
+done | sort -u >"$admitted"
+[ "$(wc -l <"$admitted")" -gt 100 ] || fail "the filter admits only $(wc -l <"$admitted") calls"
+
+called=$(grep -v '^#' "$source/systemd/syscalls.txt")
+for call in $called; do
+    grep -qx "$call" "$admitted" || fail "SystemCallFilter: refuses $call, which shufd calls"
+done
+for call in ptrace mount umount2 bpf setuid chown reboot init_module kexec_load perf_event_open \
+    process_vm_writev swapon add_key sched_setscheduler io_uring_setup; do
+    ! grep -qx "$call" "$admitted" || fail "SystemCallFilter: admits $call"
+done
+for entry in $(grep '^[a-z@]' "$source/systemd/syscall-filter.txt" | grep -v '^driver:'); do
+    calls=$entry
+    [ "${entry#@}" = "$entry" ] || calls=$(calls_of "$entry")
+    for call in $calls; do
+        ! echo "$called" | grep -qx "$call" || continue 2
+    done
+    fail "SystemCallFilter: no call of $entry was ever seen"
+done
+
+# ---- The generator -------------------------------------------------------------
+
+generator=$prefix/lib/systemd/system-generators/shufd-generator
+
+# list_gpus UUID...: a folder as the driver has it
+list_gpus() {
+    rm -rf "$build/units-test.gpus" "$build/units-test.out"
+    mkdir -p "$build/units-test.gpus" "$build/units-test.out"
+    number=0
+    for uuid in "$@"; do
+        number=$((number + 1))
+        mkdir "$build/units-test.gpus/0000:0$number:00.0"
+        printf 'Model: \t\t NVIDIA H200\nIRQ:   \t\t 1\nGPU UUID: \t %s\nDevice Minor: \t %d\n' \
+            "$uuid" $((number - 1)) >"$build/units-test.gpus/0000:0$number:00.0/information"
+    done
+}
+
+# expect_units SHARE LINK...: what the generator makes, in any order
+expect_units() {
+    share=$1
+    shift
+    SHUFD_GPUS=$build/units-test.gpus "$generator" "$build/units-test.out" x y \
+        2>"$build/units-test.err" || fail "generator: exit code $?"
+    made=$(cd "$build/units-test.out" && find . -type l | sort | tr '\n' ' ')
+    expected=$(for link in "$@"; do echo "./shufd.target.wants/$link"; done | sort | tr '\n' ' ')
+    [ "$made" = "$expected" ] || fail "generator: made $made, expected $expected"
+    for link in "$build"/units-test.out/shufd.target.wants/*; do
+        [ -e "$link" ] || fail "generator: $link leads to nothing"
+    done
+    drop_in=$(cat "$build/units-test.out/shufd@.service.d/share.conf" 2>/dev/null || true)
+    [ "$drop_in" = "${share:+[Service]
+Environment=SHUFD_INSTANCES=$share}" ] || fail "generator: drop-in $drop_in, share $share"
+}
+
+list_gpus
+expect_units "" shufd.socket
+list_gpus GPU-0a-1
+expect_units "" shufd.socket
+list_gpus GPU-0a-1 GPU-0b-2
+expect_units 2 shufd@GPU-0a-1.socket shufd@GPU-0b-2.socket
+list_gpus GPU-1 GPU-2 GPU-3 GPU-4 GPU-5 GPU-6 GPU-7 GPU-8
+expect_units 8 shufd@GPU-1.socket shufd@GPU-2.socket shufd@GPU-3.socket shufd@GPU-4.socket \
+    shufd@GPU-5.socket shufd@GPU-6.socket shufd@GPU-7.socket shufd@GPU-8.socket
+list_gpus GPU-1 'GPU-????????' GPU-../../x GPU-4 # not initialised; harmful
+expect_units 2 shufd@GPU-1.socket shufd@GPU-4.socket
+grep -q 'GPU-../../x: not usable' "$build/units-test.err" || fail "generator: is silent"
+rm -rf "$build/units-test.gpus"
+mkdir -p "$build/units-test.out"
+rm -rf "$build/units-test.out"/*
+expect_units "" shufd.socket
+
+# ---- The device files ----------------------------------------------------------
+
+list_gpus GPU-1 GPU-2
+mkdir "$build/units-test.gpus/bin"
+cat >"$build/units-test.gpus/bin/nvidia-modprobe" <<END_OF_PROGRAM
+#!/bin/sh
+echo "\$*" >>"$build/units-test.out/calls"
+END_OF_PROGRAM
+chmod +x "$build/units-test.gpus/bin/nvidia-modprobe"
+PATH=$build/units-test.gpus/bin:$PATH SHUFD_GPUS=$build/units-test.gpus \
+    "$prefix/libexec/shufd/make-gpu-files" || fail "make-gpu-files: exit code $?"
+made=$(tr '\n' ' ' <"$build/units-test.out/calls")
+[ "$made" = "-u -c 0 -c 1 " ] || fail "make-gpu-files: nvidia-modprobe $made"
+
+rm -rf "$prefix" "$build"/units-test.*
+[ $failures -eq 0 ]
