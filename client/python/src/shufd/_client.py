@@ -12,10 +12,9 @@ from typing import Any, Callable, Sequence, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _lifeline, _request, _wait
+from . import _dtype, _lifeline, _request, _wait
 from ._connection import Connection
 from ._device import DeviceArray, device_of
-from ._dtype import NUMBERS, number_of, numpy_of
 from ._errors import Closed, Invalid
 from ._lease import Lease
 from ._shuf import ffi, lib
@@ -309,8 +308,9 @@ class Client:
                   as in permute()
         Returns a read-only array without a copy. Errors: as permute().
         """
+        number = _dtype.number_of(dtype, _dtype.GAUSS)
         return self._draw(
-            lib.SHUF_GAUSS, size, seed, stream, offset, generator, dtype, device, progress,
+            lib.SHUF_GAUSS, size, seed, stream, offset, generator, number, device, progress,
             mean=float(loc), std=float(scale), method=method,
         )
 
@@ -334,19 +334,20 @@ class Client:
         high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
         """
         plain = (low, high) == (0.0, 1.0)
-        if not plain and (device is not None or number_of(dtype) in (NUMBERS["u32"], NUMBERS["u64"])):
+        number = _dtype.number_of(dtype, _dtype.UNIFORM)
+        kind = np.dtype(_dtype.numpy_of(number))
+        if not plain and (device is not None or kind.kind == "u"):
             raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device or integers")
         values = self._draw(
-            lib.SHUF_UNIFORM, size, seed, stream, offset, generator, dtype, device, progress
+            lib.SHUF_UNIFORM, size, seed, stream, offset, generator, number, device, progress
         )
         if plain:
             return values
-        kind = np.dtype(numpy_of(number_of(dtype)))
         return kind.type(low) + values * kind.type(high - low)
 
     def _draw(
         self, distribution: int, size: Size, seed: int | None, stream: int, offset: int,
-        generator: Stream | None, dtype: Any, device: Any, progress: bool | None, **law: Any,
+        generator: Stream | None, dtype: int, device: Any, progress: bool | None, **law: Any,
     ) -> Any:
         shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
         if (seed is None) == (generator is None):
@@ -359,7 +360,7 @@ class Client:
         lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, options)
         if generator is not None:
             generator.advance(count)
-        values = self._result(lease, numpy_of(number_of(dtype) or NUMBERS["f64"]), shape, where)
+        values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
         return values if shape or where is not None else values.item()
 
     # ---- The daemon --------------------------------------------------------------------------

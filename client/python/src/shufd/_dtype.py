@@ -35,22 +35,35 @@ for _name, _dtype in _TYPES.items():
         _ALIASES[_alias] = NUMBERS[_name]
 
 
-def number_of(dtype: Any) -> int:
-    """The number of a type; 0, which selects the default, for None. Accepts names ("u32", "uint32"),
-    NumPy's types and torch's (`torch.int64`)."""
-    if dtype is None:
-        return 0
+PERMUTATION = ("u32", "u64", "i64")
+GAUSS = ("f64", "f32", "f16", "bf16")
+UNIFORM = ("f64", "f32", "u32", "u64")
+
+
+def _find(dtype: Any) -> int:
+    """The number of a type, 0 for one that is not in the table."""
     try:
         return _ALIASES[dtype]
     except (KeyError, TypeError):
         pass
-    name = str(dtype).rpartition(".")[2]
+    name = str(dtype).rpartition(".")[2]  # torch.int64
     try:
-        return _ALIASES[name] if name in _ALIASES else _ALIASES[np.dtype(dtype)]
+        return _ALIASES.get(name) or _ALIASES[np.dtype(dtype)]
     except (KeyError, TypeError):
-        raise Invalid(f"dtype: {dtype!r}: expected one of {', '.join(NUMBERS)}") from None
+        return 0
+
+
+def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
+    """The number of a type; 0, which selects the default, for None. Accepts names ("u32", "uint32"),
+    NumPy's types and torch's (`torch.int64`)."""
+    if dtype is None:
+        return 0
+    number = _find(dtype)
+    if number not in (NUMBERS[name] for name in allowed):
+        raise Invalid(f"dtype: {dtype!r}: expected one of {', '.join(allowed)}")
+    return number
 
 
 def numpy_of(number: int) -> Any:
-    """NumPy's type. bf16 is ml_dtypes' type, or uint16 without ml_dtypes."""
-    return BY_NUMBER.get(number) or _bfloat16()
+    """NumPy's type of a stream; 0 is f64. bf16 is ml_dtypes' type, or uint16 without ml_dtypes."""
+    return BY_NUMBER[number or NUMBERS["f64"]] if number != NUMBERS["bf16"] else _bfloat16()

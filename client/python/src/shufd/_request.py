@@ -7,7 +7,7 @@ from __future__ import annotations
 import operator
 from typing import Any, Mapping, NoReturn
 
-from ._dtype import number_of
+from . import _dtype
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -111,7 +111,7 @@ def permutation(
     elif part != (None, None, None):
         _set_slice(request, n, *part)
     if dtype is not None:
-        request.dtype = number_of(dtype)
+        request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
     return request
 
 
@@ -121,12 +121,12 @@ def numbers(
     stream: int,
     offset: int,
     count: int,
-    dtype: Any,
+    dtype: int,
     mean: float = 0.0,
     std: float = 0.0,
     method: str = "table",
 ) -> Any:
-    """A shuf_numbers."""
+    """A shuf_numbers. `dtype` is a number of shuf_dtype.h."""
     if method not in METHODS:
         raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
     request = ffi.new(_NUMBERS)
@@ -134,7 +134,7 @@ def numbers(
     request.seed, request.stream = u64("seed", seed), u64("stream", stream)
     request.offset, request.count = u64("offset", offset), u64("size", count)
     request.mean, request.std = mean, std
-    request.dtype = number_of(dtype)
+    request.dtype = dtype
     request.method = METHODS[method]
     return request
 
