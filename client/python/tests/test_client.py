@@ -120,7 +120,7 @@ def test_stream_object(client):
 def test_bit_generator(client):
     generator = np.random.Generator(shufd.BitGenerator(7, 2))
     assert (generator.random(1001) == client.uniform(size=1001, seed=7, stream=2)).all()
-    copy = pickle.loads(pickle.dumps(generator))
+    copy = np.random.Generator(pickle.loads(pickle.dumps(generator.bit_generator)))
     assert (copy.normal(size=10) == generator.normal(size=10)).all()
     raw = shufd.BitGenerator(7, 2).advance(500).random_raw(20)
     assert (raw == client.uniform(size=20, seed=7, stream=2, offset=500, dtype="u64")).all()

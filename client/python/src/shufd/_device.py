@@ -32,7 +32,6 @@ _capsule_pointer = _capi("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_
 _PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # PyCapsule keeps the pointers
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _free_unused(capsule: int) -> None:
     """The destructor of a capsule. A consumer that took the tensor has renamed the capsule."""
     name = _capsule_name(capsule)
@@ -40,6 +39,9 @@ def _free_unused(capsule: int) -> None:
         pointer = _capsule_pointer(capsule, name)
         lib.shufpy_dlpack_free(ffi.cast("void *", pointer), name == _VERSIONED)
 
+
+_destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_free_unused)
+_DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
 
 _owners: dict[Any, Any] = {}  # handle of cffi: the object that it keeps alive
 
@@ -128,7 +130,7 @@ class DeviceArray:
         if managed == ffi.NULL:
             raise MemoryError("__dlpack__: out of memory")
         name = _VERSIONED if versioned else _PLAIN
-        return _new_capsule(int(ffi.cast("uintptr_t", managed)), name, _FREE_UNUSED_ADDRESS)
+        return _new_capsule(int(ffi.cast("uintptr_t", managed)), name, _DESTRUCTOR)
 
     def _tensor(self) -> Any:
         """The description for shim.h. Its owner is a reference to the lease."""
@@ -158,6 +160,3 @@ class DeviceArray:
     def __repr__(self) -> str:
         state = ", closed" if self._lease is None else ""
         return f"<shufd.DeviceArray {self.shape} {self.dtype} on cuda:{self.device}{state}>"
-
-
-_FREE_UNUSED_ADDRESS = ctypes.cast(_free_unused, ctypes.c_void_p).value

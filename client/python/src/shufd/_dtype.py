@@ -20,7 +20,7 @@ def _bfloat16() -> Any:
 
 
 NUMBERS = {"u32": 1, "u64": 2, "i64": 3, "f64": 4, "f32": 5, "f16": 6, "bf16": 7}
-_TYPES = {
+_TYPES: dict[str, Any] = {
     "u32": np.dtype(np.uint32),
     "u64": np.dtype(np.uint64),
     "i64": np.dtype(np.int64),

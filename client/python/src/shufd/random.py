@@ -75,7 +75,7 @@ class BitGenerator(np.random.BitGenerator):
         lib.shufpy_bitgen_fill(ffi.cast("void *", address), self._draw)
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Any:
         """The place in the stream, as a dict."""
         draw = self._draw
         return {
@@ -87,7 +87,7 @@ class BitGenerator(np.random.BitGenerator):
         }
 
     @state.setter
-    def state(self, value: dict[str, Any]) -> None:
+    def state(self, value: Any) -> None:
         if value.get("bit_generator") != "shufd":
             raise Invalid(f"state: of {value.get('bit_generator')!r}: expected one of 'shufd'")
         place = value["state"]
