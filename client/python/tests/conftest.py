@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -28,7 +29,7 @@ class Daemon:
     def start(self):
         environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         self.process = subprocess.Popen(
-            [_programs.path_of("shufd"), "--socket", self.socket, "--backend", "cpu", *self.options],
+            [_programs.path_of("shufd"), "--socket", self.socket, *(self.options or ("--backend", "cpu"))],
             stderr=self.log.open("ab"),
             env=environment,
         )
@@ -98,3 +99,17 @@ def descriptors():
 def mappings():
     """The mappings of the daemon's memory in this process."""
     return sum("memfd:" in line for line in pathlib.Path("/proc/self/maps").open())
+
+
+def in_child(function):
+    """Runs function() in a forked child, which passes if it returns. os._exit: no clean-up of pytest."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function()
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), file=sys.__stderr__, flush=True)
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0

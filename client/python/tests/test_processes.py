@@ -14,21 +14,7 @@ import numpy as np
 import pytest
 
 import shufd
-from conftest import leases, settled
-
-
-def in_child(function):
-    """Runs function() in a forked child, which passes if it returns. os._exit: no clean-up of pytest."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            function()
-            os._exit(0)
-        except BaseException as error:
-            print(repr(error), file=sys.__stderr__, flush=True)
-            os._exit(1)
-    _, status = os.waitpid(pid, 0)
-    assert status == 0
+from conftest import in_child, leases, settled
 
 
 def test_fork_in_the_middle_of_a_lease(client):
