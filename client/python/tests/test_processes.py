@@ -66,7 +66,7 @@ def run_python(text, **environment):
         [sys.executable, "-c", text],
         capture_output=True,
         text=True,
-        timeout=120,
+        assert settled(lambda: leases(client), 0) == 0  # connections of threads end a little later
         env={**{k: v for k, v in os.environ.items() if k != "SHUFD_SOCKET"},
              "XDG_RUNTIME_DIR": "/nonexistent", **environment},  # fmt: skip
     )

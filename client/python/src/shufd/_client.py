@@ -404,4 +404,4 @@ def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
             connection.take(lib.shuf_shuffle_lease, request, buffer, _request.HOST),
         )
     finally:
-        connection.release(buffer)
+        connection.release(buffer, source.nbytes)

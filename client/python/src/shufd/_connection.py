@@ -3,7 +3,8 @@
 
 libshuf allows one thread at a time on a handle. Calls take the lock. A lease may end in any thread,
 at any moment: the garbage collector decides. So its release waits in `_ended` until the lock is
-free, and whoever leaves the lock last sends it.
+free, and whoever leaves the lock last sends it. One small lease waits for the next call, which gives
+it back in the same round trip.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Callable
 from . import _errors, _fork
 from ._shuf import ffi, lib
 
+_SMALL = 1 << 20  # bytes
 _HANDLE_POINTER = ffi.typeof("shuf **")
 _LEASE_POINTER = ffi.typeof("shuf_lease **")
 
@@ -59,6 +61,7 @@ class Connection:
         """Calls function(handle, *arguments) and raises its error."""
         with self._lock:
             self._check()
+            self._release_ended()
             status = function(self.handle, *arguments)
             error = self._error(status) if status else None
         if self._ended:
@@ -71,6 +74,9 @@ class Connection:
         pointer = ffi.new(_LEASE_POINTER)
         with self._lock:
             self._check()
+            if self._ended:  # the lease that this one replaces
+                pointer[0] = self._ended.popleft()
+                self._leases -= 1
             status = function(self.handle, *arguments, pointer)
             error = self._error(status) if status else None
             self._leases += not status
@@ -84,18 +90,23 @@ class Connection:
         if self.handle == ffi.NULL or self._closing:
             raise _errors.Closed("client: it is closed; expected one that is open")
 
-    def release(self, lease: Any) -> None:
-        """Gives a lease back, at once or after the call that runs in another thread."""
+    def release(self, lease: Any, size: int) -> None:
+        """Gives a lease of `size` bytes back: at once, after the call that runs in another thread, or
+        with the next call."""
         self._ended.append(lease)
-        self._drain()
+        if size > _SMALL or len(self._ended) > 1 or self._closing:
+            self._drain()
+
+    def _release_ended(self) -> None:
+        while self._ended:
+            lib.shufpy_release(self.handle, self._ended.popleft())
+            self._leases -= 1
 
     def _drain(self) -> None:
         """The test of `_ended` after the lock was left sees leases that ended meanwhile."""
         while (self._ended or self._closing) and self._lock.acquire(blocking=False):
             try:
-                while self._ended:
-                    lib.shufpy_release(self.handle, self._ended.popleft())
-                    self._leases -= 1
+                self._release_ended()
                 if self._closing and self._leases == 0:
                     self._close_handle()
                     return

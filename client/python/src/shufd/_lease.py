@@ -32,7 +32,7 @@ class Lease:
         """Gives the lease back. Further calls do nothing."""
         lease, self._lease = self._lease, None
         if lease is not None:
-            self.connection.release(lease)
+            self.connection.release(lease, self.bytes)
 
     def __del__(self) -> None:
         self.release()
