@@ -36,6 +36,7 @@ def test_fork_in_the_middle_of_a_lease(client):
 
 def test_fork_while_other_threads_call(daemon):
     with shufd.connect(daemon.socket) as client:
+        before = leases(client)
         stop = threading.Event()
 
         def work(seed):
@@ -52,7 +53,8 @@ def test_fork_while_other_threads_call(daemon):
             stop.set()
             for thread in threads:
                 thread.join()
-        assert settled(lambda: leases(client), 0) == 0  # connections of threads end a little later
+        # The connections of the threads end a little later. Other clients may hold prefetches.
+        assert settled(lambda: leases(client), before) == before
 
 
 def test_pickled_client_connects_again(client):

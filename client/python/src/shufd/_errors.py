@@ -68,6 +68,10 @@ class Closed(Error, ValueError):
     """The object was closed before."""
 
 
+class Mismatch(Error):
+    """verify() found a rank with another permutation than the first rank."""
+
+
 BY_STATUS: dict[str, type[Error]] = {
     "INVALID": Invalid,
     "NO_DAEMON": NoDaemon,

@@ -7,14 +7,10 @@ import json
 import socket
 from typing import Any
 
-from ._errors import Error
+from ._errors import Mismatch
 
 _N = 1_000_003
 _rounds: dict[int, int] = {}  # of a store: verify() was called so many times
-
-
-class Mismatch(Error):
-    """A rank has another permutation than rank 0."""
 
 
 def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> dict[str, Any]:
