@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A small training job of several processes that is killed and goes on with other numbers of them.
+
+    train.py [--samples 1e8] [--epochs 2] [--batch 65536] [--worlds 4,3,8]
+
+A model is fitted by stochastic gradient descent to a map-style dataset whose samples are computed
+from their indices. gloo averages the gradients on CPUs, nccl on GPUs. Rank 0 writes a checkpoint
+every few steps: the model and the sampler's state, one small dict. The parent kills all ranks with
+SIGKILL in the middle of an epoch and starts the job again with the next number of ranks. At the end
+it proves that each epoch used every sample once: each rank keeps the indices that it has used up to
+the last checkpoint, a bit for each, and the bits of all ranks and runs are compared.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+CHECKPOINT = "checkpoint.json"
+
+
+# ---- A rank --------------------------------------------------------------------------------------
+
+
+class Seen:
+    """The indices that a rank has used in an epoch: a bit for each, and those used twice. A file
+    belongs to a checkpoint. It counts only if that checkpoint became valid before the process died."""
+
+    def __init__(self, directory, run, rank, n):
+        self.directory, self.name, self.n = directory, f"run{run}-rank{rank}", n
+        self.bits, self.twice, self.epoch, self.last = np.zeros(n, bool), [], None, None
+
+    def begin(self, epoch):
+        self.epoch, self.last = epoch, None
+        self.bits[:] = False
+        self.twice = []
+
+    def add(self, indices):
+        self.twice += indices[self.bits[indices]].tolist()
+        self.bits[indices] = True
+
+    def write(self, number):
+        """Writes the file of checkpoint `number`. Returns the previous one, to remove when it is valid."""
+        path = self.directory / f"epoch{self.epoch}-{self.name}-{number}.npz"
+        np.savez(path, bits=np.packbits(self.bits), twice=np.array(self.twice, np.int64))
+        previous, self.last = self.last, path
+        return previous
+
+
+def samples(indices, weights):
+    """The virtual dataset: inputs from the index, and the outputs of a linear law."""
+    x = np.stack([np.sin(indices * 0.001), np.cos(indices * 0.003), indices % 7 / 7.0], 1).astype(np.float32)
+    return x, x @ weights
+
+
+def make_job(options):
+    import torch
+
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    use_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= world
+    device = torch.device(f"cuda:{rank}" if use_gpu else "cpu")
+    torch.distributed.init_process_group("nccl" if use_gpu else "gloo")
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(3, 1).to(device)
+    torch.nn.init.zeros_(model.weight)
+    torch.nn.init.zeros_(model.bias)
+    return model, device, rank, world
+
+
+def load(directory, model, sampler):
+    """Returns the number of checkpoints, after the newest one is loaded."""
+    import torch
+
+    path = directory / CHECKPOINT
+    if not path.exists():
+        return 0
+    checkpoint = json.loads(path.read_text())
+    with torch.no_grad():
+        for parameter, values in zip(model.parameters(), checkpoint["model"]):
+            parameter.copy_(torch.tensor(values))
+    sampler.load_state_dict(checkpoint["sampler"])
+    return checkpoint["number"]
+
+
+def save(directory, model, sampler, seen, number, rank):
+    """All ranks write what they have used, then rank 0 makes the checkpoint valid."""
+    import torch
+
+    previous = seen.write(number)
+    torch.distributed.barrier()
+    if rank == 0:
+        text = json.dumps({
+            "number": number,
+            "model": [p.detach().cpu().tolist() for p in model.parameters()],
+            "sampler": sampler.state_dict(),
+        })  # fmt: skip
+        (directory / "checkpoint.tmp").write_text(text)
+        os.replace(directory / "checkpoint.tmp", directory / CHECKPOINT)
+    torch.distributed.barrier()
+    if previous:
+        previous.unlink()
+
+
+def train(options):
+    import torch
+
+    import shufd.torch
+
+    directory, n = pathlib.Path(options.directory), options.samples
+    model, device, rank, world = make_job(options)
+    sampler = shufd.torch.DistributedSampler(range(n), seed=7)
+    shufd.verify(n=n, seed=7)
+    batches = shufd.torch.BatchSampler(sampler, options.batch, False, as_arrays=True)
+    number = load(directory, model, sampler)
+    weights = np.array([[1.0], [-2.0], [3.0]], np.float32)
+    seen = Seen(directory, options.run, rank, n)
+    loss = torch.zeros(())
+    for epoch in range(sampler.epoch, options.epochs):
+        sampler.set_epoch(epoch)
+        seen.begin(epoch)
+        for step, indices in enumerate(batches):
+            x, y = (torch.from_numpy(a).to(device) for a in samples(indices, weights))
+            loss = torch.nn.functional.mse_loss(model(x), y)
+            model.zero_grad()
+            loss.backward()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    torch.distributed.all_reduce(parameter.grad)
+                    parameter -= 0.3 / world * parameter.grad
+            seen.add(indices)
+            if step % options.every == options.every - 1:
+                number += 1
+                save(directory, model, sampler, seen, number, rank)
+        number += 1
+        save(directory, model, sampler, seen, number, rank)
+    if rank == 0:
+        print(f"{world} ranks: trained to the end, loss {loss.item():.2e}", flush=True)
+    torch.distributed.destroy_process_group()
+
+
+# ---- The parent ----------------------------------------------------------------------------------
+
+
+def start(options, run, world):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return [
+        subprocess.Popen(
+            [sys.executable, __file__, *sys.argv[1:], "--directory", options.directory, "--run", str(run)],
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": str(port)},
+        )  # fmt: skip
+        for rank in range(world)
+    ]
+
+
+def checkpoint_of(options):
+    path = pathlib.Path(options.directory, CHECKPOINT)
+    return json.loads(path.read_text()) if path.exists() else {"number": 0}
+
+
+def kill_after_checkpoints(options, ranks, count):
+    """kill -9 for all ranks, some steps after a checkpoint."""
+    target = checkpoint_of(options)["number"] + count
+    while checkpoint_of(options)["number"] < target:
+        if any(rank.poll() not in (None, 0) for rank in ranks):
+            for rank in ranks:
+                rank.kill()
+            sys.exit("a rank failed")
+        if all(rank.poll() == 0 for rank in ranks):
+            sys.exit("the job ended before the kill: choose more --samples or a smaller --every")
+        time.sleep(0.005)
+    for rank in ranks:
+        rank.send_signal(signal.SIGKILL)
+    for rank in ranks:
+        rank.wait()
+    checkpoint = checkpoint_of(options)
+    state = checkpoint["sampler"]
+    print(f"{len(ranks)} ranks: killed; the checkpoint is at epoch {state['epoch']}, position {state['position']:,}")
+    return checkpoint["number"]
+
+
+def files_of(options, epoch, valid):
+    """For each rank of each run the last file of the epoch up to the last valid checkpoint of the run."""
+    last = {}
+    for path in pathlib.Path(options.directory).glob(f"epoch{epoch}-run*.npz"):
+        _, run, rank, number = path.stem.split("-")
+        if int(number) <= valid[int(run[3:])]:
+            last[run, rank] = max(last.get((run, rank), (0, path)), (int(number), path))
+    return [path for _, path in last.values()]
+
+
+def prove(options, valid):
+    """Every sample of every epoch was used. Those that were used twice pad the last step."""
+    n = options.samples
+    for epoch in range(options.epochs):
+        count, repeats = np.zeros(n, np.uint8), 0
+        for path in files_of(options, epoch, valid):
+            with np.load(path) as used:
+                count += np.unpackbits(used["bits"], count=n)
+                repeats += len(used["twice"])
+        missing, repeats = int((count == 0).sum()), repeats + int(count.sum(dtype=np.int64) - (count > 0).sum())
+        most = max(options.worlds) - 1
+        print(f"epoch {epoch}: {n:,} samples, {missing} missing, {repeats} padded (at most {most})")
+        if missing or repeats > most:
+            sys.exit("the samples were not used exactly once")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    number = lambda text: int(float(text))  # noqa: E731
+    parser.add_argument("--samples", type=number, default=10**8)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--batch", type=number, default=65_536, help="samples of a rank's step")
+    parser.add_argument("--every", type=int, default=20, help="steps between checkpoints")
+    parser.add_argument("--worlds", type=lambda text: [int(w) for w in text.split(",")], default=[4, 3, 8])
+    parser.add_argument("--directory", help=argparse.SUPPRESS)
+    parser.add_argument("--run", type=int, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if options.run is not None:
+        return train(options)
+    import shufd
+
+    client = shufd.serve()  # one daemon for all ranks: it is in their $SHUFD_SOCKET
+    with tempfile.TemporaryDirectory() as options.directory:
+        valid = []
+        for run, world in enumerate(options.worlds):
+            ranks = start(options, run, world)
+            if run + 1 < len(options.worlds):
+                valid.append(kill_after_checkpoints(options, ranks, 3))
+            elif any([rank.wait() for rank in ranks]):
+                sys.exit("a rank failed")
+        prove(options, [*valid, checkpoint_of(options)["number"]])
+    client.close()
+
+
+if __name__ == "__main__":
+    main()

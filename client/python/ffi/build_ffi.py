@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the C source of the extension module shufd._shuf.
+
+    build_ffi.py OUT.c
+
+cffi in API mode: the compiler checks every declaration below against shuf.h, each call releases the
+GIL, and the module uses Python's limited API, so one build serves every Python from 3.10 on.
+"""
+import sys
+
+import cffi
+
+DECLARATIONS = """
+typedef struct shuf shuf;
+typedef int... shuf_status;
+typedef int... shuf_dtype;
+
+#define SHUF_OK ...
+#define SHUF_VIEW_SLICE ...
+#define SHUF_VIEW_SHARD ...
+#define SHUF_GAUSS ...
+#define SHUF_UNIFORM ...
+#define SHUF_INLINE ...
+#define SHUF_MEMFD ...
+#define SHUF_CUDA_FD ...
+#define SHUF_CUDA_IPC ...
+
+const char *shuf_status_name(shuf_status status);
+const char *shuf_version(void);
+const char *shuf_transport_name(int transport);
+
+shuf_status shuf_connect(shuf **handle, const char *socket);
+void shuf_close(shuf *handle);
+const char *shuf_message(const shuf *handle);
+const char *shuf_socket(const shuf *handle);
+void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
+
+typedef struct {
+    const char *algorithm;
+    uint64_t n, seed, epoch, epochs;
+    int view;
+    uint64_t offset, count, stride, rank, world;
+    bool drop_last;
+    int dtype;
+    bool fingerprint;
+    ...;
+} shuf_permutation;
+
+typedef struct { uint64_t rows, count; int dtype; uint64_t bytes; ...; } shuf_shape;
+typedef struct {
+    shuf_shape shape;
+    char algorithm[32];
+    char backend[16];
+    char device[128];
+    uint64_t device_ns, fingerprint;
+    ...;
+} shuf_result;
+
+typedef struct {
+    int distribution;
+    uint64_t seed, stream, offset, count;
+    double mean, std;
+    int dtype, method;
+    ...;
+} shuf_numbers;
+
+typedef struct { const char *algorithm; uint64_t n, record, seed, epoch; bool inverse; ...; } shuf_records;
+typedef struct { unsigned transports; bool event; ...; } shuf_lease_options;
+typedef struct {
+    const void *data;
+    shuf_result result;
+    int transport;
+    char device_id[64];
+    bool shared;
+    uint64_t id, block, block_bytes;
+    void *buffer;
+    ...;
+} shuf_lease;
+
+shuf_status shuf_summarize(shuf *handle, const shuf_permutation *permutation, shuf_result *result);
+shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
+                            const shuf_lease_options *options, shuf_lease **lease);
+shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
+                          const shuf_lease_options *options);
+shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
+                            const shuf_lease_options *options, shuf_lease **lease);
+shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *options,
+                             shuf_lease **lease);
+shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
+                               const shuf_lease_options *options, shuf_lease **lease);
+shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, int direction,
+                       const uint64_t *at, size_t count, uint64_t *out);
+shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset, size_t bytes,
+                            void *out);
+
+typedef struct {
+    char version[32], backend[16], device[128], device_id[64];
+    uint64_t pid, uptime_ms, clients, memory_used, memory_limit, blocks, leases, hits, computed;
+    ...;
+} shuf_daemon;
+shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
+
+shuf_status shufpy_release(shuf *handle, shuf_lease *lease);
+
+typedef struct { ...; } shufpy_order;
+void shufpy_order_make(shufpy_order *order, uint64_t n, uint64_t seed, uint64_t epoch);
+size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint64_t *at,
+                            size_t count, uint64_t *out);
+void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
+                        uint64_t *out);
+void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out);
+
+typedef struct { uint64_t seed, number, offset; uint32_t half; bool has_half; ...; } shufpy_draw;
+void shufpy_draw_make(shufpy_draw *draw, uint64_t seed, uint64_t stream, uint64_t offset);
+void shufpy_bitgen_fill(void *bitgen, shufpy_draw *draw);
+
+typedef struct {
+    void *data, *owner;
+    int32_t device;
+    uint8_t code, bits;
+    int32_t dimensions;
+    int64_t shape[8];
+    ...;
+} shufpy_tensor;
+void *shufpy_dlpack_make(const shufpy_tensor *tensor, bool versioned);
+void shufpy_dlpack_free(void *managed, bool versioned);
+extern "Python+C" void shufpy_dlpack_owner_free(void *owner);
+"""
+
+
+def main():
+    ffi = cffi.FFI()
+    ffi.cdef(DECLARATIONS)
+    ffi.set_source("shufd._shuf", '#include "shim.h"', py_limited_api=True)
+    ffi.emit_c_code(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See shim.h.
+ */
+#include "shim.h"
+
+shuf_status shufpy_release(shuf *handle, shuf_lease *lease)
+{
+    return shuf_lease_release(handle, &lease);
+}
+
+/* ---- Look-ups in process ------------------------------------------------ */
+
+void shufpy_order_make(shufpy_order *order, uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    order->bijection = shuf_primefold_make(n, seed, epoch);
+    shuf_primefold_make_inverse(&order->bijection);
+}
+
+size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint64_t *at,
+                            size_t count, uint64_t *out)
+{
+    const shuf_primefold *f = &order->bijection;
+    for (size_t i = 0; i < count; i++) {
+        if (at[i] >= f->shape.n)
+            return i;
+        out[i] = inverse ? shuf_primefold_inverse(f, at[i]) : shuf_primefold_forward(f, at[i]);
+    }
+    return count;
+}
+
+void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
+                        uint64_t *out)
+{
+    const shuf_primefold *f = &order->bijection;
+    uint64_t position = first % f->shape.n;
+    const uint64_t step = stride % f->shape.n;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = shuf_primefold_forward(f, position);
+        position += step; /* both are below 2^62 */
+        if (position >= f->shape.n)
+            position -= f->shape.n;
+    }
+}
+
+void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = shuf__mulhi64(bits[i], n);
+}
+
+/* ---- NumPy's bit generator ---------------------------------------------- */
+
+/* numpy/random/bitgen.h: part of NumPy's stable interface. */
+struct bitgen {
+    void *state;
+    uint64_t (*next_uint64)(void *);
+    uint32_t (*next_uint32)(void *);
+    double (*next_double)(void *);
+    uint64_t (*next_raw)(void *);
+};
+
+static uint64_t next_uint64(void *state)
+{
+    shufpy_draw *draw = state;
+    const uint64_t pair = draw->offset / 2;
+    if (pair != draw->pair) {
+        const shuf_philox4x32 words = shuf_stream_words(&draw->stream, pair, SHUF_UNIFORM_ROUNDS);
+        draw->word[0] = (uint64_t)words.word[1] << 32 | words.word[0];
+        draw->word[1] = (uint64_t)words.word[3] << 32 | words.word[2];
+        draw->pair = pair;
+    }
+    return draw->word[draw->offset++ % 2];
+}
+
+static uint32_t next_uint32(void *state)
+{
+    shufpy_draw *draw = state;
+    if (draw->has_half) {
+        draw->has_half = false;
+        return draw->half;
+    }
+    const uint64_t value = next_uint64(draw);
+    draw->half = (uint32_t)(value >> 32);
+    draw->has_half = true;
+    return (uint32_t)value;
+}
+
+static double next_double(void *state)
+{
+    return shuf_uniform_f64_of(next_uint64(state));
+}
+
+void shufpy_draw_make(shufpy_draw *draw, uint64_t seed, uint64_t stream, uint64_t offset)
+{
+    *draw = (shufpy_draw){
+        .stream = shuf_uniform_make(seed, stream),
+        .seed = seed,
+        .number = stream,
+        .offset = offset,
+        .pair = UINT64_MAX,
+    };
+}
+
+void shufpy_bitgen_fill(void *bitgen, shufpy_draw *draw)
+{
+    *(struct bitgen *)bitgen =
+        (struct bitgen){draw, next_uint64, next_uint32, next_double, next_uint64};
+}

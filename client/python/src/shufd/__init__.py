@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Epoch permutations, shuffles and random streams from the daemon shufd, as arrays without copies.
+
+    >>> import shufd
+    >>> print(shufd.permute(10, seed=7))
+    [4 0 5 1 2 9 6 8 7 3]
+
+`shufd.permute` and the other functions here use a daemon that runs, or start a private one.
+`shufd.connect()` returns a client of a daemon that must run. `shufd.torch` has samplers for PyTorch,
+`shufd.local` look-ups without a daemon.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from . import local
+from ._client import Client
+from ._device import DeviceArray
+from ._errors import (
+    Busy,
+    Cancelled,
+    Closed,
+    DaemonLost,
+    Denied,
+    DeviceError,
+    Error,
+    InternalError,
+    Invalid,
+    IOFailure,
+    Mismatch,
+    NoDaemon,
+    OutOfMemory,
+    ProtocolError,
+    Timeout,
+    VersionMismatch,
+)
+from ._serve import serve
+from ._shuf import ffi as _ffi
+from ._shuf import lib as _lib
+from ._verify import verify
+from .random import BitGenerator, Stream
+
+__version__: str = _ffi.string(_lib.shuf_version()).decode()
+
+_default: Client | None = None
+_default_lock = threading.Lock()
+
+
+def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
+    """Connects to the daemon on the socket `path`.
+
+    path       None: $SHUFD_SOCKET, else /run/shufd/shufd.sock as root, else
+               $XDG_RUNTIME_DIR/shufd.sock where it exists, else /run/shufd/shufd.sock
+    reconnect  seconds that a call which loses its daemon waits for the next one
+
+    Fails with NoDaemon, Denied, VersionMismatch, Busy, ProtocolError or Timeout.
+    """
+    return Client(path, reconnect=reconnect)
+
+
+def default_client() -> Client:
+    """The client of the functions of this module: serve(), called once."""
+    global _default
+    with _default_lock:
+        if _default is None or _default._closed:
+            _default = serve()
+        return _default
+
+
+def permute(n: int, seed: int, epoch: int = 0, **options: Any) -> Any:
+    """As Client.permute(), with default_client()."""
+    return default_client().permute(n, seed, epoch, **options)
+
+
+def prefetch(n: int, seed: int, epoch: int = 0, **options: Any) -> None:
+    """As Client.prefetch(), with default_client()."""
+    default_client().prefetch(n, seed, epoch, **options)
+
+
+def index(positions: Any, n: int, seed: int, epoch: int = 0, **options: Any) -> Any:
+    """As Client.index(), with default_client()."""
+    return default_client().index(positions, n, seed, epoch, **options)
+
+
+def inverse_index(values: Any, n: int, seed: int, epoch: int = 0, **options: Any) -> Any:
+    """As Client.inverse_index(), with default_client()."""
+    return default_client().inverse_index(values, n, seed, epoch, **options)
+
+
+def shuffle(array: Any, seed: int, epoch: int = 0, **options: Any) -> Any:
+    """As Client.shuffle(), with default_client()."""
+    return default_client().shuffle(array, seed, epoch, **options)
+
+
+def unshuffle(array: Any, seed: int, epoch: int = 0, **options: Any) -> Any:
+    """As Client.unshuffle(), with default_client()."""
+    return default_client().unshuffle(array, seed, epoch, **options)
+
+
+def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, **options: Any) -> Any:
+    """As Client.normal(), with default_client()."""
+    return default_client().normal(loc, scale, size, **options)
+
+
+def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, **options: Any) -> Any:
+    """As Client.uniform(), with default_client()."""
+    return default_client().uniform(low, high, size, **options)
+
+
+__all__ = [
+    "BitGenerator",
+    "Busy",
+    "Cancelled",
+    "Client",
+    "Closed",
+    "DaemonLost",
+    "Denied",
+    "DeviceArray",
+    "DeviceError",
+    "Error",
+    "IOFailure",
+    "InternalError",
+    "Invalid",
+    "Mismatch",
+    "NoDaemon",
+    "OutOfMemory",
+    "ProtocolError",
+    "Stream",
+    "Timeout",
+    "VersionMismatch",
+    "connect",
+    "default_client",
+    "index",
+    "inverse_index",
+    "local",
+    "normal",
+    "permute",
+    "prefetch",
+    "serve",
+    "shuffle",
+    "uniform",
+    "unshuffle",
+    "verify",
+]

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: MIT
+"""The client: requests to one daemon, results as arrays."""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _dtype, _lifeline, _request, _wait
+from ._connection import Connection
+from ._device import DeviceArray, device_of
+from ._errors import Closed, Invalid
+from ._lease import Lease
+from ._shuf import ffi, lib
+from .random import Stream
+
+Array = np.ndarray[Any, Any]
+Result = Union[Array, DeviceArray]
+Size = Union[int, Sequence[int], None]
+
+
+class Client:
+    """Requests to the daemon on one socket. Made by `shufd.connect()`.
+
+    Threads: each thread gets a connection of its own, with its first request. Processes: a child
+    after fork() connects anew; arrays of its parent stay readable there. `close()`, or the end of a
+    `with` block, ends the connections; arrays stay valid, each until its own end.
+    """
+
+    def __init__(self, path: str | None = None, *, reconnect: float = 10.0) -> None:
+        self._path = path
+        self._reconnect = reconnect
+        self._closed = False
+        self._local = threading.local()
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self.socket: str = self._connection().socket
+        _lifeline.hold(self.socket)
+
+    # ---- Connections -------------------------------------------------------------------------
+
+    def _connection(self) -> Connection:
+        """The connection of this thread, in this process."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None or not connection.is_usable:
+            if self._closed:
+                raise Closed(f"client of {self.socket}: it is closed; call shufd.connect() again")
+            connection = self._local.connection = Connection(self._path, self._reconnect)
+            self._connections.add(connection)
+        return connection
+
+    def _forget(self) -> None:
+        """The next request of this thread uses a new connection."""
+        self._local.connection = None
+
+    def close(self) -> None:
+        """Ends the connections of all threads. Arrays stay valid. Further calls do nothing."""
+        self._closed = True
+        for connection in list(self._connections):
+            connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<shufd.Client of {self.socket}, {'closed' if self._closed else 'open'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reconnected, (self.socket, self._reconnect))
+
+    # ---- Leases ------------------------------------------------------------------------------
+
+    def _take(
+        self, function: Callable[..., int], request: Any, size: int, title: str, progress: bool | None,
+        options: Any = _request.HOST,
+    ) -> Lease:
+        """Takes a lease of about `size` values."""
+        connection = self._connection()
+        if size < _wait.LONG and not progress:
+            return Lease(connection, connection.take(function, request, options))
+
+        def take() -> Lease:
+            return Lease(connection, connection.take(function, request, options))
+
+        return _wait.run(take, title, progress, self._forget)
+
+    def _result(self, lease: Lease, kind: Any, shape: tuple[int, ...] | None, device: Any) -> Any:
+        if device is not None:
+            return DeviceArray(lease, kind, shape if shape is not None else (lease.count,), device)
+        array = lease.array(kind)
+        return array if shape is None else array.reshape(shape)
+
+    # ---- Permutations ------------------------------------------------------------------------
+
+    def permute(
+        self,
+        n: int,
+        seed: int,
+        epoch: int = 0,
+        *,
+        epochs: range | None = None,
+        rank: int | None = None,
+        world: int | None = None,
+        drop_last: bool = False,
+        offset: int | None = None,
+        count: int | None = None,
+        stride: int | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        algorithm: str = "primefold",
+        progress: bool | None = None,
+    ) -> Any:
+        """Returns the permutation of [0, n) that algorithm, seed and epoch select.
+
+        n         number of values, 1 to 2^62
+        seed, epoch
+                  0 to 2^64 - 1; each pair selects another permutation
+        epochs    a range with step 1: one row for each epoch, shape (len(epochs), count)
+        rank, world, drop_last
+                  only the values that torch's DistributedSampler gives to this rank: with drop_last
+                  n // world, else ceil(n / world), padded from the beginning
+        offset, count, stride
+                  only the values at offset, offset + stride, ...; by default all from 0 on, step 1
+        dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
+                  smaller unsigned type that holds n - 1
+        device    None: host memory; "cuda" or "cuda:0": a DeviceArray in the memory of the GPU
+        algorithm "primefold", "philox24" or "lcg"
+        progress  True: shows tqdm's bar; None: only in a terminal, after 2 s; False: never
+
+        The result is a read-only array over the memory of the daemon, without a copy. Equal requests
+        of one user share it. It stays valid as long as an array refers to it, also when the daemon
+        ends. Errors: Invalid, OutOfMemory, Busy, NoDaemon, DaemonLost, DeviceError, Denied, Closed.
+        """
+        request = _request.permutation(
+            n, seed, epoch, epochs, (rank, world), drop_last, (offset, count, stride), dtype, algorithm
+        )
+        where, options = (None, _request.HOST) if device is None else device_of(device)
+        lease = self._take(
+            lib.shuf_lease_take, request, n if epochs is None else n * len(epochs), "permute", progress,
+            options,
+        )
+        shape = (lease.rows, lease.count) if epochs is not None else None
+        return self._result(lease, lease.dtype, shape, where)
+
+    def prefetch(
+        self,
+        n: int,
+        seed: int,
+        epoch: int = 0,
+        *,
+        epochs: range | None = None,
+        rank: int | None = None,
+        world: int | None = None,
+        drop_last: bool = False,
+        offset: int | None = None,
+        count: int | None = None,
+        stride: int | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        algorithm: str = "primefold",
+    ) -> None:
+        """Starts the computation of a result for a later permute() with equal arguments in this
+        thread, and returns without waiting. The daemon keeps four such results for a connection."""
+        request = _request.permutation(
+            n, seed, epoch, epochs, (rank, world), drop_last, (offset, count, stride), dtype, algorithm
+        )
+        options = _request.HOST if device is None else device_of(device)[1]
+        self._connection().call(lib.shuf_prefetch, request, options)
+
+    def fingerprint(self, n: int, seed: int, epoch: int = 0, *, algorithm: str = "primefold") -> int:
+        """The 64-bit check of all values of a permutation and of their order. The daemon computes it;
+        no values travel."""
+        request = _request.whole(n, seed, epoch, algorithm)
+        result = ffi.new("shuf_result *")
+        connection = self._connection()
+
+        def summarize() -> None:
+            connection.call(lib.shuf_summarize, request, result)
+
+        if n < _wait.LONG:
+            summarize()
+        else:
+            _wait.run(summarize, "fingerprint", None, self._forget)
+        return int(result.fingerprint)
+
+    # ---- Look-ups ----------------------------------------------------------------------------
+
+    def index(
+        self, positions: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, algorithm: str = "primefold"
+    ) -> Any:
+        """The values at single positions of the permutation: permute(n, seed, epoch)[positions],
+        without computing the others.
+
+        positions  integers below n, of any shape and in any order, also repeated
+        Returns a new uint64 array of the same shape; an int for a single position. Errors: Invalid for
+        a position out of range, else as permute().
+        """
+        return self._look_up(positions, 0, n, seed, epoch, algorithm)
+
+    def inverse_index(
+        self, values: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, algorithm: str = "primefold"
+    ) -> Any:
+        """The positions of values in the permutation: the inverse of index(), with its errors."""
+        return self._look_up(values, 1, n, seed, epoch, algorithm)
+
+    def _look_up(
+        self, at: npt.ArrayLike, direction: int, n: int, seed: int, epoch: int, algorithm: str
+    ) -> Any:
+        request = _request.whole(n, seed, epoch, algorithm)
+        places = as_u64("values" if direction else "positions", at)
+        out = np.empty(places.shape, np.uint64)
+        self._connection().call(
+            lib.shuf_index,
+            request,
+            direction,
+            ffi.from_buffer("uint64_t[]", places.reshape(-1)),
+            places.size,
+            ffi.from_buffer("uint64_t[]", out.reshape(-1)),
+        )
+        return out if out.ndim else int(out)
+
+    # ---- Arrays ------------------------------------------------------------------------------
+
+    def shuffle(
+        self, array: npt.ArrayLike, seed: int, epoch: int = 0, *, algorithm: str = "primefold",
+        progress: bool | None = None,
+    ) -> Array:
+        """Returns the rows of an array in the order of a permutation: array[permute(len(array), seed,
+        epoch)].
+
+        array   of any shape with at least one dimension and of any type without Python objects; a row
+                has 1 to 65 536 bytes
+        Returns a read-only array of the same shape and type over the memory of the daemon. The daemon
+        needs twice the bytes of the array meanwhile. Errors: Invalid, OutOfMemory, NoDaemon, and
+        DaemonLost where the daemon ends in the middle.
+        """
+        return self._shuffle(array, False, seed, epoch, algorithm, progress)
+
+    def unshuffle(
+        self, array: npt.ArrayLike, seed: int, epoch: int = 0, *, algorithm: str = "primefold",
+        progress: bool | None = None,
+    ) -> Array:
+        """Undoes shuffle() with the same seed, epoch and algorithm. Arguments and errors are the
+        same."""
+        return self._shuffle(array, True, seed, epoch, algorithm, progress)
+
+    def _shuffle(
+        self, array: npt.ArrayLike, inverse: bool, seed: int, epoch: int, algorithm: str,
+        progress: bool | None,
+    ) -> Array:
+        source = np.asarray(array)
+        if source.ndim == 0 or source.dtype.hasobject:
+            raise Invalid(
+                f"array: shape {source.shape}, type {source.dtype}: expected at least one dimension "
+                "and a type without Python objects"
+            )
+        if source.size == 0 and len(source):
+            return source.copy()
+        size = source.nbytes // max(1, len(source))
+        request = _request.records(len(source), size, seed, epoch, inverse, algorithm)
+        connection = self._connection()
+
+        def shuffle() -> Array:
+            lease = _shuffled(connection, source, request)
+            return lease.array(source.dtype).reshape(source.shape)
+
+        if source.nbytes < 4 * _wait.LONG and not progress:
+            return shuffle()
+        return _wait.run(shuffle, "shuffle", progress, self._forget)
+
+    # ---- Random numbers ----------------------------------------------------------------------
+
+    def normal(
+        self,
+        loc: float = 0.0,
+        scale: float = 1.0,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = "f64",
+        method: str = "table",
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Normal random numbers with mean `loc` and standard deviation `scale`.
+
+        size      an int or a shape; None: one float
+        seed, stream, offset
+                  select the values: number offset, offset + 1, ... of a stream, which are the same
+                  on every machine
+        generator a shufd.Stream instead of these three; the call advances it
+        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
+        method    "table", the fastest, or "box-muller", the exact law except for rounding
+        device, progress
+                  as in permute()
+        Returns a read-only array without a copy. Errors: as permute().
+        """
+        number = _dtype.number_of(dtype, _dtype.GAUSS)
+        return self._draw(
+            lib.SHUF_GAUSS, size, seed, stream, offset, generator, number, device, progress,
+            mean=float(loc), std=float(scale), method=method,
+        )
+
+    def uniform(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = "f64",
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type.
+
+        The arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
+        high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
+        """
+        plain = (low, high) == (0.0, 1.0)
+        number = _dtype.number_of(dtype, _dtype.UNIFORM)
+        kind = np.dtype(_dtype.numpy_of(number))
+        if not plain and (device is not None or kind.kind == "u"):
+            raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device or integers")
+        values = self._draw(
+            lib.SHUF_UNIFORM, size, seed, stream, offset, generator, number, device, progress
+        )
+        if plain:
+            return values
+        return kind.type(low) + values * kind.type(high - low)
+
+    def _draw(
+        self, distribution: int, size: Size, seed: int | None, stream: int, offset: int,
+        generator: Stream | None, dtype: int, device: Any, progress: bool | None, **law: Any,
+    ) -> Any:
+        shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+        if (seed is None) == (generator is None):
+            raise Invalid(f"seed: {seed}, generator: {generator}: expected one of the two")
+        if generator is not None:
+            seed, stream, offset = generator.seed, generator.stream, generator.offset
+        count = math.prod(int(k) for k in shape)
+        request = _request.numbers(distribution, seed or 0, stream, offset, count, dtype, **law)
+        where, options = (None, _request.HOST) if device is None else device_of(device)
+        lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, options)
+        if generator is not None:
+            generator.advance(count)
+        values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
+        return values if shape or where is not None else values.item()
+
+    # ---- The daemon --------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """The state of the daemon: version, backend, device, pid, clients, leases, memory in bytes."""
+        daemon = ffi.new("shuf_daemon *")
+        self._connection().call(lib.shuf_daemon_status, daemon)
+        texts = ("version", "backend", "device", "device_id")
+        numbers = ("pid", "uptime_ms", "clients", "leases", "blocks", "memory_used", "memory_limit",
+                   "hits", "computed")  # fmt: skip
+        state: dict[str, Any] = {k: ffi.string(getattr(daemon, k)).decode() for k in texts}
+        state.update({k: int(getattr(daemon, k)) for k in numbers})
+        return state
+
+
+def _reconnected(socket: str, reconnect: float) -> Client:
+    return Client(socket, reconnect=reconnect)
+
+
+def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    """Integers of any type as a contiguous uint64 array. Fails with Invalid for anything else."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.empty(array.shape, np.uint64)
+    if array.dtype.kind not in "iu":
+        raise Invalid(f"{name}: type {array.dtype}: expected integers")
+    if array.dtype.kind == "i" and array.min() < 0:
+        raise Invalid(f"{name}: {array.min()}: expected 0 or more")
+    return np.ascontiguousarray(array, np.uint64).reshape(array.shape)
+
+
+def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
+    """Fills a buffer of the daemon with the array and shuffles it there."""
+    buffer = connection.take(lib.shuf_buffer_take, max(1, source.nbytes), _request.HOST)
+    try:
+        memory = ffi.buffer(buffer.buffer, source.nbytes)
+        np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
+        return Lease(
+            connection,
+            connection.take(lib.shuf_shuffle_lease, request, buffer, _request.HOST),
+        )
+    finally:
+        connection.release(buffer, source.nbytes)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Arrays in the memory of a GPU, for torch, CuPy and JAX by DLPack or the CUDA array interface."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from . import _fork, _request
+from ._errors import Closed, DeviceError, Invalid
+from ._lease import Lease
+from ._shuf import ffi, lib
+
+_CUDA = 2  # kDLCUDA
+_CODES = {"i": 0, "u": 1, "f": 2}  # DLDataTypeCode
+_BFLOAT = 4
+_DIMENSIONS = 8  # of shufpy_tensor
+_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+
+
+def _capi(name: str, *types: Any) -> Any:
+    """A function of Python's C interface. ctypes.pythonapi itself is shared with other packages."""
+    return ctypes.PYFUNCTYPE(*types)((name, ctypes.pythonapi))
+
+
+# A destructor gets a capsule without references, so its address travels, not the object.
+_new_capsule = _capi("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_capsule_name = _capi("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
+_capsule_pointer = _capi("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+_PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # PyCapsule keeps the pointers
+
+
+def _free_unused(capsule: int) -> None:
+    """The destructor of a capsule. A consumer that took the tensor has renamed the capsule."""
+    name = _capsule_name(capsule)
+    if name in (_PLAIN, _VERSIONED):
+        pointer = _capsule_pointer(capsule, name)
+        lib.shufpy_dlpack_free(ffi.cast("void *", pointer), name == _VERSIONED)
+
+
+_destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_free_unused)
+_DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
+
+_owners: dict[Any, Any] = {}  # handle of cffi: the object that it keeps alive
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+def shufpy_dlpack_owner_free(owner: Any) -> None:
+    _owners.pop(int(ffi.cast("uintptr_t", owner)), None)
+
+
+def device_of(device: Any) -> tuple[int, Any]:
+    """The ordinal of a device such as "cuda", "cuda:0", torch.device("cuda") or 0, -1 for any; and the
+    options of a lease there."""
+    text = str(device)
+    kind, _, ordinal = ("cuda", ":", text) if text.isdigit() else text.partition(":")
+    if kind != "cuda" or not (ordinal == "" or ordinal.isdigit()):
+        raise Invalid(f'device: {device!r}: expected None, "cuda" or "cuda:" with a number')
+    return (int(ordinal) if ordinal else -1), _request.DEVICE
+
+
+def _ordinal_of(address: int) -> int:
+    """The number of the GPU, as this process counts them. libshuf has loaded libcuda before."""
+    ordinal = ctypes.c_int()
+    status = ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(
+        ctypes.byref(ordinal), ctypes.c_int(_ORDINAL), ctypes.c_uint64(address)
+    )
+    if status != 0:
+        raise DeviceError(f"address {address:#x}: expected memory of a GPU; cuPointerGetAttribute: {status}")
+    return ordinal.value
+
+
+class DeviceArray:
+    """A read-only array in the memory of the daemon's GPU, without a copy.
+
+    torch.from_dlpack(array), cupy.asarray(array) and jax.dlpack.from_dlpack(array) take it. The lease
+    lives until this object and all arrays of the consumers are gone, or until `close()` if there is
+    no consumer. The values are complete on every stream when the object exists.
+
+    shape, dtype, nbytes  as in NumPy
+    ptr                   the address in device memory
+    device                the ordinal of the GPU in this process
+    """
+
+    def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int) -> None:
+        self._lease: Lease | None = lease
+        self._generation = _fork.generation
+        if len(shape) > _DIMENSIONS:
+            raise Invalid(f"size: {len(shape)} dimensions: expected at most {_DIMENSIONS} with a device")
+        self.dtype = np.dtype(dtype)
+        self.shape = shape
+        self.nbytes = lease.bytes
+        self.ptr = int(ffi.cast("uintptr_t", lease.address))
+        try:
+            self.device = _ordinal_of(self.ptr) if self.ptr else max(0, ordinal)
+        except BaseException:
+            lease.release()
+            raise
+        if ordinal not in (-1, self.device):
+            lease.release()
+            raise DeviceError(f"device: cuda:{ordinal}: the daemon computes on cuda:{self.device}")
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        self._check()
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.ptr, True),
+            "version": 3,
+            "strides": None,
+            "stream": None,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_CUDA, self.device)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:
+        """A capsule for a consumer. The values are complete, so no stream has to wait."""
+        self._check()
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("expected no copy and the device of the array")
+        versioned = max_version is not None and max_version[0] >= 1
+        managed = lib.shufpy_dlpack_make(self._tensor(), versioned)
+        if managed == ffi.NULL:
+            raise MemoryError("__dlpack__: out of memory")
+        name = _VERSIONED if versioned else _PLAIN
+        return _new_capsule(int(ffi.cast("uintptr_t", managed)), name, _DESTRUCTOR)
+
+    def _tensor(self) -> Any:
+        """The description for shim.h. Its owner is a reference to the lease."""
+        owner = ffi.new_handle(self._lease)
+        _owners[int(ffi.cast("uintptr_t", owner))] = (owner, self._lease)
+        tensor = ffi.new("shufpy_tensor *")
+        tensor.data, tensor.owner, tensor.device = ffi.cast("void *", self.ptr), owner, self.device
+        tensor.code = _CODES.get(self.dtype.kind, _BFLOAT)
+        tensor.bits = 8 * self.dtype.itemsize
+        tensor.dimensions = len(self.shape)
+        tensor.shape[0 : len(self.shape)] = list(self.shape)
+        return tensor
+
+    def _check(self) -> None:
+        if self._lease is None:
+            raise Closed("array: it is closed; request it again")
+        if self._generation != _fork.generation:
+            raise DeviceError("array: of the parent process; a child requests its own after fork()")
+
+    def close(self) -> None:
+        """Gives the lease back, unless a consumer still uses it. Further calls do nothing."""
+        self._lease = None
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._lease is None else ""
+        return f"<shufd.DeviceArray {self.shape} {self.dtype} on cuda:{self.device}{state}>"

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The types of values: names of libshuf, NumPy's types, numbers of shuf_dtype.h."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._errors import Invalid
+
+
+def _bfloat16() -> Any:
+    """NumPy has no bfloat16. ml_dtypes, which JAX installs, adds it; else the bits are uint16."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype(np.uint16)
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+NUMBERS = {"u32": 1, "u64": 2, "i64": 3, "f64": 4, "f32": 5, "f16": 6, "bf16": 7}
+_TYPES: dict[str, Any] = {
+    "u32": np.dtype(np.uint32),
+    "u64": np.dtype(np.uint64),
+    "i64": np.dtype(np.int64),
+    "f64": np.dtype(np.float64),
+    "f32": np.dtype(np.float32),
+    "f16": np.dtype(np.float16),
+}
+BY_NUMBER: dict[int, Any] = {NUMBERS[name]: dtype for name, dtype in _TYPES.items()}
+_ALIASES: dict[Any, int] = {"bf16": 7, "bfloat16": 7}
+for _name, _dtype in _TYPES.items():
+    for _alias in (_name, _dtype, _dtype.name, _dtype.type):
+        _ALIASES[_alias] = NUMBERS[_name]
+
+
+PERMUTATION = ("u32", "u64", "i64")
+GAUSS = ("f64", "f32", "f16", "bf16")
+UNIFORM = ("f64", "f32", "u32", "u64")
+
+
+def _find(dtype: Any) -> int:
+    """The number of a type, 0 for one that is not in the table."""
+    try:
+        return _ALIASES[dtype]
+    except (KeyError, TypeError):
+        pass
+    name = str(dtype).rpartition(".")[2]  # torch.int64
+    try:
+        return _ALIASES.get(name) or _ALIASES[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        return 0
+
+
+def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
+    """The number of a type; 0, which selects the default, for None. Accepts names ("u32", "uint32"),
+    NumPy's types and torch's (`torch.int64`)."""
+    if dtype is None:
+        return 0
+    number = _find(dtype)
+    if number not in (NUMBERS[name] for name in allowed):
+        raise Invalid(f"dtype: {dtype!r}: expected one of {', '.join(allowed)}")
+    return number
+
+
+def numpy_of(number: int) -> Any:
+    """NumPy's type of a stream; 0 is f64. bf16 is ml_dtypes' type, or uint16 without ml_dtypes."""
+    return BY_NUMBER[number or NUMBERS["f64"]] if number != NUMBERS["bf16"] else _bfloat16()

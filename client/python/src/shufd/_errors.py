@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""The errors of this package: one class for each status of libshuf, below `Error`.
+
+A message is the daemon's or libshuf's own line. It names the field, its value and the expected
+value. Each class is also the nearest built-in class, so `except ValueError` catches `Invalid`.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """The base of all errors of this package."""
+
+
+class Invalid(Error, ValueError):
+    """An argument is outside its range. The message names it, its value and the range."""
+
+
+class NoDaemon(Error, ConnectionError):
+    """No daemon answers on the socket. Start one with the program `shufd`, or call `serve()`."""
+
+
+class DaemonLost(NoDaemon):
+    """The daemon ended, and no other one came within 10 s. The next call connects again."""
+
+
+class Busy(Error):
+    """The daemon has no room now, because of the results of others. Try again later."""
+
+
+class Denied(Error, PermissionError):
+    """This user may not use the socket or the transport."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """The result does not fit the memory of the daemon or of this process."""
+
+
+class DeviceError(Error, RuntimeError):
+    """The GPU failed, or this process cannot see it."""
+
+
+class VersionMismatch(Error):
+    """The daemon has another version of the protocol. Update it or this package."""
+
+
+class ProtocolError(Error):
+    """The peer on the socket is no shufd."""
+
+
+class Timeout(Error, TimeoutError):
+    """The daemon did not answer in time."""
+
+
+class Cancelled(Error):
+    """The caller stopped the transfer."""
+
+
+class IOFailure(Error, OSError):
+    """A system call failed, in this process or in the daemon."""
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in shufd. Please report it."""
+
+
+class Closed(Error, ValueError):
+    """The object was closed before."""
+
+
+class Mismatch(Error):
+    """verify() found a rank with another permutation than the first rank."""
+
+
+BY_STATUS: dict[str, type[Error]] = {
+    "INVALID": Invalid,
+    "NO_DAEMON": NoDaemon,
+    "BUSY": Busy,
+    "DENIED": Denied,
+    "NO_MEMORY": OutOfMemory,
+    "DEVICE": DeviceError,
+    "VERSION": VersionMismatch,
+    "PROTOCOL": ProtocolError,
+    "TIMEOUT": Timeout,
+    "CANCELLED": Cancelled,
+    "IO": IOFailure,
+    "INTERNAL": InternalError,
+}
+
+HOW_TO_START = "; start a daemon with `shufd &`, or call shufd.serve()"
+
+
+def make(status: str, message: str, was_connected: bool) -> Error:
+    """The exception for a status of libshuf, such as "NO_DAEMON"."""
+    cls = BY_STATUS.get(status, Error)
+    if cls is NoDaemon:
+        return (DaemonLost if was_connected else NoDaemon)(message + HOW_TO_START)
+    return cls(message)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Requests of libshuf from arguments of Python. libshuf checks the ranges; only numbers that its
+fields cannot hold fail here."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Mapping, NoReturn
+
+from . import _dtype
+from ._errors import Invalid
+from ._shuf import ffi, lib
+
+_PERMUTATION = ffi.typeof("shuf_permutation *")
+_NUMBERS = ffi.typeof("shuf_numbers *")
+_RECORDS = ffi.typeof("shuf_records *")
+_OPTIONS = ffi.typeof("shuf_lease_options *")
+_algorithms: dict[str, Any] = {}
+
+METHODS = {"table": 0, "box-muller": 1}
+
+
+def algorithm_of(name: str) -> Any:
+    """The name as a C string that lives as long as the process: there are few."""
+    text = _algorithms.get(name)
+    if text is None:
+        if not isinstance(name, str) or len(name) > 31:
+            raise Invalid(f"algorithm: {name!r}: expected the name of an algorithm")
+        text = _algorithms[name] = ffi.new("char[]", name.encode())
+    return text
+
+
+def _explain(values: Mapping[str, Any]) -> NoReturn:
+    """Raises the error of the first value that is no integer of 64 bits."""
+    for name, value in values.items():
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise Invalid(f"{name}: {value!r}: expected an integer") from None
+        if not 0 <= number < 2**64:
+            raise Invalid(f"{name}: {number}: expected 0 to 2^64 - 1")
+    raise Invalid(f"request: expected integers, got {dict(values)!r}")
+
+
+def u64(name: str, value: Any) -> int:
+    """The value as an integer that fits 64 bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**64:
+        _explain({name: value})
+    return number
+
+
+def whole(n: int, seed: int, epoch: int, algorithm: str) -> Any:
+    """A request for a whole permutation."""
+    request = ffi.new(_PERMUTATION)
+    request.algorithm = algorithm_of(algorithm)
+    try:
+        request.n = n
+        request.seed = seed
+        request.epoch = epoch
+    except (OverflowError, TypeError):
+        _explain({"n": n, "seed": seed, "epoch": epoch})
+    return request
+
+
+def _set_slice(request: Any, n: int, offset: int | None, count: int | None, stride: int | None) -> None:
+    first = u64("offset", 0 if offset is None else offset)
+    step = u64("stride", 1 if stride is None else stride)
+    if count is None:
+        count = max(0, -((first - n) // step)) if step else 1
+    request.view = lib.SHUF_VIEW_SLICE
+    request.offset, request.stride, request.count = first, step, u64("count", count)
+
+
+def _set_shard(request: Any, rank: int | None, world: int | None, drop_last: bool) -> None:
+    if rank is None or world is None:
+        raise Invalid(f"rank: {rank}, world: {world}: expected both or none")
+    request.view = lib.SHUF_VIEW_SHARD
+    request.rank, request.world = u64("rank", rank), u64("world", world)
+    request.drop_last = bool(drop_last)
+
+
+def _set_epochs(request: Any, epochs: range) -> None:
+    if not isinstance(epochs, range) or epochs.step != 1 or not len(epochs):
+        raise Invalid(f"epochs: {epochs!r}: expected a range with step 1 and at least one epoch")
+    request.epoch, request.epochs = u64("epochs", epochs.start), len(epochs)
+
+
+def permutation(
+    n: int,
+    seed: int,
+    epoch: int,
+    epochs: range | None,
+    shard: tuple[int | None, int | None],
+    drop_last: bool,
+    part: tuple[int | None, int | None, int | None],
+    dtype: Any,
+    algorithm: str,
+) -> Any:
+    """A shuf_permutation. `shard` is rank and world; `part` is offset, count and stride."""
+    request = whole(n, seed, epoch, algorithm)
+    if epochs is not None:
+        _set_epochs(request, epochs)
+    if shard != (None, None):
+        if part != (None, None, None):
+            raise Invalid("rank, offset: expected rank and world, or offset, count and stride")
+        _set_shard(request, *shard, drop_last)
+    elif part != (None, None, None):
+        _set_slice(request, n, *part)
+    if dtype is not None:
+        request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
+    return request
+
+
+def numbers(
+    distribution: int,
+    seed: int,
+    stream: int,
+    offset: int,
+    count: int,
+    dtype: int,
+    mean: float = 0.0,
+    std: float = 0.0,
+    method: str = "table",
+) -> Any:
+    """A shuf_numbers. `dtype` is a number of shuf_dtype.h."""
+    if method not in METHODS:
+        raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
+    request = ffi.new(_NUMBERS)
+    request.distribution = distribution
+    request.seed, request.stream = u64("seed", seed), u64("stream", stream)
+    request.offset, request.count = u64("offset", offset), u64("size", count)
+    request.mean, request.std = mean, std
+    request.dtype = dtype
+    request.method = METHODS[method]
+    return request
+
+
+def records(n: int, size: int, seed: int, epoch: int, inverse: bool, algorithm: str) -> Any:
+    """A shuf_records of n records of `size` bytes."""
+    request = ffi.new(_RECORDS)
+    request.algorithm = algorithm_of(algorithm)
+    request.n, request.record, request.inverse = n, size, inverse
+    request.seed, request.epoch = u64("seed", seed), u64("epoch", epoch)
+    return request
+
+
+def options(transports: int) -> Any:
+    """shuf_lease_options for a set of transports."""
+    result = ffi.new(_OPTIONS)
+    result.transports = transports
+    return result
+
+
+HOST = options(lib.SHUF_MEMFD | lib.SHUF_INLINE)
+DEVICE = options(lib.SHUF_CUDA_FD | lib.SHUF_CUDA_IPC)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""The order of an epoch, shared by ranks: which index a rank draws at which step, and where an epoch
+continues. Knows no framework.
+
+All ranks together have one global position: the number of positions of the epoch's order that they
+have drawn. Rank r of `world` draws position start + r + k * world at step k. So a job may continue
+from a position with any number of ranks, each in constant time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import operator
+from typing import Any, Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _errors
+from .local import Permutation
+
+Indices = npt.NDArray[Any]
+Read = Callable[[int, int, int], Indices]  # (first position, count, stride) of an order
+
+STATE_VERSION = 1
+_CHUNK = 8192  # indices that are converted at once
+
+
+@dataclasses.dataclass(frozen=True)
+class Epoch:
+    """Selects an order of [0, n)."""
+
+    n: int
+    seed: int
+    epoch: int
+    algorithm: str = "primefold"
+    shuffle: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """The positions of one rank from the global position `start` on."""
+
+    n: int
+    rank: int
+    world: int
+    drop_last: bool
+    start: int = 0
+
+    def __len__(self) -> int:
+        rest = max(0, self.n - self.start)
+        return rest // self.world if self.drop_last else -(-rest // self.world)
+
+    def position(self, step: int) -> int:
+        """The global position after `step` steps of all ranks."""
+        return min(self.n, self.start + step * self.world) if step < len(self) else self.n
+
+    def read(self, order: Read, begin: int, end: int) -> Indices:
+        """The indices of the steps begin .. end - 1. Positions of n or more are padding: they repeat
+        the order from its beginning."""
+        first = self.start + self.rank + begin * self.world
+        whole = min(end - begin, max(0, -((first - self.n) // self.world)))
+        part = order(first, whole, self.world) if whole else None
+        if whole == end - begin and part is not None:
+            return part
+        padding = [
+            order((first + k * self.world) % self.n, 1, 1) for k in range(whole, end - begin)
+        ]
+        return np.concatenate(([] if part is None else [part]) + padding)
+
+
+def _sliced(order: Indices) -> Read:
+    def read(first: int, count: int, stride: int) -> Indices:
+        return order[first : first + (count - 1) * stride + 1 : stride]
+
+    return read
+
+
+def _counted(first: int, count: int, stride: int) -> Indices:
+    """The order without a shuffle."""
+    return np.arange(first, first + count * stride, stride, dtype=np.int64)
+
+
+def nothing(first: int, count: int, stride: int) -> Indices:
+    """The order of an empty share."""
+    raise AssertionError
+
+
+def _computed(epoch: Epoch) -> Read:
+    return Permutation(epoch.n, epoch.seed, epoch.epoch).range
+
+
+def order_of(client: Any, epoch: Epoch) -> Read:
+    """Leases the permutation, which all ranks of the machine share. Where it does not fit the memory
+    of the daemon, computes its values in this process, slower."""
+    if not epoch.shuffle:
+        return _counted
+    try:
+        values = client.permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm)
+    except _errors.OutOfMemory:
+        if epoch.algorithm != "primefold":
+            raise
+        return _computed(epoch)
+    return _sliced(values)
+
+
+def prefetch(client: Any, epoch: Epoch) -> None:
+    """Lets the daemon compute an epoch for later, if it has the room."""
+    if not epoch.shuffle:
+        return
+    try:
+        client.prefetch(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm)
+    except (_errors.OutOfMemory, _errors.Busy, _errors.NoDaemon):
+        pass
+
+
+class Cursor:
+    """Where an iteration is. Its indices leave as integers of Python, converted in chunks; the chunk
+    itself knows how many of them are left, so that counting costs nothing."""
+
+    def __init__(self, share: Share, order: Read) -> None:
+        self.share = share
+        self._order = order
+        self._drawn = 0  # steps, with the whole chunk
+        self._chunk: Iterator[int] = iter(())
+
+    @property
+    def step(self) -> int:
+        """The number of steps that this rank has drawn."""
+        return self._drawn - operator.length_hint(self._chunk)
+
+    @property
+    def position(self) -> int:
+        """The global position."""
+        return self.share.position(self.step)
+
+    def take(self, most: int) -> Indices:
+        """The next indices, at most so many, as an array: a view of the order where possible."""
+        begin, end = self._drawn, min(len(self.share), self._drawn + most)
+        indices = self.share.read(self._order, begin, end) if end > begin else np.empty(0, np.int64)
+        self._drawn = end
+        return indices
+
+    def next_chunk(self) -> Iterator[int] | None:
+        """An iterator over the next indices; None at the end."""
+        values = self.take(_CHUNK).tolist()
+        if not values:
+            return None
+        self._chunk = iter(values)
+        return self._chunk
+
+
+class Resumable:
+    """What the samplers have in common: an iteration that begins where load_state_dict() says, or at
+    the beginning. An iteration begins with its first index, so that unused iterators cost nothing."""
+
+    def __init__(self) -> None:
+        self._resume = 0  # the global position where the next iteration begins
+        self._cursor: Cursor | None = None  # of the iteration that began last
+
+    def _begin(self) -> Cursor:
+        """Begins an iteration."""
+        start, self._resume = self._resume, 0
+        self._cursor = cursor = self._cursor_from(start)
+        return cursor
+
+    def _cursor_from(self, start: int) -> Cursor:
+        raise NotImplementedError
+
+    def _description(self) -> dict[str, Any]:
+        """The state without the position: what must be equal to continue."""
+        raise NotImplementedError
+
+    def _move(self, epoch: int, position: int) -> None:
+        self.epoch = epoch
+        self._resume, self._cursor = position, None
+
+    def _chunks(self) -> Iterator[Iterator[int]]:
+        cursor = self._begin()
+        while (chunk := cursor.next_chunk()) is not None:
+            yield chunk
+
+    def __iter__(self) -> Iterator[int]:
+        """The indices of this rank, as integers of Python."""
+        return itertools.chain.from_iterable(self._chunks())
+
+    def state_dict(self, used: int | None = None) -> dict[str, Any]:
+        """The place in the epoch, as a new dict of plain values. It is the same on all ranks that have
+        drawn equally many indices, and load_state_dict() takes it with any number of ranks.
+
+        used  the indices of this rank that the job has used since the iteration began. By default
+              all that were drawn: more than used, where a DataLoader's workers draw ahead.
+        """
+        if self._cursor is None:
+            position = self._resume
+        elif used is None:
+            position = self._cursor.position
+        else:
+            position = self._cursor.share.position(used)
+        return {**self._description(), "position": position}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Lets the next iteration continue at the place of a state, whatever the number of ranks was.
+        Takes constant time. Fails with Invalid for a state of other data, seed or algorithm."""
+        expected = self._description()
+        for name in set(expected) - {"epoch"}:
+            if state_dict.get(name) != expected[name]:
+                raise _errors.Invalid(
+                    f"state: {name} {state_dict.get(name)!r}: expected {expected[name]!r} as in this sampler"
+                )
+        epoch, position = (operator.index(state_dict.get(k, -1)) for k in ("epoch", "position"))
+        if epoch < 0 or position < 0:
+            raise _errors.Invalid(f"state: epoch {epoch}, position {position}: expected 0 or more")
+        self._move(epoch, position)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies of other processes continue at this place."""
+        place = {"_resume": self.state_dict()["position"], "_cursor": None}
+        return {**self.__dict__, **place}
+
+
+def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:
+    """An order as a dict of plain values."""
+    return {
+        "version": STATE_VERSION,
+        "algorithm": epoch.algorithm,
+        "n": epoch.n,
+        "seed": epoch.seed,
+        "shuffle": epoch.shuffle,
+        "epoch": epoch.epoch,
+        **more,
+    }

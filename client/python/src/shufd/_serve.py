@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""A private daemon for this process and its children.
+
+A shell watches over it: it starts the daemon again after a crash, and ends it when the last writer
+of a FIFO is gone. Each process that uses the daemon keeps the FIFO open; forked children inherit
+it. So the daemon ends with the last process, whichever way that one ends.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from . import _lifeline
+from ._client import Client
+from ._errors import NoDaemon
+from ._programs import path_of
+
+_VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
+_START_SECONDS = 60.0
+_POLL_SECONDS = 0.005
+_KILLED = 128  # a shell's status of a process that a signal ended begins here
+
+# $1: the directory; $2: shufd; $3: its backend
+_GUARDIAN = f"""
+cd "$1" || exit 1
+trap '' HUP INT
+exec 3<lifeline
+(
+    while :; do
+        "$2" --socket "$1/shufd.sock" --backend "$3" 2>>log 3<&- &
+        echo $! >pid
+        wait $!
+        code=$?
+        [ $code -ge {_KILLED} ] || exit $code
+    done
+) &
+keeper=$!
+cat <&3 >/dev/null
+kill $keeper
+kill "$(cat pid)"
+cd / && rm -rf "$1"
+"""
+
+_lock = threading.Lock()
+_guardians: list[subprocess.Popen[bytes]] = []
+
+
+def _start(directory: str, backend: str) -> None:
+    """Starts the shell. Its standard streams are not ours, so it holds no pipe of ours."""
+    lifeline = _lifeline.path_of(os.path.join(directory, "x"))
+    os.mkfifo(lifeline, 0o600)
+    # For reading too, so that opening waits for nobody.
+    _lifeline.held[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
+    guardian = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd"), backend],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    _guardians.append(guardian)
+
+
+def _settle(directory: str) -> None:
+    """Replaces the descriptor of _start(), which would also read, by one that only writes."""
+    socket = os.path.join(directory, "shufd.sock")
+    both = _lifeline.held.pop(_lifeline.path_of(socket))
+    _lifeline.hold(socket)
+    os.close(both)
+
+
+def _await(directory: str, reconnect: float) -> Client:
+    """A client, once the daemon answers. Fails with the last line of its log."""
+    socket = os.path.join(directory, "shufd.sock")
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            return Client(socket, reconnect=reconnect)
+        except NoDaemon:
+            log = pathlib.Path(directory, "log")
+            lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+            failed = [line for line in lines if "error" in line]
+            if failed or time.monotonic() > deadline:
+                raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}") from None
+        time.sleep(_POLL_SECONDS)
+
+
+def serve(*, backend: str = "auto", reconnect: float = 10.0, quiet: bool = False) -> Client:
+    """Returns a client of the daemon that runs. If none runs, starts a private one for this process
+    and its children, says so once on standard error, and sets $SHUFD_SOCKET for the children.
+
+    backend    "auto", "cpu" or "cuda", as in shufd(8); for a new daemon
+    reconnect  seconds; as in connect()
+    quiet      True: says nothing
+
+    The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
+    with NoDaemon, and the reason, where it cannot start.
+    """
+    with _lock:
+        try:
+            return Client(None, reconnect=reconnect)
+        except NoDaemon:
+            return _serve_privately(backend, reconnect, quiet)
+
+
+def _serve_privately(backend: str, reconnect: float, quiet: bool) -> Client:
+    directory = tempfile.mkdtemp(prefix="shufd-")
+    _start(directory, backend)
+    try:
+        client = _await(directory, reconnect)
+    finally:
+        _settle(directory)
+    os.environ[_VARIABLE] = client.socket
+    if not quiet:
+        _say(client)
+    return client
+
+
+def _say(client: Client) -> None:
+    state = client.status()
+    print(
+        f"shufd: started a private daemon ({state['backend']}, pid {state['pid']}) on {client.socket}; "
+        "it ends with this process and its children",
+        file=sys.stderr,
+    )

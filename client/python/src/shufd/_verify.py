@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""A check at the start of a job: all ranks compute the same permutations."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+from ._errors import Mismatch
+
+_N = 1_000_003
+_rounds: dict[int, int] = {}  # of a store: verify() was called so many times
+
+
+def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> dict[str, Any]:
+    import shufd
+
+    client = client or shufd.default_client()
+    return {
+        "algorithm": algorithm,
+        "n": n,
+        "seed": seed,
+        "epoch": epoch,
+        "version": shufd.__version__,
+        "fingerprint": f"{client.fingerprint(n, seed, epoch, algorithm=algorithm):016x}",
+    }
+
+
+def verify(
+    group: Any = None,
+    *,
+    n: int = _N,
+    seed: int = 0,
+    epoch: int = 0,
+    algorithm: str = "primefold",
+    client: Any = None,
+) -> str:
+    """Compares algorithm, n, seed, epoch, version and the fingerprint of the permutation between the
+    ranks of a process group, through the store of torch.distributed. All ranks call it.
+
+    group  None: all ranks. Without torch.distributed there is nothing to compare.
+    Returns the fingerprint, 16 hexadecimal digits. Fails with Mismatch, which names the nodes that
+    differ from the first rank, on every rank.
+    """
+    own = _description(client, n, seed, epoch, algorithm)
+    try:
+        import torch.distributed as dist
+    except ImportError:
+        return str(own["fingerprint"])
+    if not (dist.is_available() and dist.is_initialized()):
+        return str(own["fingerprint"])
+    ranks = list(range(dist.get_world_size())) if group is None else dist.get_process_group_ranks(group)
+    _compare(dist, ranks, own)
+    return str(own["fingerprint"])
+
+
+def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
+    store = dist.distributed_c10d._get_default_store()
+    number = _rounds[id(store)] = _rounds.get(id(store), 0) + 1
+    key = f"shufd/verify/{'-'.join(map(str, ranks))}/{number}"
+    mine = {"node": socket.gethostname(), **own}
+    store.set(f"{key}/{dist.get_rank()}", json.dumps(mine))
+    found = {rank: json.loads(store.get(f"{key}/{rank}")) for rank in ranks}
+    expected = {k: v for k, v in found[ranks[0]].items() if k != "node"}
+    wrong = [
+        f"rank {rank} on {other['node']}: {name} {other[name]}, expected {value} as on rank {ranks[0]} "
+        f"({found[ranks[0]]['node']})"
+        for rank, other in found.items()
+        for name, value in expected.items()
+        if other[name] != value
+    ]
+    if wrong:
+        raise Mismatch("; ".join(wrong))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Long calls. Python runs signal handlers only between its own instructions, so Ctrl-C cannot end a
+call in C. A long call of the main thread therefore runs in another thread, while the main thread
+waits and shows progress."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any, Callable, TypeVar
+
+T = TypeVar("T")
+
+LONG = 1 << 22  # values; a smaller result takes a few milliseconds
+_PATIENCE = 2.0  # seconds without a bar
+
+
+def _bar(title: str) -> Any:
+    """tqdm's bar, or None without tqdm."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(desc=title, bar_format="{desc}: {elapsed}", file=sys.stderr, leave=False)
+
+
+def _watch(done: threading.Event, title: str, progress: bool | None) -> None:
+    """Waits, and after a while shows the time."""
+    start = time.monotonic()
+    visible = sys.stderr.isatty() if progress is None else progress
+    bar = _bar(title) if progress else None
+    try:
+        while not done.wait(0.1 if visible else None):
+            if bar is None and visible and time.monotonic() - start > _PATIENCE:
+                bar = _bar(title)
+            if bar is not None:
+                bar.refresh()
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def run(function: Callable[[], T], title: str, progress: bool | None, abandon: Callable[[], None]) -> T:
+    """Returns function(). On an exception of a signal handler, such as KeyboardInterrupt, `abandon`
+    is called and function() ends in the background, unused."""
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    done = threading.Event()
+    outcome: list[Any] = []
+
+    def work() -> None:
+        try:
+            outcome.extend((function(), None))
+        except BaseException as error:  # passed on to the caller
+            outcome.extend((None, error))
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=work, name="shufd", daemon=True)
+    thread.start()
+    try:
+        _watch(done, title, progress)
+    except BaseException:
+        abandon()
+        raise
+    thread.join()
+    value, error = outcome
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Places in random streams: `Stream` for `Client.normal()` and `.uniform()`, `BitGenerator` for NumPy
+and all code that takes a `numpy.random.Generator`.
+
+A seed has 2^64 independent streams of 2^62 values each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import struct
+from typing import Any
+
+import numpy as np
+
+from ._errors import Invalid
+from ._request import u64
+from ._shuf import ffi, lib
+
+
+def _child(stream: int, number: int) -> int:
+    """The stream of a child. Among a million children, two are equal with probability 3e-8."""
+    digest = hashlib.blake2b(struct.pack("<QQ", stream, number), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class Stream:
+    """A place in a random stream, to which `normal(generator=...)` and `uniform(generator=...)`
+    refer. They advance it by the number of values that they return.
+
+    seed, stream  0 to 2^64 - 1
+    offset        number of the next value, 0 to 2^62
+    """
+
+    def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
+        self.seed = u64("seed", seed)
+        self.stream = u64("stream", stream)
+        self.offset = u64("offset", offset)
+        self._spawned = 0
+
+    def advance(self, count: int) -> Stream:
+        """Moves by `count` values, also backwards. Returns the stream."""
+        self.offset = u64("offset", self.offset + count)
+        return self
+
+    def spawn(self, n_children: int) -> list[Stream]:
+        """Independent streams of the same seed, others with each call."""
+        first, self._spawned = self._spawned, self._spawned + n_children
+        return [Stream(self.seed, _child(self.stream, first + i)) for i in range(n_children)]
+
+    def __repr__(self) -> str:
+        return f"shufd.Stream(seed={self.seed}, stream={self.stream}, offset={self.offset})"
+
+
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class BitGenerator(np.random.BitGenerator):
+    """NumPy's interface to the uniform stream of 64-bit integers:
+    `numpy.random.Generator(shufd.BitGenerator(seed))`.
+
+    `Generator.random()` returns the values of `shufd.uniform(seed=seed)`, and `random_raw()` those
+    with dtype "u64". Needs no daemon. Arguments as in `Stream`; pickles.
+    """
+
+    def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
+        super().__init__(0)
+        self._draw: Any = ffi.new("shufpy_draw *")
+        lib.shufpy_draw_make(self._draw, u64("seed", seed), u64("stream", stream), u64("offset", offset))
+        self._spawned = 0
+        address = _get_pointer(self.capsule, b"BitGenerator")
+        lib.shufpy_bitgen_fill(ffi.cast("void *", address), self._draw)
+
+    @property
+    def state(self) -> Any:
+        """The place in the stream, as a dict."""
+        draw = self._draw
+        return {
+            "bit_generator": "shufd",
+            "state": {"seed": draw.seed, "stream": draw.number, "offset": draw.offset},
+            "has_uint32": int(draw.has_half),
+            "uinteger": int(draw.half),
+            "spawned": self._spawned,
+        }
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        if value.get("bit_generator") != "shufd":
+            raise Invalid(f"state: of {value.get('bit_generator')!r}: expected one of 'shufd'")
+        place = value["state"]
+        with self.lock:
+            lib.shufpy_draw_make(self._draw, place["seed"], place["stream"], place["offset"])
+            self._draw.has_half, self._draw.half = bool(value["has_uint32"]), value["uinteger"]
+            self._spawned = value["spawned"]
+
+    def advance(self, delta: int) -> BitGenerator:
+        """Moves by `delta` 64-bit values, also backwards. Returns the generator."""
+        with self.lock:
+            self._draw.offset = u64("offset", self._draw.offset + delta)
+            self._draw.has_half = False
+        return self
+
+    def spawn(self, n_children: int) -> list[BitGenerator]:
+        """Generators of independent streams of the same seed, others with each call."""
+        first, self._spawned = self._spawned, self._spawned + n_children
+        draw = self._draw
+        return [BitGenerator(draw.seed, _child(draw.number, first + i)) for i in range(n_children)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (self.state,))
+
+    def __repr__(self) -> str:
+        draw = self._draw
+        return f"shufd.BitGenerator(seed={draw.seed}, stream={draw.number}, offset={draw.offset})"
+
+
+def _restored(state: dict[str, Any]) -> BitGenerator:
+    generator = BitGenerator(0)
+    generator.state = state
+    return generator

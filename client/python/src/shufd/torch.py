@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""Samplers for PyTorch: the signatures and lengths of torch's own, the permutations of shufd.
+
+    sampler = shufd.torch.DistributedSampler(dataset, seed=7)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=256, sampler=sampler, num_workers=8)
+    for epoch in range(90):
+        sampler.set_epoch(epoch)
+        for batch in loader: ...
+
+The processes of a machine share the permutation of an epoch in the memory of the daemon. A sampler
+converts its indices chunk by chunk, and the daemon computes the next epoch meanwhile. `state_dict()`
+and `load_state_dict()` continue in the middle of an epoch, with any number of ranks; torchdata's
+StatefulDataLoader calls them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Sized
+
+import numpy as np
+import torch.utils.data
+
+from . import _client, _errors, _sampling, connect, default_client
+from ._ranks import rank_and_world
+from ._sampling import Cursor, Epoch, Indices, Read, Share
+from ._shuf import ffi, lib
+from .random import BitGenerator
+
+__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler"]
+
+
+class DistributedSampler(  # type: ignore[misc, unused-ignore]
+    _sampling.Resumable, torch.utils.data.distributed.DistributedSampler  # type: ignore[type-arg, unused-ignore]
+):
+    """The indices of one rank, as torch.utils.data.DistributedSampler selects them, from the
+    permutation that shufd computes for `seed` and the epoch.
+
+    dataset        its length is n
+    num_replicas, rank
+                   by default those of torch.distributed, else of $RANK and $WORLD_SIZE, of Slurm, of
+                   Open MPI, else one rank
+    shuffle        False: the indices in order
+    seed           0 to 2^64 - 1; independent of the epoch, which set_epoch() sets
+    drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
+                   indices of the epoch
+    client         by default shufd.connect(), or with a single rank shufd.default_client()
+    algorithm      as in Client.permute()
+
+    Without set_epoch(), each iteration repeats the epoch. `len()` is that of a whole epoch, also
+    when an iteration continues in the middle. If a permutation does not fit the daemon's memory, the
+    sampler computes its indices in this process. Errors: those of Client.permute(), with the first
+    index; Invalid for a rank out of range.
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+        *,
+        client: _client.Client | None = None,
+        algorithm: str = "primefold",
+    ) -> None:
+        found = rank_and_world() if num_replicas is None or rank is None else (0, 1)
+        world = found[1] if num_replicas is None else num_replicas
+        own = found[0] if rank is None else rank
+        if not 0 <= own < world:
+            raise _errors.Invalid(f"rank: {own}: expected 0 to num_replicas - 1, which is {world - 1}")
+        _sampling.Resumable.__init__(self)
+        torch.utils.data.distributed.DistributedSampler.__init__(
+            self, dataset, world, own, shuffle, seed, drop_last  # type: ignore[arg-type, unused-ignore]
+        )
+        self.algorithm = algorithm
+        self._client = client
+
+    def set_epoch(self, epoch: int) -> None:
+        """Selects the permutation of the next iteration. The epoch of a loaded state continues at its
+        place, any other begins at its beginning."""
+        if epoch != self.epoch:
+            self._move(epoch, 0)
+
+    def _order(self, epoch: int) -> Epoch:
+        return Epoch(len(self.dataset), self.seed, epoch, self.algorithm, self.shuffle)  # type: ignore[arg-type]
+
+    def _cursor_from(self, start: int) -> Cursor:
+        order = self._order(self.epoch)
+        share = Share(order.n, self.rank, self.num_replicas, self.drop_last, start)
+        if len(share) == 0:
+            return Cursor(share, _sampling.nothing)
+        if self._client is None:
+            self._client = connect() if self.num_replicas > 1 else default_client()
+        cursor = Cursor(share, _sampling.order_of(self._client, order))
+        _sampling.prefetch(self._client, self._order(self.epoch + 1))
+        return cursor
+
+    def _description(self) -> dict[str, Any]:
+        return _sampling.state_of(self._order(self.epoch))
+
+    def __iter__(self) -> Iterator[int]:  # type: ignore[override, unused-ignore]
+        return _sampling.Resumable.__iter__(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"shufd.torch.DistributedSampler(n={len(self.dataset)}, rank={self.rank}, "  # type: ignore[arg-type]
+            f"num_replicas={self.num_replicas}, seed={self.seed}, epoch={self.epoch})"
+        )
+
+
+class RandomSampler(  # type: ignore[misc, unused-ignore]
+    _sampling.Resumable, torch.utils.data.RandomSampler
+):
+    """Indices in random order, as torch.utils.data.RandomSampler draws them: another permutation for
+    each iteration.
+
+    data_source    its length is n
+    replacement    True: independent draws, computed in this process
+    num_samples    by default n; more than n without replacement: further permutations
+    generator      a torch.Generator, whose initial seed becomes `seed`
+    seed           0 to 2^64 - 1; by default of `generator`, else a random one
+    client, algorithm
+                   as in DistributedSampler
+
+    `epoch` counts the iterations; set_epoch() sets it.
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+        *,
+        seed: int | None = None,
+        client: _client.Client | None = None,
+        algorithm: str = "primefold",
+    ) -> None:
+        _sampling.Resumable.__init__(self)
+        torch.utils.data.RandomSampler.__init__(self, data_source, replacement, num_samples, generator)
+        if seed is None:
+            seed = generator.initial_seed() if generator is not None else torch.seed()
+        self.seed = int(seed) % 2**64
+        self.epoch = 0
+        self.algorithm = algorithm
+        self._client = client
+        self._began = False  # an iteration of this epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Selects the order of the next iteration."""
+        if epoch != self.epoch or self._began:
+            self._move(epoch, self._resume if epoch == self.epoch else 0)
+
+    def _move(self, epoch: int, position: int) -> None:
+        super()._move(epoch, position)
+        self._began = False
+
+    def _cursor_from(self, start: int) -> Cursor:
+        if self._began or start >= self.num_samples:
+            start = 0
+            self.epoch += 1
+        self._began = True
+        share = Share(self.num_samples, 0, 1, False, start)
+        return Cursor(share, self._draws if self.replacement else self._passes(self.epoch))
+
+    def _draws(self, first: int, count: int, stride: int) -> Indices:
+        """Independent draws: value number i of the stream that the epoch selects decides index i."""
+        bits = BitGenerator(self.seed, self.epoch, first).random_raw(count)
+        out = np.empty(count, np.uint64)
+        lib.shufpy_scale(
+            ffi.from_buffer("uint64_t[]", bits), count, len(self.data_source),
+            ffi.from_buffer("uint64_t[]", out),
+        )  # fmt: skip
+        return out
+
+    def _passes(self, epoch: int) -> Read:
+        """Permutations one after the other. Each has an epoch of its own."""
+        n = len(self.data_source)
+        passes = -(-self.num_samples // n)
+        client = self._client = self._client or default_client()
+        current: list[Any] = [None, None]
+
+        def order(number: int) -> Epoch:
+            return Epoch(n, self.seed, epoch * passes + number, self.algorithm)
+
+        def read(first: int, count: int, stride: int) -> Indices:
+            number, begin = divmod(first, n)
+            if current[0] != number:
+                current[:] = number, _sampling.order_of(client, order(number))
+                _sampling.prefetch(client, order(number + 1))
+            here = min(count, n - begin)
+            part: Indices = current[1](begin, here, 1)
+            return part if here == count else np.concatenate([part, read(first + here, count - here, 1)])
+
+        return read
+
+    def _description(self) -> dict[str, Any]:
+        order = Epoch(len(self.data_source), self.seed, self.epoch, self.algorithm)
+        return _sampling.state_of(order, num_samples=self.num_samples, replacement=self.replacement)
+
+    def __iter__(self) -> Iterator[int]:
+        return _sampling.Resumable.__iter__(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"shufd.torch.RandomSampler(n={len(self.data_source)}, num_samples={self.num_samples}, "
+            f"replacement={self.replacement}, seed={self.seed}, epoch={self.epoch})"
+        )
+
+
+class BatchSampler(torch.utils.data.BatchSampler):
+    """Batches of a sampler of this module, as torch.utils.data.BatchSampler makes them.
+
+    sampler        a DistributedSampler or RandomSampler of this module
+    batch_size     indices of a batch, at least 1
+    drop_last      True: leaves out a last batch that is smaller
+    as_arrays      True: batches are int64 arrays; else lists of integers
+
+    `state_dict()`, `load_state_dict()` and `set_epoch()` are those of the sampler.
+    """
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
+        if not isinstance(sampler, _sampling.Resumable):
+            raise _errors.Invalid(f"sampler: {sampler!r}: expected a sampler of shufd.torch")
+        super().__init__(sampler, batch_size, drop_last)
+        self.as_arrays = as_arrays
+
+    def __iter__(self) -> Iterator[Any]:
+        cursor = self.sampler._begin()  # type: ignore[union-attr, unused-ignore]
+        least = self.batch_size if self.drop_last else 1
+        while len(batch := cursor.take(self.batch_size)) >= least:
+            yield batch.astype(np.int64) if self.as_arrays else batch.tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the method of the sampler."""
+        self.sampler.set_epoch(epoch)  # type: ignore[union-attr, unused-ignore]
+
+    def state_dict(self, used: int | None = None) -> dict[str, Any]:
+        """As the method of the sampler; `used` counts indices, not batches."""
+        return self.sampler.state_dict(used)  # type: ignore[union-attr, no-any-return, unused-ignore]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As the method of the sampler."""
+        self.sampler.load_state_dict(state_dict)  # type: ignore[union-attr, unused-ignore]
+
+    def __repr__(self) -> str:
+        return f"shufd.torch.BatchSampler({self.sampler!r}, batch_size={self.batch_size}, drop_last={self.drop_last})"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""A real shufd for the tests, on a socket of its own."""
+
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import shufd
+from shufd import _programs
+
+os.environ.pop("SHUFD_SOCKET", None)
+
+
+class Daemon:
+    """A shufd that can be killed and started again on the same socket."""
+
+    def __init__(self, directory, *options):
+        self.socket = str(directory / "shufd.sock")
+        self.options = options
+        self.log = directory / "log"
+        self.process = None
+
+    def start(self):
+        environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+        self.process = subprocess.Popen(
+            [_programs.path_of("shufd"), "--socket", self.socket, *(self.options or ("--backend", "cpu"))],
+            stderr=self.log.open("ab"),
+            env=environment,
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                shufd.connect(self.socket).close()
+                return self
+            except shufd.NoDaemon:
+                assert self.process.poll() is None, self.log.read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            assert self.process.wait(60) == 0, self.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """The daemon that the tests of a file share: no other file has leases there."""
+    daemon = Daemon(tmp_path_factory.mktemp("shufd")).start()
+    os.environ["SHUFD_SOCKET"] = daemon.socket
+    yield daemon
+    shufd.default_client().close()
+    os.environ.pop("SHUFD_SOCKET", None)
+    daemon.stop()
+
+
+@pytest.fixture
+def client(daemon):
+    with shufd.connect(daemon.socket) as client:
+        yield client
+
+
+@pytest.fixture
+def mortal(tmp_path):
+    """A daemon of one test, which may kill it."""
+    daemon = Daemon(tmp_path).start()
+    yield daemon
+    daemon.stop()
+
+
+def leases(client):
+    """The leases that the daemon counts, with those of other clients, after a collection of garbage."""
+    gc.collect()
+    if shufd._default is not None and not shufd._default._closed:
+        shufd._default.status()  # gives its last small lease back
+    return client.status()["leases"]
+
+
+def settled(read, expected, seconds=30):
+    """Waits until read() is `expected`, and returns the last value."""
+    deadline = time.monotonic() + seconds
+    while (value := read()) != expected and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return value
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def mappings():
+    """The mappings of the daemon's memory in this process."""
+    return sum("memfd:" in line for line in pathlib.Path("/proc/self/maps").open())
+
+
+def in_child(function):
+    """Runs function() in a forked child, which passes if it returns. os._exit: no clean-up of pytest."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function()
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), file=sys.__stderr__, flush=True)
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0

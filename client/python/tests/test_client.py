@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""Requests and their results as arrays."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import shufd
+from conftest import descriptors, leases, mappings, settled
+
+
+def test_first_example(client):
+    assert client.permute(10, seed=7).tolist() == [4, 0, 5, 1, 2, 9, 6, 8, 7, 3]
+    assert str(shufd.permute(10, seed=7)) == "[4 0 5 1 2 9 6 8 7 3]"
+
+
+@pytest.mark.parametrize("algorithm", ["primefold", "philox24", "lcg"])
+@pytest.mark.parametrize("n", [1, 2, 256, 257, 1000, 65_537])
+def test_permutation(client, algorithm, n):
+    order = client.permute(n, 7, 3, algorithm=algorithm)
+    assert order.dtype == np.uint32 and order.shape == (n,)
+    assert (np.sort(order) == np.arange(n)).all()
+    rows = client.permute(n, 7, epochs=range(2, 5), algorithm=algorithm)
+    assert rows.shape == (3, n) and (rows[1] == order).all()
+    assert (client.permute(n, 7, 3, offset=n // 2, stride=3, algorithm=algorithm) == order[n // 2 :: 3]).all()
+    assert (client.permute(n, 7, 3, offset=n // 3, count=1, algorithm=algorithm) == order[n // 3]).all()
+    assert (client.permute(n, 7, 3, rank=1, world=4, drop_last=True, algorithm=algorithm)
+            == order[1 :: 4][: n // 4]).all()  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["u32", "u64", "i64", "uint64", np.int64, np.dtype("uint32")])
+def test_dtypes(client, dtype):
+    order = client.permute(1000, 7, dtype=dtype)
+    name = {"u32": "uint32", "u64": "uint64", "i64": "int64"}.get(dtype, dtype)
+    assert order.dtype == np.dtype(name) and (order == client.permute(1000, 7)).all()
+
+
+def test_result_is_shared_and_read_only(client):
+    first, second = client.permute(100_000, 7), client.permute(100_000, 7)
+    assert first.__array_interface__["data"][0] == second.__array_interface__["data"][0]
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1
+    with pytest.raises(ValueError):
+        first.setflags(write=True)
+    with pytest.raises(ValueError):
+        first.view(np.uint8).setflags(write=True)
+
+
+def test_empty_share(client):
+    empty = client.permute(3, 7, rank=1, world=8, drop_last=True)
+    assert empty.shape == (0,) and empty.dtype == np.uint32 and not empty.flags.writeable
+
+
+def test_look_ups(client):
+    order = client.permute(100_003, 7, 3)
+    at = np.random.default_rng(1).integers(0, 100_003, (30, 400))
+    assert (client.index(at, 100_003, 7, 3) == order[at]).all()
+    assert (client.inverse_index(order[at], 100_003, 7, 3) == at).all()
+    assert (shufd.local.index(at, 100_003, 7, 3) == order[at]).all()
+    assert (shufd.local.inverse_index(order[at], 100_003, 7, 3) == at).all()
+    assert client.index(5, 100_003, 7, 3) == order[5] == shufd.local.index(5, 100_003, 7, 3)
+    assert client.index([], 10, 7).shape == shufd.local.index([], 10, 7).shape == (0,)
+
+
+@pytest.mark.parametrize("n", [1, 2, 256, 257, 1000, 65_521, 65_537, 1 << 40, 1 << 62])
+def test_local_permutation(n):
+    order = shufd.local.Permutation(n, 7, 3)
+    last = order[n - 1]
+    assert order.inverse_index(last) == n - 1 and order[-1] == last and len(order) == n
+    count = min(n, 1000)
+    assert order.range(n - 1, count, 2)[0] == last
+    assert order.range(0, count, 3).tolist() == [order[3 * k % n] for k in range(count)]
+    assert pickle.loads(pickle.dumps(order))[n // 2] == order[n // 2]
+    with pytest.raises(shufd.Invalid, match=f"positions: {n}: expected less than n"):
+        order.index([0, n])
+
+
+@pytest.mark.parametrize("shape", [(1,), (1000,), (1000, 3), (77, 5, 2), (5, 0)])
+@pytest.mark.parametrize("dtype", ["f8", "u1", "c16", "S7", [("a", "i4"), ("b", "f8")]])
+def test_shuffle(client, shape, dtype):
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    array = np.random.default_rng(1).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+    shuffled = client.shuffle(array, 7, 3)
+    assert shuffled.dtype == array.dtype
+    assert shuffled.tobytes() == array[client.permute(len(array), 7, 3)].tobytes()
+    assert client.unshuffle(shuffled, 7, 3).tobytes() == array.tobytes()
+
+
+def test_shuffle_of_a_view(client):
+    array = np.arange(600.0).reshape(100, 6)[:, ::2]
+    assert (client.shuffle(array, 7) == array[client.permute(100, 7)]).all()
+
+
+def test_streams(client):
+    values = client.normal(3.0, 2.0, (50, 40), seed=7)
+    assert values.shape == (50, 40) and values.dtype == np.float64 and not values.flags.writeable
+    assert (client.normal(3.0, 2.0, 100, seed=7, offset=60) == values.ravel()[60:160]).all()
+    assert client.normal(3.0, 2.0, seed=7) == values[0, 0]
+    assert abs(client.normal(3.0, 2.0, 100_000, seed=7, method="box-muller").mean() - 3) < 0.05
+    uniform = client.uniform(size=1000, seed=7, stream=2)
+    assert (client.uniform(-1, 3, 1000, seed=7, stream=2) == -1 + 4 * uniform).all()
+    assert client.uniform(size=9, seed=7, dtype="u64").dtype == np.uint64
+    assert client.normal(size=9, seed=7, dtype="f16").dtype == np.float16
+    assert client.normal(size=9, seed=7, dtype="bf16").dtype.itemsize == 2
+
+
+def test_stream_object(client):
+    stream = shufd.Stream(7)
+    parts = [client.normal(size=k, generator=stream) for k in (10, 1, 29)]
+    assert stream.offset == 40 and (np.concatenate(parts) == client.normal(size=40, seed=7)).all()
+    stream.advance(-40)
+    assert (client.normal(size=10, generator=stream) == parts[0]).all()
+    children = stream.spawn(3) + stream.spawn(3)
+    assert len({child.stream for child in children} | {stream.stream}) == 7
+    assert "seed=7" in repr(stream)
+
+
+def test_bit_generator(client):
+    generator = np.random.Generator(shufd.BitGenerator(7, 2))
+    assert (generator.random(1001) == client.uniform(size=1001, seed=7, stream=2)).all()
+    copy = np.random.Generator(pickle.loads(pickle.dumps(generator.bit_generator)))
+    assert (copy.normal(size=10) == generator.normal(size=10)).all()
+    raw = shufd.BitGenerator(7, 2).advance(500).random_raw(20)
+    assert (raw == client.uniform(size=20, seed=7, stream=2, offset=500, dtype="u64")).all()
+    a, b = generator.spawn(2) if hasattr(generator, "spawn") else map(np.random.Generator, generator.bit_generator.spawn(2))
+    assert a.integers(1 << 60) != b.integers(1 << 60)
+    bits = shufd.BitGenerator(7)
+    state = bits.state
+    first = np.random.Generator(bits).integers(0, 100, 7, np.uint32)
+    bits.state = state
+    assert (np.random.Generator(bits).integers(0, 100, 7, np.uint32) == first).all()
+    with pytest.raises(shufd.Invalid):
+        bits.state = {"bit_generator": "PCG64"}
+
+
+def test_bad_requests(client, daemon):
+    cases = {
+        "n 0: expected 1": lambda: client.permute(0, 7),
+        "n: 18446744073709551616: expected 0 to": lambda: client.permute(2**64, 7),
+        "seed: -1: expected 0 to": lambda: client.permute(10, -1),
+        "seed: 1.5: expected an integer": lambda: client.permute(10, 1.5),
+        "rank 4: expected less than world": lambda: client.permute(10, 7, rank=4, world=4),
+        "rank: 1, world: None": lambda: client.permute(10, 7, rank=1),
+        "rank, offset: expected": lambda: client.permute(10, 7, rank=1, world=2, offset=1),
+        "dtype: 'float': expected one of u32, u64, i64": lambda: client.permute(10, 7, dtype="float"),
+        "epochs: range": lambda: client.permute(10, 7, epochs=range(0, 9, 2)),
+        'algorithm "x": expected': lambda: client.permute(10, 7, algorithm="x"),
+        "stride 0": lambda: client.permute(10, 7, stride=0),
+        "at.0. 10: expected less than n": lambda: client.index([10], 10, 7),
+        "positions: -1: expected 0": lambda: client.index([-1], 10, 7),
+        "positions: type float64": lambda: client.index([1.5], 10, 7),
+        "device: 'tpu'": lambda: client.permute(10, 7, device="tpu"),
+        "transport cuda-fd": lambda: client.permute(10, 7, device="cuda"),
+        "array: shape": lambda: client.shuffle(np.array([None]), 7),
+        "n 0": lambda: client.shuffle(np.empty((0, 3)), 7),
+        "seed: None, generator: None": lambda: client.normal(size=3),
+        "method: 'x'": lambda: client.normal(size=3, seed=1, method="x"),
+        "std": lambda: client.normal(0, -1, 3, seed=1),
+        "low: 1": lambda: client.uniform(1, 2, 3, seed=1, dtype="u32"),
+    }
+    for text, call in cases.items():
+        with pytest.raises(shufd.Invalid, match=text):
+            call()
+    with pytest.raises(shufd.OutOfMemory):
+        client.permute(1 << 61, 7)
+    with pytest.raises(MemoryError):
+        client.permute(1 << 45, 7)
+    with pytest.raises(shufd.NoDaemon, match="start a daemon with"):
+        shufd.connect("/nonexistent/s")
+    with pytest.raises(shufd.Invalid, match="socket"):
+        shufd.connect("/" + "x" * 200)
+    assert client.permute(3, 7).tolist() == [0, 1, 2]
+    assert leases(client) == 0
+
+
+def test_closed_client(daemon):
+    client = shufd.connect(daemon.socket)
+    array = client.permute(100_000, 7)
+    before = array.copy()
+    client.close()
+    client.close()
+    for call in (lambda: client.permute(10, 7), client.status, lambda: client.index(1, 10, 7)):
+        with pytest.raises(shufd.Closed, match="call shufd.connect"):
+            call()
+    assert (array == before).all() and "closed" in repr(client)
+
+
+def test_lease_ends_with_the_last_array(client):
+    array = client.permute(1 << 20, 11)
+    part = array[10:20][::2]
+    assert leases(client) == 1
+    del array
+    assert leases(client) == 1
+    del part
+    assert leases(client) == 0
+
+
+def test_nothing_leaks(daemon):
+    initial = descriptors(), mappings()
+    with shufd.connect(daemon.socket) as client:
+        for _ in range(3):
+            client.permute(3_000_000, 1)
+        others = leases(client)  # prefetches of other clients
+        before = descriptors(), mappings()
+        for epoch in range(200):
+            client.permute(3_000_000 if epoch % 20 == 0 else 1000, 7, epoch)
+            client.normal(size=100, seed=epoch)
+            client.shuffle(np.arange(100), epoch)
+            with pytest.raises(shufd.Invalid):
+                client.permute(0, epoch)
+        assert leases(client) == others
+        assert descriptors() == before[0]
+        assert mappings() <= before[1] + 128  # small ones, which libshuf keeps for the next results
+        small = mappings()
+        for epoch in range(20):
+            client.permute(3_000_000, 8, epoch)
+        assert mappings() <= small
+    assert (descriptors(), mappings()) == initial
+
+
+def test_threads_have_their_own_connections(daemon):
+    with shufd.connect(daemon.socket) as client:
+        arrays, errors = [], []
+
+        def work(seed):
+            try:
+                for epoch in range(40):
+                    assert client.permute(1000 + seed, seed, epoch).size == 1000 + seed
+                arrays.append(client.permute(5000, seed))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        assert client.status()["clients"] >= 9  # each with an array
+        for array in arrays:  # leases of threads that have ended
+            assert (np.sort(array) == np.arange(5000)).all()
+        arrays.clear()
+        del array
+        assert settled(lambda: leases(client), 0) == 0
+
+
+def test_lease_ends_in_another_thread(client):
+    arrays = [client.permute(2000, 7, epoch) for epoch in range(300)]
+    threads = [threading.Thread(target=lambda: [arrays.pop() for _ in range(100)]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for epoch in range(300):
+        client.permute(100, 8, epoch)
+    for thread in threads:
+        thread.join()
+    assert leases(client) == 0
+
+
+def test_prefetch(client):
+    computed = client.status()["computed"]
+    client.prefetch(200_000, 7, 123)
+    assert settled(lambda: client.status()["computed"], computed + 1) == computed + 1
+    client.permute(200_000, 7, 123)
+    assert client.status()["computed"] == computed + 1
+
+
+def test_progress(client, capsys):
+    pytest.importorskip("tqdm")
+    assert client.permute(1000, 7, progress=True).size == 1000
+    assert "permute" in capsys.readouterr().err
+
+
+def test_fingerprint(client):
+    assert client.fingerprint(1000, 7) == client.fingerprint(1000, 7) != client.fingerprint(1000, 8)
+    assert shufd.verify(n=1000, seed=7, client=client) == f"{client.fingerprint(1000, 7):016x}"
+
+
+def test_reprs(client):
+    assert "open" in repr(client) and client.socket in repr(client)
+    assert repr(shufd.local.Permutation(5, 1)) == "shufd.local.Permutation(n=5, seed=1, epoch=0)"
+    assert "offset=0" in repr(shufd.BitGenerator(1))
+
+
+def test_errors_are_a_tree():
+    for name in shufd.__all__:
+        value = getattr(shufd, name)
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert issubclass(value, shufd.Error) and value.__doc__
+    assert issubclass(shufd.DaemonLost, shufd.NoDaemon)

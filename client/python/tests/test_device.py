@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""Arrays in device memory: the structures of DLPack without a GPU, and the consumers with one."""
+
+import ctypes
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import shufd
+from conftest import Daemon, in_child, leases, settled
+from shufd import _device
+from shufd._lease import Lease
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class Plain(ctypes.Structure):
+    """DLManagedTensor."""
+
+    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),
+    ]  # fmt: skip
+
+
+def consume(capsule, version):
+    """Takes the tensor as a consumer does: returns it, and the capsule is renamed."""
+    name, used, kind = (
+        (b"dltensor_versioned", b"used_dltensor_versioned", Versioned)
+        if version
+        else (b"dltensor", b"used_dltensor", Plain)
+    )
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_SetName", ctypes.pythonapi)
+    )
+    address = get(capsule, name)
+    rename(capsule, used)
+    return kind.from_address(address), address, used
+
+
+@pytest.fixture
+def array(client, monkeypatch):
+    """A DeviceArray over host memory: what needs no GPU is the same."""
+    monkeypatch.setattr(_device, "_ordinal_of", lambda address: 3)
+
+    def make():
+        request = shufd._request.whole(1000, 7, 0, "primefold")
+        connection = client._connection()
+        lease = Lease(connection, connection.take(shufd._lib.shuf_lease_take, request, shufd._request.HOST))
+        return _device.DeviceArray(lease, lease.dtype, (10, 100), -1)
+
+    return make
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_consumer(client, array, version):
+    held = leases(client)
+    a = array()
+    capsule = a.__dlpack__(max_version=version)
+    managed, address, name = consume(capsule, version)
+    tensor = managed.tensor
+    assert tensor.data == a.ptr and (tensor.device_type, tensor.device_id) == a.__dlpack_device__() == (2, 3)
+    assert (tensor.code, tensor.bits, tensor.lanes) == (1, 32, 1)
+    assert tensor.ndim == 2 and tensor.shape[:2] == [10, 100] and not tensor.strides
+    if version:
+        assert (managed.major, managed.flags) == (1, 1)  # read-only
+    del capsule
+    a.close()
+    del a
+    assert leases(client) == held + 1  # the consumer's
+    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)
+    thread = threading.Thread(target=deleter, args=(address,))
+    thread.start()
+    thread.join()
+    assert leases(client) == held and not _device._owners
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_unused_capsules_free_their_leases(client, array, version):
+    held = leases(client)
+    for _ in range(100):
+        a = array()
+        a.__dlpack__(max_version=version)
+    del a
+    assert leases(client) == held and not _device._owners
+
+
+def test_cuda_array_interface(array):
+    a = array()
+    interface = a.__cuda_array_interface__
+    assert interface["data"] == (a.ptr, True) and interface["shape"] == (10, 100)
+    assert interface["typestr"] == "<u4" and interface["version"] == 3 and interface["stream"] is None
+    assert "cuda:3" in repr(a) and len(a) == 10 and a.nbytes == 4000
+
+
+def test_closed_array(array):
+    a = array()
+    a.close()
+    a.close()
+    for use in (lambda: a.__cuda_array_interface__, a.__dlpack__):
+        with pytest.raises(shufd.Closed, match="request it again"):
+            use()
+    assert "closed" in repr(a)
+
+
+def test_array_of_a_parent(array):
+    a = array()
+
+    def child():
+        with pytest.raises(shufd.DeviceError, match="of the parent process"):
+            a.__dlpack__()
+
+    in_child(child)
+
+
+def test_copies_are_refused(array):
+    with pytest.raises(BufferError):
+        array().__dlpack__(copy=True)
+    with pytest.raises(BufferError):
+        array().__dlpack__(dl_device=(1, 0))
+
+
+# ---- With a GPU ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gpu(tmp_path_factory):
+    """A client of a daemon on the GPU."""
+    daemon = Daemon(tmp_path_factory.mktemp("gpu"), "--backend", "cuda")
+    try:
+        daemon.start()
+    except AssertionError:
+        pytest.skip("no GPU that shufd can use")
+    with shufd.connect(daemon.socket) as client:
+        yield client
+    daemon.stop()
+
+
+def consumers():
+    """Functions that take a device array: each returns the address and the values on the host."""
+    def with_torch(torch, a):
+        t = torch.from_dlpack(a)
+        return t.data_ptr(), t.cpu().numpy(), t
+
+    def with_cupy(cupy, a):
+        c = cupy.asarray(a)
+        return c.data.ptr, cupy.asnumpy(c), c
+
+    def with_jax(jax, a):
+        import jax.dlpack
+
+        j = jax.dlpack.from_dlpack(a)
+        return j.unsafe_buffer_pointer(), np.asarray(j), j
+
+    return {"torch": with_torch, "cupy": with_cupy, "jax": with_jax}
+
+
+@pytest.mark.parametrize("name", ["torch", "cupy", "jax"])
+def test_consumers_see_the_same_memory(gpu, name):
+    module = pytest.importorskip(name)
+    if name == "torch" and not module.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    held = leases(gpu)
+    a = gpu.permute(1_000_003, 7, 3, dtype="i64", device="cuda")
+    address, values, consumer = consumers()[name](module, a)
+    assert address == a.ptr
+    assert (values == gpu.permute(1_000_003, 7, 3, dtype="i64")).all()
+    del a
+    gc.collect()
+    assert leases(gpu) == held + 1
+    del consumer
+    assert settled(lambda: leases(gpu), held) == held
+
+
+def test_no_leak_over_many_epochs(gpu):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    held = leases(gpu)
+    gpu.permute(1_000_000, 7, device="cuda")
+    descriptors, free = len(os.listdir("/proc/self/fd")), torch.cuda.mem_get_info()[0]
+    for epoch in range(int(os.environ.get("SHUF_TEST_EPOCHS", 1000))):
+        t = torch.from_dlpack(gpu.permute(1_000_000, 7, epoch, dtype="i64", device="cuda"))
+    assert int(t.sum()) == 499_999_500_000
+    del t
+    assert leases(gpu) == held
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 2
+    assert torch.cuda.mem_get_info()[0] > free - (1 << 30)
+
+
+def test_streams_on_the_gpu(gpu):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    t = torch.from_dlpack(gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32", device="cuda:0"))
+    assert t.shape == (30, 40)
+    assert np.allclose(t.cpu().numpy(), gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32"))
+
+
+def test_device_that_the_daemon_does_not_use(gpu):
+    with pytest.raises(shufd.DeviceError, match="cuda:63"):
+        gpu.permute(10, 7, device="cuda:63")

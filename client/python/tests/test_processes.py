@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""Children, private daemons, lost daemons, interrupts."""
+
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import shufd
+from conftest import in_child, leases, settled
+
+
+def test_fork_in_the_middle_of_a_lease(client):
+    array = client.permute(100_000, 7)
+    expected = array.copy()
+
+    def child():
+        nonlocal array
+        assert (array == expected).all()
+        assert (client.permute(100_000, 7) == expected).all()  # a new connection
+        array = None  # ends the copy of the parent's lease: not the lease
+        client.close()
+
+    held = leases(client)
+    in_child(child)
+    assert leases(client) == held >= 1 and (array == expected).all()
+    assert (client.permute(1000, 7) == shufd.local.index(np.arange(1000), 1000, 7)).all()
+
+
+def test_fork_while_other_threads_call(daemon):
+    with shufd.connect(daemon.socket) as client:
+        before = leases(client)
+        stop = threading.Event()
+
+        def work(seed):
+            while not stop.is_set():
+                client.permute(10_000, seed)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(20):
+                in_child(lambda: client.permute(1000, 7))
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        # The connections of the threads end a little later. Other clients may hold prefetches.
+        assert settled(lambda: leases(client), before) == before
+
+
+def test_pickled_client_connects_again(client):
+    other = pickle.loads(pickle.dumps(client))
+    assert other.socket == client.socket and other.permute(10, 7).size == 10
+    other.close()
+
+
+def run_python(text, **environment):
+    result = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**{k: v for k, v in os.environ.items() if k != "SHUFD_SOCKET"},
+             "XDG_RUNTIME_DIR": "/nonexistent", **environment},  # fmt: skip
+    )
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def private_daemons():
+    """The sockets that private daemons have in their command lines."""
+    found = set()
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        found |= {w.decode() for w in words if b"/shufd-" in w and w.endswith(b"/shufd.sock")}
+    return found
+
+
+def no_default_daemon():
+    if os.path.exists("/run/shufd/shufd.sock"):
+        pytest.skip("a daemon of this machine is running")
+
+
+def test_private_daemon(tmp_path):
+    no_default_daemon()
+    text = "import shufd; print(shufd.permute(10, seed=7)); print(shufd.default_client().socket)"
+    result = run_python(text)
+    order, socket = result.stdout.splitlines()
+    assert order == "[4 0 5 1 2 9 6 8 7 3]"
+    assert result.stderr.count("started a private daemon") == 1
+    assert settled(lambda: socket in private_daemons() or os.path.exists(os.path.dirname(socket)), False) is False
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_private_daemon_lives_as_long_as_a_child(tmp_path, method):
+    no_default_daemon()
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import multiprocessing, os, sys, time, shufd\n"
+        "def child(ready, out):\n"
+        "    client = shufd.serve(quiet=True)\n"
+        "    ready.set()\n"
+        "    while os.getppid() == parent_of[0]: time.sleep(0.01)\n"
+        "    time.sleep(0.3)\n"
+        "    order = client.permute(10, seed=7)\n"
+        "    open(out, 'w').write(f'{order} {client.socket}')\n"
+        "parent_of = [os.getppid()]\n"
+        "if __name__ == '__main__':\n"
+        f"    context = multiprocessing.get_context('{method}')\n"
+        "    parent_of[0] = os.getpid()\n"
+        "    shufd.serve()\n"
+        "    ready = context.Event()\n"
+        "    process = context.Process(target=child, args=(ready, sys.argv[1]))\n"
+        "    process.start()\n"
+        "    assert ready.wait(60)\n"
+        "    os._exit(0)\n"
+    )
+    out = tmp_path / "out"
+    environment = {k: v for k, v in os.environ.items() if k != "SHUFD_SOCKET"}
+    with (tmp_path / "log").open("w") as log:
+        subprocess.run([sys.executable, str(script), str(out)], check=True, timeout=120, env=environment,
+                       stdout=log, stderr=log)  # fmt: skip
+    assert settled(lambda: out.exists() and "shufd.sock" in out.read_text(), True, 60), (tmp_path / "log").read_text()
+    order, _, socket = out.read_text().rpartition(" ")
+    assert order == "[4 0 5 1 2 9 6 8 7 3]"
+    assert settled(lambda: socket in private_daemons(), False) is False
+
+
+def test_private_daemon_starts_again_after_a_crash():
+    no_default_daemon()
+    run_python(
+        "import os, signal, shufd\n"
+        "client = shufd.serve()\n"
+        "array = client.permute(1000, 7)\n"
+        "os.kill(client.status()['pid'], signal.SIGKILL)\n"
+        "assert (client.permute(1000, 7) == array).all()\n"
+    )
+
+
+def test_private_daemon_that_cannot_start(tmp_path):
+    no_default_daemon()
+    text = "import shufd\ntry: shufd.serve(backend='cuda:99')\nexcept shufd.NoDaemon as e: print(e)"
+    assert "shufd did not start: " in run_python(text).stdout
+
+
+def test_no_import_of_torch():
+    run_python("import shufd, sys; assert not {'torch', 'jax', 'tqdm'} & set(sys.modules)")
+
+
+def test_daemon_killed_in_the_middle_of_an_epoch(mortal):
+    with shufd.connect(mortal.socket) as client:
+        array = client.permute(100_000, 7)
+        expected = array.copy()
+        mortal.kill()
+        assert (array == expected).all()
+        mortal.start()
+        assert (client.permute(100_000, 7) == expected).all()
+        del array
+        assert leases(client) == 0
+
+
+def test_daemon_lost(mortal):
+    with shufd.connect(mortal.socket, reconnect=0.3) as client:
+        array = client.permute(1000, 7)
+        mortal.kill()
+        with pytest.raises(shufd.DaemonLost, match="shufd"):
+            client.permute(1000, 8)
+        assert array.sum() == 499_500
+        mortal.start()
+        assert client.permute(1000, 8).size == 1000
+
+
+@pytest.mark.parametrize("call", ["shuffle", "permute"])
+def test_interrupt(mortal, call):
+    """Ctrl-C ends a long call at once. The daemon ends its work as soon as the thread is done."""
+    with shufd.connect(mortal.socket) as client:
+        array = np.zeros(60_000_000, np.uint8)
+        client.permute(1000, 7)
+        os.kill(mortal.process.pid, signal.SIGSTOP)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.monotonic()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                client.shuffle(array, 7) if call == "shuffle" else client.permute(60_000_000, 7)
+            assert time.monotonic() - start < 20
+        finally:
+            os.kill(mortal.process.pid, signal.SIGCONT)
+        timer.join()
+        assert client.permute(1000, 7).size == 1000
+        assert settled(lambda: leases(client), 0, 60) == 0

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: MIT
+"""The samplers of shufd.torch against torch's own."""
+
+import copy
+import itertools
+import json
+import os
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+import shufd
+import shufd.torch
+from conftest import leases, settled
+
+Theirs = torch.utils.data.distributed.DistributedSampler
+
+
+class Numbers(torch.utils.data.Dataset):
+    """A map-style dataset whose sample is its index."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return i
+
+
+def expected(client, n, world, rank, drop_last, seed, epoch, shuffle=True):
+    """The indices and the length of torch's sampler, given our permutation."""
+    sampler = Theirs(range(n), world, rank, shuffle, seed, drop_last)
+    sampler.set_epoch(epoch)
+    order = torch.from_numpy(client.permute(n, seed, epoch).astype(np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "randperm", lambda n, generator=None: order)
+        return list(sampler), len(sampler)
+
+
+def ours(client, n, world, rank, drop_last=False, seed=3, epoch=0, **options):
+    sampler = shufd.torch.DistributedSampler(
+        Numbers(n), world, rank, seed=seed, drop_last=drop_last, client=client, **options
+    )
+    sampler.set_epoch(epoch)
+    return sampler
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("world", [1, 2, 3, 4, 8, 40])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 16, 31, 1000])
+def test_equal_to_torch(client, n, world, drop_last):
+    for rank in range(world):
+        for shuffle in (True, False):
+            sampler = ours(client, n, world, rank, drop_last, epoch=5, shuffle=shuffle)
+            indices, length = expected(client, n, world, rank, drop_last, 3, 5, shuffle)
+            assert list(sampler) == indices and len(sampler) == length
+            theirs = Theirs(range(n), world, rank, shuffle, 3, drop_last)
+            theirs.set_epoch(5)
+            for name in ("num_replicas", "rank", "shuffle", "seed", "drop_last", "epoch", "num_samples", "total_size"):
+                assert getattr(sampler, name) == getattr(theirs, name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5000), st.integers(1, 64), st.integers(0, 63), st.booleans(),
+       st.integers(0, 2**64 - 1), st.integers(0, 2**63))  # fmt: skip
+def test_equal_to_torch_at_random(daemon, n, world, rank, drop_last, seed, epoch):
+    client = shufd.default_client()
+    rank %= world
+    sampler = ours(client, n, world, rank, drop_last, seed, epoch)
+    order = client.permute(n, seed, epoch, rank=rank, world=world, drop_last=drop_last)
+    assert list(sampler) == order.tolist() and len(sampler) == len(order)
+
+
+def test_indices_are_integers_and_large_epochs(client):
+    sampler = ours(client, 20_000, 2, 1)
+    indices = list(sampler)
+    assert {type(i) for i in indices} == {int}
+    assert indices == client.permute(20_000, 3)[1::2].tolist()
+    assert list(sampler) == indices  # without set_epoch the epoch repeats, as in torch
+    sampler.set_epoch(1)
+    assert list(sampler) == client.permute(20_000, 3, 1)[1::2].tolist()
+
+
+def test_an_unused_iterator_costs_nothing(daemon):
+    sampler = shufd.torch.DistributedSampler(Numbers(10), 2, 0, client=object())
+    iter(sampler), iter(sampler)
+    with pytest.raises(AttributeError):
+        next(iter(sampler))
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+def test_resume_everywhere(client, world, drop_last):
+    n = 23
+    for rank, through_batches in itertools.product(range(world), (False, True)):
+        whole = list(ours(client, n, world, rank, drop_last, epoch=2))
+        for step in range(len(whole) + 1):
+            sampler = ours(client, n, world, rank, drop_last, epoch=2)
+            assert list(itertools.islice(sampler, step)) == whole[:step]
+            state = json.loads(json.dumps(sampler.state_dict()))
+            assert sampler.state_dict(used=step) == state
+            resumed = ours(client, n, world, rank, drop_last)
+            if through_batches:
+                batches = shufd.torch.BatchSampler(resumed, 4, False)
+                batches.load_state_dict(state)
+                assert batches.state_dict() == state
+                assert sum(batches, []) == whole[step:]
+            else:
+                resumed.load_state_dict(state)
+                resumed.set_epoch(state["epoch"])
+                assert resumed.state_dict() == state
+                assert list(resumed) == whole[step:]
+            resumed.set_epoch(3)
+            assert list(resumed) == list(ours(client, n, world, rank, drop_last, epoch=3))
+
+
+def test_state_is_the_same_on_all_ranks(client):
+    samplers = [ours(client, 1000, 4, rank) for rank in range(4)]
+    states = []
+    for sampler in samplers:
+        list(itertools.islice(sampler, 77))
+        states.append(sampler.state_dict())
+    assert all(state == states[0] for state in states) and states[0]["position"] == 4 * 77
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 400), st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=5),
+       st.integers(1, 9))  # fmt: skip
+def test_elastic(daemon, n, runs, last):
+    """Runs of several worlds, each interrupted, see every index once; the last one pads its end."""
+    client = shufd.default_client()
+    order = client.permute(n, 3, 1).tolist()
+    state, seen = None, []
+    for world, steps in [*runs, (last, None)]:
+        samplers = [ours(client, n, world, rank, epoch=1) for rank in range(world)]
+        if state:
+            for sampler in samplers:
+                sampler.load_state_dict(state)
+        columns = [list(itertools.islice(sampler, steps)) for sampler in samplers]
+        seen += [i for row in zip(*columns) for i in row]
+        state = samplers[0].state_dict()
+    assert seen[:n] == order and len(seen) < n + 9
+    assert set(seen[n:]) <= set(order)
+
+
+def test_elastic_4_3_8(client):
+    n, state, seen = 10_007, None, []
+    for world, batches in ((4, 30), (3, 50), (8, None)):
+        rows = []
+        for rank in range(world):
+            sampler = ours(client, n, world, rank, epoch=6)
+            batch_sampler = shufd.torch.BatchSampler(sampler, 16, False)
+            if state:
+                batch_sampler.load_state_dict(state)
+            rows.append(sum(itertools.islice(batch_sampler, batches), []))
+            new = batch_sampler.state_dict()
+        state = new
+        seen += [i for row in zip(*rows) for i in row]
+    assert seen[:n] == client.permute(n, 3, 6).tolist() and len(seen) - n < 8
+
+
+def test_random_positions_of_many(client):
+    """At 10^9 the order does not fit this test's memory: local look-ups take its place."""
+
+    class Small:
+        def permute(self, *arguments, **options):
+            raise shufd.OutOfMemory("n 1000000000: too large here")
+
+        def prefetch(self, *arguments, **options):
+            raise shufd.OutOfMemory("n 1000000000: too large here")
+
+    n = 1_000_000_000
+    positions = np.random.default_rng(1).integers(0, n, 20)
+    for position in [*positions.tolist(), n - 1, n - 5]:
+        sampler = ours(Small(), n, 8, 5, epoch=4)
+        state = {**sampler.state_dict(), "position": position}
+        sampler.load_state_dict(state)
+        got = list(itertools.islice(sampler, 3))
+        places = [(position + 5 + 8 * k) % n for k in range(-(-(n - position) // 8))[:3]]
+        assert got == client.index(places, n, 3, 4).tolist() == shufd.local.index(places, n, 3, 4).tolist()
+
+
+def test_states_of_other_data(client):
+    sampler = ours(client, 100, 2, 0)
+    state = sampler.state_dict()
+    for name, value in (("n", 99), ("seed", 4), ("algorithm", "lcg"), ("shuffle", False), ("version", 9)):
+        with pytest.raises(shufd.Invalid, match=f"state: {name} {value!r}: expected"):
+            sampler.load_state_dict({**state, name: value})
+    with pytest.raises(shufd.Invalid, match="position -1"):
+        sampler.load_state_dict({**state, "position": -1})
+    state["position"] = 50  # a copy: the sampler did not move
+    assert sampler.state_dict()["position"] == 0
+
+
+def test_bad_arguments(client):
+    for rank in (4, 5, -1):
+        with pytest.raises(ValueError, match=f"rank: {rank}: expected 0 to num_replicas - 1"):
+            shufd.torch.DistributedSampler(Numbers(10), 4, rank)
+    with pytest.raises(shufd.Invalid, match="expected a sampler of shufd.torch"):
+        shufd.torch.BatchSampler(range(10), 2, False)
+    with pytest.raises(ValueError):
+        shufd.torch.BatchSampler(ours(client, 10, 1, 0), 0, False)
+    with pytest.raises(ValueError):
+        shufd.torch.RandomSampler(Numbers(0))
+    assert list(ours(client, 0, 2, 1)) == [] and list(ours(client, 1, 3, 2, True)) == []
+
+
+def test_batches(client):
+    for drop_last, size in itertools.product((False, True), (1, 7, 10, 1000)):
+        sampler = ours(client, 205, 2, 0)
+        theirs = torch.utils.data.BatchSampler(ours(client, 205, 2, 0), size, drop_last)
+        batches = shufd.torch.BatchSampler(sampler, size, drop_last)
+        assert list(batches) == list(theirs) and len(batches) == len(theirs)
+        arrays = list(shufd.torch.BatchSampler(sampler, size, drop_last, as_arrays=True))
+        assert [a.tolist() for a in arrays] == list(theirs)
+        assert all(a.dtype == np.int64 for a in arrays)
+
+
+def test_random_sampler(client):
+    sampler = shufd.torch.RandomSampler(Numbers(1000), seed=5, client=client)
+    first, second = list(sampler), list(sampler)
+    assert sorted(first) == sorted(second) == list(range(1000)) and first != second
+    sampler.set_epoch(0)
+    assert list(sampler) == first
+    assert isinstance(sampler, torch.utils.data.RandomSampler) and len(sampler) == 1000
+    generator = torch.Generator().manual_seed(5)
+    assert list(shufd.torch.RandomSampler(Numbers(1000), generator=generator, client=client)) == first
+
+
+@pytest.mark.parametrize("num_samples", [10, 1000, 2345])
+@pytest.mark.parametrize("replacement", [False, True])
+def test_random_sampler_resumes(client, replacement, num_samples):
+    def make():
+        return shufd.torch.RandomSampler(Numbers(1000), replacement, num_samples, seed=5, client=client)
+
+    whole = list(make())
+    assert len(whole) == num_samples and all(0 <= i < 1000 for i in whole)
+    if not replacement:
+        for begin in range(0, num_samples, 1000):
+            part = whole[begin : begin + 1000]
+            assert len(set(part)) == len(part)
+    later = make()
+    later.set_epoch(1)
+    following = list(later)
+    assert following != whole
+    for step in (0, 1, num_samples // 2, num_samples - 1, num_samples):
+        sampler = make()
+        list(itertools.islice(sampler, step))
+        state = sampler.state_dict()
+        resumed = make()
+        resumed.load_state_dict(state)
+        rest = list(resumed)
+        assert rest == (whole[step:] or following)
+        if step not in (0, num_samples):
+            assert list(resumed) == following
+
+
+def test_replacement_is_even(client):
+    draws = list(shufd.torch.RandomSampler(Numbers(7), True, 70_000, seed=1, client=client))
+    counts = np.bincount(draws, minlength=7)
+    assert (abs(counts - 10_000) < 600).all()  # 6 standard deviations
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("workers", [0, 2, 8])
+def test_data_loader(client, workers, method):
+    if workers == 0 and method == "spawn":
+        pytest.skip("no process to start")
+    other = shufd.default_client()
+    before = leases(other)
+    sampler = ours(client, 500, 2, 1, epoch=1)
+    loader = torch.utils.data.DataLoader(
+        Numbers(500), batch_size=16, sampler=sampler, num_workers=workers,
+        multiprocessing_context=method if workers else None, persistent_workers=workers == 2 or method == "spawn",
+    )  # fmt: skip
+    for epoch in (1, 2):
+        sampler.set_epoch(epoch)
+        got = torch.cat(list(loader)).tolist()
+        assert got == expected(client, 500, 2, 1, False, 3, epoch)[0]
+    batches = shufd.torch.BatchSampler(sampler, 16, True, as_arrays=True)
+    loader = torch.utils.data.DataLoader(Numbers(500), batch_sampler=batches, num_workers=workers)
+    assert torch.cat(list(loader)).tolist() == got[: 250 // 16 * 16]
+    client.close()
+    del loader, batches, sampler
+    assert settled(lambda: leases(other), before) == before
+
+
+def test_used_indices_of_a_loader_that_draws_ahead(client):
+    sampler = ours(client, 1000, 2, 0, epoch=1)
+    loader = torch.utils.data.DataLoader(Numbers(1000), batch_size=10, sampler=sampler, num_workers=2)
+    seen = [next(it) for it in [iter(loader)] for _ in range(7)]
+    assert sampler.state_dict()["position"] > 140
+    state = sampler.state_dict(used=70)
+    assert state["position"] == 140
+    sampler.load_state_dict(state)
+    assert torch.cat(seen).tolist() + list(sampler) == expected(client, 1000, 2, 0, False, 3, 1)[0]
+
+
+@pytest.mark.parametrize("kind", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_data_loader(client, workers, kind):
+    loaders = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def make():
+        sampler = ours(client, 600, 3, 1)
+        if kind == "sampler":
+            options = {"sampler": sampler, "batch_size": 8}
+        else:
+            options = {"batch_sampler": shufd.torch.BatchSampler(sampler, 8, False)}
+        return sampler, loaders.StatefulDataLoader(Numbers(600), num_workers=workers, **options)
+
+    sampler, loader = make()
+    sampler.set_epoch(4)
+    whole = [batch.tolist() for batch in loader]
+    assert sum(whole, []) == expected(client, 600, 3, 1, False, 3, 4)[0]
+    for steps in (1, 9, 24, 25):
+        sampler, loader = make()
+        sampler.set_epoch(4)
+        iterator = iter(loader)
+        for _ in range(steps):
+            next(iterator)
+        state = pickle.loads(pickle.dumps(loader.state_dict()))
+        resumed_sampler, resumed = make()
+        resumed.load_state_dict(state)
+        assert [batch.tolist() for batch in resumed] == whole[steps:]
+        resumed_sampler.set_epoch(5)
+        assert sum((b.tolist() for b in resumed), []) == expected(client, 600, 3, 1, False, 3, 5)[0]
+
+
+def test_next_epoch_is_prefetched(client):
+    computed = client.status()["computed"]
+    sampler = ours(client, 300_000, 2, 0, seed=91)
+    next(iter(sampler))
+    assert settled(lambda: client.status()["computed"], computed + 2) == computed + 2
+    sampler.set_epoch(1)
+    next(iter(sampler))
+    assert settled(lambda: client.status()["computed"], computed + 3) == computed + 3
+
+
+def test_copies_continue(client):
+    sampler = ours(client, 100, 2, 1)
+    whole = list(sampler)
+    list(itertools.islice(sampler, 20))
+    for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
+        assert list(other) == whole[20:]
+
+
+def test_daemon_killed_in_the_middle_of_an_epoch(mortal):
+    with shufd.connect(mortal.socket, reconnect=20) as client:
+        sampler = ours(client, 100_000, 2, 1)
+        whole = list(ours(client, 100_000, 2, 1))
+        iterator = iter(sampler)
+        head = list(itertools.islice(iterator, 10_000))
+        mortal.kill()
+        assert head + list(iterator) == whole
+        mortal.start()
+        sampler.set_epoch(1)
+        assert sorted(sampler) != sorted(whole) and len(list(sampler)) == 50_000
+
+
+@pytest.mark.parametrize("names", [("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
+                                   ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")])  # fmt: skip
+def test_rank_from_the_launcher(monkeypatch, names):
+    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(names[0], "2")
+    monkeypatch.setenv(names[1], "5")
+    sampler = shufd.torch.DistributedSampler(Numbers(10))
+    assert (sampler.rank, sampler.num_replicas) == (2, 5)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    sampler = shufd.torch.DistributedSampler(Numbers(10))
+    assert (sampler.rank, sampler.num_replicas) == (1, 3)
+    monkeypatch.setenv("RANK", "one")
+    with pytest.raises(shufd.Invalid, match="RANK"):
+        shufd.torch.DistributedSampler(Numbers(10))
+
+
+def test_one_rank_without_a_launcher(monkeypatch):
+    for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    sampler = shufd.torch.DistributedSampler(Numbers(10))
+    assert (sampler.rank, sampler.num_replicas) == (0, 1)
+
+
+def rank_main(rank, world, port, socket, seed, out):
+    """A rank of test_verify."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), SHUFD_SOCKET=socket)
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
+    try:
+        result = shufd.verify(n=1000, seed=seed)
+    except shufd.Error as error:
+        result = f"{type(error).__name__}: {error}"
+    sampler = shufd.torch.DistributedSampler(Numbers(10))
+    out.put((rank, result, sampler.rank, sampler.num_replicas))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("seeds", [(7, 7, 7), (7, 7, 8)])
+def test_verify(daemon, seeds):
+    import multiprocessing
+    import socket
+
+    if not torch.distributed.is_available():
+        pytest.skip("this torch has no distributed package")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    out = context.Queue()
+    ranks = [
+        context.Process(target=rank_main, args=(rank, 3, port, daemon.socket, seed, out))
+        for rank, seed in enumerate(seeds)
+    ]
+    for process in ranks:
+        process.start()
+    results = sorted(out.get(timeout=120) for _ in ranks)
+    for process in ranks:
+        process.join(60)
+        assert process.exitcode == 0
+    assert [(r, w) for _, _, r, w in results] == [(0, 3), (1, 3), (2, 3)]
+    texts = {result for _, result, _, _ in results}
+    assert len(texts) == 1
+    text = texts.pop()
+    if len(set(seeds)) == 1:
+        assert text == f"{shufd.default_client().fingerprint(1000, 7):016x}"
+    else:
+        assert text.startswith(f"Mismatch: rank 2 on {socket.gethostname()}: seed 8, expected 7 as on rank 0")
