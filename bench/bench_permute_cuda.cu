@@ -2,8 +2,8 @@
  *
  * permute on the GPU, device time, resident output: the algorithms next to
  * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
- * ships) and to a plain memset of the same bytes, all in one run; random look-ups
- * next to a copy of what they read and write; and small computations from call to return.
+ * ships) and to a plain memset of the same bytes, all in one run. Random look-ups stand
+ * beside a copy of as many bytes. Small computations are timed from call to return.
  * With --cost, cost against n instead.
  */
 #include "backend.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See python_peer.h. A script that lacks what it measures prints {"absent": "why"}.
+ * See python_peer.h. A script prints {"absent": "why"} if its library is not installed.
  */
 #include "python_peer.h"
 

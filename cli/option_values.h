@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the parsers of options share. On a wrong value they end the process as argp does: one line
- * on stderr and exit code 64.
+ * Parsers of option values. They end the process on a wrong value as argp does: one line on stderr
+ * and exit code 64.
  */
 #ifndef SHUF__OPTION_VALUES_H
 #define SHUF__OPTION_VALUES_H

@@ -244,7 +244,8 @@ static void finish_part(struct fetch_parts *f, const struct shuf__part *part)
     f->skipped -= f->skipped < bytes ? f->skipped : bytes;
 }
 
-/* Memory that this call itself has taken ahead may be what is missing. */
+/* If the daemon has no room for the part, releases the part that was prefetched, and tries again.
+ */
 static shuf_status fetch_next(struct fetch_parts *f)
 {
     struct shuf__part part;

@@ -28,13 +28,14 @@ shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *va
                                struct shuf__error *error);
 
 /* Reads a duration: a number and one of ns, us, ms, s, min and h (`10min`, `0.5s`). A number
- * without a unit is in seconds. Gives nanoseconds, of which `least` and `most` are the bounds. */
+ * without a unit is in seconds. Gives nanoseconds, from `least` to `most`. Fails with SHUF_INVALID.
+ */
 shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
                                  uint64_t *nanoseconds, struct shuf__error *error);
 
 enum { SHUF__NUMBER_TEXT = 32 };
 
-/* As the parsers read it, in the largest unit of which it is a whole number: "8Gi"; "10min". */
+/* Text that the parsers read, a whole number of the largest possible unit: "8Gi", "10min". */
 const char *shuf__size_text(char text[SHUF__NUMBER_TEXT], uint64_t bytes);
 const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanoseconds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the daemon reports to its service manager (sd_notify(3)). Without a service manager, and in
+ * Reports of the daemon to its service manager (sd_notify(3)). Without a service manager, and in
  * a build without libsystemd, these functions do nothing.
  */
 #ifndef SHUFD_SERVICE_MANAGER_H

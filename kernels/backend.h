@@ -102,7 +102,7 @@ struct shuf__backend_ops {
      * SHUF_PRIMEFOLD_EXACT, and 2^B for the others. A shuffle is quick only if it also moves at
      * most 8 * quick bytes. */
     uint64_t quick;
-    /* The computations for which a rank index pays; NULL: `launch` uses no index. */
+    /* Which computations are faster with a rank index; NULL: `launch` uses no index. */
     const struct shuf__rank_index_limits *rank_index_limits;
 
     /* `device`: the text after the colon of `--backend cuda:1`, or NULL for the default device.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that nobody holds: how much of it is kept, when it goes back to other programs, and who
+ * Idle memory: how much of it is kept, when it goes back to other programs, and who
  * may drop it. On a fake device, with the memory of a fake machine.
  */
 #include "fake_backend.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl drop and shuf_drop(): results that nobody holds are freed, and the daemon reports them.
+ * shufctl drop and shuf_drop(): unused results are freed, and the daemon reports them.
  */
 #include "shuf.h"
 #include "shufctl.h"

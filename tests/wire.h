@@ -73,7 +73,7 @@ int wire_take_descriptor(struct wire *w);
 
 /* Asks on a connection of its own. The strings in it are not kept. */
 Shuf__StatusReply wire_status(const struct harness *h);
-/* Bytes of memory that nobody holds, on both sides. */
+/* Idle bytes, on both sides. */
 uint64_t wire_idle(const struct harness *h);
 /* Waits until `condition` is true, in which `s` is the daemon's status. */
 #define WIRE_AWAIT(h, s, condition)                                              \

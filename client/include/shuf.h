@@ -142,7 +142,7 @@ SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
  *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * The daemon needs twice the bytes of host memory meanwhile. Where it has no room for both, it
+ * Meanwhile the daemon needs twice the bytes of host memory. If it has no room for both, it
  * computes only the permutation, and the call moves the records itself. To shuffle the same records
  * repeatedly, fill a buffer once and call shuf_shuffle_lease(), which is faster. After the loss of
  * a daemon the call sends `in` to the next one. Fails as shuf_permute(). */

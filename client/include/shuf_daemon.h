@@ -21,7 +21,7 @@ typedef struct shuf_user {
     uint32_t uid;
     uint64_t clients, leases;
     uint64_t blocks, bytes; /* of memory */
-    uint64_t idle;          /* of these bytes: kept for reuse, held by nobody */
+    uint64_t idle;          /* of these bytes: of unused results, kept for reuse */
 } shuf_user;
 
 enum { SHUF_USERS = 32 };
@@ -70,7 +70,7 @@ typedef struct shuf_dropped {
     uint64_t mapped_bytes;             /* to be freed when no process has them mapped */
 } shuf_dropped;
 
-/* Frees memory that the daemon keeps for reuse and that nobody holds. Leases stay. `uid` is the
+/* Frees the memory of unused results, which the daemon keeps for reuse. Leases stay. `uid` is the
  * user of SHUF_USER, else ignored. `dropped` may be NULL. If a job is running, device memory is
  * freed after it. Fails with SHUF_DENIED for another user or all users, unless this process belongs
  * to root or to the daemon's user; else as shuf_connect(). */

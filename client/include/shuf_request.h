@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program can request from shufd, and what it gets: the structures of shuf.h, which includes
- * this header.
+ * The structures of requests and results. Included by shuf.h.
  */
 #ifndef SHUF_REQUEST_H
 #define SHUF_REQUEST_H

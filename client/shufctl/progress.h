@@ -15,7 +15,7 @@
 /* Call it before the first phase. */
 void shuf__progress_set_quiet(bool quiet);
 
-/* Begins a phase, as "writing", of `total` bytes; 0: nobody knows. */
+/* Begins a phase, as "writing", of `total` bytes; 0: unknown. */
 void shuf__progress_phase(const char *name, uint64_t total);
 
 /* So many more bytes of the phase are done. */

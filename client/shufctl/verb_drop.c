@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl drop`: frees memory of results that nobody holds.
+ * `shufctl drop`: frees the memory of unused results.
  */
 #include "connect.h"
 #include "daemon_options.h"
@@ -95,7 +95,7 @@ int shuf__verb_drop(int argc, char **argv)
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_drop_option,
-        .doc = "Frees the memory of results that nobody holds. An equal request computes them "
+        .doc = "Frees the memory of unused results. An equal request computes them "
                "again.",
         .children = children,
     };

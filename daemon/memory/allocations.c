@@ -302,7 +302,7 @@ static void unlink_allocation(struct shuf__allocation *allocation)
     allocation->all->on_free(allocation);
 }
 
-/* The budget has the bytes back at once. */
+/* The budget has the bytes back immediately. */
 static void end_charge(struct shuf__allocation *allocation)
 {
     struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];

@@ -321,7 +321,7 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
 
 /* ---- giving back ---- */
 
-/* Host memory is freed at once, whatever the engine does. */
+/* Host memory is freed immediately, even if the engine is busy. */
 static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *allocation,
                            struct shuf__dropped *dropped)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel's pressure stall information of memory: how long processes waited because memory was
- * short (PSI). A trigger wakes the loop; where the kernel permits none, the file is read when
- * somebody asks. On the loop's thread.
+ * short (PSI). A trigger wakes the loop; where the kernel permits none, shuf__psi_is_stalled()
+ * reads the file. On the loop's thread.
  */
 #ifndef SHUFD_PSI_H
 #define SHUFD_PSI_H

@@ -55,7 +55,7 @@ def _start(directory: str, backend: str) -> None:
     """Starts the shell. Its standard streams are not ours, so it holds no pipe of ours."""
     lifeline = _lifeline.path_of(os.path.join(directory, "x"))
     os.mkfifo(lifeline, 0o600)
-    # For reading too, so that opening waits for nobody.
+    # Opened for reading too, because opening only for writing waits for a reader.
     _lifeline.held[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
     guardian = subprocess.Popen(
         ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd"), backend],
