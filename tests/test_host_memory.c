@@ -3,7 +3,7 @@
  * How much memory the host has, on machines that are folders: with control groups of both versions,
  * with namespaces, and with containers that show a part of a hierarchy.
  */
-#include "host/memory.h"
+#include "host/memory_limits.h"
 #include "support/cmocka_all.h"
 
 #include <ftw.h>

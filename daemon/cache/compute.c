@@ -99,7 +99,7 @@ static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
                                           const struct shuf__compute_options *options,
                                           struct shuf__error *error)
 {
-    if (!entry->allocation && shuf__entry_job_could_fit(entry, error))
+    if (!entry->allocation && shuf__entry_job_check_fit(entry, error))
         return NULL;
     struct shuf__entry_job *job = make_entry_job(entry, error);
     if (!job)

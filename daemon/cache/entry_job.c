@@ -233,12 +233,12 @@ static void run_job(struct shuf__engine_job *engine_job, struct shuf__backend *b
 
 /* ---- on the loop's thread: memory ---- */
 
-shuf_status shuf__entry_job_could_fit(const struct shuf__cache_entry *entry,
+shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
                                       struct shuf__error *error)
 {
     const struct shuf__job_memory memory =
         memory_of(entry, shuf__engine_backend(entry->cache->engine));
-    return shuf__workspace_could_fit(entry->cache->pool, &memory, error);
+    return shuf__workspace_check_fit(entry->cache->pool, &memory, error);
 }
 
 /* An input that was leased by its event is still computed, before this job. */

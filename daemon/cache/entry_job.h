@@ -52,7 +52,7 @@ void shuf__entry_job_set_state(struct shuf__entry_job *job, enum shuf__job_state
 /* ---- on the loop's thread ---- */
 
 /* Fails with SHUF_NO_MEMORY if a job for the entry could never get its memory. */
-shuf_status shuf__entry_job_could_fit(const struct shuf__cache_entry *entry,
+shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
                                       struct shuf__error *error);
 
 /* Gives the memory beside the result back. The next job may start with it before the device is

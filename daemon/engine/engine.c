@@ -34,7 +34,7 @@ struct shuf__engine {
 
     uv_mutex_t lock; /* for all fields below */
     uv_cond_t changed;
-    struct queue dispatch, finished; /* for the thread, and by it */
+    struct queue for_thread, finished; /* the thread takes from one and adds to the other */
     bool opened, stop;
 };
 
@@ -79,7 +79,7 @@ static struct shuf__engine_job *next_dispatched(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job;
     uv_mutex_lock(&engine->lock);
-    while (!(job = pop(&engine->dispatch)) && !engine->stop)
+    while (!(job = pop(&engine->for_thread)) && !engine->stop)
         uv_cond_wait(&engine->changed, &engine->lock);
     uv_mutex_unlock(&engine->lock);
     return job;
@@ -124,7 +124,7 @@ static void dispatch(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->dispatched++;
     uv_mutex_lock(&engine->lock);
-    push(&engine->dispatch, job);
+    push(&engine->for_thread, job);
     uv_cond_signal(&engine->changed);
     uv_mutex_unlock(&engine->lock);
 }
@@ -315,7 +315,7 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
     engine->options = *options;
     queue_init(&engine->waiting);
     queue_init(&engine->finished_on_loop);
-    queue_init(&engine->dispatch);
+    queue_init(&engine->for_thread);
     queue_init(&engine->finished);
     int result;
     if ((result = uv_mutex_init(&engine->lock)) != 0)

@@ -104,7 +104,7 @@ static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *e
         (struct shuf__result_request *)((char *)waiter -
                                         offsetof(struct shuf__result_request, waiter));
     struct shuf__session *session = r->session;
-    shuf__session_resume(session);
+    shuf__session_end_pending(session);
     if (error) {
         shuf__compute_unref(waiter->entry);
         shuf__session_fail(session, error);
@@ -112,7 +112,7 @@ static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *e
         shuf__result_reply(r, event);
     }
     free(r);
-    shuf__session_continue(session);
+    shuf__session_advance(session);
 }
 
 static void cancel_request(struct shuf__pending *pending)

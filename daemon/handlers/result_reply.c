@@ -153,7 +153,7 @@ static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
     if (r->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) /* a buffer for Write only */
         return shuf__lease_take(&r->session->leases, entry, r->transport, false, &body->lease,
                                 error);
-    if (shuf__client_map(&r->session->client, entry->allocation, &fresh, error))
+    if (shuf__client_add_mapping(&r->session->client, entry->allocation, &fresh, error))
         return error->status;
     if (hand_out(r->session, entry->allocation, fresh, body, fd, error) ||
         shuf__lease_take(&r->session->leases, entry, r->transport, false, &body->lease, error)) {

@@ -16,12 +16,12 @@ struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_j
 static void reply_or_fail(struct shuf__session_job *job)
 {
     struct shuf__session *session = job->session;
-    shuf__session_resume(session);
+    shuf__session_end_pending(session);
     if (job->error.status)
         shuf__session_fail(session, &job->error);
     else
         job->reply(job);
-    shuf__session_continue(session);
+    shuf__session_advance(session);
 }
 
 static void finish_session_job(struct shuf__engine_job *engine_job)

@@ -154,7 +154,7 @@ static shuf_status too_large(uint64_t size, const char *with, uint64_t limit,
                       texts.a, w->memory, with, texts.b, w->key, w->option);
 }
 
-shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
+shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocations,
                                         enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                         struct shuf__error *error)
 {
@@ -252,10 +252,10 @@ bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation)
 
 static struct shuf__allocation *allocation_of(struct shuf__engine_job *job)
 {
-    return (struct shuf__allocation *)((char *)job - offsetof(struct shuf__allocation, release));
+    return (struct shuf__allocation *)((char *)job - offsetof(struct shuf__allocation, free_job));
 }
 
-static void run_release(struct shuf__engine_job *job, struct shuf__backend *backend)
+static void run_free(struct shuf__engine_job *job, struct shuf__backend *backend)
 {
     struct shuf__allocation *allocation = allocation_of(job);
     if (allocation->block.memory)
@@ -268,18 +268,18 @@ static void forget(struct shuf__allocation *allocation)
     free(allocation);
 }
 
-static void end_release(struct shuf__engine_job *job)
+static void end_free(struct shuf__engine_job *job)
 {
     forget(allocation_of(job));
 }
 
-static void run_release_aside(uv_work_t *work)
+static void run_free_aside(uv_work_t *work)
 {
     struct shuf__allocation *allocation = work->data;
     ops_of(allocation)->free(shuf__engine_backend(allocation->all->engine), &allocation->block);
 }
 
-static void end_release_aside(uv_work_t *work, int status)
+static void end_free_aside(uv_work_t *work, int status)
 {
     (void)status; /* nobody cancels it */
     struct shuf__allocation *allocation = work->data;
@@ -316,9 +316,9 @@ static void end_charge(struct shuf__allocation *allocation)
 static void free_now(struct shuf__allocation *allocation)
 {
     end_charge(allocation);
-    allocation->release.run = run_release;
-    allocation->release.done = end_release;
-    shuf__engine_submit_urgent(allocation->all->engine, &allocation->release);
+    allocation->free_job.run = run_free;
+    allocation->free_job.done = end_free;
+    shuf__engine_submit_urgent(allocation->all->engine, &allocation->free_job);
 }
 
 static void on_sweep(uv_timer_t *timer)
@@ -351,8 +351,8 @@ void shuf__allocation_drop_aside(struct shuf__allocation *allocation)
     assert(shuf__memory_is_host(allocation->kind) && shuf__allocation_is_unmapped(allocation));
     end_charge(allocation);
     all->aside++;
-    allocation->release_aside.data = allocation;
-    uv_queue_work(all->loop, &allocation->release_aside, run_release_aside, end_release_aside);
+    allocation->free_aside.data = allocation;
+    uv_queue_work(all->loop, &allocation->free_aside, run_free_aside, end_free_aside);
 }
 
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)

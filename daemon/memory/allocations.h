@@ -35,8 +35,8 @@ struct shuf__allocation {
                         * them that the block has new contents */
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
-    struct shuf__engine_job release;
-    uv_work_t release_aside; /* instead */
+    struct shuf__engine_job free_job;
+    uv_work_t free_aside; /* instead */
 
     /* Of an idle allocation, private to the pool (pool.h). */
     struct shuf__size_class *size_class; /* NULL: in use */
@@ -101,7 +101,7 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
 
 /* Fails with SHUF_NO_MEMORY if `bytes` bytes could not fit even with nothing but `beside` bytes in
  * use. */
-shuf_status shuf__allocations_could_fit(const struct shuf__allocations *allocations,
+shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocations,
                                         enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                         struct shuf__error *error);
 

@@ -166,8 +166,9 @@ static struct shuf__client_process *make_process(struct shuf__client *client)
     return process;
 }
 
-shuf_status shuf__client_map(struct shuf__client *client, struct shuf__allocation *allocation,
-                             bool *fresh, struct shuf__error *error)
+shuf_status shuf__client_add_mapping(struct shuf__client *client,
+                                     struct shuf__allocation *allocation, bool *fresh,
+                                     struct shuf__error *error)
 {
     struct shuf__client_process *process = client->process ? client->process : make_process(client);
     bool kernel_knows = allocation->block.kind == SHUF__MEMORY_MEMFD;

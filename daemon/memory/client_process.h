@@ -45,8 +45,9 @@ void shuf__client_processes_init(struct shuf__client_processes *processes, uv_lo
 /* The client is about to get the allocation's block. *fresh: it does not have the block yet. Device
  * memory goes only to processes that can be watched; fails with SHUF_DENIED, SHUF_IO or
  * SHUF_NO_MEMORY. */
-shuf_status shuf__client_map(struct shuf__client *client, struct shuf__allocation *allocation,
-                             bool *fresh, struct shuf__error *error);
+shuf_status shuf__client_add_mapping(struct shuf__client *client,
+                                     struct shuf__allocation *allocation, bool *fresh,
+                                     struct shuf__error *error);
 
 /* The client reports that it has unmapped that block. */
 void shuf__client_unmapped(struct shuf__client *client, uint64_t block);

@@ -43,7 +43,8 @@ struct shuf__memory_request {
 
 /* How far shuf__pool_acquire() may go. */
 enum shuf__acquire_policy {
-    SHUF__ACQUIRE_SPARE,    /* reuses a spare allocation; never allocates or evicts */
+    SHUF__ACQUIRE_SPARE,    /* reuses a spare allocation, or the least recently used one of a full
+                               class */
     SHUF__ACQUIRE_IDLE,     /* reuses an idle allocation, and evicts its contents */
     SHUF__ACQUIRE_OPTIONAL, /* reuses a spare one or allocates; frees only spare ones for that */
     SHUF__ACQUIRE_REQUIRED, /* the same, and evicts contents where needed */

@@ -14,7 +14,7 @@ static bool on_one_side(const struct shuf__job_memory *memory)
     return shuf__side_of(memory->workspace.kind) == shuf__side_of(memory->result.kind);
 }
 
-shuf_status shuf__workspace_could_fit(const struct shuf__pool *pool,
+shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
                                       const struct shuf__job_memory *memory,
                                       struct shuf__error *error)
 {
@@ -23,9 +23,9 @@ shuf_status shuf__workspace_could_fit(const struct shuf__pool *pool,
     uint64_t beside = memory->input ? memory->input->bytes : 0;
     if (on_one_side(memory))
         beside += needs->least;
-    else if (shuf__allocations_could_fit(pool->allocations, needs->kind, needs->least, 0, &why))
+    else if (shuf__allocations_check_fit(pool->allocations, needs->kind, needs->least, 0, &why))
         return refuse_workspace(&why, error);
-    return shuf__allocations_could_fit(pool->allocations, memory->result.kind, memory->result.bytes,
+    return shuf__allocations_check_fit(pool->allocations, memory->result.kind, memory->result.bytes,
                                        beside, error);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory that a job works in beside its result and its input. A workspace is an allocation of
- * the job's user, within the budget. After the job it is idle, and serves the user's next job or
- * result.
+ * the job's user, within the budget. After the job it is idle, and serves as the workspace of the
+ * user's next job.
  */
 #ifndef SHUFD_WORKSPACE_H
 #define SHUFD_WORKSPACE_H
@@ -18,7 +18,7 @@ struct shuf__job_memory {
 
 /* Fails with SHUF_NO_MEMORY if result, input and the least workspace could not fit even with
  * nothing else in use. */
-shuf_status shuf__workspace_could_fit(const struct shuf__pool *pool,
+shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
                                       const struct shuf__job_memory *memory,
                                       struct shuf__error *error);
 

@@ -51,9 +51,9 @@ static void watch(struct shuf__session *session, int events)
 
 static void end_replies(struct shuf__session *session)
 {
-    if (session->replies)
+    if (session->is_replying)
         TAILQ_REMOVE(&session->all->replying, session, reply_link);
-    session->replies = false;
+    session->is_replying = false;
 }
 
 void shuf__session_close(struct shuf__session *session)
@@ -119,7 +119,7 @@ static void end_reply(struct shuf__session *session)
     shuf__payload_end(&session->outbox.payload);
     session->state = SHUF__SESSION_READING;
     shuf__spin_replied(session->all->spin);
-    if (session->last)
+    if (session->closes_after_reply)
         half_close(session);
 }
 
@@ -168,7 +168,7 @@ static void start_reply(struct shuf__session *session, const Shuf__Reply *reply)
 {
     shuf__outbox_put(&session->outbox, reply);
     session->state = SHUF__SESSION_SENDING;
-    session->replies = true;
+    session->is_replying = true;
     TAILQ_INSERT_TAIL(&session->all->replying, session, reply_link);
 }
 
@@ -181,7 +181,7 @@ static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
     reply->id = session->id;
     reply->status = (uint32_t)error->status;
     reply->message = text;
-    shuf__log(session->all->log, session->last ? SHUF__LOG_INFO : SHUF__LOG_DEBUG,
+    shuf__log(session->all->log, session->closes_after_reply ? SHUF__LOG_INFO : SHUF__LOG_DEBUG,
               "client pid %ld, uid %ld: %s: %s", (long)session->client.pid,
               (long)session->client.uid, shuf_status_name(error->status), text);
     start_reply(session, reply);
@@ -196,7 +196,7 @@ void shuf__session_fail(struct shuf__session *session, const struct shuf__error 
 void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
                           const struct shuf__error *error)
 {
-    session->last = true;
+    session->closes_after_reply = true;
     reply_failure(session, reply, error);
 }
 
@@ -361,13 +361,13 @@ void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pen
     watch(session, session->watched & ~UV_WRITABLE);
 }
 
-void shuf__session_resume(struct shuf__session *session)
+void shuf__session_end_pending(struct shuf__session *session)
 {
     assert(session->state == SHUF__SESSION_WORKING);
     session->pending = NULL;
 }
 
-void shuf__session_continue(struct shuf__session *session)
+void shuf__session_advance(struct shuf__session *session)
 {
     advance(session);
 }
@@ -389,7 +389,7 @@ static void on_payload_ready(void *context)
 
 void shuf__session_drain(struct shuf__session *session)
 {
-    session->last = true;
+    session->closes_after_reply = true;
     if (session->state == SHUF__SESSION_READING)
         shuf__session_close(session);
 }

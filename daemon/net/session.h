@@ -65,11 +65,11 @@ struct shuf__session {
     unsigned holds;      /* handles not yet closed, fetches not yet done, functions that run */
     enum shuf__session_state state;
     bool greeted;
-    bool last;                     /* closes after the reply */
+    bool closes_after_reply;
     uint64_t id;                   /* of the request that is handled */
     struct shuf__pending *pending; /* NULL: none */
 
-    bool replies; /* in the list of those that reply next */
+    bool is_replying; /* in the list of those that reply next */
     TAILQ_ENTRY(shuf__session) reply_link;
     struct shuf__outbox outbox;
     struct shuf__inbox inbox;
@@ -104,9 +104,9 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 /* The request waits for the pending work. */
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending);
 
-/* The pending work is over: the caller replies next, and then calls shuf__session_continue(), which
+/* The pending work is over: the caller replies next, and then calls shuf__session_advance(), which
  * handles the next request. */
-void shuf__session_resume(struct shuf__session *session);
-void shuf__session_continue(struct shuf__session *session);
+void shuf__session_end_pending(struct shuf__session *session);
+void shuf__session_advance(struct shuf__session *session);
 
 #endif

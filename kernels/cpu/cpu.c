@@ -7,7 +7,7 @@
 #include "draw.h"
 #include "host/host.h"
 #include "host/look_up.h"
-#include "host/memory.h"
+#include "host/memory_limits.h"
 #include "host/permute.h"
 #include "host/shuffle.h"
 #include "host/sums.h"

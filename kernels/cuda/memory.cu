@@ -4,7 +4,7 @@
  * can see it.
  */
 #include "cuda.cuh"
-#include "host/memory.h"
+#include "host/memory_limits.h"
 
 #include <cinttypes>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include "host/host.h"
 
 #include "host/memfd.h"
-#include "host/memory.h"
+#include "host/memory_limits.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  *
  * See memory.h.
  */
-#include "host/memory.h"
+#include "host/memory_limits.h"
 
 #include "host/cgroup.h"
 

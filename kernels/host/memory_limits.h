@@ -3,8 +3,8 @@
  * How much memory this process may still take: what the machine has, and what
  * the control groups around it (a container, a service's MemoryMax) allow.
  */
-#ifndef SHUF__HOST_MEMORY_H
-#define SHUF__HOST_MEMORY_H
+#ifndef SHUF__MEMORY_LIMITS_H
+#define SHUF__MEMORY_LIMITS_H
 
 #include "error.h"
 
