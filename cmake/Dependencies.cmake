@@ -34,4 +34,13 @@ if(SHUF_SYSTEMD)
   target_compile_definitions(deps::systemd INTERFACE SHUF_HAVE_SYSTEMD)
 endif()
 
+# Static probes of the daemon: a header without a library.
+add_library(deps::sdt INTERFACE IMPORTED GLOBAL)
+find_path(SHUF_SDT_INCLUDE sys/sdt.h)
+if(SHUF_SDT_INCLUDE)
+  target_compile_definitions(deps::sdt INTERFACE SHUF_HAVE_SDT)
+else()
+  message(STATUS "sys/sdt.h not found (Debian: systemtap-sdt-dev): building without USDT probes")
+endif()
+
 find_program(PROTOC_C protoc-c REQUIRED)

@@ -382,8 +382,7 @@ static int start(struct shuf__server *server)
         return fail_start(server, EX_OSERR, uv_strerror(result));
     }
     share_descriptors(server);
-    uv_update_time(&server->loop);
-    server->service.start_ms = uv_now(&server->loop);
+    shuf__service_started(&server->service);
     measure(server);
     start_accepting(server);
     return EX_OK;

@@ -18,6 +18,7 @@ static void finish_event_waiters(struct shuf__entry_job *job)
         if (!waiter->options.event)
             continue;
         TAILQ_REMOVE(&job->waiters, waiter, link);
+        waiter->started_ns = job->engine_job.started_ns;
         waiter->finished(waiter, NULL, job->event);
     }
 }
@@ -33,6 +34,7 @@ static void finish_waiters(struct shuf__entry_job *job)
         if (error.status == SHUF_OK && !shuf__summary_has(job->entry, &waiter->options) &&
             shuf__compute_for(waiter, &error) == SHUF_OK)
             continue;
+        waiter->started_ns = job->engine_job.started_ns;
         waiter->finished(waiter, error.status ? &error : NULL, NULL);
     }
 }

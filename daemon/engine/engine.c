@@ -152,6 +152,7 @@ static void start_next(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job;
     while (!engine->running && (job = pop(&engine->waiting)) != NULL) {
+        job->started_ns = uv_hrtime();
         bool begun = !job->begin || job->begin(job);
         if (!begun || run_on_loop(engine, job)) {
             finish_on_loop(engine, job);

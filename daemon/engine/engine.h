@@ -28,6 +28,7 @@ struct shuf__engine_job {
     void (*done)(struct shuf__engine_job *job);                               /* loop's thread */
     /* Set by shuf__engine_cancel(); `run` reads it. */
     atomic_bool cancelled;
+    uint64_t started_ns; /* of uv_hrtime(), when it leaves the queue; 0: it waits */
 
     /* private to the engine */
     atomic_bool polled; /* `run` has read `cancelled` */

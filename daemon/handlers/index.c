@@ -192,6 +192,8 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
         shuf__session_fail(session, &error);
         return;
     }
+    session->record.n = request.look_up.permutation.n;
+    session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
     if (is_small(session, &request.look_up, index->n_at)
             ? look_up_at_once(session, &request, index, &error)

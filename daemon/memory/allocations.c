@@ -82,6 +82,8 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     measure_buffers(allocations, kind);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
+    budget->available = available;
+    budget->total = total;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
              reserve = total / RESERVE,
              could_be_ours = ours + (available > reserve ? available - reserve : 0);

@@ -38,6 +38,7 @@ static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
             continue;
     }
     close(fd);
+    acceptor->sessions->stats->refused++;
     shuf__log(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error.text);
 }
 

@@ -13,6 +13,7 @@
 #include "message.h"
 #include "outbox.h"
 #include "spin.h"
+#include "stats/stats.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,8 @@ struct shuf__sessions {
     struct shuf__client_processes *processes;
     struct shuf__leases *leases;
     struct shuf__spin *spin;
+    struct shuf__stats *stats;
+    uint64_t slow_ns; /* a request that takes longer is logged; 0: none */
     LIST_HEAD(, shuf__session) list;
     TAILQ_HEAD(, shuf__session) replying;
     uint64_t count;
@@ -67,6 +70,9 @@ struct shuf__session {
     bool greeted;
     bool closes_after_reply;
     uint64_t id;                   /* of the request that is handled */
+    uint64_t number;               /* of the connection; never used again */
+    struct shuf__request_record record; /* of the request that is handled */
+    struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */
 
     bool is_replying; /* in the list of those that reply next */
@@ -94,6 +100,10 @@ void shuf__session_drain(struct shuf__session *session);
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
                          struct shuf__cache_entry *entry, int descriptor);
 
+/* Sends `reply`, and then `size` bytes of `text`, which it frees. */
+void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,
+                              size_t size);
+
 /* Sends a failure. */
 void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error);
 
@@ -105,8 +115,8 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending);
 
 /* The pending work is over: the caller replies next, and then calls shuf__session_advance(), which
- * handles the next request. */
-void shuf__session_end_pending(struct shuf__session *session);
+ * handles the next request. `started_ns`: when its job left the queue, or 0. */
+void shuf__session_end_pending(struct shuf__session *session, uint64_t started_ns);
 void shuf__session_advance(struct shuf__session *session);
 
 #endif
