@@ -18,8 +18,7 @@ static shuf_status read_metrics_reply(struct shuf__exchange *exchange, const Shu
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a MetricsReply",
                           (int)reply->body_case);
     if (reply->payload_bytes > METRICS_MAX)
-        return shuf__fail(error, SHUF_PROTOCOL,
-                          "metrics of %" PRIu64 " bytes: expected at most %d",
+        return shuf__fail(error, SHUF_PROTOCOL, "metrics of %" PRIu64 " bytes: expected at most %d",
                           reply->payload_bytes, METRICS_MAX);
     exchange->payload_bytes = reply->payload_bytes;
     exchange->memory = malloc(reply->payload_bytes + 1);

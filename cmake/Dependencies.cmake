@@ -34,6 +34,18 @@ if(SHUF_SYSTEMD)
   target_compile_definitions(deps::systemd INTERFACE SHUF_HAVE_SYSTEMD)
 endif()
 
+# Debian's static libmicrohttpd needs all of GnuTLS.
+add_library(deps::microhttpd INTERFACE IMPORTED GLOBAL)
+if(SHUF_HTTP AND NOT SHUF_STATIC_DEPS)
+  pkg_check_modules(SHUF_microhttpd IMPORTED_TARGET GLOBAL libmicrohttpd>=0.9.70)
+  if(SHUF_microhttpd_FOUND)
+    target_link_libraries(deps::microhttpd INTERFACE PkgConfig::SHUF_microhttpd)
+    target_compile_definitions(deps::microhttpd INTERFACE SHUF_HAVE_MICROHTTPD)
+  else()
+    message(STATUS "libmicrohttpd not found (Debian: libmicrohttpd-dev): no metrics by HTTP")
+  endif()
+endif()
+
 # Static probes of the daemon: a header without a library.
 add_library(deps::sdt INTERFACE IMPORTED GLOBAL)
 find_path(SHUF_SDT_INCLUDE sys/sdt.h)

@@ -83,9 +83,9 @@ typedef enum shuf_metrics_format {
     SHUF_OPENMETRICS = 1, /* version 1.0.0, with exemplars */
 } shuf_metrics_format;
 
-/* Reads the metrics of the daemon. On success the caller frees *text with free(); after a failure it
- * is NULL. Users other than root and the daemon's user read only their own rows of users. Fails as
- * shuf_connect(). */
+/* Reads the metrics of the daemon. On success the caller frees *text with free(); after a failure
+ * it is NULL. Users other than root and the daemon's user read only their own rows of users. Fails
+ * as shuf_connect(). */
 SHUF_API shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char **text);
 
 #ifdef __cplusplus

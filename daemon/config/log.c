@@ -74,8 +74,7 @@ static void format_line(enum shuf__log_level level, const char *format, va_list 
 static void write_line(const struct shuf__log *log, enum shuf__log_level level, const char *text)
 {
     char line[LOG_TEXT + 64];
-    const size_t used = (size_t)(log->journal
-                                     ? snprintf(line, 64, "<%d>", levels[level].priority)
+    const size_t used = (size_t)(log->journal   ? snprintf(line, 64, "<%d>", levels[level].priority)
                                  : log->stamped ? write_time(line, 64)
                                                 : 0);
     const size_t length = strlen(text);

@@ -7,10 +7,10 @@
 #define SHUFD_LOG_H
 
 #include "error.h"
+#include "log_fields.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Most severe first. */
 enum shuf__log_level {
@@ -31,16 +31,6 @@ void shuf__log_init(struct shuf__log *log, enum shuf__log_level level);
 /* Safe from any thread: a line is one write. */
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* The request that a line is about. Each member is a field of the journal. */
-struct shuf__log_request {
-    char id[44];          /* REQUEST_ID: "CONNECTION.ID" */
-    pid_t pid;            /* PEER_PID */
-    uid_t uid;            /* PEER_UID */
-    const char *kind;     /* KIND: "permute" */
-    uint64_t n;           /* N; 0: none */
-    uint64_t duration_us; /* DURATION_US; 0: none yet */
-};
 
 /* The same, with the fields if the line goes to the journal. */
 void shuf__log_request(const struct shuf__log *log, enum shuf__log_level level,

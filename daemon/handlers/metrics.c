@@ -11,11 +11,10 @@ void shuf__handle_metrics(struct shuf__session *session, const Shuf__Request *re
     struct shuf__error error;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__MetricsReply body = SHUF__METRICS_REPLY__INIT;
-    char *text = shuf__metrics_text(shuf__service_of(session),
-                                    shuf__metrics_reader_of(session->client.uid),
-                                    request->metrics->openmetrics ? SHUF__EXPOSITION_OPENMETRICS
-                                                                  : SHUF__EXPOSITION_PROMETHEUS,
-                                    &size);
+    char *text = shuf__metrics_text(
+        shuf__service_of(session), shuf__metrics_reader_of(session->client.uid),
+        request->metrics->openmetrics ? SHUF__EXPOSITION_OPENMETRICS : SHUF__EXPOSITION_PROMETHEUS,
+        &size);
     if (!text) {
         shuf__fail(&error, SHUF_NO_MEMORY, "metrics: out of memory");
         shuf__session_fail(session, &error);

@@ -98,9 +98,8 @@ static void write_stages(struct shuf__exposition *x, const struct shuf__service 
 
 static void write_values(struct shuf__exposition *x, const struct shuf__service *s)
 {
-    static const unsigned kinds[] = {
-        SHUF__REQUEST__BODY_PERMUTE, SHUF__REQUEST__BODY_STREAM, SHUF__REQUEST__BODY_SHUFFLE,
-        SHUF__REQUEST__BODY_INDEX};
+    static const unsigned kinds[] = {SHUF__REQUEST__BODY_PERMUTE, SHUF__REQUEST__BODY_STREAM,
+                                     SHUF__REQUEST__BODY_SHUFFLE, SHUF__REQUEST__BODY_INDEX};
     char labels[LABELS_TEXT];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         snprintf(labels, sizeof labels, "kind=\"%s\"", shuf__request_kind_name(kinds[i]));
@@ -196,15 +195,15 @@ static void write_user_usages(struct shuf__exposition *x, const struct view *v,
 
 /* ---- the table ---- */
 
-#define SHUF__METRIC(name, type, unit, labels, help, statement)                                \
-    static void write_##name(struct shuf__exposition *x, struct shuf__service *s,              \
-                             const struct view *v)                                             \
-    {                                                                                          \
-        static const struct shuf__metric metric = {#name, SHUF__METRIC_##type, unit, labels,   \
-                                                   help};                                      \
-        (void)s, (void)v;                                                                      \
-        shuf__exposition_begin_family(x, &metric);                                             \
-        statement;                                                                             \
+#define SHUF__METRIC(name, type, unit, labels, help, statement)                              \
+    static void write_##name(struct shuf__exposition *x, struct shuf__service *s,            \
+                             const struct view *v)                                           \
+    {                                                                                        \
+        static const struct shuf__metric metric = {#name, SHUF__METRIC_##type, unit, labels, \
+                                                   help};                                    \
+        (void)s, (void)v;                                                                    \
+        shuf__exposition_begin_family(x, &metric);                                           \
+        statement;                                                                           \
     }
 #include "metrics.def"
 #undef SHUF__METRIC
@@ -221,19 +220,25 @@ static void write_all(struct shuf__exposition *x, struct shuf__service *service,
 struct shuf__metrics_reader shuf__metrics_reader_of(uint32_t uid)
 {
     return (struct shuf__metrics_reader){
-        shuf__uid_is_privileged(uid) ? SHUF__METRICS_ALL_USERS : SHUF__METRICS_ONE_USER, uid};
+        .sees = shuf__uid_is_privileged(uid) ? SHUF__METRICS_ALL_USERS : SHUF__METRICS_ONE_USER,
+        .uid = uid};
 }
 
 char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_reader reader,
                          enum shuf__exposition_format format, size_t *size)
 {
     char *text = NULL;
+    char name[SHUF__LABEL_TEXT], common[LABELS_TEXT] = "";
     struct timespec now;
     struct shuf__error ignored;
     struct view view = {.reader = reader};
     struct shuf__exposition x = {.out = open_memstream(&text, size), .format = format};
     if (!x.out)
         return NULL;
+    if (reader.daemon)
+        snprintf(common, sizeof common, "daemon=\"%s\"",
+                 shuf__exposition_escape(name, reader.daemon));
+    x.common = common;
     clock_gettime(CLOCK_REALTIME, &now);
     x.now_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     x.now_ns = uv_hrtime();

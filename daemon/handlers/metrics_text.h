@@ -11,7 +11,8 @@
 /* Who reads: users see their own rows only. */
 struct shuf__metrics_reader {
     enum { SHUF__METRICS_NO_USER, SHUF__METRICS_ONE_USER, SHUF__METRICS_ALL_USERS } sees;
-    uint32_t uid; /* of SHUF__METRICS_ONE_USER */
+    uint32_t uid;       /* of SHUF__METRICS_ONE_USER */
+    const char *daemon; /* a label of every sample, where the reader collects several daemons */
 };
 
 /* The reader with that uid. */

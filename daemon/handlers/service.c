@@ -115,9 +115,10 @@ void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine
     service->sessions.engine = engine;
 }
 
-void shuf__service_started(struct shuf__service *service)
+void shuf__service_started(struct shuf__service *service, const char *socket)
 {
     struct timespec now;
+    shuf__service_name_of(socket, service->name);
     clock_gettime(CLOCK_REALTIME, &now);
     service->start_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     uv_update_time(service->loop);

@@ -14,6 +14,7 @@
 #include "memory/pool.h"
 #include "memory/shortage.h"
 #include "net/session.h"
+#include "service_name.h"
 #include "stats/stats.h"
 
 #include <stddef.h>
@@ -38,6 +39,7 @@ struct shuf__service {
     struct shuf__sessions sessions;
     uint64_t served, start_ms;
     double start_seconds; /* the same moment, since 1970 */
+    char name[SHUF__SERVICE_NAME];
 };
 
 /* Requests are handled once shuf__service_set_engine() is called. */
@@ -47,8 +49,8 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
 
-/* The daemon serves from now on. */
-void shuf__service_started(struct shuf__service *service);
+/* The daemon serves on that socket from now on. */
+void shuf__service_started(struct shuf__service *service, const char *socket);
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bytes that follow a reply, sent in chunks: the values of a cache entry, or a text. They come
- * straight from their memory if the host can read it; otherwise the engine copies them to two small buffers in turn. So a client that reads
- * slowly costs the daemon little memory.
+ * straight from their memory if the host can read it; otherwise the engine copies them to two small
+ * buffers in turn. So a client that reads slowly costs the daemon little memory.
  */
 #ifndef SHUFD_PAYLOAD_H
 #define SHUFD_PAYLOAD_H
@@ -57,7 +57,8 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
 /* `sent` of these bytes are sent. */
 void shuf__payload_advance(struct shuf__payload *payload, size_t sent);
 
-/* Gives the entry, the text and the stages back. False during a fetch: call it again after `ready`. */
+/* Gives the entry, the text and the stages back. False during a fetch: call it again after `ready`.
+ */
 bool shuf__payload_end(struct shuf__payload *payload);
 
 #endif

@@ -44,8 +44,7 @@ void shuf__request_replied(struct shuf__session *session, const Shuf__Reply *rep
         session->record.values = 0;
 }
 
-void shuf__request_failed(const struct shuf__session *session, shuf_status status,
-                          const char *text)
+void shuf__request_failed(const struct shuf__session *session, shuf_status status, const char *text)
 {
     const enum shuf__log_level level =
         session->closes_after_reply ? SHUF__LOG_INFO : SHUF__LOG_DEBUG;
@@ -59,7 +58,16 @@ void shuf__request_failed(const struct shuf__session *session, shuf_status statu
 
 /* ---- the line of a request that is over ---- */
 
-enum { STAGES_TEXT = 128 };
+enum { STAGES_TEXT = 128, SIZE_TEXT = 64 };
+
+/* ", n 1000, 5 values" */
+static void describe_size(const struct shuf__request_record *record, char text[SIZE_TEXT])
+{
+    text[0] = '\0';
+    if (record->n)
+        snprintf(text, SIZE_TEXT, ", n %" PRIu64 ", %" PRIu64 " value%s", record->n, record->values,
+                 record->values == 1 ? "" : "s");
+}
 
 /* "queue 1.250 ms, device 0.300 ms, reply 0.010 ms" */
 static void describe_stages(const struct shuf__request_record *record, char text[STAGES_TEXT])
@@ -69,26 +77,25 @@ static void describe_stages(const struct shuf__request_record *record, char text
     text[0] = '\0';
     for (int stage = 0; stage < SHUF__STAGES; stage++)
         if (shuf__request_stage(record, (enum shuf__stage)stage, &ns))
-            used += snprintf(text + used, STAGES_TEXT - (size_t)used, "%s%s %.3f ms",
-                             used ? ", " : "", shuf__stage_name((enum shuf__stage)stage),
-                             (double)ns / 1e6);
+            used +=
+                snprintf(text + used, STAGES_TEXT - (size_t)used, "%s%s %.3f ms", used ? ", " : "",
+                         shuf__stage_name((enum shuf__stage)stage), (double)ns / 1e6);
 }
 
 static void log_sent(const struct shuf__session *session, bool slow)
 {
-    char stages[STAGES_TEXT];
+    char stages[STAGES_TEXT], size[SIZE_TEXT];
     const struct shuf__request_record *record = &session->record;
     const enum shuf__log_level level = slow ? SHUF__LOG_WARNING : SHUF__LOG_DEBUG;
     if (session->all->log->level < level)
         return;
     const struct shuf__log_request fields = log_fields(session);
     describe_stages(record, stages);
+    describe_size(record, size);
     shuf__log_request(session->all->log, level, &fields,
-                      "client pid %ld, uid %ld: %srequest %" PRIu64 ": %s, n %" PRIu64
-                      ", %" PRIu64 " values, %s, %.3f ms: %s",
+                      "client pid %ld, uid %ld: %srequest %" PRIu64 ": %s%s, %s, %.3f ms: %s",
                       (long)session->client.pid, (long)session->client.uid, slow ? "slow " : "",
-                      record->request.id, fields.kind, record->n, record->values,
-                      shuf_status_name(record->status),
+                      record->request.id, fields.kind, size, shuf_status_name(record->status),
                       (double)shuf__request_duration(record) / 1e6, stages);
 }
 

@@ -5,7 +5,7 @@
 #ifndef SHUFD_REQUEST_END_H
 #define SHUFD_REQUEST_END_H
 
-#include "session.h"
+#include "session_state.h"
 
 /* Its frame is whole; `request` NULL: it is unreadable. */
 void shuf__request_received(struct shuf__session *session, const Shuf__Request *request);

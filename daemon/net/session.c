@@ -410,6 +410,12 @@ void shuf__session_drain(struct shuf__session *session)
 
 /* ---- the start ---- */
 
+static void on_client_death(struct shuf__client *client)
+{
+    shuf__session_close(
+        (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
+}
+
 /* A client that sends nothing has the deadline of a frame. */
 void shuf__session_open(struct shuf__sessions *sessions, int fd)
 {
@@ -430,6 +436,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
     }
     session->holds = 2;
     session->outbox.payload.ready = on_payload_ready;
+    session->client.died = on_client_death;
     LIST_INSERT_HEAD(&sessions->list, session, link);
     sessions->count++;
     shuf__log(sessions->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",

@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void on_client_death(struct shuf__client *client)
-{
-    shuf__session_close(
-        (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
-}
-
 struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd)
 {
     struct shuf__session *session = malloc(sizeof *session);
@@ -26,8 +20,8 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
     session->number = ++sessions->stats->connections;
     session->user = shuf__user_count_of(&sessions->stats->users, peer.uid);
     session->fd = fd;
-    session->client = (struct shuf__client){
-        .all = sessions->processes, .pid = peer.pid, .uid = peer.uid, .died = on_client_death};
+    session->client =
+        (struct shuf__client){.all = sessions->processes, .pid = peer.pid, .uid = peer.uid};
     session->leases.all = sessions->leases;
     session->leases.client = &session->client;
     session->inbox.begin = session->inbox.end = 0;

@@ -31,8 +31,7 @@ void shuf__exposition_begin_family(struct shuf__exposition *x, const struct shuf
     const char *suffix = open ? "" : types[family->type].suffix;
     x->family = family;
     fprintf(x->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", family->name, suffix, family->help,
-            family->name, suffix,
-            open ? types[family->type].name : types[family->type].prometheus);
+            family->name, suffix, open ? types[family->type].name : types[family->type].prometheus);
     if (open && *family->unit)
         fprintf(x->out, "# UNIT %s %s\n", family->name, family->unit);
 }
@@ -40,8 +39,9 @@ void shuf__exposition_begin_family(struct shuf__exposition *x, const struct shuf
 static void begin_sample(const struct shuf__exposition *x, const char *labels)
 {
     fprintf(x->out, "%s%s", x->family->name, types[x->family->type].suffix);
-    if (labels)
-        fprintf(x->out, "{%s}", labels);
+    if (labels || *x->common)
+        fprintf(x->out, "{%s%s%s}", x->common, labels && *x->common ? "," : "",
+                labels ? labels : "");
 }
 
 static void print_seconds(FILE *out, uint64_t ns)
@@ -92,18 +92,18 @@ void shuf__exposition_histogram(struct shuf__exposition *x, const char *labels,
                                 const struct shuf__histogram *histogram)
 {
     uint64_t count = 0;
-    const char *name = x->family->name;
+    const char *name = x->family->name, *comma = *x->common ? "," : "";
     for (unsigned i = 0; i < SHUF__BUCKETS; i++) {
         count += histogram->count[i];
-        fprintf(x->out, "%s_bucket{%s,le=\"", name, labels);
+        fprintf(x->out, "%s_bucket{%s%s%s,le=\"", name, x->common, comma, labels);
         print_bound(x->out, i);
         fprintf(x->out, "\"} %" PRIu64, count);
         print_exemplar(x, &histogram->last[i]);
         fputc('\n', x->out);
     }
-    fprintf(x->out, "%s_sum{%s} ", name, labels);
+    fprintf(x->out, "%s_sum{%s%s%s} ", name, x->common, comma, labels);
     print_seconds(x->out, histogram->sum_ns);
-    fprintf(x->out, "\n%s_count{%s} %" PRIu64 "\n", name, labels, count);
+    fprintf(x->out, "\n%s_count{%s%s%s} %" PRIu64 "\n", name, x->common, comma, labels, count);
 }
 
 void shuf__exposition_end(struct shuf__exposition *x)

@@ -24,7 +24,7 @@ enum shuf__metric_type {
 struct shuf__metric {
     const char *name; /* without _total and _info */
     enum shuf__metric_type type;
-    const char *unit; /* "seconds", "bytes", or "" */
+    const char *unit;   /* "seconds", "bytes", or "" */
     const char *labels; /* "kind, status": for the document */
     const char *help;
 };
@@ -32,6 +32,7 @@ struct shuf__metric {
 struct shuf__exposition {
     FILE *out;
     enum shuf__exposition_format format;
+    const char *common;                /* labels of every sample, or "" */
     const struct shuf__metric *family; /* that is being written */
     uint64_t now_ns;                   /* of uv_hrtime(), and the same moment in */
     double now_seconds;                /* seconds since 1970 */

@@ -4,11 +4,11 @@
  */
 #include "histogram.h"
 
-#define DECADE(ns) (ns), (ns) * 5 / 2, (ns) * 5
+#define DECADE(ns) (ns), (ns)*5 / 2, (ns)*5
 
 const uint64_t shuf__bucket_bounds[SHUF__BUCKETS - 1] = {
-    DECADE(UINT64_C(1000)),      DECADE(UINT64_C(10000)),       DECADE(UINT64_C(100000)),
-    DECADE(UINT64_C(1000000)),   DECADE(UINT64_C(10000000)),    DECADE(UINT64_C(100000000)),
+    DECADE(UINT64_C(1000)),       DECADE(UINT64_C(10000)),       DECADE(UINT64_C(100000)),
+    DECADE(UINT64_C(1000000)),    DECADE(UINT64_C(10000000)),    DECADE(UINT64_C(100000000)),
     DECADE(UINT64_C(1000000000)), DECADE(UINT64_C(10000000000)), UINT64_C(100000000000)};
 
 static unsigned find_bucket(uint64_t ns)

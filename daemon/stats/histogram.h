@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A histogram of times: three buckets a decade, from a microsecond to 100 seconds. Each bucket keeps
- * its last request as an exemplar. On the loop's thread.
+ * A histogram of times: three buckets a decade, from a microsecond to 100 seconds. Each bucket
+ * keeps its last request as an exemplar. On the loop's thread.
  */
 #ifndef SHUFD_HISTOGRAM_H
 #define SHUFD_HISTOGRAM_H

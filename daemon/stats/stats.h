@@ -6,8 +6,8 @@
 #ifndef SHUFD_STATS_H
 #define SHUFD_STATS_H
 
-#include "request_record.h"
 #include "request_kinds.h"
+#include "request_record.h"
 #include "user_counts.h"
 
 #include <stdint.h>
