@@ -55,4 +55,16 @@ else()
   message(STATUS "sys/sdt.h not found (Debian: systemtap-sdt-dev): building without USDT probes")
 endif()
 
+# Ranges for Nsight Systems: headers of the CUDA Toolkit, without a library.
+add_library(deps::nvtx INTERFACE IMPORTED GLOBAL)
+find_path(SHUF_NVTX_INCLUDE nvtx3/nvToolsExt.h
+          HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+if(SHUF_NVTX_INCLUDE)
+  target_include_directories(deps::nvtx SYSTEM INTERFACE ${SHUF_NVTX_INCLUDE})
+  target_compile_definitions(deps::nvtx INTERFACE SHUF_HAVE_NVTX)
+  target_link_libraries(deps::nvtx INTERFACE ${CMAKE_DL_LIBS})
+else()
+  message(STATUS "nvtx3/nvToolsExt.h not found (CUDA Toolkit): building without NVTX ranges")
+endif()
+
 find_program(PROTOC_C protoc-c REQUIRED)

@@ -27,8 +27,8 @@ struct change {
 static void expect_changes(char *before, char *after, const struct change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const double by = metrics_value(after, changes[i].sample) -
-                          metrics_value(before, changes[i].sample);
+        const double by =
+            metrics_value(after, changes[i].sample) - metrics_value(before, changes[i].sample);
         if (by != changes[i].by)
             print_message("%s: changed by %g\n", changes[i].sample, by);
         assert_true(by == changes[i].by);
@@ -136,8 +136,8 @@ static void queue_time_and_cancelling(void **state)
     assert_true(metrics_value(after, "shufd_stage_duration_seconds_sum{stage=\"queue\"}") -
                     metrics_value(before, "shufd_stage_duration_seconds_sum{stage=\"queue\"}") >=
                 WAIT_MS / 1e3);
-    assert_true(metrics_value(after, "shufd_requests_total{kind=\"permute\",status=\"CANCELLED\"}") ==
-                1);
+    assert_true(
+        metrics_value(after, "shufd_requests_total{kind=\"permute\",status=\"CANCELLED\"}") == 1);
     wire_close(b);
     free(before);
     free(after);
@@ -189,7 +189,8 @@ static void buckets_add_up(void **state)
         rows++;
     }
     assert_int_equal(rows, 26);
-    assert_true(last == metrics_value(text, "shufd_request_duration_seconds_count{kind=\"hello\"}"));
+    assert_true(last ==
+                metrics_value(text, "shufd_request_duration_seconds_count{kind=\"hello\"}"));
     assert_true(metrics_value(text, "shufd_request_duration_seconds_sum{kind=\"hello\"}") > 0);
     free(text);
 }

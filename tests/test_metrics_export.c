@@ -194,9 +194,9 @@ static void port_in_use(void **state)
 static void wrong_addresses(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"0.0.0.0:9477",   "9477",        "unix:relative", "unix:",
-                                        "127.0.0.1:0",    "127.0.0.1",   "192.168.0.1:1", "on",
-                                        "127.0.0.1:65536", "[::2]:9477", "localhost:9477"};
+    static const char *const wrong[] = {
+        "0.0.0.0:9477",  "9477", "unix:relative",   "unix:",      "127.0.0.1:0",   "127.0.0.1",
+        "192.168.0.1:1", "on",   "127.0.0.1:65536", "[::2]:9477", "localhost:9477"};
     char conf[64] = "/tmp/shuf-metrics-XXXXXX", text[128], expected[192];
     const int fd = mkstemp(conf);
     assert_true(fd >= 0);

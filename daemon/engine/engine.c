@@ -5,6 +5,9 @@
  */
 #include "engine.h"
 
+#include "trace/probes.h"
+#include "trace/ranges.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -112,7 +115,11 @@ static void drive(void *context)
     if (open_backend(engine) != SHUF_OK)
         return;
     while ((job = next_dispatched(engine)) != NULL) {
+        SHUF__RANGE_BEGIN(job->name);
+        SHUF__PROBE(job_begin, job, job->name, job->urgent, 0);
         job->run(job, engine->backend);
+        SHUF__PROBE(job_end, job, job->name, job->urgent, 0);
+        SHUF__RANGE_END();
         finish(engine, job);
     }
     engine->backend->ops->close(engine->backend);

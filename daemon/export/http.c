@@ -117,9 +117,8 @@ static struct shuf__metrics_reader reader_of(const struct shuf__http *http,
 static enum shuf__exposition_format format_of(struct MHD_Connection *connection)
 {
     const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
-    return accept && strstr(accept, "application/openmetrics-text")
-               ? SHUF__EXPOSITION_OPENMETRICS
-               : SHUF__EXPOSITION_PROMETHEUS;
+    return accept && strstr(accept, "application/openmetrics-text") ? SHUF__EXPOSITION_OPENMETRICS
+                                                                    : SHUF__EXPOSITION_PROMETHEUS;
 }
 
 static enum MHD_Result begin_request(struct shuf__http *http, struct MHD_Connection *connection,
@@ -163,9 +162,9 @@ static enum MHD_Result end_request(struct request *request)
                       text, request->size, MHD_RESPMEM_MUST_FREE);
 }
 
-static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
-                                  const char *url, const char *method, const char *version,
-                                  const char *upload, size_t *upload_size, void **state)
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
 {
     (void)version;
     (void)upload;

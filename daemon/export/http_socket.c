@@ -39,8 +39,8 @@ static bool bind_unix(int fd, const struct shuf__endpoint *endpoint, mode_t mode
     const mode_t before = umask(0177);
     const int bound = bind(fd, &endpoint->address.any, endpoint->length);
     umask(before);
-    return bound == 0 &&
-           (group == (gid_t)-1 || chown(path, (uid_t)-1, group) == 0) && chmod(path, mode) == 0;
+    return bound == 0 && (group == (gid_t)-1 || chown(path, (uid_t)-1, group) == 0) &&
+           chmod(path, mode) == 0;
 }
 
 static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
@@ -59,9 +59,8 @@ shuf_status shuf__http_socket_open(const struct shuf__endpoint *endpoint,
         return error->status;
     *fd = socket(endpoint->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (*fd >= 0 &&
-        (endpoint->family == AF_UNIX
-             ? bind_unix(*fd, endpoint, (mode_t)config->socket_mode, group)
-             : bind_port(*fd, endpoint)) &&
+        (endpoint->family == AF_UNIX ? bind_unix(*fd, endpoint, (mode_t)config->socket_mode, group)
+                                     : bind_port(*fd, endpoint)) &&
         listen(*fd, SOMAXCONN) == 0)
         return SHUF_OK;
     shuf__fail(error, SHUF_IO, "metrics %.108s: %s", config->metrics, strerror(errno));

@@ -82,11 +82,11 @@ static void on_timer(uv_timer_t *timer)
     uv_timer_start(timer, on_timer, shuf__config_ms(file->service->config->metrics_interval), 0);
     if (file->is_writing) /* still: the disk is slow */
         return;
-    file->text = shuf__metrics_text(file->service, anybody, SHUF__EXPOSITION_PROMETHEUS, &file->size);
+    file->text =
+        shuf__metrics_text(file->service, anybody, SHUF__EXPOSITION_PROMETHEUS, &file->size);
     if (!file->text)
         return;
-    file->is_writing =
-        uv_queue_work(file->service->loop, &file->work, run_write, after_write) == 0;
+    file->is_writing = uv_queue_work(file->service->loop, &file->work, run_write, after_write) == 0;
     if (!file->is_writing)
         free(file->text);
 }

@@ -109,7 +109,9 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
     if (!l)
         return NULL;
     *l = (struct look_up_job){
-        .job = {.engine_job = {.begin = begin_look_up, .run = run_look_up},
+        .job = {.engine_job = {.name = "shufd: look up",
+                               .begin = begin_look_up,
+                               .run = run_look_up},
                 .release = release_look_up,
                 .reply = reply_look_up},
         .cache = &shuf__service_of(session)->cache,

@@ -318,6 +318,7 @@ static void end_charge(struct shuf__allocation *allocation)
 static void free_now(struct shuf__allocation *allocation)
 {
     end_charge(allocation);
+    allocation->free_job.name = "shufd: free";
     allocation->free_job.run = run_free;
     allocation->free_job.done = end_free;
     shuf__engine_submit_urgent(allocation->all->engine, &allocation->free_job);

@@ -77,6 +77,7 @@ shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cach
     payload->size = entry->bytes;
     payload->sent = payload->fetched = 0;
     payload->error.status = SHUF_OK;
+    payload->fetch.name = "shufd: read";
     payload->fetch.run = run_fetch;
     payload->fetch.done = end_fetch;
     payload->host = entry->allocation->block.host;

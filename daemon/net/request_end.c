@@ -4,7 +4,7 @@
  */
 #include "request_end.h"
 
-#include "stats/probes.h"
+#include "trace/probes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -67,8 +67,8 @@ struct shuf__session {
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;
-    uint64_t id;                   /* of the request that is handled */
-    uint64_t number;               /* of the connection; never used again */
+    uint64_t id;                        /* of the request that is handled */
+    uint64_t number;                    /* of the connection; never used again */
     struct shuf__request_record record; /* of the request that is handled */
     struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */

@@ -2,7 +2,7 @@
  *
  * Static probes (USDT) of the provider `shufd`, for bpftrace, perf and SystemTap. A probe that
  * nobody uses is one instruction that does nothing. Without sys/sdt.h there are none.
- * docs/metrics.md lists them.
+ * docs/tracing.md lists them.
  */
 #ifndef SHUFD_PROBES_H
 #define SHUFD_PROBES_H
