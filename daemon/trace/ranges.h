@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranges for Nsight Systems (NVTX): the work of a thread on the device, by name. Without a tool they
- * cost a test of a pointer; without the header of the CUDA Toolkit there are none.
+ * Ranges for Nsight Systems (NVTX): the work of a thread on the device, by name. Without a tool
+ * they cost a test of a pointer; without the header of the CUDA Toolkit there are none.
  */
 #ifndef SHUFD_RANGES_H
 #define SHUFD_RANGES_H
