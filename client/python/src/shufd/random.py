@@ -57,6 +57,8 @@ _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_cha
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
+_NO_SEEDS = np.random.SeedSequence(0)  # NumPy would make one for each generator
+
 
 class BitGenerator(np.random.BitGenerator):
     """NumPy's interface to the uniform stream of 64-bit integers:
@@ -67,7 +69,7 @@ class BitGenerator(np.random.BitGenerator):
     """
 
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
-        super().__init__(0)
+        super().__init__(_NO_SEEDS)
         self._draw: Any = ffi.new("shufpy_draw *")
         lib.shufpy_draw_make(self._draw, u64("seed", seed), u64("stream", stream), u64("offset", offset))
         self._spawned = 0
