@@ -34,6 +34,18 @@ if(SHUF_SYSTEMD)
   target_compile_definitions(deps::systemd INTERFACE SHUF_HAVE_SYSTEMD)
 endif()
 
+# The screen of `shufctl top`. Without it, or linked statically, top prints pages of text.
+add_library(deps::ncurses INTERFACE IMPORTED GLOBAL)
+if(NOT SHUF_STATIC_DEPS)
+  pkg_check_modules(SHUF_ncurses IMPORTED_TARGET GLOBAL ncursesw)
+  if(SHUF_ncurses_FOUND)
+    target_link_libraries(deps::ncurses INTERFACE PkgConfig::SHUF_ncurses)
+    target_compile_definitions(deps::ncurses INTERFACE SHUF_HAVE_NCURSES)
+  else()
+    message(STATUS "ncurses not found (Debian: libncurses-dev): shufctl top prints pages of text")
+  endif()
+endif()
+
 # Debian's static libmicrohttpd needs all of GnuTLS.
 add_library(deps::microhttpd INTERFACE IMPORTED GLOBAL)
 if(SHUF_HTTP AND NOT SHUF_STATIC_DEPS)

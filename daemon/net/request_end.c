@@ -38,10 +38,11 @@ void shuf__request_received(struct shuf__session *session, const Shuf__Request *
 
 void shuf__request_replied(struct shuf__session *session, const Shuf__Reply *reply)
 {
-    session->record.status = (shuf_status)reply->status;
-    session->record.replied_ns = uv_hrtime();
+    struct shuf__request_record *record = &session->record;
+    record->status = (shuf_status)reply->status;
+    record->replied_ns = record->computed_ns ? record->computed_ns : uv_hrtime();
     if (reply->status != SHUF_OK)
-        session->record.values = 0;
+        record->values = 0;
 }
 
 void shuf__request_failed(const struct shuf__session *session, shuf_status status, const char *text)
@@ -112,6 +113,7 @@ void shuf__request_sent(struct shuf__session *session)
         SHUF__PROBE(reply_sent, session->number, session->id, (unsigned)record->status,
                     shuf__request_duration(record));
     }
+    shuf__spin_replied(session->all->spin, record->sent_ns);
     *record = (struct shuf__request_record){0};
 }
 

@@ -17,7 +17,7 @@ void shuf__request_replied(struct shuf__session *session, const Shuf__Reply *rep
 void shuf__request_failed(const struct shuf__session *session, shuf_status status,
                           const char *text);
 
-/* The last byte of the reply is in the socket. */
+/* The last byte of the reply is in the socket. The loop stays awake for the next request. */
 void shuf__request_sent(struct shuf__session *session);
 
 /* The session closes before that. */

@@ -122,7 +122,6 @@ static void end_reply(struct shuf__session *session)
     shuf__payload_end(&session->outbox.payload);
     session->state = SHUF__SESSION_READING;
     shuf__request_sent(session);
-    shuf__spin_replied(session->all->spin);
     if (session->closes_after_reply)
         half_close(session);
 }
