@@ -9,6 +9,7 @@
 #include "part.h"
 #include "release_message.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -206,6 +207,13 @@ static void set_summary(const struct fetch_parts *f, struct shuf__request_messag
         shuf__request_message_set_fingerprint(part, f->values);
 }
 
+static shuf_status fail_stopped(const struct fetch_parts *f, uint64_t delivered)
+{
+    return shuf__fail(&f->handle->error, SHUF_CANCELLED,
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
+                      f->values * f->whole->shape.width + delivered, f->whole->shape.bytes);
+}
+
 /* Delivers the part, but for the bytes of it that an earlier call has delivered. */
 static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *part)
 {
@@ -227,7 +235,7 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
         shuf__request_message_accept(&call.request, SHUF_INLINE, &f->handle->error);
         shuf_status status = shuf__call_run(f->handle, &exchange);
         f->skipped += exchange.delivered - before;
-        return status;
+        return status == SHUF_CANCELLED ? fail_stopped(f, exchange.delivered) : status;
     }
     return shuf__call_run(f->handle, &exchange);
 }
@@ -256,6 +264,8 @@ static shuf_status fetch_next(struct fetch_parts *f)
     if (status == SHUF_OK) {
         f->part.shared = own.shared;
         finish_part(f, &part);
+        if (f->exchange->payload_bytes == 0) /* a summary leaves the part prefetched */
+            drop_ahead(f->handle, &own);
         return SHUF_OK;
     }
     drop_ahead(f->handle, &own);

@@ -7,8 +7,10 @@
 #include "support/cmocka_all.h"
 #include "wire.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,6 +259,10 @@ static void stopped_by_its_sink(void **state)
     struct compared c = {expected, 0, 12 << 20};
     assert_int_equal(feed(parts, &r, &c, NULL), SHUF_CANCELLED);
     assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
+    char message[80];
+    snprintf(message, sizeof message, "stopped by its sink after %" PRIu64 " of 28000012 bytes",
+             c.bytes);
+    assert_string_equal(shuf_message(parts), message);
     c = (struct compared){expected, 0, UINT64_MAX};
     expect_ok(parts, feed(parts, &r, &c, NULL)); /* the handle still works */
     assert_int_equal(c.bytes, shape_of(&r).bytes);
@@ -278,12 +284,13 @@ static void no_parts_of_a_lease(void **state)
     shuf_close(parts);
 }
 
-/* Leases of another client leave a few MiB. */
+/* Leases of another client leave a few MiB, to values and to a summary. */
 static void beside_other_results(void **state)
 {
     (void)state;
-    const shuf_permutation held = {.n = 2500000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    const shuf_permutation held = {.n = 2000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
     const struct request r = {.permutation = &p};
+    shuf_result result, wanted;
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
          *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
@@ -295,6 +302,9 @@ static void beside_other_results(void **state)
     struct compared c = {expected, 0, UINT64_MAX};
     expect_ok(parts, feed(parts, &r, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
+    summarize(whole, &r, &wanted);
+    summarize(parts, &r, &result);
+    check_result(&result, &wanted);
     free(expected);
     shuf_close(other);
     shuf_close(whole);
