@@ -9,10 +9,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
 
@@ -311,6 +313,38 @@ static void beside_other_results(void **state)
     shuf_close(parts);
 }
 
+static void *close_later(void *handle)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    shuf_close(handle);
+    return NULL;
+}
+
+/* Leases of another client take all memory, and end after a while. */
+static void waits_for_other_results(void **state)
+{
+    (void)state;
+    const shuf_permutation held = {.n = 4000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
+         *whole = open_handle(&harness_shared);
+    shuf_lease *lease = NULL;
+    shuf_result result, wanted;
+    pthread_t thread;
+    const shuf_lease_options own = {.transports =
+                                        strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
+    summarize(whole, &(struct request){.permutation = &p}, &wanted);
+    expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
+    shuf_set_reconnect(parts, 0);
+    assert_int_equal(shuf_summarize(parts, &p, &result), SHUF_BUSY);
+    shuf_set_reconnect(parts, 60000);
+    assert_int_equal(pthread_create(&thread, NULL, close_later, other), 0);
+    summarize(parts, &(struct request){.permutation = &p}, &result);
+    check_result(&result, &wanted);
+    pthread_join(thread, NULL);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
 /* ---- records -------------------------------------------------------------------------- */
 
 static shuf_status feed_records(shuf *handle, const shuf_records *records, const char *in,
@@ -461,6 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(stopped_by_its_sink),
         cmocka_unit_test(no_parts_of_a_lease),
         cmocka_unit_test(beside_other_results),
+        cmocka_unit_test(waits_for_other_results),
         cmocka_unit_test(records),
         cmocka_unit_test(wrong_records),
         cmocka_unit_test(parts_are_observed),
