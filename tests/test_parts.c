@@ -375,6 +375,9 @@ static void check_records(const shuf_records *records)
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
         assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
     } else {
+        assert_int_equal(shuf_shuffle_each(parts, records, NULL, bytes, NULL, NULL, NULL),
+                         SHUF_INVALID);
+        assert_string_equal(shuf_message(parts), "in NULL: expected the records");
         expect_ok(parts, feed_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
         check_shape(&result.shape, &wanted.shape);
