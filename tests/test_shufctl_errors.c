@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -382,6 +383,34 @@ static void file_modes_and_links(void **state)
     shufctl_remove("values.bin");
 }
 
+/* Where everybody may create files, a link of another user may lead anywhere. */
+static void links_of_others(void **state)
+{
+    (void)state;
+    const char *shared = shufctl_path("shared"), *link = shufctl_path("shared/l.txt");
+    const char *victim = shufctl_path("victim");
+    char arguments[128];
+    snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", link);
+    if (geteuid() != 0)
+        skip(); /* only root makes links of other users */
+    assert_int_equal(mkdir(shared, 0700), 0);
+    assert_int_equal(symlink(victim, link), 0);
+    for (int exists = 0; exists < 2; exists++) {
+        assert_int_equal(chmod(shared, 01777), 0);
+        assert_int_equal(lchown(link, 65534, 65534), 0);
+        shufctl_refuse(EX_NOPERM, "symbolic link of another user", arguments);
+        assert_int_equal(access(victim, F_OK) == 0, exists);
+        assert_int_equal(chmod(shared, 0777), 0); /* not sticky: its users trust each other */
+        free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
+        assert_int_equal(chmod(shared, 01777), 0);
+        assert_int_equal(lchown(link, 0, 0), 0);
+        free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
+    }
+    shufctl_remove("victim");
+    shufctl_remove("shared/l.txt");
+    assert_int_equal(rmdir(shufctl_path("shared")), 0);
+}
+
 /* A file behind a descriptor is written to where it stands, and not replaced; what shufctl opened
  * itself cannot be named. */
 static void descriptors_by_name(void **state)
@@ -523,6 +552,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(progress_line),
         cmocka_unit_test(progress_of_waiting),
         cmocka_unit_test(file_modes_and_links),
+        cmocka_unit_test(links_of_others),
         cmocka_unit_test(descriptors_by_name),
         cmocka_unit_test(pipes_are_written_to),
         cmocka_unit_test(signals_leave_nothing),

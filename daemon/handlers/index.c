@@ -117,7 +117,8 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
         .uid = session->client.uid,
         .count = message->n_at,
     };
-    memcpy(l->place, message->at, bytes);
+    if (bytes > 0) /* else the message has no array */
+        memcpy(l->place, message->at, bytes);
     return l;
 }
 
