@@ -289,6 +289,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     shuf__service_configure(&server->service);
     share_descriptors(server);
     measure(server);
+    shuf__pool_hold_to_limits(&server->service.pool);
     report_ready(server);
 }
 
