@@ -129,6 +129,7 @@ static void on_shutdown_timeout(uv_timer_t *timer)
     struct shuf__server *server = timer->data;
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
     shuf__listener_unlock(&server->listener); /* nobody else will remove it */
+    shuf__keyring_close(&server->service.keyring);
     _exit(EX_SOFTWARE);
 }
 
@@ -271,6 +272,13 @@ static void share_descriptors(struct shuf__server *server)
                   limit);
 }
 
+static void reload_keys(struct shuf__server *server)
+{
+    struct shuf__error error;
+    if (shuf__service_load_keys(&server->service, &error))
+        shuf__log(server->log, SHUF__LOG_ERROR, "reload: %s; no key changes", error.text);
+}
+
 static void on_reload_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
@@ -280,6 +288,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     shuf__service_manager_reloading();
     shuf__reload(server->config, server->log);
     shuf__service_configure(&server->service);
+    reload_keys(server);
     share_descriptors(server);
     measure(server);
     report_ready(server);
@@ -372,6 +381,8 @@ static int start(struct shuf__server *server)
                             config->socket_group, &error))
         return fail_start(server, shuf__exit_of_socket(error.status), error.text);
     init_handles(server);
+    if (shuf__service_load_keys(&server->service, &error))
+        return fail_start(server, EX_CONFIG, error.text);
     int result = start_handles(server);
     if (result)
         return fail_start(server, EX_OSERR, uv_strerror(result));
@@ -423,6 +434,7 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
     (void)busy;
     shuf__listener_close(&server->listener);
     shuf__listener_unlock(&server->listener);
+    shuf__keyring_close(&server->service.keyring);
     if (code == EX_OK) {
         code = server->exit_code;
         log_end(server);

@@ -171,7 +171,7 @@ typedef enum shuf_direction {
  * numbers. Each at[i] must be below n; in any order, also repeated. `out` may be `at`, but may not
  * overlap it otherwise. On failure the contents of `out` are undefined. A `count` of 0 sends no
  * request; a `count` above SHUF_LOOKUPS is split into several requests with the same algorithm.
- * Only algorithm, n, seed and epoch of the permutation may be set. Fails with SHUF_INVALID for a
+ * Only algorithm, n, seed, key and epoch of the permutation may be set. Fails with SHUF_INVALID for a
  * view, a dtype, epochs > 1 or a fingerprint, for an at[i] out of range (no request is sent), and
  * for an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(),
  * and with SHUF_BUSY or SHUF_NO_MEMORY.
@@ -301,6 +301,7 @@ typedef struct shuf_lease_entry {
     uint64_t age_ms;
     uint64_t block, block_bytes; /* id and size of the memory */
     uint64_t seed;
+    char key[32]; /* the name of the key instead of the seed; else "" */
     uint64_t rows, count;
     char algorithm[32]; /* of a permutation or shuffle, as n and epoch; else "" */
     uint64_t n, epoch;

@@ -58,6 +58,13 @@ static void choose_outputs(struct shuf__result_request *r)
 
 /* ---- 3. find or add the entry ---- */
 
+static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error *error)
+{
+    const struct shuf__session *session = r->session;
+    return shuf__keyring_admit(&shuf__service_of(session)->keyring, session->client.uid,
+                               session->fd, &r->key.request.key, error);
+}
+
 /* Checked before anything is computed. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
@@ -165,7 +172,7 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     if (parse_and_release(r, message, parse, error))
         return error->status;
     r->shape = shuf__request_shape(&r->key.request);
-    if (choose_transport(r, error))
+    if (admit_key(r, error) || choose_transport(r, error))
         return error->status;
     choose_outputs(r);
     shuf__result_log(r);

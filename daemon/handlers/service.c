@@ -81,7 +81,8 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     shuf__pool_init(&service->pool, loop);
     service->shortage.gave_back = on_gave_back;
     shuf__shortage_init(&service->shortage, loop, &service->pool, config->root);
-    shuf__cache_init(&service->cache, &service->pool);
+    shuf__keyring_init(&service->keyring);
+    shuf__cache_init(&service->cache, &service->pool, &service->keyring);
     shuf__client_processes_init(&service->processes, loop, &service->allocations);
     shuf__leases_init(&service->leases, loop);
     shuf__spin_init(&service->spin, loop);
@@ -102,6 +103,22 @@ void shuf__service_configure(struct shuf__service *service)
     service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
     shuf__spin_set(&service->spin, config->spin_time);
     shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
+}
+
+/* Without a directory there are no keys, and no memory is locked. */
+shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error)
+{
+    const char *directory = service->config->keys;
+    if (!*directory && !(directory = getenv("CREDENTIALS_DIRECTORY"))) {
+        shuf__keyring_close(&service->keyring);
+        return SHUF_OK;
+    }
+    if (shuf__keyring_load(&service->keyring, directory, error))
+        return error->status;
+    const unsigned count = service->keyring.set.count;
+    shuf__log(service->log, SHUF__LOG_INFO, "%u named key%s from %s", count, shuf__plural(count),
+              directory);
+    return SHUF_OK;
 }
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine)

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "engine/engine.h"
+#include "keys/keyring.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"
 #include "memory/shortage.h"
@@ -29,6 +30,7 @@ struct shuf__service {
     struct shuf__shortage shortage;
     struct shuf__dropped unlogged; /* given back since the last line in the log */
     uint64_t next_log_ms;
+    struct shuf__keyring keyring;
     struct shuf__cache cache;
     struct shuf__client_processes processes;
     struct shuf__leases leases;
@@ -43,6 +45,9 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
 
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
+
+/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
+shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 
