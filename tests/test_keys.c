@@ -454,7 +454,6 @@ static int count_mappings(pid_t pid, const uint8_t *bytes, bool *exposed)
             has = access[1] == 'w' && end - start <= 64 << 20 &&
                   range_has(memory, start, end, bytes);
             count += has;
-            if (has) fputs(line, stderr);
         } else if (has && strncmp(line, "VmFlags:", 8) == 0) {
             *exposed |= !strstr(line, " lo") || !strstr(line, " dd");
         }

@@ -75,7 +75,7 @@ static shuf_status launch_with_key(struct shuf__backend *backend,
         return error->status;
     const shuf_status status =
         backend->ops->launch(backend, computation, &entry->allocation->block, error);
-    shuf__request_clear_key(&computation->request);
+    shuf__keyring_conceal(&computation->request);
     return status;
 }
 

@@ -38,7 +38,7 @@ static shuf_status look_up(const struct shuf__cache *cache, struct shuf__backend
     if (shuf__keyring_reveal(cache->keyring, &computation->request, error))
         return error->status;
     const shuf_status status = backend->ops->look_up(backend, computation, place, count, error);
-    shuf__request_clear_key(&computation->request);
+    shuf__keyring_conceal(&computation->request);
     return status;
 }
 

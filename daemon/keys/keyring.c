@@ -146,3 +146,18 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
                    : shuf__fail(error, SHUF_BUSY,
                                 "key %s: the daemon has read its keys again; try again", key->name);
 }
+
+/* The stack below the caller, as deep as computations use it. */
+static void __attribute__((noinline)) zero_stack(void)
+{
+    char stack[64 * 1024];
+    explicit_bzero(stack, sizeof stack);
+}
+
+void shuf__keyring_conceal(struct shuf__request *request)
+{
+    if (!request->key.name[0])
+        return;
+    shuf__request_clear_key(request);
+    zero_stack();
+}

@@ -58,4 +58,8 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
 shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__request *request,
                                  struct shuf__error *error);
 
+/* On the thread that computed with the key: zeroes it in the request, and the copies of it and of
+ * its derived keys that functions have left on the stack. */
+void shuf__keyring_conceal(struct shuf__request *request);
+
 #endif
