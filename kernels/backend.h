@@ -225,6 +225,9 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error);
 
+/* Adds the sums over `more` values to `sums`. */
+void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more);
+
 /* Allocates a workspace of needs->best bytes. If there is no memory for it, allocates needs->least
  * bytes; with 0 the block is empty. ops->free frees it. */
 shuf_status shuf__backend_alloc_workspace(struct shuf__backend *backend,

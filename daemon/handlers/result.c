@@ -7,6 +7,7 @@
 
 #include "result_reply.h"
 #include "service.h"
+#include "summary_job.h"
 
 #include <stdlib.h>
 
@@ -89,10 +90,13 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
+/* There is none for the summary of a large result. */
 static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
 {
     struct shuf__cache *cache = &shuf__service_of(r->session)->cache;
     if (find_entry(r, cache))
+        return SHUF_OK;
+    if (shuf__summary_job_fits(r))
         return SHUF_OK;
     r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
     if (!r->waiter.entry)
@@ -182,6 +186,8 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     }
     if (check_lease_limit(r, error) || find_or_add_entry(r, error))
         return error->status;
+    if (!r->waiter.entry)
+        return shuf__summary_job_submit(r, error);
     return r->options.prefetch ? prefetch(r, error) : compute_and_reply(r, error);
 }
 
