@@ -71,10 +71,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->acceptor.again);
     close_handle(&server->deadline);
     close_handle(&server->heartbeat.tick);
-    close_handle(&server->service.allocations.sweep);
-    close_handle(&server->service.pool.trim);
-    shuf__shortage_close(&server->service.shortage);
-    close_handle(&server->service.spin.idle);
+    shuf__service_close(&server->service);
     close_handle(&server->send);
     for (int i = 0; i < SIGNALS; i++)
         close_handle(&server->signals[i]);
@@ -180,6 +177,7 @@ static void drain(struct shuf__server *server, uint64_t timeout_ms)
 {
     server->draining = server->service.sessions.draining = true;
     report_stopping(server, timeout_ms);
+    shuf__warm_stop(&server->service.warm);
     shuf__acceptor_stop(&server->acceptor);
     shuf__listener_close(&server->listener);
     uv_timer_start(&server->deadline, on_drain_timeout, timeout_ms, 0);
@@ -225,6 +223,7 @@ static void measure(struct shuf__server *server)
         if (backend->ops->makes[kind] && shuf__allocations_measure(&server->service.allocations,
                                                                    (enum shuf__memory)kind, &error))
             shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
+    shuf__warm_start(&server->service.warm);
 }
 
 static void report_ready(const struct shuf__server *server)

@@ -49,9 +49,14 @@ extern "C" {
 /* A connection to one daemon. */
 typedef struct shuf shuf;
 
-/* Connects to the daemon at `socket`. NULL or "" means the default: $SHUFD_SOCKET, else
- * /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where this file exists, else
- * /run/shufd/shufd.sock.
+/* Connects to the daemon at `socket`. NULL or "" means the first of these that exists:
+ *
+ * - $SHUFD_SOCKET, whether it exists or not;
+ * - the instance of this thread's GPU, /run/shufd/GPU-<uuid>.sock: that of the current CUDA context,
+ *   else the first of CUDA_VISIBLE_DEVICES (a UUID; an index with CUDA_DEVICE_ORDER=PCI_BUS_ID, or
+ *   where there is one GPU). The call neither loads nor initialises CUDA;
+ * - /run/shufd/shufd.sock as root; $XDG_RUNTIME_DIR/shufd.sock, then /run/shufd/shufd.sock else;
+ * - the only instance.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon

@@ -4,9 +4,9 @@
  */
 #include "seed_or_key.h"
 
-#include "describe_request.h"
 #include "json.h"
 #include "option_values.h"
+#include "print_key.h"
 #include "request.h"
 
 #include <inttypes.h>
@@ -44,10 +44,11 @@ const char *shuf__seed_text(char text[SHUF__SEED_TEXT], const char *key, uint64_
 
 void shuf__print_seed(FILE *to, const char *key, uint64_t seed)
 {
+    shuf__print_key(to, is_key(key) ? "key" : "seed");
     if (is_key(key))
-        shuf__print_line(to, "key", "%s", key);
+        fprintf(to, "%s\n", key);
     else
-        shuf__print_line(to, "seed", "%" PRIu64, seed);
+        fprintf(to, "%" PRIu64 "\n", seed);
 }
 
 void shuf__json_seed(json_t *object, const char *key, uint64_t seed)

@@ -13,7 +13,7 @@
 #include "keys/keyring.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"
-#include "memory/shortage.h"
+#include "memory/warm.h"
 #include "net/session.h"
 
 #include <stddef.h>
@@ -28,6 +28,7 @@ struct shuf__service {
     struct shuf__allocations allocations;
     struct shuf__pool pool;
     struct shuf__shortage shortage;
+    struct shuf__warm warm;
     struct shuf__dropped unlogged; /* given back since the last line in the log */
     uint64_t next_log_ms;
     struct shuf__keyring keyring;
@@ -42,6 +43,9 @@ struct shuf__service {
 /* Requests are handled once shuf__service_set_engine() is called. */
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log);
+
+/* Closes the handles of all parts when the daemon ends. */
+void shuf__service_close(struct shuf__service *service);
 
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);

@@ -44,6 +44,8 @@ static void count(const struct shuf__service *service, struct usage *usage)
     const struct shuf__allocation *allocation;
     const struct shuf__session *session;
     LIST_FOREACH (allocation, &service->allocations.list, link) {
+        if (allocation->uid == SHUF__NO_USER)
+            continue;
         Shuf__User *user = user_of(usage, allocation->uid);
         user->blocks++;
         user->bytes += allocation->bytes;

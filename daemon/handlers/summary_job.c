@@ -12,10 +12,14 @@
 #include "session_job.h"
 #include "slice.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Bytes of a tile: what a processor's caches hold, or enough to occupy a device. */
 enum { TILE_HOST = 8 << 20, TILE_DEVICE = 64 << 20, TILE_LEAST = SHUF__BLOCK_UNIT };
+
+/* Bytes of a result in one job: others wait meanwhile, for a few seconds on a few processors. */
+#define MOST_BYTES (UINT64_C(16) << 30)
 
 struct summary_job {
     struct shuf__session_job job;
@@ -239,6 +243,11 @@ static void reply_summary(const struct shuf__session_job *job)
 shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
 {
+    if (r->shape.bytes > MOST_BYTES)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "summary of %" PRIu64 " bytes: expected at most %" PRIu64
+                          " in one request; request parts",
+                          r->shape.bytes, MOST_BYTES);
     struct summary_job *s = calloc(1, sizeof *s);
     struct shuf__service *service = shuf__service_of(r->session);
     if (!s)

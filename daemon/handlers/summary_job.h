@@ -11,7 +11,8 @@
 /* Whether the request is one. The result must not be in the cache. */
 bool shuf__summary_job_fits(const struct shuf__result_request *r);
 
-/* Submits the job, which replies. Fails with SHUF_BUSY when the queue is full. */
+/* Submits the job, which replies. Fails with SHUF_NO_MEMORY if it would keep others waiting for too
+ * long: the client requests parts then. Fails with SHUF_BUSY when the queue is full. */
 shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
                                      struct shuf__error *error);
 

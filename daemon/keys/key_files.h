@@ -7,7 +7,7 @@
 #ifndef SHUFD_KEY_FILES_H
 #define SHUFD_KEY_FILES_H
 
-#include "keyring.h"
+#include "key_set.h"
 
 /* Reads all keys of the directory into *set, whose `bits` are there. Files whose names begin with a
  * dot are no keys. Fails with SHUF_IO, or with SHUF_INVALID for a file that is no key; the message

@@ -53,6 +53,12 @@ static struct shuf__size_class *make_size_class(struct shuf__pool *pool,
 }
 
 /* A spare allocation becomes the least recently used one, and as old as the one before it. */
+static bool is_warm_sized(const struct shuf__pool *pool, const struct shuf__allocation *allocation)
+{
+    return allocation->bytes ==
+           pool->allocations->budgets[shuf__side_of(allocation->kind)].warm_size;
+}
+
 static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     struct shuf__idle_allocations *lru = lru_of(pool, allocation);
@@ -76,6 +82,7 @@ void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allo
     allocation->size_class = NULL;
     allocation->contents = NULL;
     pool->idle_bytes[shuf__side_of(allocation->kind)] -= class->size;
+    pool->warm_sized[shuf__side_of(allocation->kind)] -= allocation->is_warm_sized;
     if (--class->count > 0)
         return;
     LIST_REMOVE(class, link);
@@ -119,16 +126,41 @@ static void evict_idle(struct shuf__pool *pool, struct shuf__allocation *allocat
     drop_idle(pool, allocation);
 }
 
+/* One allocation of the warm block's size is kept besides. */
+static bool keeps_one(const struct shuf__pool *pool, enum shuf__side side)
+{
+    return pool->warm[side] || pool->warm_sized[side] > 0;
+}
+
+static uint64_t limited_bytes(const struct shuf__pool *pool, enum shuf__side side)
+{
+    const uint64_t besides =
+        pool->warm[side] ? pool->warm[side]->bytes
+        : keeps_one(pool, side) ? pool->allocations->budgets[side].warm_size
+                                : 0;
+    return pool->idle_bytes[side] > besides ? pool->idle_bytes[side] - besides : 0;
+}
+
+static struct shuf__allocation *first_limited(struct shuf__pool *pool, enum shuf__side side)
+{
+    struct shuf__allocation *first = TAILQ_FIRST(&pool->lru[side]),
+                            *next = TAILQ_NEXT(first, in_lru);
+    const bool is_kept = first->is_warm_sized && !pool->warm[side] && pool->warm_sized[side] == 1;
+    return is_kept && next ? next : first;
+}
+
 static void hold_to_limit(struct shuf__pool *pool, enum shuf__side side)
 {
-    while (pool->idle_bytes[side] > pool->allocations->budgets[side].idle_limit)
-        evict_idle(pool, TAILQ_FIRST(&pool->lru[side]));
+    while (limited_bytes(pool, side) > pool->allocations->budgets[side].idle_limit)
+        evict_idle(pool, first_limited(pool, side));
 }
 
 bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents)
 {
     const enum shuf__side side = shuf__side_of(allocation->kind);
-    if (pool->keep_ms == 0 || allocation->bytes > pool->allocations->budgets[side].idle_limit)
+    if (pool->keep_ms == 0 ||
+        (allocation->bytes > pool->allocations->budgets[side].idle_limit &&
+         (!is_warm_sized(pool, allocation) || keeps_one(pool, side))))
         return false;
     struct shuf__size_class *class =
         find_size_class(pool, allocation->uid, allocation->kind, allocation->bytes);
@@ -138,6 +170,8 @@ bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocatio
     allocation->contents = contents;
     class->count++;
     pool->idle_bytes[side] += class->size;
+    allocation->is_warm_sized = is_warm_sized(pool, allocation);
+    pool->warm_sized[side] += allocation->is_warm_sized;
     insert_idle(pool, allocation);
     if (!uv_is_active((uv_handle_t *)&pool->trim))
         uv_timer_start(&pool->trim, on_trim, pool->keep_ms, 0);
@@ -152,6 +186,58 @@ void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms)
     pool->keep_ms = keep_ms;
     if (uv_is_active((uv_handle_t *)&pool->trim))
         on_trim(&pool->trim); /* its time has changed */
+}
+
+/* ---- warm blocks ---- */
+
+void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *allocation)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    pool->warm[side] = allocation;
+    pool->idle_bytes[side] += allocation->bytes;
+    if (pool->on_idle)
+        pool->on_idle(pool->idle_context, side);
+}
+
+static struct shuf__allocation *take_warm(struct shuf__pool *pool, enum shuf__side side)
+{
+    struct shuf__allocation *allocation = pool->warm[side];
+    pool->warm[side] = NULL;
+    pool->idle_bytes[side] -= allocation->bytes;
+    return allocation;
+}
+
+bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side)
+{
+    if (!pool->warm[side])
+        return false;
+    shuf__allocation_drop(take_warm(pool, side));
+    return true;
+}
+
+/* Only a result, which is computed into it, may have it. */
+static struct shuf__allocation *use_warm(struct shuf__pool *pool,
+                                         const struct shuf__memory_request *request, uint64_t size)
+{
+    const enum shuf__side side = shuf__side_of(request->kind);
+    struct shuf__allocation *allocation = pool->warm[side];
+    if (!allocation || request->buffer || allocation->kind != request->kind ||
+        allocation->bytes != size)
+        return NULL;
+    take_warm(pool, side);
+    allocation->uid = request->uid;
+    return allocation;
+}
+
+/* The size of an allocation for the request: that of the warm block for more than half of it. */
+static uint64_t size_for(const struct shuf__pool *pool, const struct shuf__memory_request *request)
+{
+    const struct shuf__allocations *all = pool->allocations;
+    const uint64_t warm = all->budgets[shuf__side_of(request->kind)].warm_size;
+    if (!request->buffer && !shuf__memory_is_private(request->kind) && request->bytes <= warm &&
+        request->bytes > warm / 2)
+        return warm;
+    return shuf__allocations_size(all, request->kind, request->bytes);
 }
 
 /* ---- reuse ---- */
@@ -230,18 +316,31 @@ static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, u
     return budget->used - freed <= budget->limit - size;
 }
 
+/* Memory without contents goes first, if the size can fit at all. */
+static void give_up_warm(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
+{
+    const enum shuf__side side = shuf__side_of(kind);
+    if (size > pool->allocations->budgets[side].limit)
+        return;
+    if (!shuf__allocations_fit(pool->allocations, kind, size))
+        shuf__pool_drop_warm(pool, side);
+    if (!shuf__allocations_fit(pool->allocations, kind, size) && pool->abandon_warm)
+        pool->abandon_warm(pool->warm_context, side);
+}
+
 static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size, bool all)
 {
     if (shuf__allocations_fit(pool->allocations, kind, size))
         return true;
     shuf__allocations_sweep(pool->allocations);
+    give_up_warm(pool, kind, size);
     if (!could_evict(pool, kind, size, all))
         return false;
     evict(pool, kind, size, all);
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
-shuf_status shuf__pool_check_room(const struct shuf__pool *pool, enum shuf__memory kind,
+shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind,
                                   uint64_t bytes, struct shuf__error *error)
 {
     const uint64_t size = shuf__allocations_least_size(bytes);
@@ -250,6 +349,7 @@ shuf_status shuf__pool_check_room(const struct shuf__pool *pool, enum shuf__memo
     if (shuf__allocations_fit(pool->allocations, kind, size))
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
+    give_up_warm(pool, kind, size);
     return could_evict(pool, kind, size, true)
                ? SHUF_OK
                : shuf__allocations_refuse(pool->allocations, kind, size, error);
@@ -262,7 +362,8 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
     struct shuf__budget *budget = &pool->allocations->budgets[shuf__side_of(kind)];
     shuf__allocation_drop(allocation);
     budget->limit = budget->used; /* the device has less memory than was measured */
-    return evict(pool, kind, size, true);
+    const bool warm = shuf__pool_drop_warm(pool, shuf__side_of(kind));
+    return evict(pool, kind, size, true) || warm;
 }
 
 /* ---- acquire ---- */
@@ -273,7 +374,7 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
                       uint64_t *size, struct shuf__allocation **reused)
 {
     const enum shuf__memory kind = request->kind;
-    *size = shuf__allocations_size(pool->allocations, kind, request->bytes);
+    *size = size_for(pool, request);
     if (all && !shuf__allocations_fit(pool->allocations, kind, *size) &&
         (*reused = reuse(pool, request, *size, false)) != NULL)
         return true;
@@ -310,8 +411,10 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
                                             struct shuf__error *error)
 {
     struct shuf__error ignored;
-    const uint64_t size = shuf__allocations_size(pool->allocations, request->kind, request->bytes);
+    const uint64_t size = size_for(pool, request);
     struct shuf__allocation *allocation = reuse(pool, request, size, policy != SHUF__ACQUIRE_IDLE);
+    if (!allocation)
+        allocation = use_warm(pool, request, size);
     if (allocation || policy == SHUF__ACQUIRE_SPARE || policy == SHUF__ACQUIRE_IDLE)
         return allocation;
     if (policy == SHUF__ACQUIRE_OPTIONAL)
@@ -336,10 +439,28 @@ static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *all
         shuf__allocation_drop(allocation);
 }
 
+/* Returns the bytes. */
+static uint64_t count_and_drop_warm(struct shuf__pool *pool, enum shuf__side side,
+                                    struct shuf__dropped *dropped)
+{
+    if (!pool->warm[side])
+        return 0;
+    struct shuf__allocation *allocation = take_warm(pool, side);
+    const uint64_t bytes = allocation->bytes;
+    dropped->bytes[side] += bytes;
+    if (side == SHUF__SIDE_HOST)
+        shuf__allocation_drop_aside(allocation);
+    else
+        shuf__allocation_drop(allocation);
+    return bytes;
+}
+
 struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t uid)
 {
     struct shuf__dropped dropped = {0};
     for (int side = 0; side < SHUF__SIDES; side++) {
+        if (all)
+            count_and_drop_warm(pool, (enum shuf__side)side, &dropped);
         struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
         for (; allocation; allocation = next) {
             next = TAILQ_NEXT(allocation, in_lru);
@@ -354,7 +475,8 @@ void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_
                           struct shuf__dropped *dropped)
 {
     struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
-    for (uint64_t freed = 0; allocation && freed < bytes; allocation = next) {
+    uint64_t freed = count_and_drop_warm(pool, side, dropped);
+    for (; allocation && freed < bytes; allocation = next) {
         next = TAILQ_NEXT(allocation, in_lru);
         if (!shuf__allocation_is_unmapped(allocation))
             continue;
@@ -378,8 +500,10 @@ void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop)
 void shuf__pool_clear(struct shuf__pool *pool)
 {
     struct shuf__allocation *allocation;
-    for (int side = 0; side < SHUF__SIDES; side++)
+    for (int side = 0; side < SHUF__SIDES; side++) {
+        shuf__pool_drop_warm(pool, (enum shuf__side)side);
         while ((allocation = TAILQ_FIRST(&pool->lru[side])) != NULL)
             drop_idle(pool, allocation);
+    }
     uv_timer_stop(&pool->trim);
 }

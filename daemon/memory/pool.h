@@ -5,6 +5,9 @@
  * list for each size class: user, kind of memory and size. Users never share memory: a block that
  * one user no longer needs goes back to the system before another user gets it. On the loop's
  * thread.
+ *
+ * A side may have a warm block (warm.h): memory that no user has had yet, ready for a result of more
+ * than half its size. Of the idle allocations of that size one does not count against the limit.
  */
 #ifndef SHUFD_POOL_H
 #define SHUFD_POOL_H
@@ -19,13 +22,19 @@ struct shuf__pool {
     struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
     LIST_HEAD(, shuf__size_class) sizes;            /* those that have idle allocations */
     uv_timer_t trim;
-    uint64_t idle_bytes[SHUF__SIDES];
+    uint64_t idle_bytes[SHUF__SIDES]; /* with the warm blocks */
+    unsigned warm_sized[SHUF__SIDES]; /* idle allocations of the warm block's size */
+    struct shuf__allocation *warm[SHUF__SIDES]; /* NULL: none */
     uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* The contents of an idle allocation are lost. */
     void (*on_evict)(void *contents);
     /* An allocation has become idle. May be NULL. */
     void (*on_idle)(void *context, enum shuf__side side);
     void *idle_context;
+    /* Gives up the warm block that is being made, and its charge. False if there is none. May be
+     * NULL. */
+    bool (*abandon_warm)(void *context, enum shuf__side side);
+    void *warm_context;
 };
 
 void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop);
@@ -59,7 +68,7 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
 
 /* Whether SHUF__ACQUIRE_REQUIRED could allocate `bytes` bytes. Fails as shuf__allocations_refuse().
  */
-shuf_status shuf__pool_check_room(const struct shuf__pool *pool, enum shuf__memory kind,
+shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind,
                                   uint64_t bytes, struct shuf__error *error);
 
 /* The device had no memory for the allocation: drops it, and evicts idle allocations of its size.
@@ -70,6 +79,12 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
  * it. `contents` is passed to on_evict(); NULL makes it spare. False when an idle allocation of its
  * size is not kept: it is still the caller's then. */
 bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents);
+
+/* The warm block of its side is ready; there was none. */
+void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *allocation);
+
+/* Drops the warm block of the side. False if there is none. */
+bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side);
 
 /* Ends the idleness of an allocation: its contents are in use again. */
 void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation);
