@@ -8,7 +8,7 @@
 #define SHUFD_CACHE_H
 
 #include "keys/keyring.h"
-#include "memory/pool.h"
+#include "memory/acquire.h"
 #include "request.h"
 
 #include <stdbool.h>
