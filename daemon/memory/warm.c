@@ -5,8 +5,6 @@
  */
 #include "warm.h"
 
-#include "host/host.h"
-
 #include <assert.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -37,7 +35,8 @@ static void give_up(struct shuf__warm_block *b)
 static void finish(struct shuf__warm_block *b)
 {
     struct shuf__allocation *allocation = b->allocation;
-    if (b->abandoned || b->warm->stopped || b->error.status) {
+    const bool is_right_size = allocation->bytes == budget_of(b)->warm_size;
+    if (b->abandoned || b->warm->stopped || b->error.status || !is_right_size) {
         give_up(b);
         return;
     }
@@ -95,7 +94,9 @@ static void touch_next(struct shuf__warm_block *b)
 static void make_host(struct shuf__warm_block *b)
 {
     struct shuf__allocation *allocation = b->allocation;
-    if (shuf__host_alloc(allocation->kind, allocation->bytes, &allocation->block, &b->error)) {
+    struct shuf__backend *backend = shuf__engine_backend(allocation->all->engine);
+    if (backend->ops->alloc(backend, allocation->kind, allocation->bytes, &allocation->block,
+                            &b->error)) {
         give_up(b);
         return;
     }
@@ -103,8 +104,8 @@ static void make_host(struct shuf__warm_block *b)
     touch_next(b);
 }
 
-/* A computation in progress would wait for the thread's pages, so the next one that needs the room
- * gets it at once, and the thread ends its slice first. */
+/* The request that needs the room gets it at once. The thread ends its slice first, and then the
+ * memory is freed. */
 static bool abandon(void *context, enum shuf__side side)
 {
     struct shuf__warm *warm = context;
