@@ -4,10 +4,14 @@
  */
 #include "exit.h"
 
+#include "error.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sysexits.h>
+
+enum { TEXT = 8192 }; /* more than two paths */
 
 const char *shuf__program_name = "shuf";
 void (*shuf__before_failure)(void);
@@ -42,12 +46,13 @@ int shuf__exit_code(shuf_status status)
 int shuf__fail_with(int code, const char *format, ...)
 {
     va_list args;
+    char text[TEXT];
     if (shuf__before_failure)
         shuf__before_failure();
     va_start(args, format);
-    fprintf(stderr, "%s: ", shuf__program_name);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    shuf__make_printable(text);
+    fprintf(stderr, "%s: %s\n", shuf__program_name, text);
     return code;
 }

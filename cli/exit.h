@@ -13,7 +13,8 @@ extern const char *shuf__program_name;
 /* Called before each message, to clear a line of progress; NULL: nothing. */
 extern void (*shuf__before_failure)(void);
 
-/* Prints "PROGRAM: ..." on stderr and returns `code`. */
+/* Prints "PROGRAM: ..." on stderr, in one line and without control characters, and returns `code`.
+ */
 int shuf__fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The exit code of a status. */

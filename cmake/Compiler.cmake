@@ -20,9 +20,19 @@ target_compile_options(
   INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wshadow -Wstrict-prototypes
             -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2>
             $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${SHUF_WERROR}>>:-Werror>)
+# What makes memory errors harder to exploit. Sanitizers check the same more closely.
 if(SHUF_SANITIZE)
   target_compile_options(
     shuf_compiler INTERFACE $<$<COMPILE_LANGUAGE:C>:-fsanitize=${SHUF_SANITIZE}
                             -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(shuf_compiler INTERFACE -fsanitize=${SHUF_SANITIZE})
+else()
+  target_compile_options(
+    shuf_compiler INTERFACE $<$<COMPILE_LANGUAGE:C>:-fstack-protector-strong -fstack-clash-protection>
+                            $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE
+                            -D_FORTIFY_SOURCE=2>)
+  target_link_options(shuf_compiler INTERFACE LINKER:-z,relro LINKER:-z,now)
 endif()
+
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)

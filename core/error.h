@@ -33,7 +33,7 @@ static inline const char *shuf__plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Replaces what is not printable ASCII by '?': text of a peer must neither
+/* Replaces control characters and invalid UTF-8 by '?': text of a peer or of a file must neither
  * break a line nor reach a terminal as commands. */
 void shuf__make_printable(char *text);
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the man pages: groff has no warning about any page, and the pages of section 3 describe each
-public function once, with the parameters that the header gives it.
+"""Checks the manual pages: groff has no warning about any compiled page, SEE ALSO names pages that
+exist, and the pages of section 3 describe each public function once, with the type and the parameters
+that the header gives it.
 
-    man.py HEADER...
+    man.py BUILD HEADER...
 """
 import pathlib
 import re
@@ -11,55 +12,69 @@ import shutil
 import subprocess
 import sys
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+MAN = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
+OTHERS = re.compile(r"(dieharder|fork|nvidia-persistenced|sd_listen_fds|sd_notify|systemctl|systemd\.\w+)\(")
 
 
-def declared(headers):
+def functions(text):
     """Function: its return type and parameters."""
-    text = "".join(pathlib.Path(header).read_text() for header in headers)
     return {
         name: (returned.strip(), [" ".join(one.split()) for one in parameters.split(",")])
         for returned, name, parameters in re.findall(
-            r"^SHUF_API ([^(;]*?)(shuf_[a-z_]+)\(([^)]*)\);", text, re.MULTILINE
+            r"^(?:SHUF_API )?([a-z][^(;\n]*?)(shuf_[a-z_]+)\(([^)]*)\);", text, re.MULTILINE
         )
     }
 
 
-def described(page):
-    """The functions of the synopsis, as above."""
-    return {
-        name: (returned, re.findall(r'^\.Fa "(.*)"$', parameters, re.MULTILINE))
-        for returned, name, parameters in re.findall(
-            r"^\.Ft ([^\n]*)\n\.Fo (\S+)\n(.*?)^\.Fc$", page.read_text(), re.MULTILINE | re.DOTALL
-        )
-    }
+def declared(header):
+    return functions("".join(re.findall(r"^SHUF_API [^;]*;\n", pathlib.Path(header).read_text(), re.MULTILINE)))
+
+
+def section(page, name):
+    return re.search(rf"^# {name}$(.*?)(?=^# |\Z)", page.read_text(), re.MULTILINE | re.DOTALL).group(1)
 
 
 def warnings(page):
     run = subprocess.run(
-        ["groff", "-ww", "-mdoc", "-z", "-Tutf8", str(page)], capture_output=True, text=True
+        ["groff", "-t", "-ww", "-man", "-z", "-Tutf8", str(page)], capture_output=True, text=True
     )
     return run.stderr
 
 
+def broken_references(page):
+    """References to pages that neither shufd nor another package has."""
+    for name, number in re.findall(r"\*([a-z_.@-]+)\*\((\d)\)", page.read_text()):
+        named = any(re.search(rf"\b{name}\b", section(p, "NAME")) for p in MAN.glob(f"*.{number}.scd"))
+        if not named and not OTHERS.match(f"{name}("):
+            yield f"{page.name}: {name}({number}): there is no such page"
+
+
+def described(pages):
+    """The functions of the pages, and what is wrong with them."""
+    found, faults = {}, []
+    for page in pages:
+        names = set(re.findall(r"shuf_\w+", section(page, "NAME")))
+        own = functions(section(page, "SYNOPSIS"))
+        if not set(own) <= names:
+            faults.append(f"{page.name}: section NAME lacks {set(own) - names}")
+        faults += [f"{page.name}: {name} is described twice" for name in set(own) & set(found)]
+        found.update(own)
+    return found, faults
+
+
 def main():
-    faults, found = [], {}
-    for page in sorted((DOCS / "man").glob("*.3")):
-        names = set(re.findall(r"^\.Nm (shuf_\S+)", page.read_text(), re.MULTILINE))
-        functions = described(page)
-        if not set(functions) <= names:
-            faults.append(f"{page.name}: section NAME lacks {set(functions) - names}")
-        for name in set(functions) & set(found):
-            faults.append(f"{page.name}: {name} is described twice")
-        found.update(functions)
-    wanted = declared(sys.argv[1:])
+    build, *headers = sys.argv[1:]
+    found, faults = described(sorted(MAN.glob("*.3.scd")))
+    wanted = {name: value for header in headers for name, value in declared(header).items()}
     for name in sorted(set(wanted) | set(found)):
         if wanted.get(name) != found.get(name):
             faults.append(f"{name}: the pages have {found.get(name)}, the header {wanted.get(name)}")
+    for page in sorted(MAN.glob("*.scd")):
+        faults += broken_references(page)
+    compiled = sorted(pathlib.Path(build, "docs").glob("*.[1-8]"))
     if shutil.which("groff"):
-        pages = [p for s in "138" for p in sorted(DOCS.rglob(f"*.{s}"))]
-        faults += filter(None, map(warnings, pages))
-    print("\n".join(faults) or f"{len(found)} functions in the man pages, 0 faults")
+        faults += filter(None, map(warnings, compiled))
+    print("\n".join(faults) or f"{len(found)} functions, {len(compiled)} compiled pages, 0 faults")
     sys.exit(1 if faults or not found else 0)
 
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares the options that each program prints with --help and those that its man page describes; for
-shufctl verb by verb. Also the configuration keys of shufd, and the help topics and exit statuses of
-shufctl.
+"""Compares the options that each program prints with --help and those that its manual page describes:
+for shufctl, each verb has a page, with all options in its synopsis and explained. Also the keys of
+shufd.conf(5), and the help topics and exit statuses of shufctl.
 
-    tests/options.py SHUFCTL SHUFD SHUF_QUALITY
+    tests/options.py SHUFCTL SHUFD SHUF_QUALITY BUILD
 """
 import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAN = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
 STANDARD = {"--help", "--usage", "--version"}
 wrong = []
 
@@ -20,17 +20,40 @@ def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def page(name, made=MAN):
+    """The source of a page, with the parts that it includes."""
+    text = (MAN / f"{name}.scd").read_text() if (MAN / f"{name}.scd").exists() else ""
+    if not text:
+        wrong.append(f"docs/man/{name}.scd: missing")
+
+    def part(match):
+        file = MAN / "parts" / f"{match[1]}.scd"
+        return (file if file.exists() else made / file.name).read_text()
+
+    return re.sub(r"^; include ([a-z-]+)\n", part, text, flags=re.MULTILINE)
+
+
 def options(text):
     """The long options of argp's help that have a line of their own."""
     return set(re.findall(r"^ +(?:-., |    )(--[a-z][a-z-]*)", text, re.MULTILINE)) - STANDARD
 
 
 def manual_options(text):
-    return {f"-{o}" for o in re.findall(r"(?:Fl|,) (-[a-z][a-z-]*)", text)} - STANDARD
+    return set(re.findall(r"[* ](--[a-z][a-z-]*)", text)) - STANDARD
 
 
-def section(page, name):
-    return re.search(rf"^\.Sh {name}$(.*?)(?=^\.Sh |\Z)", page, re.MULTILINE | re.DOTALL).group(1)
+def section(text, name):
+    found = re.search(rf"^# {name}$(.*?)(?=^# |\Z)", text, re.MULTILINE | re.DOTALL)
+    return found.group(1) if found else ""
+
+
+def terms(text):
+    """The terms of the lists: the lines above an indented one."""
+    return re.findall(r"^(?![\t`])(\S.*)\n\t", text, re.MULTILINE)
+
+
+def items(text):
+    return manual_options("\n".join(term for term in terms(text) if term.startswith("*-")))
 
 
 def compare(where, printed, described):
@@ -45,53 +68,54 @@ def verbs_of(program):
     return set(re.findall(r"^  ([a-z]+) ", overview, re.MULTILINE)) - {"help"}
 
 
-def items(text):
-    return manual_options(" ".join(re.findall(r"^\.It (.*)$", text, re.MULTILINE)))
-
-
-def compare_verbs(program, page):
-    """Each verb with its synopsis, and all of them with the explained options."""
-    blocks = re.split(r"^\.Nm\n\.Cm ", section(page, "SYNOPSIS"), flags=re.MULTILINE)[1:]
-    synopsis = {block.split("\n")[0].split()[0]: block for block in blocks}
-    compare("shufctl, verbs", verbs_of(program) | {"help"}, set(synopsis))
-    used = set()
-    for verb in sorted(verbs_of(program)):
+def compare_verbs(program):
+    """Each verb with its page, and the list of verbs."""
+    verbs = verbs_of(program)
+    compare("shufctl, pages", verbs, {one.name.split("-")[1].split(".")[0] for one in MAN.glob("shufctl-*.1.scd")})
+    listed = re.findall(r"\*shufctl-([a-z]+)\*\(1\)", "\n".join(terms(page("shufctl.1"))))
+    compare("shufctl(1), verbs", verbs, set(listed))
+    for verb in sorted(verbs):
+        text = page(f"shufctl-{verb}.1")
         printed = options(output(program, verb, "--help"))
-        compare(f"shufctl {verb}", printed, manual_options(synopsis.get(verb, "")))
-        used |= printed
-    compare("shufctl, options explained", used, items(page))
+        compare(f"shufctl-{verb}(1), synopsis", printed, manual_options(section(text, "SYNOPSIS")))
+        compare(f"shufctl-{verb}(1), options", printed, items(section(text, "OPTIONS")))
 
 
-def compare_names(program, page):
+def compare_names(program, text):
     """The options of all verbs with those that the page names anywhere."""
     used = set()
     for verb in verbs_of(program):
         used |= options(output(program, verb, "--help"))
-    own = re.sub(r"^\.Dl.*$", "", page, flags=re.MULTILINE)
-    compare("shuf-quality", used, manual_options(own))
+    own = re.sub(r"^```$.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    compare("shuf-quality", used, manual_options(re.sub(r'"[^"]*"', "", own)))
+
+
+def compare_keys(program, text):
+    """The keys and their defaults."""
+    pairs = re.findall(r"^([a-z_]+) =[ ]?(.*)$", output(program, "--no-config", "--print-config"), re.MULTILINE)
+    described = re.findall(r"^\*([a-z_]+)\* = (.*)$", section(text, "KEYS"), re.MULTILINE)
+    compare("shufd.conf(5)", {f"{k} = {v or '(empty)'}" for k, v in pairs}, {" = ".join(one) for one in described})
+    return pairs
 
 
 def main():
-    shufctl, shufd, quality = sys.argv[1:]
-    pages = {n: (ROOT / "docs" / n).read_text() for n in ("shufctl.1", "shufd.8", "shuf-quality.1")}
-    compare_verbs(shufctl, pages["shufctl.1"])
-    compare_names(quality, pages["shuf-quality.1"])
-
-    daemon = options(output(shufd, "--help"))
-    compare("shufd", daemon, items(section(pages["shufd.8"], "DESCRIPTION")))
-    keys = set(re.findall(r"^([a-z_]+) =", output(shufd, "--no-config", "--print-config"), re.MULTILINE))
-    listed = re.search(r"^The keys are\n(.*?)^\.Nm", pages["shufd.8"], re.MULTILINE | re.DOTALL).group(1)
-    compare("shufd, keys", keys, set(re.findall(r"[a-z_]{5,}", listed.replace(".Cm", ""))))
+    shufctl, shufd, quality, build = sys.argv[1:]
+    overview = page("shufctl.1")
+    compare_verbs(shufctl)
+    compare_names(quality, page("shuf-quality.1"))
+    compare("shufd(8)", options(output(shufd, "--help")), items(section(page("shufd.8"), "DESCRIPTION")))
+    made = pathlib.Path(build, "docs/parts")
+    keys = compare_keys(shufd, page("shufd.conf.5", made)) if made.exists() else []
 
     topics = re.findall(r"^  ([a-z-]+) ", output(shufctl, "help").split("\nTopics:")[1], re.MULTILINE)
     for topic in topics:
         if not output(shufctl, "help", topic).strip():
             wrong.append(f"shufctl help {topic}: is empty")
-        if f".Cm {topic}" not in pages["shufctl.1"]:
+        if f"*{topic}*" not in overview:
             wrong.append(f"shufctl, topics: {topic} is not in the manual")
     codes = set(re.findall(r"^ *(\d+)  ", output(shufctl, "help", "exit-status"), re.MULTILINE))
     compare("shufctl, exit status", codes,
-            set(re.findall(r"^\.It (\d+)$", section(pages["shufctl.1"], "EXIT STATUS"), re.MULTILINE)))
+            {term for term in terms(section(overview, "EXIT STATUS")) if term.isdigit()})
     for text in wrong:
         print(text, file=sys.stderr)
     print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys compared")

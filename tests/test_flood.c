@@ -146,9 +146,41 @@ static void floods(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Writes until the daemon has closed the connection; the bytes that the socket took. */
+static size_t write_without_end(struct wire *w)
+{
+    static const uint8_t bytes[65536];
+    size_t all = 0;
+    for (ssize_t sent; (sent = send(w->fd, bytes, sizeof bytes, MSG_NOSIGNAL)) > 0;)
+        all += (size_t)sent;
+    return all;
+}
+
+/* One read of a refused connection is enough: a client that writes without end is not served
+ * meanwhile. */
+static void refused_connections(void **state)
+{
+    (void)state;
+    enum { TIMES = 50, SOCKET_MOST = 4 << 20 };
+    struct harness h;
+    wire_start(&h, backend, "clients = 1\n");
+    struct wire *bystander = wire_greet(&h);
+    for (int i = 0; i < TIMES; i++) {
+        struct wire *w = wire_open(&h);
+        assert_true(write_without_end(w) <= SOCKET_MOST);
+        wire_check_alive(bystander);
+        wire_close(w);
+    }
+    wire_close(bystander);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(floods)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floods),
+        cmocka_unit_test(refused_connections),
+    };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

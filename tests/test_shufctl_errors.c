@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -349,6 +350,69 @@ static void progress_of_waiting(void **state)
     assert_int_equal(shufctl_run(&c, 0, "%s", status), 69);
     assert_null(strstr(c.err.bytes, "waiting"));
     command_free(&c);
+    const char *version = "version --socket /tmp/shuf-none --wait 2";
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", version), 69);
+    assert_non_null(strstr(c.err.bytes, "\rwaiting for the daemon: 1 s\033[K"));
+    command_free(&c);
+}
+
+/* The columns of the widest line on standard error, but for the last one. */
+static size_t widest_line(const char *text)
+{
+    size_t widest = 0;
+    for (const char *end; (end = strstr(text, "\033[K")) != NULL; text = end + 3)
+        widest = (size_t)(end - text) > widest ? (size_t)(end - text) : widest;
+    return widest;
+}
+
+/* A line that wraps would be followed by another one, not replaced. */
+static void narrow_terminals(void **state)
+{
+    (void)state;
+    char script[512];
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct command c;
+    for (unsigned columns = 1; columns < 60; columns += 13) {
+        snprintf(script, sizeof script,
+                 "stty cols %u <&2; exec %s version --socket /tmp/shuf-none --wait 1.5", columns,
+                 SHUFCTL_PATH);
+        assert_int_equal(command_run(&c, COMMAND_TERMINAL_ERR, argv), 69);
+        assert_non_null(strstr(c.err.bytes, "\033[K"));
+        const size_t width = strlen("\rwaiting for the daemon: 1 s");
+        assert_int_equal(widest_line(c.err.bytes), columns < width ? columns : width);
+        command_free(&c);
+    }
+}
+
+/* The values that fit, and "..." for the others. */
+static void values_in_a_line(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned columns;
+        const char *line; /* NULL: none */
+    } rows[] = {
+        {1, NULL},
+        {17, NULL},
+        {18, "\r\nvalues      4 ...\r\n"},
+        {20, "\r\nvalues      4 0 ...\r\n"},
+        {31, "\r\nvalues      4 0 5 1 2 9 6 8 ...\r\n"},
+        {33, "\r\nvalues      4 0 5 1 2 9 6 8 7 3\r\n"},
+        {200, "\r\nvalues      4 0 5 1 2 9 6 8 7 3\r\n"},
+    };
+    char script[512];
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct command c;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(script, sizeof script,
+                 "stty cols %u <&1; NO_COLOR=1 exec %s permute --n 10 --seed 7", rows[i].columns,
+                 SHUFCTL_PATH);
+        assert_int_equal(command_run(&c, COMMAND_TERMINAL_OUT, argv), 0);
+        const char *found = strstr(c.out.bytes, rows[i].line ? rows[i].line : "\r\nvalues");
+        if (!found == !!rows[i].line)
+            fail_msg("%u columns:\n%s", rows[i].columns, c.out.bytes);
+        command_free(&c);
+    }
 }
 
 static void file_modes_and_links(void **state)
@@ -380,6 +444,34 @@ static void file_modes_and_links(void **state)
     assert_int_equal(shufctl_files(), 2);
     shufctl_remove("link.bin");
     shufctl_remove("values.bin");
+}
+
+/* Where everybody may create files, a link of another user may lead anywhere. */
+static void links_of_others(void **state)
+{
+    (void)state;
+    const char *shared = shufctl_path("shared"), *link = shufctl_path("shared/l.txt");
+    const char *victim = shufctl_path("victim");
+    char arguments[128];
+    snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", link);
+    if (geteuid() != 0)
+        skip(); /* only root makes links of other users */
+    assert_int_equal(mkdir(shared, 0700), 0);
+    assert_int_equal(symlink(victim, link), 0);
+    for (int exists = 0; exists < 2; exists++) {
+        assert_int_equal(chmod(shared, 01777), 0);
+        assert_int_equal(lchown(link, 65534, 65534), 0);
+        shufctl_refuse(EX_NOPERM, "symbolic link of another user", arguments);
+        assert_int_equal(access(victim, F_OK) == 0, exists);
+        assert_int_equal(chmod(shared, 0777), 0); /* not sticky: its users trust each other */
+        free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
+        assert_int_equal(chmod(shared, 01777), 0);
+        assert_int_equal(lchown(link, 0, 0), 0);
+        free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
+    }
+    shufctl_remove("victim");
+    shufctl_remove("shared/l.txt");
+    assert_int_equal(rmdir(shufctl_path("shared")), 0);
 }
 
 /* A file behind a descriptor is written to where it stands, and not replaced; what shufctl opened
@@ -522,7 +614,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(terminals),
         cmocka_unit_test(progress_line),
         cmocka_unit_test(progress_of_waiting),
+        cmocka_unit_test(narrow_terminals),
+        cmocka_unit_test(values_in_a_line),
         cmocka_unit_test(file_modes_and_links),
+        cmocka_unit_test(links_of_others),
         cmocka_unit_test(descriptors_by_name),
         cmocka_unit_test(pipes_are_written_to),
         cmocka_unit_test(signals_leave_nothing),

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The numbers are published: docs/shufctl.1. */
+/* The numbers are published: docs/man/shufctl.1.scd. */
 static void each_status_has_its_code(void **state)
 {
     (void)state;

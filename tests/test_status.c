@@ -83,9 +83,27 @@ static void fail_cuts_to_size(void **state)
 static void words_of_a_peer_are_made_printable(void **state)
 {
     (void)state;
-    char text[] = "a \033[2Jb\n\t\x7f\xc3\xa4~";
-    shuf__make_printable(text);
-    assert_string_equal(text, "a ?[2Jb?????~");
+    static const char *const rows[][2] = {
+        {"a \033[2Jb\n\t\x7f~", "a ?[2Jb???~"},
+        {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb2", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb2"},
+        {"\xc2\x9b"
+         "2J \xc2\xa0",
+         "??2J \xc2\xa0"}, /* U+009B is a terminal's CSI */
+        {"\x9b"
+         "2J",
+         "?2J"},
+        {"\xc0\x9b \xe0\x82\x9b \xf0\x80\x82\x9b", "?? ??? ????"}, /* overlong */
+        {"\xed\xa0\x80 \xf4\x90\x80\x80 \xff", "??? ???? ?"},
+        {"\xe2\x82", "??"},
+        {"\xc3", "?"},
+        {"\xf0\x9f\x8e", "???"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[32];
+        strcpy(text, rows[i][0]);
+        shuf__make_printable(text);
+        assert_string_equal(text, rows[i][1]);
+    }
 }
 
 int main(void)

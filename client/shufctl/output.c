@@ -6,6 +6,7 @@
 
 #include "exit.h"
 #include "output_path.h"
+#include "resolve_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,18 +170,26 @@ static int create_temporary(struct shuf__output *output, const struct stat *old)
 static int open_path(struct shuf__output *output, const char *path)
 {
     struct stat old;
-    bool exists = stat(path, &old) == 0;
+    if (!*path)
+        return cannot_create("''", ENOENT);
+    output->path = shuf__resolve_path(path);
+    const int cause = errno;
+    if (!output->path && cause == SHUF__FOREIGN_LINK)
+        return shuf__fail_with(EX_NOPERM,
+                               "--out %s: behind a symbolic link of another user, in a directory "
+                               "that everybody may write to; give the path of the file itself",
+                               path);
+    bool exists = stat(output->path ? output->path : path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return cannot_create(path, EISDIR);
     if (exists && !S_ISREG(old.st_mode)) {
+        free(output->path);
+        output->path = NULL;
         output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         return output->fd < 0 ? cannot_create(path, errno) : EX_OK;
     }
-    if (!*path)
-        return cannot_create("''", ENOENT);
-    output->path = shuf__output_path_resolve(path);
     if (!output->path)
-        return cannot_create(path, errno);
+        return cannot_create(path, cause);
     catch_signals();
     return create_temporary(output, exists ? &old : NULL);
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,41 +70,4 @@ bool shuf__output_path_is_direct(const char *path)
     struct stat status;
     return shuf__output_path_descriptor(path) >= 0 ||
            (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
-}
-
-/* The target of the link at `path`, relative to the same directory as `path`. NULL with errno. */
-static char *follow_link(const char *path)
-{
-    char text[PATH_MAX], *target = NULL;
-    ssize_t length = readlink(path, text, sizeof text);
-    const char *slash = strrchr(path, '/');
-    int directory = slash ? (int)(slash + 1 - path) : 0;
-    if (length < 0)
-        return NULL;
-    if (length == (ssize_t)sizeof text) {
-        errno = ENAMETOOLONG;
-        return NULL;
-    }
-    if (length > 0 && text[0] == '/')
-        directory = 0;
-    if (asprintf(&target, "%.*s%.*s", directory, path, (int)length, text) < 0)
-        return NULL;
-    return target;
-}
-
-char *shuf__output_path_resolve(const char *path)
-{
-    struct stat status;
-    char *name = realpath(path, NULL);
-    if (name || errno != ENOENT)
-        return name;
-    /* The last file does not exist, perhaps behind links. realpath() has rejected a loop of links.
-     */
-    name = strdup(path);
-    while (name && lstat(name, &status) == 0 && S_ISLNK(status.st_mode)) {
-        char *next = follow_link(name);
-        free(name);
-        name = next;
-    }
-    return name;
 }

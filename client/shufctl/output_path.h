@@ -20,8 +20,4 @@ bool shuf__output_path_is_terminal(const char *path);
 /* True for an inherited descriptor, a pipe or a device: its name says nothing of its contents. */
 bool shuf__output_path_is_direct(const char *path);
 
-/* Resolves all symbolic links, also to a file that does not exist yet. The caller frees the result.
- * Returns NULL with errno on failure. */
-char *shuf__output_path_resolve(const char *path);
-
 #endif

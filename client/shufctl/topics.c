@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See topics.h. docs/shufctl.1 has the same facts.
+ * See topics.h. docs/man/shufctl.1.scd has the same facts.
  */
 #include "topics.h"
 

@@ -252,6 +252,7 @@ shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
     struct shuf__service *service = shuf__service_of(r->session);
     if (!s)
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    s->job.engine_job.name = "shufd: summary";
     s->job.engine_job.begin = begin_summary;
     s->job.engine_job.run = run_summary;
     s->job.release = release_summary;

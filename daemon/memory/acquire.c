@@ -162,6 +162,17 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kin
                : shuf__allocations_refuse(pool->allocations, kind, size, error);
 }
 
+void shuf__pool_hold_to_limits(struct shuf__pool *pool)
+{
+    static const enum shuf__memory kinds[SHUF__SIDES] = {
+        [SHUF__SIDE_HOST] = SHUF__MEMORY_MEMFD, [SHUF__SIDE_DEVICE] = SHUF__MEMORY_CUDA_PRIVATE};
+    for (int side = 0; side < SHUF__SIDES; side++) {
+        shuf__pool_hold_to_limit(pool, (enum shuf__side)side);
+        give_up_warm(pool, kinds[side], 0);
+        evict(pool, kinds[side], 0, true);
+    }
+}
+
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     enum shuf__memory kind = allocation->kind;

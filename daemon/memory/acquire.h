@@ -41,4 +41,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kin
  * False if there were none. */
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation);
 
+/* The limits have changed: drops idle allocations that exceed them. */
+void shuf__pool_hold_to_limits(struct shuf__pool *pool);
+
 #endif

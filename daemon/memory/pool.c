@@ -134,7 +134,7 @@ static struct shuf__allocation *first_limited(struct shuf__pool *pool, enum shuf
     return is_kept && next ? next : first;
 }
 
-static void hold_to_limit(struct shuf__pool *pool, enum shuf__side side)
+void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side)
 {
     while (limited_bytes(pool, side) > pool->allocations->budgets[side].idle_limit)
         shuf__pool_evict(pool, first_limited(pool, side));
@@ -160,7 +160,7 @@ bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocatio
     insert_idle(pool, allocation);
     if (!uv_is_active((uv_handle_t *)&pool->trim))
         uv_timer_start(&pool->trim, on_trim, pool->keep_ms, 0);
-    hold_to_limit(pool, side);
+    shuf__pool_hold_to_limit(pool, side);
     if (pool->on_idle)
         pool->on_idle(pool->idle_context, side);
     return true;

@@ -14,13 +14,15 @@
 enum {
     ACCEPTS_PER_TURN = 64,
     ACCEPT_AGAIN_MS = 100,
+    READ = 4096,
 };
 
 /* A fresh socket has room for one reply, so this never waits. Unread bytes of the client would make
- * the socket send a reset instead of the end of the stream, so they are read. */
+ * the socket send a reset instead of the end of the stream. One read takes the greeting of every
+ * honest client, and a client that floods the socket costs no more. */
 static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
 {
-    uint8_t bytes[512];
+    uint8_t bytes[READ];
     char text[SHUF__ERROR_TEXT];
     struct shuf__error error;
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -34,10 +36,10 @@ static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
     assert(size > 0);
     if (send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size) {
         shutdown(fd, SHUT_WR);
-        while (recv(fd, bytes, sizeof bytes, MSG_TRUNC) == sizeof bytes)
-            continue;
+        (void)!recv(fd, bytes, sizeof bytes, 0);
     }
     close(fd);
+    acceptor->sessions->stats->refused++;
     shuf__log(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error.text);
 }
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build
+ * runs it; it is not installed.
+ */
+#include "log.h"
+#include "number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum when { RELOAD, RESTART };
+
+struct row {
+    const char *key, *standard, *help;
+    uint64_t least, most;
+    enum when when;
+    void (*print_values)(const struct row *row);
+};
+
+static void print_TEXT(const struct row *row)
+{
+    printf("A text of at most %" PRIu64 " bytes.", row->most);
+}
+
+static void print_ENDPOINT(const struct row *row)
+{
+    (void)row;
+    printf("*off*, *unix:*_PATH_, *127.0.0.1:*_PORT_ or *[::1]:*_PORT_.");
+}
+
+static void print_NUMBER(const struct row *row)
+{
+    char least[SHUF__NUMBER_TEXT], most[SHUF__NUMBER_TEXT];
+    printf("A number from %s to %s.", shuf__bound_text(least, row->least),
+           shuf__bound_text(most, row->most));
+}
+
+static void print_AMOUNT(const struct row *row)
+{
+    (void)row;
+    printf("A size, or a part of the memory in percent.");
+}
+
+static void print_DURATION(const struct row *row)
+{
+    char least[SHUF__NUMBER_TEXT], most[SHUF__NUMBER_TEXT];
+    const uint64_t hours = row->most / UINT64_C(3600000000000);
+    if (hours > 1000) /* the limit only keeps sums below 2^63 */
+        printf("A duration from %s on.", shuf__duration_text(least, row->least));
+    else
+        printf("A duration from %s to %s.", shuf__duration_text(least, row->least),
+               shuf__duration_text(most, row->most));
+}
+
+static void print_MODE(const struct row *row)
+{
+    printf("Permissions from 0000 to %04" PRIo64 ".", row->most);
+}
+
+static void print_LEVEL(const struct row *row)
+{
+    for (uint64_t level = row->least; level <= row->most; level++)
+        printf("%s*%s*", level == row->least ? "One of " : ", ",
+               shuf__log_level_name((enum shuf__log_level)level));
+    putchar('.');
+}
+
+/* scdoc reads * and _ as markup, and some signs at the begin of a line. */
+static void print_plain(const char *text)
+{
+    putchar('\t');
+    for (; *text; text++) {
+        if (strchr("*_\\|[]#-.", *text))
+            putchar('\\');
+        putchar(*text);
+        if (*text == '\n')
+            putchar('\t');
+    }
+    putchar('\n');
+}
+
+static void print_row(const struct row *row)
+{
+    printf("*%s* = %s\n", row->key, *row->standard ? row->standard : "(empty)");
+    print_plain(row->help);
+    printf("\t");
+    row->print_values(row);
+    puts(row->when == RESTART ? " Changes at a restart.\n" : "\n");
+}
+
+int main(void)
+{
+    static const struct row rows[] = {
+#define SHUF__PARAM(key, kind, standard, least, most, when, help) \
+    {#key, standard, help, least, most, when, print_##kind},
+#include "params.def"
+#undef SHUF__PARAM
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        print_row(&rows[i]);
+    return ferror(stdout) || fflush(stdout) != 0;
+}
