@@ -208,7 +208,6 @@ void shuf__result_reply_summary(const struct shuf__result_request *r,
     begin_reply(r, &reply);
     describe_summary(r, &copy, &reply);
     shuf__service_of(r->session)->served++;
-    log_reply(r, copy.device_ns);
     shuf__session_reply(r->session, &reply.reply, NULL, -1);
 }
 
