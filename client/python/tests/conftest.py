@@ -103,6 +103,12 @@ def mappings():
     return sum("memfd:" in line for line in pathlib.Path("/proc/self/maps").open())
 
 
+def private_memory():
+    """The bytes that only this process has."""
+    lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
+
+
 def in_child(function):
     """Runs function() in a forked child, which passes if it returns. os._exit: no clean-up of pytest."""
     pid = os.fork()
