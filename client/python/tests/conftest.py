@@ -15,6 +15,7 @@ import shufd
 from shufd import _programs
 
 os.environ.pop("SHUFD_SOCKET", None)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
 
 class Daemon:
