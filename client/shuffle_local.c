@@ -173,6 +173,7 @@ static shuf_status run(shuf *handle, struct local_shuffle *s, shuf_result *resul
     const shuf_permutation permutation = {.algorithm = records->algorithm,
                                           .n = records->n,
                                           .seed = records->seed,
+                                          .key = records->key,
                                           .epoch = records->epoch};
     const struct shuf__request_options options = {.permutation = &permutation};
     s->width = records->n <= UINT64_C(1) << 32 ? sizeof(uint32_t) : sizeof(uint64_t);
