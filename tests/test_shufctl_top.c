@@ -134,10 +134,8 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles),
-        cmocka_unit_test(lines_of_the_daemon),
-        cmocka_unit_test(rates),
-        cmocka_unit_test(mistakes),
+        cmocka_unit_test(quantiles),     cmocka_unit_test(lines_of_the_daemon),
+        cmocka_unit_test(rates),         cmocka_unit_test(mistakes),
 #ifdef SHUF_HAVE_NCURSES
         cmocka_unit_test(on_a_terminal),
 #endif

@@ -3,12 +3,11 @@
 """One rank of samplers.py: reads the names of measurements from its standard input, and answers each
 with a figure, or null where the peer has no such figure.
 
-    rank.py PEER N RANK WORLD BYTES      BYTES: the limit of private memory
+    rank.py PEER N RANK WORLD
 """
 
 import itertools
 import json
-import resource
 import sys
 import time
 
@@ -96,10 +95,9 @@ def answer(rank, name, epoch):
 
 
 def main():
-    peer, n, rank, world, limit = sys.argv[1], *map(int, sys.argv[2:])
+    peer, n, rank, world = sys.argv[1], *map(int, sys.argv[2:])
     peer = PEERS[peer](n, rank, world)
     measured = Rank(peer)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     print(json.dumps({"ready": peer.versions()}), flush=True)
     for line in sys.stdin:
         name, epoch = line.split()

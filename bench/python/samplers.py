@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import subprocess
 import sys
 import threading
@@ -27,7 +28,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from peers import PEERS  # noqa: E402
 
-# name, title, unit, divisor; whether less is better
+# name, title, unit, divisor
 FIGURES = [
     ("new", "first index, new epoch", "ms", 1e-3),
     ("resident", "first index, same epoch again", "ms", 1e-3),
@@ -73,10 +74,10 @@ class Memory(threading.Thread):
 class Ranks:
     """The processes of a peer."""
 
-    def __init__(self, peer, n, world, limit):
+    def __init__(self, peer, n, world):
         self.processes = [
             subprocess.Popen(
-                [sys.executable, str(HERE / "rank.py"), peer, str(n), str(rank), str(world), str(limit)],
+                [sys.executable, str(HERE / "rank.py"), peer, str(n), str(rank), str(world)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True,
             )
             for rank in range(1 if getattr(PEERS[peer], "one_rank", False) else world)
@@ -109,22 +110,35 @@ def available():
     return int(next(line.split()[1] for line in lines if line.startswith("MemAvailable"))) << 10
 
 
+def limit_memory(processes, total):
+    """Divides so many bytes of private memory between the processes: more is a MemoryError there."""
+    for process in processes:
+        share = total // len(processes)
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (share, resource.RLIM_INFINITY))
+
+
+def measure_mode(ranks, processes, epoch, errors):
+    """All figures, in these processes at once. A peer that cannot begin an epoch has no others."""
+    found = {}
+    for name, *_ in FIGURES:
+        found[name], error = ranks.measure(name, epoch, processes)
+        if error:
+            errors[name] = error
+        if error and (name == "new" or "process ended" in error):
+            break
+    return found
+
+
 def measure(peer, n, options):
-    limit = int(options.memory or 0.8 * available() / options.ranks)
-    ranks = Ranks(peer, n, options.ranks, limit)
+    ranks = Ranks(peer, n, options.ranks)
     memory = Memory([process.pid for process in ranks.processes])
     memory.start()
-    found = {"peer": peer, "n": n, "ranks": options.ranks, "versions": ranks.versions, "limit": limit,
-             "load": os.getloadavg()[0], "alone": {}, "together": {}, "errors": {}}  # fmt: skip
-    for mode, processes in (("alone", ranks.processes[:1]), ("together", ranks.processes)):
-        epoch = {"alone": 100, "together": 200}[mode]
-        for name, *_ in FIGURES:
-            values, error = ranks.measure(name, epoch, processes)
-            found[mode][name] = values
-            if error:
-                found["errors"][name] = error
-            if error and "process ended" in error:
-                break
+    total = int(options.memory or 0.6 * available())
+    found = {"peer": peer, "n": n, "ranks": options.ranks, "versions": ranks.versions, "memory": total,
+             "load": os.getloadavg()[0], "errors": {"alone": {}, "together": {}}}  # fmt: skip
+    for mode, processes, epoch in (("alone", ranks.processes[:1], 100), ("together", ranks.processes, 200)):
+        limit_memory(processes, total)
+        found[mode] = measure_mode(ranks, processes, epoch, found["errors"][mode])
     found["private"] = memory.end()
     ranks.end()
     return found
@@ -163,12 +177,9 @@ def text_of(values, unit, divisor):
 
 def rows_of(found):
     for name, title, unit, divisor in FIGURES:
-        if found["alone"].get(name) is None:
-            continue
-        together = found["together"].get(name)
-        yield title, unit, text_of(found["alone"][name], unit, divisor), (
-            text_of(together, unit, divisor) if together else "-"
-        )
+        values = [found[mode].get(name) for mode in ("alone", "together")]
+        if any(values):
+            yield title, unit, *(text_of(v, unit, divisor) if v else "-" for v in values)
     yield "private memory of a rank", "MiB", "", f"{found['private'] / 2**20:.3g}"
 
 
@@ -183,13 +194,12 @@ def write_report(directory, command):
     order = list(PEERS)
     for found in sorted((f for f in files if "peer" in f), key=lambda f: (f["n"], order.index(f["peer"]))):
         lines.append(f"\n{found['peer']}, n = {found['n']:,}, {found['ranks']} ranks ({found['versions']}; "
-                     f"load {found['load']:.1f}, limit {found['limit'] / 2**30:.1f} GiB a rank)")  # fmt: skip
+                     f"load {found['load']:.1f}, limit {found['memory'] / 2**30:.1f} GiB)")  # fmt: skip
         lines.append(f"    {'':42}{'':5}{'one rank':>10}{'all ranks':>11}")
         for title, unit, alone, together in rows_of(found):
             lines.append(f"    {title:42}{unit:5}{alone:>10}{together:>11}")
-        for name, error in found["errors"].items():
-            if "attribute" not in error:
-                lines.append(f"    {name}: {error}")
+        for mode, errors in found["errors"].items():
+            lines += [f"    {mode}, {name}: {error}" for name, error in errors.items() if "attribute" not in error]
     (directory / "report.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -199,7 +209,7 @@ def parse():
     parser.add_argument("--sizes", type=lambda t: [int(float(s)) for s in t.split(",")], default=[10**6, 10**8, 10**9])
     parser.add_argument("--peers", type=lambda t: t.split(","), default=list(PEERS))
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--memory", type=float, help="limit of private bytes a rank; by default of 80 % of the free memory")
+    parser.add_argument("--memory", type=float, help="limit of the private bytes of the ranks that run; by default 60 %% of the free memory")
     parser.add_argument("--call", help="the program bench_python_call: compares a call with C")
     return parser.parse_args()
 

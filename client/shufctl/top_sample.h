@@ -23,7 +23,7 @@ struct shuf__top_sample {
     double bound[SHUF__TOP_BUCKETS];  /* seconds, ascending; the last one is infinite */
     double bucket[SHUF__TOP_BUCKETS]; /* requests of at most this time */
     unsigned buckets;
-    double device_used, device_limit; /* bytes; 0: no memory of its own */
+    double device_used, device_limit;         /* bytes; 0: no memory of its own */
     shuf_lease_entry lease[SHUF__TOP_LEASES]; /* the first ones */
     unsigned leases;
 };
