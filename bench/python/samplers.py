@@ -160,21 +160,21 @@ def measure(client, peer, n, options):
 
 
 def call_in_python(client, n, rounds):
+    """Microseconds of a call: wall and CPU time."""
     for epoch in range(1000):
         client.permute(n, 7, epoch % 4)
-    start = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     for epoch in range(rounds):
         client.permute(n, 7, epoch % 4)
-    return (time.perf_counter() - start) / rounds * 1e6
+    return [(end - start) / rounds * 1e6 for start, end in ((wall, time.perf_counter()), (cpu, time.process_time()))]
 
 
 def measure_call(client, program, n=1000, rounds=20_000):
-    """Microseconds of a call that finds its result, in C and in Python by turns."""
+    """A call that finds its result, in C and in Python by turns."""
     pairs = []
     for _ in range(9):
-        c = float(subprocess.run([program, client.socket, str(n), str(rounds)], check=True,
-                                 capture_output=True, text=True).stdout)  # fmt: skip
-        pairs.append((c, call_in_python(client, n, rounds)))
+        c = subprocess.run([program, client.socket, str(n), str(rounds)], check=True, capture_output=True, text=True)
+        pairs.append([*map(float, c.stdout.split()), *call_in_python(client, n, rounds)])
     return {"call": pairs, "n": n, "load": os.getloadavg()[0]}
 
 
@@ -202,8 +202,9 @@ def write_report(directory, command):
              f"{os.cpu_count()} CPUs, Python {platform.python_version()}, {datetime.date.today()}"]  # fmt: skip
     for found in files:
         if "call" in found:
-            c, python = (sorted(column)[len(column) // 2] for column in zip(*found["call"]))
-            lines.append(f"\na call of n = {found['n']}: {c:.2f} us in C, {python:.2f} us in Python (medians)")
+            middle = [sorted(column)[len(column) // 2] for column in zip(*found["call"])]
+            text = "{:.2f} us in C, of them {:.2f} of CPU time; {:.2f} and {:.2f} us in Python".format(*middle)
+            lines.append(f"\na call of n = {found['n']}: {text} (medians; load {found['load']:.1f})")
     order = list(PEERS)
     for found in sorted((f for f in files if "peer" in f), key=lambda f: (f["n"], order.index(f["peer"]))):
         lines.append(f"\n{found['peer']}, n = {found['n']:,}, {found['ranks']} ranks ({found['versions']}; "
@@ -225,7 +226,7 @@ def parse():
     parser.add_argument("--modes", type=lambda t: t.split(","), default=["alone", "together"])
     parser.add_argument("--figures", type=lambda t: t.split(","), default=[name for name, *_ in FIGURES])
     parser.add_argument("--memory", type=float, help="limit of the private bytes of the ranks that run; by default 60 %% of the free memory")
-    parser.add_argument("--call", help="the program bench_python_call: compares a call with C")
+    parser.add_argument("--call", help="the program python_call: compares a call with C")
     return parser.parse_args()
 
 
