@@ -112,7 +112,7 @@ static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
                       bytes, c->bytes, c->records->n, c->records->record);
 }
 
-static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes, shuf_sink sink,
+static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes,
                                struct shuf__error *error)
 {
     if (bytes < c->bytes)
@@ -121,7 +121,7 @@ static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes, shuf_
         return shuf__fail(error, SHUF_INVALID,
                           "inverse 1: expected 0, since the last record in order may come first");
     return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %s", c->in ? "sink" : "in",
-                      sink ? "the records" : "a function");
+                      c->in ? "a function" : "the records");
 }
 
 static shuf_status check_caller_memory(const struct shuffle_call *c, size_t bytes,
@@ -140,9 +140,13 @@ static shuf_status check_caller_memory(const struct shuffle_call *c, size_t byte
 
 static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *error)
 {
+    const shuf_records *records = c->records;
     struct shuf__request request = {
-        .shuffle = {.permutation = {.n = c->records->n}, .record = c->records->record}};
-    if (shuf__shuffle_make(&request, error))
+        .kind = SHUF__SHUFFLE,
+        .shuffle = {.permutation = {.n = records->n, .seed = records->seed},
+                    .record = records->record}};
+    if (shuf__request_name_key(&request, records->key, error) ||
+        shuf__shuffle_make(&request, error))
         return error->status;
     c->bytes = shuf__request_shape(&request).bytes;
     return SHUF_OK;
@@ -193,6 +197,6 @@ shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const v
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error))
         return handle->error.status;
     if (bytes < c.bytes || !in || !sink || records->inverse)
-        return refuse_each(&c, bytes, sink, &handle->error);
+        return refuse_each(&c, bytes, &handle->error);
     return shuf__shuffle_local_each(handle, records, in, sink, context, c.result);
 }

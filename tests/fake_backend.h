@@ -32,7 +32,8 @@ struct faults {
 
 /* Counters of the device. */
 struct seen {
-    unsigned allocations, launches;
+    _Atomic unsigned allocations;
+    unsigned launches;
     _Atomic uint64_t taken;   /* bytes of device memory in use */
     _Atomic uint64_t host;    /* bytes of host memory in use */
     uint64_t workspace_bytes; /* of the last computation; 0: none */

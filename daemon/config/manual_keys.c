@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build runs
- * it; it is not installed.
+ * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build
+ * runs it; it is not installed.
  */
 #include "log.h"
 #include "number.h"
@@ -22,6 +22,12 @@ struct row {
 static void print_TEXT(const struct row *row)
 {
     printf("A text of at most %" PRIu64 " bytes.", row->most);
+}
+
+static void print_ENDPOINT(const struct row *row)
+{
+    (void)row;
+    printf("*off*, *unix:*_PATH_, *127.0.0.1:*_PORT_ or *[::1]:*_PORT_.");
 }
 
 static void print_NUMBER(const struct row *row)

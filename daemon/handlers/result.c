@@ -7,6 +7,7 @@
 
 #include "result_reply.h"
 #include "service.h"
+#include "summary_job.h"
 
 #include <stdlib.h>
 
@@ -58,6 +59,13 @@ static void choose_outputs(struct shuf__result_request *r)
 
 /* ---- 3. find or add the entry ---- */
 
+static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error *error)
+{
+    const struct shuf__session *session = r->session;
+    return shuf__keyring_admit(&shuf__service_of(session)->keyring, session->client.uid,
+                               session->fd, &r->key.request.key, error);
+}
+
 /* Checked before anything is computed. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
@@ -82,10 +90,13 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
+/* There is none for the summary of a large result. */
 static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
 {
     struct shuf__cache *cache = &shuf__service_of(r->session)->cache;
     if (find_entry(r, cache))
+        return SHUF_OK;
+    if (shuf__summary_job_fits(r))
         return SHUF_OK;
     r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
     if (!r->waiter.entry)
@@ -104,7 +115,7 @@ static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *e
         (struct shuf__result_request *)((char *)waiter -
                                         offsetof(struct shuf__result_request, waiter));
     struct shuf__session *session = r->session;
-    shuf__session_end_pending(session);
+    shuf__session_end_pending(session, waiter->started_ns);
     if (error) {
         shuf__compute_unref(waiter->entry);
         shuf__session_fail(session, error);
@@ -146,18 +157,39 @@ static shuf_status prefetch(struct shuf__result_request *r, struct shuf__error *
     return shuf__result_reply_prefetch(r, error);
 }
 
+static void note_computed(const struct shuf__result_request *r)
+{
+    struct shuf__request_record *record = &r->session->record;
+    record->computed_ns = uv_hrtime();
+    record->started_ns = record->computed_ns - r->waiter.entry->summary.device_ns;
+}
+
 static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf__error *error)
 {
     bool there;
+    const bool was_ready = r->waiter.entry->ready;
     if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &there, error))
         return error->status;
     if (!there)
         return submit_and_wait(r, error);
+    if (!was_ready)
+        note_computed(r);
     shuf__result_reply(r, NULL);
     return SHUF_OK;
 }
 
 /* ---- the whole way ---- */
+
+/* The client of a prefetch gets no values, and a buffer has none. */
+static void note_values(const struct shuf__result_request *r)
+{
+    struct shuf__request_record *record = &r->session->record;
+    const struct shuf__request *request = &r->key.request;
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    record->n = p ? p->n : r->shape.count;
+    if (!shuf__key_is_buffer(&r->key) && !r->options.prefetch)
+        record->values = r->shape.rows * r->shape.count;
+}
 
 static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *message,
                          shuf__parse_function *parse, struct shuf__error *error)
@@ -165,9 +197,10 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     if (parse_and_release(r, message, parse, error))
         return error->status;
     r->shape = shuf__request_shape(&r->key.request);
-    if (choose_transport(r, error))
+    if (admit_key(r, error) || choose_transport(r, error))
         return error->status;
     choose_outputs(r);
+    note_values(r);
     shuf__result_log(r);
     if (r->shape.bytes == 0) {
         shuf__result_reply_empty(r);
@@ -175,6 +208,8 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     }
     if (check_lease_limit(r, error) || find_or_add_entry(r, error))
         return error->status;
+    if (!r->waiter.entry)
+        return shuf__summary_job_submit(r, error);
     return r->options.prefetch ? prefetch(r, error) : compute_and_reply(r, error);
 }
 
@@ -182,7 +217,7 @@ void shuf__serve_result(struct shuf__session *session, const Shuf__Request *mess
                         shuf__parse_function *parse)
 {
     struct shuf__error error;
-    struct shuf__result_request r = {.session = session, .start_ns = uv_hrtime()};
+    struct shuf__result_request r = {.session = session};
     if (serve(&r, message, parse, &error)) {
         if (r.waiter.entry)
             shuf__compute_unref(r.waiter.entry);

@@ -10,10 +10,13 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "engine/engine.h"
+#include "keys/keyring.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"
-#include "memory/shortage.h"
+#include "memory/warm.h"
 #include "net/session.h"
+#include "service_name.h"
+#include "stats/stats.h"
 
 #include <stddef.h>
 
@@ -27,22 +30,36 @@ struct shuf__service {
     struct shuf__allocations allocations;
     struct shuf__pool pool;
     struct shuf__shortage shortage;
+    struct shuf__warm warm;
     struct shuf__dropped unlogged; /* given back since the last line in the log */
     uint64_t next_log_ms;
+    struct shuf__keyring keyring;
     struct shuf__cache cache;
     struct shuf__client_processes processes;
     struct shuf__leases leases;
     struct shuf__spin spin;
+    struct shuf__stats stats;
     struct shuf__sessions sessions;
     uint64_t served, start_ms;
+    double start_seconds; /* the same moment, since 1970 */
+    char name[SHUF__SERVICE_NAME];
 };
 
 /* Requests are handled once shuf__service_set_engine() is called. */
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log);
 
+/* Closes the handles of all parts when the daemon ends. */
+void shuf__service_close(struct shuf__service *service);
+
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
+
+/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
+shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
+
+/* The daemon serves on that socket from now on. */
+void shuf__service_started(struct shuf__service *service, const char *socket);
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 
@@ -53,6 +70,7 @@ static inline struct shuf__service *shuf__service_of(const struct shuf__session 
 }
 
 /* Root and the daemon's user see and free the results of all users. */
+bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__session_is_privileged(const struct shuf__session *session);
 
 #endif
