@@ -174,9 +174,9 @@ static shuf_status run(shuf *handle, struct local_shuffle *s, shuf_result *resul
     const shuf_permutation permutation = {.algorithm = records->algorithm,
                                           .n = records->n,
                                           .seed = records->seed,
-                                           .key = records->key,
-                                           .epoch = records->epoch,
-                                           .dtype = narrow ? SHUF_U32 : SHUF_U64};
+                                          .key = records->key,
+                                          .epoch = records->epoch,
+                                          .dtype = narrow ? SHUF_U32 : SHUF_U64};
     const struct shuf__request_options options = {.permutation = &permutation};
     s->width = narrow ? sizeof(uint32_t) : sizeof(uint64_t);
     shuf_status status = shuf__fetch_each(handle, &options, take_values, s, result);

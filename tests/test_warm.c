@@ -25,9 +25,9 @@ static struct wire *w;
 
 static void start(const char *host_memory, const char *host_cache)
 {
-    const char *const settings[] = {"host_pool", "64Mi",      "host_memory", host_memory,
-                                    "host_cache", host_cache, "socket_mode", "0666",
-                                    NULL};
+    const char *const settings[] = {"host_pool",   "64Mi",       "host_memory",
+                                    host_memory,   "host_cache", host_cache,
+                                    "socket_mode", "0666",       NULL};
     fake_backend_start(&h, settings);
     assert_int_equal(chmod(h.directory, 0755), 0);
     w = wire_greet(&h);
