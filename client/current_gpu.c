@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See current_gpu.h. A program that has no libcuda loaded has no context, so nothing is loaded here.
+ * See current_gpu.h. A program that has no libcuda loaded has no context, so nothing is loaded
+ * here.
  */
 #include "current_gpu.h"
 

@@ -19,7 +19,8 @@ bool shuf__key_name_is_group(const char *name)
 
 bool shuf__key_name_is_valid(const char *name)
 {
-    static const char allowed[] = "-_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    static const char allowed[] =
+        "-_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     const size_t length = strlen(name);
     return length > 0 && length <= SHUF__KEY_NAME && strspn(name, allowed) == length &&
            strchr(allowed + 3, name[0]) && !shuf__key_name_is_group(name);
@@ -50,10 +51,11 @@ shuf_status shuf__request_name_key(struct shuf__request *request, const char *na
     if (!name || !*name)
         return SHUF_OK;
     if (!shuf__key_name_is_valid(name))
-        return shuf__fail(error, SHUF_INVALID,
-                          "key %.64s: expected a name of 1 to %d letters, digits, '.', '_' and '-', "
-                          "the first a letter or digit, without .group at its end",
-                          name, SHUF__KEY_NAME);
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "key %.64s: expected a name of 1 to %d letters, digits, '.', '_' and '-', "
+            "the first a letter or digit, without .group at its end",
+            name, SHUF__KEY_NAME);
     if (seed && *seed != 0)
         return shuf__fail(error, SHUF_INVALID,
                           "seed %" PRIu64 ": expected 0 with key %s, which replaces it", *seed,

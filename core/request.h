@@ -77,7 +77,7 @@ struct shuf__buffer {
  * itself. */
 struct shuf__named_key {
     char name[SHUF__KEY_NAME + 1]; /* "": a seed */
-    uint64_t generation;           /* of the daemon's keys: equal ones have equal bits; 0 in a client */
+    uint64_t generation; /* of the daemon's keys: equal ones have equal bits; 0 in a client */
 };
 
 struct shuf__request {
@@ -147,8 +147,8 @@ struct shuf__shape {
 
 struct shuf__shape shuf__request_shape(const struct shuf__request *request);
 
-/* Sets the key's name, "" or NULL for none. Fails with SHUF_INVALID if it is no name for a key, or if
- * the request has a seed too. */
+/* Sets the key's name, "" or NULL for none. Fails with SHUF_INVALID if it is no name for a key, or
+ * if the request has a seed too. */
 shuf_status shuf__request_name_key(struct shuf__request *request, const char *name,
                                    struct shuf__error *error);
 

@@ -74,7 +74,8 @@ static int stop(void **state)
     return stopped ? 0 : -1;
 }
 
-/* What a client finds in a process of its own, because the environment and a loaded library stay. */
+/* What a client finds in a process of its own, because the environment and a loaded library stay.
+ */
 struct attempt {
     const char *visible, *order; /* CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER; NULL: not set */
     int device;                  /* of the current context; -1: none; -2: no libcuda */
@@ -145,7 +146,8 @@ static void by_context(void **state)
     (void)state;
     try((struct attempt){.device = 0, .expected = 0});
     try((struct attempt){.device = 1, .expected = 1});
-    try((struct attempt){.device = 1, .visible = names[0], .expected = 1}); /* before the variable */
+    try((struct attempt){
+        .device = 1, .visible = names[0], .expected = 1}); /* before the variable */
     try((struct attempt){.device = NO_CONTEXT, .expected = SYSTEM});
     try((struct attempt){.device = NO_CUDA, .expected = SYSTEM});
     try((struct attempt){.device = 1, .hidden = 2, .expected = SYSTEM}); /* has no instance */
@@ -161,7 +163,8 @@ static void by_variable(void **state)
     try((struct attempt){.device = device, .visible = names[0], .expected = 0});
     try((struct attempt){.device = device, .visible = list, .expected = 1});
     try((struct attempt){.device = device, .visible = part, .expected = 1});
-    try((struct attempt){.device = device, .visible = "GPU-", .expected = SYSTEM}); /* two of them */
+    try((struct attempt){
+        .device = device, .visible = "GPU-", .expected = SYSTEM}); /* two of them */
     try((struct attempt){.device = device, .visible = "", .expected = SYSTEM});
     try((struct attempt){.device = device, .visible = "MIG-1", .expected = SYSTEM});
     try((struct attempt){.device = NO_CONTEXT, .visible = names[1], .expected = 1});
@@ -237,8 +240,8 @@ static void status_of_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_context),        cmocka_unit_test(by_variable),
-        cmocka_unit_test(by_index),          cmocka_unit_test(without_a_default),
+        cmocka_unit_test(by_context),    cmocka_unit_test(by_variable),
+        cmocka_unit_test(by_index),      cmocka_unit_test(without_a_default),
         cmocka_unit_test(status_of_all),
     };
     if (getuid() != 0)

@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 /* The keys of named_keys.txt by the names "a" and "b", and another one. */
-static const char a[] = "000102030405060708090a0b0c0d0e0f", b[] = "b7e151628aed2a6abf7158809cf4f3c7",
+static const char a[] = "000102030405060708090a0b0c0d0e0f",
+                  b[] = "b7e151628aed2a6abf7158809cf4f3c7",
                   other[] = "00112233445566778899aabbccddeeff";
 
 enum { GROUP = 4711 };
@@ -153,8 +154,8 @@ static void check_place(shuf *handle, const char *row)
     char digits[33];
     uint64_t n, epoch, at, value, found, slice;
     int used;
-    assert_int_equal(
-        sscanf(row, "place %32s %" SCNu64 " %" SCNu64 "%n", digits, &n, &epoch, &used), 3);
+    assert_int_equal(sscanf(row, "place %32s %" SCNu64 " %" SCNu64 "%n", digits, &n, &epoch, &used),
+                     3);
     for (row += used; sscanf(row, " %" SCNu64 " %" SCNu64 "%n", &at, &value, &used) == 2;
          row += used) {
         shuf_permutation request = {.n = n, .key = name_of(digits), .epoch = epoch};
@@ -185,12 +186,11 @@ static void check_stream(shuf *handle, const char *row)
     uint64_t fingerprint;
     shuf_result result;
     shuf_numbers request = {0};
-    assert_int_equal(sscanf(row,
-                            "stream %32s %15s %7s %" SCNu64 " %lf %lf %" SCNu64 " %" SCNu64
-                            " %" SCNx64,
-                            digits, law, dtype, &request.stream, &request.mean, &request.std,
-                            &request.offset, &request.count, &fingerprint),
-                     9);
+    assert_int_equal(
+        sscanf(row, "stream %32s %15s %7s %" SCNu64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64,
+               digits, law, dtype, &request.stream, &request.mean, &request.std, &request.offset,
+               &request.count, &fingerprint),
+        9);
     request.key = name_of(digits);
     request.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
     request.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
@@ -451,8 +451,8 @@ static int count_mappings(pid_t pid, const uint8_t *bytes, bool *exposed)
     while (fgets(line, sizeof line, maps)) {
         char access[5];
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3) {
-            has = access[1] == 'w' && end - start <= 64 << 20 &&
-                  range_has(memory, start, end, bytes);
+            has =
+                access[1] == 'w' && end - start <= 64 << 20 && range_has(memory, start, end, bytes);
             count += has;
         } else if (has && strncmp(line, "VmFlags:", 8) == 0) {
             *exposed |= !strstr(line, " lo") || !strstr(line, " dd");

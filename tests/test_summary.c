@@ -91,7 +91,10 @@ static void permutations(void **state)
         {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4}, /* its last value wraps */
         {.n = 100, .seed = 7, .epochs = 60001},                   /* many rows in a tile */
         {.n = 9000001, .seed = 7, .epoch = UINT64_MAX, .epochs = 2},
-        {.n = UINT64_C(1) << 40, .view = SHUF_VIEW_SLICE, .offset = 1, .stride = 99991,
+        {.n = UINT64_C(1) << 40,
+         .view = SHUF_VIEW_SLICE,
+         .offset = 1,
+         .stride = 99991,
          .count = 3000001},
     };
     shuf *handle = open_handle(*state);
@@ -202,8 +205,8 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permutations),    cmocka_unit_test(last_values_in_two_tiles),
-        cmocka_unit_test(streams),         cmocka_unit_test(takes_no_memory),
+        cmocka_unit_test(permutations),   cmocka_unit_test(last_values_in_two_tiles),
+        cmocka_unit_test(streams),        cmocka_unit_test(takes_no_memory),
         cmocka_unit_test(cached_results),
     };
     return cmocka_run_group_tests(tests, start, stop);

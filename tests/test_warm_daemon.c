@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings host_pool and device_pool with a real daemon: the first large result finds its memory
- * touched, and SIGHUP changes the settings.
+ * The settings host_pool and device_pool with a real daemon: the first large result finds its
+ * memory touched, and SIGHUP changes the settings.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"

@@ -31,15 +31,16 @@ enum key {
 
 #define BIT(key) (1U << ((key)-KEY_COUNT))
 
-#define COMMON_OPTIONS                                                                          \
-    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                             \
-        SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),                                                  \
-        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed or key (default 0)", 1}, \
-        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1}, \
-        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                      \
-    {                                                                                           \
-        "summary", KEY_SUMMARY, NULL, 0,                                                        \
-            "Also print mean, variance, skewness, kurtosis, least and largest value", 3         \
+#define COMMON_OPTIONS                                                                             \
+    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                                \
+        SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),                                                     \
+        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed or key (default 0)", \
+         1},                                                                                       \
+        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1},    \
+        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                         \
+    {                                                                                              \
+        "summary", KEY_SUMMARY, NULL, 0,                                                           \
+            "Also print mean, variance, skewness, kurtosis, least and largest value", 3            \
     }
 
 static const struct argp_option gauss_table[] = {

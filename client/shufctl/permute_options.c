@@ -41,7 +41,8 @@ enum key {
 static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
     SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
-    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)", 1},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
+     1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
      1},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 1},

@@ -11,7 +11,16 @@
 #include <argp.h>
 #include <sysexits.h>
 
-enum key { KEY_IN = 0x100, KEY_RECORD, KEY_SEED, KEY_KEY, KEY_EPOCH, KEY_ALGORITHM, KEY_INVERSE, KEY_OUT };
+enum key {
+    KEY_IN = 0x100,
+    KEY_RECORD,
+    KEY_SEED,
+    KEY_KEY,
+    KEY_EPOCH,
+    KEY_ALGORITHM,
+    KEY_INVERSE,
+    KEY_OUT
+};
 
 static const struct argp_option option_table[] = {
     {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 0},
@@ -24,7 +33,8 @@ static const struct argp_option option_table[] = {
      "The size of a record, at least 1; the header of an .npy has it: the elements that one index "
      "of the first dimension selects",
      1},
-    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)", 2},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
+     2},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "primefold (default), philox24 or lcg", 2},
     {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle that had the same options: restore the order",
      2},

@@ -50,7 +50,8 @@ const struct shuf__topic shuf__topics[] = {
      "\n"
      "memfd, cuda-fd and cuda-ipc copy nothing. A daemon on a CPU has only inline and memfd.\n"},
     {"keys", "keys of the daemon, for --key",
-     "A key has 128 random bits and a name. It takes the place of the seed, and only the daemon has\n"
+     "A key has 128 random bits and a name. It takes the place of the seed, and only the daemon "
+     "has\n"
      "it. Root, the daemon's user and the members of the key's group may use it.\n"
      "\n"
      "  shufctl permute --n 1e6 --key training\n"

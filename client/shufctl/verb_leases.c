@@ -79,7 +79,8 @@ static void print_stream_entry(const shuf_lease_entry *e)
     char seed[SHUF__SEED_TEXT];
     printf("%s %s, %s, stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
            shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype),
-           shuf__seed_text(seed, e->key, e->seed), e->stream, e->count, e->count == 1 ? "" : "s", e->offset);
+           shuf__seed_text(seed, e->key, e->seed), e->stream, e->count, e->count == 1 ? "" : "s",
+           e->offset);
     if (e->method)
         printf(", method %s", shuf__method_text(e->method));
     if (e->distribution == SHUF_GAUSS)

@@ -68,8 +68,7 @@ static struct shuf__computation computation_of(const struct shuf__cache_entry *e
 /* Only a launch has the bits of a named key. */
 static shuf_status launch_with_key(struct shuf__backend *backend,
                                    const struct shuf__cache_entry *entry,
-                                   struct shuf__computation *computation,
-                                   struct shuf__error *error)
+                                   struct shuf__computation *computation, struct shuf__error *error)
 {
     if (shuf__keyring_reveal(entry->cache->keyring, &computation->request, error))
         return error->status;
@@ -281,8 +280,7 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
     const struct shuf__request *request = &entry->key.request;
     if (!shuf__key_is_buffer(&entry->key) &&
         shuf__rank_index_helps(backend->ops->rank_index_limits, request))
-        job->rank_index =
-            shuf__rank_entry_acquire(entry->cache, entry->key.uid, request, &ignored);
+        job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid, request, &ignored);
 }
 
 /* A job for the summary of a ready entry needs no memory. */

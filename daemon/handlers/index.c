@@ -25,7 +25,7 @@ struct look_up_job {
     struct shuf__session_job job;
     struct shuf__cache *cache;
     struct shuf__cache_entry *rank_index; /* while it runs; NULL: it needs none */
-    struct shuf__request request; /* a LOOK_UP */
+    struct shuf__request request;         /* a LOOK_UP */
     uint32_t uid;
     size_t count;
     uint64_t place[]; /* first those of the request, in the end the answers */
@@ -102,8 +102,8 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
 static void reply_look_up(const struct shuf__session_job *job)
 {
     const struct look_up_job *l = (const struct look_up_job *)job;
-    reply_places(job->session, l->request.look_up.permutation.algorithm, (uint64_t *)(uintptr_t)l->place,
-                 l->count);
+    reply_places(job->session, l->request.look_up.permutation.algorithm,
+                 (uint64_t *)(uintptr_t)l->place, l->count);
 }
 
 static bool has_random_access(const struct shuf__look_up *request)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See summary_job.h. A tile is a request of its own for consecutive values. An algorithm with
- * compaction finds the beginning of a tile by its rank index, which the tiles before it have filled.
+ * compaction finds the beginning of a tile by its rank index, which the tiles before it have
+ * filled.
  */
 #include "summary_job.h"
 
@@ -58,8 +59,8 @@ static bool can_begin_anywhere(const struct shuf__request *request,
                                const struct shuf__backend *backend)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
-    return !needs_rank_index(request) || (backend->ops->rank_index_limits && p->rows == 1 &&
-                                          p->n <= SHUF__RANK_INDEX_N_MAX);
+    return !needs_rank_index(request) ||
+           (backend->ops->rank_index_limits && p->rows == 1 && p->n <= SHUF__RANK_INDEX_N_MAX);
 }
 
 bool shuf__summary_job_fits(const struct shuf__result_request *r)
@@ -184,8 +185,7 @@ static shuf_status summarize_tile(struct summary_job *s, struct shuf__backend *b
         .cancel_context = &s->job.engine_job,
         .rank_index = ranks,
     };
-    const uint64_t most =
-        s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
+    const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
     const uint64_t count = take_tile(&computation.request, s->done, most);
     if (compute_tile(s, backend, block, &computation) || add_samples(s, backend, block, count) ||
         add_fingerprint(s, backend, block, count) || add_sums(s, backend, block, count))
@@ -201,8 +201,7 @@ static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backen
     const struct shuf__block *block;
     struct shuf__rank_index *ranks = NULL;
     if (shuf__workspace_open(&s->workspace, &needs, backend, &block, &s->job.error) ||
-        (s->rank_index &&
-         !(ranks = shuf__rank_entry_open(s->rank_index, backend, &s->job.error))))
+        (s->rank_index && !(ranks = shuf__rank_entry_open(s->rank_index, backend, &s->job.error))))
         return;
     while (s->done < s->values)
         if (summarize_tile(s, backend, &s->workspace.allocation->block, ranks))

@@ -109,8 +109,8 @@ static shuf_status take_bits(const struct reading *r, const char *name, const ch
         return refuse_file(r, name, "32 hex digits, or 16 bytes");
     parse_bits(contents, hex, key);
     if (key->word[1] == 0)
-        return refuse_file(r, name,
-                           "other bytes than zeros at its end; such a key has the values of a seed");
+        return refuse_file(
+            r, name, "other bytes than zeros at its end; such a key has the values of a seed");
     return SHUF_OK;
 }
 
@@ -161,9 +161,10 @@ static shuf_status read_key(const struct reading *r, const char *name)
     struct shuf__key_set *set = r->set;
     struct shuf__key_facts *key = &set->facts[set->count];
     if (!shuf__key_name_is_valid(name))
-        return refuse_file(r, name,
-                           "a name of 1 to 31 letters, digits, '.', '_' and '-', the first a letter "
-                           "or digit");
+        return refuse_file(
+            r, name,
+            "a name of 1 to 31 letters, digits, '.', '_' and '-', the first a letter "
+            "or digit");
     if (set->count == SHUF__KEYS_MAX)
         return refuse_file(r, name, "at most 256 keys");
     memcpy(key->name, name, strlen(name) + 1);

@@ -86,7 +86,8 @@ shuf_status shuf__keyring_load(struct shuf__keyring *keyring, const char *direct
     if (!fresh)
         return shuf__fail(error, SHUF_NO_MEMORY, "keys: out of memory");
     error->status = SHUF_OK;
-    if ((fresh->bits = allocate_bits(error)) && shuf__key_files_read(directory, fresh, error) == 0) {
+    if ((fresh->bits = allocate_bits(error)) &&
+        shuf__key_files_read(directory, fresh, error) == 0) {
         assign_generations(keyring, fresh);
         replace(keyring, fresh);
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for a request: an idle allocation, the warm block, or a new allocation, for which others are
- * evicted. On the loop's thread.
+ * Memory for a request: an idle allocation, the warm block, or a new allocation, for which others
+ * are evicted. On the loop's thread.
  */
 #ifndef SHUFD_ACQUIRE_H
 #define SHUFD_ACQUIRE_H
@@ -34,8 +34,8 @@ struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
 
 /* Whether SHUF__ACQUIRE_REQUIRED could allocate `bytes` bytes. Fails as shuf__allocations_refuse().
  */
-shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind,
-                                  uint64_t bytes, struct shuf__error *error);
+shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind, uint64_t bytes,
+                                  struct shuf__error *error);
 
 /* The device had no memory for the allocation: drops it, and evicts idle allocations of its size.
  * False if there were none. */

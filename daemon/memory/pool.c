@@ -15,7 +15,7 @@ static struct shuf__idle_allocations *lru_of(struct shuf__pool *pool,
 }
 
 struct shuf__size_class *shuf__pool_find_class(const struct shuf__pool *pool, uint32_t uid,
-                                                enum shuf__memory kind, uint64_t size)
+                                               enum shuf__memory kind, uint64_t size)
 {
     struct shuf__size_class *class;
     LIST_FOREACH (class, &pool->sizes, link)
@@ -119,10 +119,9 @@ static bool keeps_one(const struct shuf__pool *pool, enum shuf__side side)
 
 static uint64_t limited_bytes(const struct shuf__pool *pool, enum shuf__side side)
 {
-    const uint64_t besides =
-        pool->warm[side] ? pool->warm[side]->bytes
-        : keeps_one(pool, side) ? pool->allocations->budgets[side].warm_size
-                                : 0;
+    const uint64_t besides = pool->warm[side]        ? pool->warm[side]->bytes
+                             : keeps_one(pool, side) ? pool->allocations->budgets[side].warm_size
+                                                     : 0;
     return pool->idle_bytes[side] > besides ? pool->idle_bytes[side] - besides : 0;
 }
 
@@ -143,9 +142,8 @@ void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side)
 bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents)
 {
     const enum shuf__side side = shuf__side_of(allocation->kind);
-    if (pool->keep_ms == 0 ||
-        (allocation->bytes > pool->allocations->budgets[side].idle_limit &&
-         (!is_warm_sized(pool, allocation) || keeps_one(pool, side))))
+    if (pool->keep_ms == 0 || (allocation->bytes > pool->allocations->budgets[side].idle_limit &&
+                               (!is_warm_sized(pool, allocation) || keeps_one(pool, side))))
         return false;
     struct shuf__size_class *class =
         shuf__pool_find_class(pool, allocation->uid, allocation->kind, allocation->bytes);

@@ -6,8 +6,9 @@
  * one user no longer needs goes back to the system before another user gets it. On the loop's
  * thread.
  *
- * A side may have a warm block (warm.h): memory that no user has had yet, ready for a result of more
- * than half its size. Of the idle allocations of that size one does not count against the limit.
+ * A side may have a warm block (warm.h): memory that no user has had yet, ready for a result of
+ * more than half its size. Of the idle allocations of that size one does not count against the
+ * limit.
  */
 #ifndef SHUFD_POOL_H
 #define SHUFD_POOL_H
@@ -30,8 +31,8 @@ struct shuf__pool {
     struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
     LIST_HEAD(, shuf__size_class) sizes;            /* those that have idle allocations */
     uv_timer_t trim;
-    uint64_t idle_bytes[SHUF__SIDES]; /* with the warm blocks */
-    unsigned warm_sized[SHUF__SIDES]; /* idle allocations of the warm block's size */
+    uint64_t idle_bytes[SHUF__SIDES];           /* with the warm blocks */
+    unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */
     struct shuf__allocation *warm[SHUF__SIDES]; /* NULL: none */
     uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* The contents of an idle allocation are lost. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Warm blocks: memory that is allocated and touched before a request needs it, because the first
- * touch of a page costs more than computing into it. Each side has one block of the configured size,
- * for a result of more than half of it. When it is gone, taken and later freed, another one is made.
- * The block has never had a user, so it is all zeros. On the loop's thread, but for the touching.
+ * touch of a page costs more than computing into it. Each side has one block of the configured
+ * size, for a result of more than half of it. When it is gone, taken and later freed, another one
+ * is made. The block has never had a user, so it is all zeros. On the loop's thread, but for the
+ * touching.
  */
 #ifndef SHUFD_WARM_H
 #define SHUFD_WARM_H
