@@ -214,7 +214,9 @@ static void wrong_files(void **state)
         {"'<f4'", "(0,)", 0, "no records in it"},
         {"'<f4'", "(4, 0)", 0, "records of 0 bytes"},
         {"'<f4'", "()", 4, "shape (): a single value"},
-        {"'\033]52;c;\x9b\a'", "(2,)", 16, "'?]52;c;?" "?'"}, /* commands to a terminal */
+        {"'\033]52;c;\x9b\a'", "(2,)", 16,
+         "'?]52;c;?"
+         "?'"}, /* commands to a terminal */
     };
     char *bytes = calloc(1, 65540);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

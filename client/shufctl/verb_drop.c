@@ -6,6 +6,7 @@
 #include "daemon_options.h"
 #include "exit.h"
 #include "json.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "units.h"
 #include "user.h"
@@ -101,7 +102,7 @@ int shuf__verb_drop(int argc, char **argv)
     };
     struct drop_options options = {0};
     shuf *handle;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    shuf__options_parse(&argp, argc, argv, &options);
     int code = shuf__connect_or_fail(&handle, &options.daemon);
     if (code == EX_OK)
         code = drop(handle, &options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build runs
- * it; it is not installed.
+ * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build
+ * runs it; it is not installed.
  */
 #include "log.h"
 #include "number.h"
