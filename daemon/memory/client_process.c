@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { RECENT = 128 };
@@ -22,6 +22,12 @@ struct shuf__client_process {
     struct shuf__process_mapping *recent[RECENT]; /* by block id, found without a search */
     LIST_ENTRY(shuf__client_process) link;
 };
+
+/* glibc has a function since 2.36, which is newer than many machines of the Python wheel. */
+static int open_pidfd(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
 
 static void free_process(uv_handle_t *handle)
 {
@@ -128,7 +134,7 @@ static void on_process_death(uv_poll_t *poll, int status, int events)
 
 static int watch_process(struct shuf__client_process *process)
 {
-    process->pidfd = process->pid > 0 ? pidfd_open(process->pid, 0) : -1;
+    process->pidfd = process->pid > 0 ? open_pidfd(process->pid) : -1;
     if (process->pidfd < 0)
         return -1;
     process->poll.data = process;

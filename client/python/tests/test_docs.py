@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The examples of the documents and docstrings, and the types."""
+"""The examples of the documents and docstrings."""
 
 import doctest
-import importlib.util
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
@@ -35,14 +32,3 @@ def test_everything_public_has_a_docstring():
         if isinstance(value, type):
             for method, function in vars(value).items():
                 assert method.startswith("_") or not callable(function) or function.__doc__, (name, method)
-
-
-def test_types(tmp_path):
-    if importlib.util.find_spec("mypy") is None:
-        pytest.skip("no mypy")
-    result = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", str(PACKAGE / "pyproject.toml"),
-         "--cache-dir", str(tmp_path), str(PACKAGE / "src/shufd")],
-        capture_output=True, text=True, cwd=PACKAGE,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stdout + result.stderr

@@ -46,7 +46,7 @@ _DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
 _owners: dict[Any, Any] = {}  # handle of cffi: the object that it keeps alive
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator, unused-ignore]
+@ffi.def_extern()
 def shufpy_dlpack_owner_free(owner: Any) -> None:
     _owners.pop(int(ffi.cast("uintptr_t", owner)), None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import struct
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -57,6 +57,8 @@ _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_cha
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
+_NO_SEEDS = np.random.SeedSequence(0)  # NumPy would make one for each generator
+
 
 class BitGenerator(np.random.BitGenerator):
     """NumPy's interface to the uniform stream of 64-bit integers:
@@ -67,11 +69,11 @@ class BitGenerator(np.random.BitGenerator):
     """
 
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
-        super().__init__(0)
+        super().__init__(_NO_SEEDS)
         self._draw: Any = ffi.new("shufpy_draw *")
         lib.shufpy_draw_make(self._draw, u64("seed", seed), u64("stream", stream), u64("offset", offset))
         self._spawned = 0
-        address = _get_pointer(self.capsule, b"BitGenerator")
+        address = _get_pointer(cast(Any, self).capsule, b"BitGenerator")
         lib.shufpy_bitgen_fill(ffi.cast("void *", address), self._draw)
 
     @property
@@ -103,13 +105,13 @@ class BitGenerator(np.random.BitGenerator):
             self._draw.has_half = False
         return self
 
-    def spawn(self, n_children: int) -> list[BitGenerator]:
-        """Generators of independent streams of the same seed, others with each call."""
+    def spawn(self, n_children: int) -> Any:
+        """A list of generators of independent streams of the same seed, others with each call."""
         first, self._spawned = self._spawned, self._spawned + n_children
         draw = self._draw
         return [BitGenerator(draw.seed, _child(draw.number, first + i)) for i in range(n_children)]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Any:
         return (_restored, (self.state,))
 
     def __repr__(self) -> str:

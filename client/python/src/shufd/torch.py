@@ -29,9 +29,7 @@ from .random import BitGenerator
 __all__ = ["BatchSampler", "DistributedSampler", "RandomSampler"]
 
 
-class DistributedSampler(  # type: ignore[misc, unused-ignore]
-    _sampling.Resumable, torch.utils.data.distributed.DistributedSampler  # type: ignore[type-arg, unused-ignore]
-):
+class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.DistributedSampler):
     """The indices of one rank, as torch.utils.data.DistributedSampler selects them, from the
     permutation that shufd computes for `seed` and the epoch.
 
@@ -71,7 +69,7 @@ class DistributedSampler(  # type: ignore[misc, unused-ignore]
             raise _errors.Invalid(f"rank: {own}: expected 0 to num_replicas - 1, which is {world - 1}")
         _sampling.Resumable.__init__(self)
         torch.utils.data.distributed.DistributedSampler.__init__(
-            self, dataset, world, own, shuffle, seed, drop_last  # type: ignore[arg-type, unused-ignore]
+            self, dataset, world, own, shuffle, seed, drop_last
         )
         self.algorithm = algorithm
         self._client = client
@@ -83,7 +81,7 @@ class DistributedSampler(  # type: ignore[misc, unused-ignore]
             self._move(epoch, 0)
 
     def _order(self, epoch: int) -> Epoch:
-        return Epoch(len(self.dataset), self.seed, epoch, self.algorithm, self.shuffle)  # type: ignore[arg-type]
+        return Epoch(len(self.dataset), self.seed, epoch, self.algorithm, self.shuffle)
 
     def _cursor_from(self, start: int) -> Cursor:
         order = self._order(self.epoch)
@@ -99,19 +97,17 @@ class DistributedSampler(  # type: ignore[misc, unused-ignore]
     def _description(self) -> dict[str, Any]:
         return _sampling.state_of(self._order(self.epoch))
 
-    def __iter__(self) -> Iterator[int]:  # type: ignore[override, unused-ignore]
+    def __iter__(self) -> Iterator[int]:
         return _sampling.Resumable.__iter__(self)
 
     def __repr__(self) -> str:
         return (
-            f"shufd.torch.DistributedSampler(n={len(self.dataset)}, rank={self.rank}, "  # type: ignore[arg-type]
+            f"shufd.torch.DistributedSampler(n={len(self.dataset)}, rank={self.rank}, "
             f"num_replicas={self.num_replicas}, seed={self.seed}, epoch={self.epoch})"
         )
 
 
-class RandomSampler(  # type: ignore[misc, unused-ignore]
-    _sampling.Resumable, torch.utils.data.RandomSampler
-):
+class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
     """Indices in random order, as torch.utils.data.RandomSampler draws them: another permutation for
     each iteration.
 
@@ -227,22 +223,23 @@ class BatchSampler(torch.utils.data.BatchSampler):
         self.as_arrays = as_arrays
 
     def __iter__(self) -> Iterator[Any]:
-        cursor = self.sampler._begin()  # type: ignore[union-attr, unused-ignore]
+        cursor = self.sampler._begin()
         least = self.batch_size if self.drop_last else 1
         while len(batch := cursor.take(self.batch_size)) >= least:
             yield batch.astype(np.int64) if self.as_arrays else batch.tolist()
 
     def set_epoch(self, epoch: int) -> None:
         """As the method of the sampler."""
-        self.sampler.set_epoch(epoch)  # type: ignore[union-attr, unused-ignore]
+        self.sampler.set_epoch(epoch)
 
     def state_dict(self, used: int | None = None) -> dict[str, Any]:
         """As the method of the sampler; `used` counts indices, not batches."""
-        return self.sampler.state_dict(used)  # type: ignore[union-attr, no-any-return, unused-ignore]
+        state: dict[str, Any] = self.sampler.state_dict(used)
+        return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As the method of the sampler."""
-        self.sampler.load_state_dict(state_dict)  # type: ignore[union-attr, unused-ignore]
+        self.sampler.load_state_dict(state_dict)
 
     def __repr__(self) -> str:
         return f"shufd.torch.BatchSampler({self.sampler!r}, batch_size={self.batch_size}, drop_last={self.drop_last})"

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""For JAX: an index sampler for Grain's DataLoader, and permutations as JAX arrays.
+
+    loader = grain.DataLoader(
+        data_source=source,
+        sampler=shufd.jax.IndexSampler(len(source), grain.sharding.ShardByJaxProcess(), True, 90, seed=7),
+        worker_count=8,
+    )
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+
+from . import _client, _errors, _sampling, default_client
+from ._device import DeviceArray
+from ._request import u64
+from ._sampling import Epoch, Read
+from .random import BitGenerator
+
+__all__ = ["IndexSampler", "permutation"]
+
+_ORDERS = 3  # epochs whose orders a sampler keeps: the threads of a loader read across a border
+
+
+class IndexSampler:
+    """Which record Grain's DataLoader reads at which global index: the arguments of
+    grain.samplers.IndexSampler, the permutations of shufd.
+
+    num_records    at least 1
+    shard_options  by default those of one process. The processes read every shard_count-th position
+                   of one order, so an epoch has the same order whatever their number is
+    shuffle        True: another permutation for each epoch; needs `seed`
+    num_epochs     None: without end
+    seed           0 to 2^64 - 1. It also gives each global index a NumPy generator, for random
+                   transformations
+    client, algorithm
+                   as in shufd.torch.DistributedSampler
+
+    `sampler[i]` returns RecordMetadata(index, record_key, rng) in constant time, and raises IndexError
+    past the end. Pickles; needs the package grain. Errors: Invalid, and those of Client.permute()
+    with the first index of an epoch.
+    """
+
+    def __init__(
+        self,
+        num_records: int,
+        shard_options: Any = None,
+        shuffle: bool = False,
+        num_epochs: int | None = None,
+        seed: int | None = None,
+        *,
+        client: _client.Client | None = None,
+        algorithm: str = "primefold",
+    ) -> None:
+        import grain
+
+        self.num_records = u64("num_records", num_records)
+        if self.num_records < 1 or (num_epochs is not None and num_epochs < 1):
+            raise _errors.Invalid(f"num_records: {num_records}, num_epochs: {num_epochs}: expected 1 or more")
+        if shuffle and seed is None:
+            raise _errors.Invalid("seed: None: expected an integer to shuffle")
+        self.shuffle, self.num_epochs = shuffle, num_epochs
+        self.seed = None if seed is None else u64("seed", seed)
+        self.algorithm = algorithm
+        self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
+        self._client = client
+        self._metadata: Any = grain.RecordMetadata
+        self._size = self._epoch_size()
+        self._length = sys.maxsize if num_epochs is None else num_epochs * self._size
+        self._forget()
+
+    def _epoch_size(self) -> int:
+        """The positions of an epoch that are used."""
+        if not self._shard_options.drop_remainder:
+            return self.num_records
+        count: int = self._shard_options.shard_count
+        if self.num_records < count:
+            raise _errors.Invalid(f"num_records: {self.num_records}: expected {count} or more, a record for each shard")
+        return self.num_records // count * count
+
+    def _forget(self) -> None:
+        self._orders: dict[int, Read] = {}
+        self._lock = threading.Lock()
+
+    def _order(self, epoch: int) -> Epoch:
+        return Epoch(self.num_records, self.seed or 0, epoch, self.algorithm, self.shuffle)
+
+    def _begin(self, epoch: int) -> Read:
+        """The order of an epoch, which is now one of those kept."""
+        with self._lock:
+            if epoch in self._orders:
+                return self._orders[epoch]
+            client = self._client = self._client or default_client()
+            order = _sampling.order_of(client, self._order(epoch))
+            _sampling.prefetch(client, self._order(epoch + 1))
+            kept = [*self._orders.items(), (epoch, order)]
+            self._orders = dict(kept[-_ORDERS:])
+            return order
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Any:
+        place = operator.index(index)
+        if not 0 <= place < self._length:
+            raise IndexError(f"index {place}: expected less than {self._length}")
+        epoch, position = divmod(place, self._size)
+        order = self._orders.get(epoch) or self._begin(epoch)
+        key = int(order(position, 1, 1)[0])
+        rng = None if self.seed is None else np.random.Generator(BitGenerator(self.seed, place))
+        return self._metadata(place, key, rng)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies in other processes lease the orders themselves."""
+        return {k: v for k, v in self.__dict__.items() if k not in ("_orders", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def __repr__(self) -> str:
+        """Grain compares it between a checkpoint and the loader that continues there."""
+        return (
+            f"shufd.jax.IndexSampler(num_records={self.num_records}, shard_options={self._shard_options!r}, "
+            f"shuffle={self.shuffle}, num_epochs={self.num_epochs}, seed={self.seed}, "
+            f"algorithm={self.algorithm!r})"
+        )
+
+
+def permutation(
+    n: int, seed: int, epoch: int = 0, *, client: _client.Client | None = None, device: Any = None,
+    **options: Any,
+) -> Any:
+    """Client.permute() as a jax.Array, on the CPU, or with device="cuda" on the daemon's GPU. Both
+    without a copy.
+
+    n, seed, epoch, options
+            as in Client.permute(); a 64-bit `dtype`, or n above 2^32, needs jax_enable_x64
+    client  by default shufd.default_client()
+    Errors: those of Client.permute().
+    """
+    import jax
+
+    result = (client or default_client()).permute(n, seed, epoch, device=device, **options)
+    if result.dtype.itemsize == 8 and not jax.config.jax_enable_x64:
+        raise _errors.Invalid(f"dtype: {result.dtype}: expected u32; set jax_enable_x64 for 64-bit integers")
+    if isinstance(result, DeviceArray):
+        return jax.dlpack.from_dlpack(result)
+    return jax.device_put(result, jax.local_devices(backend="cpu")[0], may_alias=True)

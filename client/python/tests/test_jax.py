@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""The index sampler in Grain's DataLoader, and permutations as JAX arrays."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import shufd
+import shufd.jax
+from conftest import leases, settled
+
+
+def test_permutation(client):
+    pytest.importorskip("jax")
+    import jax
+
+    held = leases(client)
+    order = client.permute(1_000_003, 7, 3)
+    array = shufd.jax.permutation(1_000_003, 7, 3, client=client)
+    assert isinstance(array, jax.Array) and array.dtype == np.uint32
+    assert array.unsafe_buffer_pointer() == order.ctypes.data
+    assert (np.asarray(array) == order).all()
+    del order
+    assert leases(client) == held + 1  # JAX's
+    del array
+    assert settled(lambda: leases(client), held) == held
+    assert shufd.jax.permutation(10, 7, rank=1, world=4, client=client).tolist() == [0, 9, 3]
+
+
+def test_permutation_of_64_bits(client):
+    jax = pytest.importorskip("jax")
+    with pytest.raises(shufd.Invalid, match="dtype: uint64: expected u32; set jax_enable_x64"):
+        shufd.jax.permutation(10, 7, dtype="u64", client=client)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert shufd.jax.permutation(10, 7, dtype="i64", client=client).dtype == np.int64
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
+# ---- Grain ---------------------------------------------------------------------------------------
+
+
+class Source:
+    """Grain's random access source: the record is its key."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, key):
+        return key
+
+    def __repr__(self):
+        return f"Source({self.n})"
+
+
+def sharding(index=0, count=1, drop_remainder=False):
+    grain = pytest.importorskip("grain")
+    return grain.sharding.ShardOptions(index, count, drop_remainder)
+
+
+def sampler_of(client, n, shards=None, epochs=1, seed=7, **options):
+    pytest.importorskip("grain")
+    return shufd.jax.IndexSampler(n, shards, True, epochs, seed, client=client, **options)
+
+
+def test_random_access(client):
+    sampler = sampler_of(client, 1000, epochs=3)
+    assert len(sampler) == 3000
+    orders = np.concatenate([client.permute(1000, 7, epoch) for epoch in range(3)])
+    for i in np.random.default_rng(1).permutation(3000).tolist():
+        metadata = sampler[i]
+        assert (metadata.index, metadata.record_key) == (i, orders[i]) and type(metadata.record_key) is int
+    for i in (3000, 3001, -1, 1 << 70):
+        with pytest.raises(IndexError, match=f"index {i}: expected less than 3000"):
+            sampler[i]
+
+
+def test_generators(client):
+    sampler = sampler_of(client, 1000)
+    again = sampler_of(client, 1000)
+    draws = [sampler[i].rng.random() for i in range(100)]
+    assert draws == [again[i].rng.random() for i in range(100)] and len(set(draws)) == 100
+    plain = shufd.jax.IndexSampler(1000, num_epochs=1, client=client)
+    assert plain[5].record_key == 5 and plain[5].rng is None
+
+
+def test_copies_are_equal(client):
+    sampler = sampler_of(client, 1000, sharding(1, 2), None)
+    sampler[10]
+    copy = pickle.loads(pickle.dumps(sampler))
+    assert repr(copy) == repr(sampler) and copy[10**9].record_key == sampler[10**9].record_key
+    assert repr(sampler) == (
+        "shufd.jax.IndexSampler(num_records=1000, shard_options=ShardOptions(shard_index=1, shard_count=2, "
+        "drop_remainder=False), shuffle=True, num_epochs=None, seed=7, algorithm='primefold')"
+    )
+
+
+def test_bad_arguments(client):
+    for arguments, text in (
+        ((0,), "num_records: 0"), ((10, None, False, 0), "num_epochs: 0"),
+        ((10, None, True), "seed: None"), ((10, None, True, 1, -1), "seed: -1"),
+        ((3, sharding(0, 4, True)), "num_records: 3: expected 4 or more"),
+    ):  # fmt: skip
+        with pytest.raises(shufd.Invalid, match=text):
+            shufd.jax.IndexSampler(*arguments)
+
+
+def loader_of(sampler, workers=0):
+    grain = pytest.importorskip("grain")
+    return grain.DataLoader(data_source=Source(sampler.num_records), sampler=sampler, worker_count=workers)
+
+
+@pytest.mark.parametrize("drop_remainder", [False, True])
+@pytest.mark.parametrize("count", [1, 3])
+def test_data_loader(client, count, drop_remainder):
+    """The shards together read each epoch once, in the order of the permutation."""
+    columns = [
+        list(loader_of(sampler_of(client, 1000, sharding(i, count, drop_remainder), 2))) for i in range(count)
+    ]
+    used = 1000 // count * count if drop_remainder else 1000
+    expected = np.concatenate([client.permute(1000, 7, epoch)[:used] for epoch in (0, 1)])
+    assert np.stack(columns, 1).ravel().tolist() == expected[: 2 * used // count * count].tolist()
+
+
+def test_data_loader_with_workers(daemon):
+    """Workers are new processes, which find the daemon by the environment."""
+    pytest.importorskip("grain")
+    from absl import flags
+
+    flags.FLAGS.mark_as_parsed()
+    got = list(loader_of(sampler_of(None, 200, epochs=2), workers=2))
+    both = [shufd.permute(200, 7, epoch).tolist() for epoch in (0, 1)]
+    assert sorted(got) == sorted(both[0] + both[1]) and got[:10] == both[0][:10]
+
+
+def test_checkpoint(client):
+    loader = loader_of(sampler_of(client, 500, epochs=2))
+    whole = list(loader)
+    iterator = iter(loader)
+    for _ in range(321):
+        next(iterator)
+    state = iterator.get_state()
+    resumed = iter(loader_of(sampler_of(client, 500, epochs=2)))
+    resumed.set_state(state)
+    assert list(resumed) == whole[321:]
+    other = iter(loader_of(sampler_of(client, 500, epochs=2, seed=8)))
+    with pytest.raises(ValueError, match="[Ss]ampler"):
+        other.set_state(state)
+
+
+def test_larger_than_the_daemon(client):
+    """Where an order does not fit, single values are computed in this process."""
+
+    class Small:
+        def permute(self, *arguments, **options):
+            raise shufd.OutOfMemory("n: too large here")
+
+        prefetch = permute
+
+    sampler = sampler_of(Small(), 1 << 40)
+    at = [0, 12345, (1 << 40) - 1]
+    assert [sampler[i].record_key for i in at] == client.index(at, 1 << 40, 7).tolist()
