@@ -112,7 +112,7 @@ static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
                       bytes, c->bytes, c->records->n, c->records->record);
 }
 
-static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes, shuf_sink sink,
+static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes,
                                struct shuf__error *error)
 {
     if (bytes < c->bytes)
@@ -121,7 +121,7 @@ static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes, shuf_
         return shuf__fail(error, SHUF_INVALID,
                           "inverse 1: expected 0, since the last record in order may come first");
     return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %s", c->in ? "sink" : "in",
-                      sink ? "the records" : "a function");
+                      c->in ? "a function" : "the records");
 }
 
 static shuf_status check_caller_memory(const struct shuffle_call *c, size_t bytes,
@@ -193,6 +193,6 @@ shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const v
     if (shuf__handle_check(handle) || compute_bytes(&c, &handle->error))
         return handle->error.status;
     if (bytes < c.bytes || !in || !sink || records->inverse)
-        return refuse_each(&c, bytes, sink, &handle->error);
+        return refuse_each(&c, bytes, &handle->error);
     return shuf__shuffle_local_each(handle, records, in, sink, context, c.result);
 }

@@ -27,11 +27,23 @@ static void pause_ms(uint64_t ms)
     nanosleep(&time, NULL); /* a signal only makes the next attempt earlier */
 }
 
-/* The wait for the next daemon is a wait of the call. */
 static uint64_t reconnect_ns(const shuf *h)
 {
     const uint64_t most = h->reconnect_ms * ns_per_ms, timeout = h->connection.timeout_ns;
     return timeout > 0 && timeout < most ? timeout : most;
+}
+
+bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
+{
+    const uint64_t now = shuf__now_ns();
+    if (wait->give_up_ns == 0)
+        *wait = (struct shuf__wait){now + reconnect_ns(h), BACKOFF_FIRST_MS};
+    if (now >= wait->give_up_ns)
+        return false;
+    const uint64_t left = (wait->give_up_ns - now) / ns_per_ms;
+    pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
+    wait->pause_ms = wait->pause_ms * 2 < BACKOFF_MAX_MS ? wait->pause_ms * 2 : BACKOFF_MAX_MS;
+    return true;
 }
 
 /* Replaces the message of the last connection attempt, which does not mention the loss. */
@@ -62,20 +74,15 @@ static shuf_status fail_lost_lease(shuf *h)
 /* Tries at least once, and until a daemon answers or the handle's reconnect time is over. */
 static shuf_status reconnect(shuf *h)
 {
-    uint64_t give_up = shuf__now_ns() + reconnect_ns(h);
-    uint64_t backoff = BACKOFF_FIRST_MS;
+    struct shuf__wait wait = {0};
+    shuf_status status;
     shuf__handle_observe(h, SHUF_EVENT_LOST, 0, 0);
-    for (;;) {
-        shuf_status status = shuf__connection_open(&h->connection, &h->error);
-        uint64_t now = shuf__now_ns();
-        if (status == SHUF_OK)
-            shuf__handle_observe(h, SHUF_EVENT_FOUND, 0, 0);
-        if (status != SHUF_NO_DAEMON || now >= give_up)
-            return status;
-        uint64_t left = (give_up - now) / ns_per_ms;
-        pause_ms(backoff < left ? backoff : left);
-        backoff = backoff * 2 < BACKOFF_MAX_MS ? backoff * 2 : BACKOFF_MAX_MS;
-    }
+    do
+        status = shuf__connection_open(&h->connection, &h->error);
+    while (status == SHUF_NO_DAEMON && shuf__wait_again(h, &wait));
+    if (status == SHUF_OK)
+        shuf__handle_observe(h, SHUF_EVENT_FOUND, 0, 0);
+    return status;
 }
 
 shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)

@@ -13,4 +13,13 @@
 /* Leaves the message of a failure in the handle. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
 
+/* A wait for something that may come: {0} at its start. */
+struct shuf__wait {
+    uint64_t give_up_ns, pause_ms;
+};
+
+/* Pauses before another attempt, each time longer. False where the reconnect time of the handle, or
+ * its timeout if that is less, is over since the first call. */
+bool shuf__wait_again(const shuf *handle, struct shuf__wait *wait);
+
 #endif

@@ -9,6 +9,7 @@
 #include "part.h"
 #include "release_message.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,13 +32,14 @@ struct fetch_parts {
     const struct shuf__request_message *whole;
     const struct shuf__exchange *exchange;
     shuf_result *result;
-    uint64_t values;    /* complete parts have so many */
-    uint64_t skipped;   /* bytes behind them that are delivered too */
-    uint64_t most;      /* values of a part */
-    struct ahead ahead; /* the next part */
-    bool alone;         /* there is no room for the next part beside this one */
-    Shuf__Sums sums;    /* of the complete parts */
-    shuf_result part;   /* of the last reply, as the sums */
+    uint64_t values;        /* complete parts have so many */
+    uint64_t skipped;       /* bytes behind them that are delivered too */
+    uint64_t most;          /* values of a part */
+    struct ahead ahead;     /* the next part */
+    bool alone;             /* there is no room for the next part beside this one */
+    struct shuf__wait wait; /* for room, since the last part */
+    Shuf__Sums sums;        /* of the complete parts */
+    shuf_result part;       /* of the last reply, as the sums */
     Shuf__Sums part_sums;
 };
 
@@ -206,6 +208,13 @@ static void set_summary(const struct fetch_parts *f, struct shuf__request_messag
         shuf__request_message_set_fingerprint(part, f->values);
 }
 
+static shuf_status fail_stopped(const struct fetch_parts *f, uint64_t delivered)
+{
+    return shuf__fail(&f->handle->error, SHUF_CANCELLED,
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
+                      f->values * f->whole->shape.width + delivered, f->whole->shape.bytes);
+}
+
 /* Delivers the part, but for the bytes of it that an earlier call has delivered. */
 static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *part)
 {
@@ -227,7 +236,7 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
         shuf__request_message_accept(&call.request, SHUF_INLINE, &f->handle->error);
         shuf_status status = shuf__call_run(f->handle, &exchange);
         f->skipped += exchange.delivered - before;
-        return status;
+        return status == SHUF_CANCELLED ? fail_stopped(f, exchange.delivered) : status;
     }
     return shuf__call_run(f->handle, &exchange);
 }
@@ -238,10 +247,20 @@ static void finish_part(struct fetch_parts *f, const struct shuf__part *part)
 {
     const uint64_t bytes = part->values * f->whole->shape.width;
     add_part(f);
+    f->wait = (struct shuf__wait){0};
     f->values += part->values;
     shuf__handle_observe(f->handle, SHUF_EVENT_PART, f->values * f->whole->shape.width,
                          f->whole->shape.bytes);
     f->skipped -= f->skipped < bytes ? f->skipped : bytes;
+}
+
+/* Whether another attempt may succeed. The smallest part waits until others need less. */
+static bool can_retry(struct fetch_parts *f, shuf_status status)
+{
+    if (!shuf__parts_help(f->whole, status))
+        return false;
+    return !f->alone || halve_part_size(f) ||
+           (status == SHUF_BUSY && shuf__wait_again(f->handle, &f->wait));
 }
 
 /* If the daemon has no room for the part, releases the part that was prefetched, and tries again.
@@ -256,12 +275,14 @@ static shuf_status fetch_next(struct fetch_parts *f)
     if (status == SHUF_OK) {
         f->part.shared = own.shared;
         finish_part(f, &part);
+        if (f->exchange->payload_bytes == 0) /* a summary leaves the part prefetched */
+            drop_ahead(f->handle, &own);
         return SHUF_OK;
     }
     drop_ahead(f->handle, &own);
     drop_ahead(f->handle, &f->ahead);
     f->ahead = (struct ahead){0};
-    if (!shuf__parts_help(f->whole, status) || (f->alone && !halve_part_size(f)))
+    if (!can_retry(f, status))
         return status;
     f->alone = true;
     return SHUF_OK;

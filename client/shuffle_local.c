@@ -24,9 +24,10 @@ struct local_shuffle {
     char *out;      /* all records or, with a sink, a chunk */
     shuf_sink sink; /* or NULL */
     void *context;
-    uint64_t done;  /* records */
-    unsigned width; /* bytes of a value */
-    size_t held;    /* bytes of the list */
+    uint64_t done;   /* records */
+    uint64_t beyond; /* a value that is no record's, or 0 */
+    unsigned width;  /* bytes of a value */
+    size_t held;     /* bytes of the list */
     uint64_t list[LIST];
 };
 
@@ -102,10 +103,22 @@ static bool feed(const struct local_shuffle *s, size_t count)
     return true;
 }
 
+/* A daemon that is broken must not make this process write anywhere. */
+static bool check_list(struct local_shuffle *s, size_t count)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = value_at(s, i) > largest ? value_at(s, i) : largest;
+    s->beyond = largest < s->records->n ? 0 : largest;
+    return s->beyond == 0;
+}
+
 static bool move_list(struct local_shuffle *s)
 {
     const size_t count = s->held / s->width;
     bool continues = true;
+    if (!check_list(s, count))
+        return false;
     if (s->sink)
         continues = feed(s, count);
     else
@@ -135,6 +148,10 @@ static bool take_values(void *context, const void *bytes, size_t size)
 
 static shuf_status fail_stopped(shuf *handle, const struct local_shuffle *s)
 {
+    if (s->beyond)
+        return shuf__fail(&handle->error, SHUF_PROTOCOL,
+                          "reply value %" PRIu64 ": expected less than n = %" PRIu64, s->beyond,
+                          s->records->n);
     return shuf__fail(&handle->error, SHUF_CANCELLED,
                       "stopped by its sink after at most %" PRIu64 " of %" PRIu64 " records",
                       s->done, s->records->n);
@@ -160,7 +177,7 @@ static shuf_status run(shuf *handle, struct local_shuffle *s, shuf_result *resul
     const struct shuf__request_options options = {.permutation = &permutation};
     s->width = records->n <= UINT64_C(1) << 32 ? sizeof(uint32_t) : sizeof(uint64_t);
     shuf_status status = shuf__fetch_each(handle, &options, take_values, s, result);
-    if (status == SHUF_OK && !move_list(s))
+    if (s->beyond || (status == SHUF_OK && !move_list(s)))
         status = fail_stopped(handle, s);
     if (status == SHUF_OK)
         set_result(records, result);

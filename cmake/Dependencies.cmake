@@ -34,4 +34,49 @@ if(SHUF_SYSTEMD)
   target_compile_definitions(deps::systemd INTERFACE SHUF_HAVE_SYSTEMD)
 endif()
 
+# The screen of `shufctl top`. Without it, or linked statically, top prints pages of text.
+add_library(deps::ncurses INTERFACE IMPORTED GLOBAL)
+if(NOT SHUF_STATIC_DEPS)
+  pkg_check_modules(SHUF_ncurses IMPORTED_TARGET GLOBAL ncursesw)
+  if(SHUF_ncurses_FOUND)
+    target_link_libraries(deps::ncurses INTERFACE PkgConfig::SHUF_ncurses)
+    target_compile_definitions(deps::ncurses INTERFACE SHUF_HAVE_NCURSES)
+  else()
+    message(STATUS "ncurses not found (Debian: libncurses-dev): shufctl top prints pages of text")
+  endif()
+endif()
+
+# Debian's static libmicrohttpd needs all of GnuTLS.
+add_library(deps::microhttpd INTERFACE IMPORTED GLOBAL)
+if(SHUF_HTTP AND NOT SHUF_STATIC_DEPS)
+  pkg_check_modules(SHUF_microhttpd IMPORTED_TARGET GLOBAL libmicrohttpd>=0.9.70)
+  if(SHUF_microhttpd_FOUND)
+    target_link_libraries(deps::microhttpd INTERFACE PkgConfig::SHUF_microhttpd)
+    target_compile_definitions(deps::microhttpd INTERFACE SHUF_HAVE_MICROHTTPD)
+  else()
+    message(STATUS "libmicrohttpd not found (Debian: libmicrohttpd-dev): no metrics by HTTP")
+  endif()
+endif()
+
+# Static probes of the daemon: a header without a library.
+add_library(deps::sdt INTERFACE IMPORTED GLOBAL)
+find_path(SHUF_SDT_INCLUDE sys/sdt.h)
+if(SHUF_SDT_INCLUDE)
+  target_compile_definitions(deps::sdt INTERFACE SHUF_HAVE_SDT)
+else()
+  message(STATUS "sys/sdt.h not found (Debian: systemtap-sdt-dev): building without USDT probes")
+endif()
+
+# Ranges for Nsight Systems: headers of the CUDA Toolkit, without a library.
+add_library(deps::nvtx INTERFACE IMPORTED GLOBAL)
+find_path(SHUF_NVTX_INCLUDE nvtx3/nvToolsExt.h
+          HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+if(SHUF_NVTX_INCLUDE)
+  target_include_directories(deps::nvtx SYSTEM INTERFACE ${SHUF_NVTX_INCLUDE})
+  target_compile_definitions(deps::nvtx INTERFACE SHUF_HAVE_NVTX)
+  target_link_libraries(deps::nvtx INTERFACE ${CMAKE_DL_LIBS})
+else()
+  message(STATUS "nvtx3/nvToolsExt.h not found (CUDA Toolkit): building without NVTX ranges")
+endif()
+
 find_program(PROTOC_C protoc-c REQUIRED)

@@ -166,8 +166,9 @@ static void suggest(char text[SHUF__NUMBER_TEXT * 2], const struct unit *units, 
                     const char *rest)
 {
     const struct unit *unit = find_unit(units, rest + strspn(rest, " "), strcasecmp);
+    const bool hex = tolower((unsigned char)number[0] ? number[1] : 0) == 'x';
     *text = '\0';
-    if (unit && *unit->name && rest - number < SHUF__NUMBER_TEXT)
+    if (unit && *unit->name && !hex && rest - number < SHUF__NUMBER_TEXT)
         snprintf(text, SHUF__NUMBER_TEXT * 2, "; did you mean %.*s%s?", (int)(rest - number),
                  number, unit->name);
 }
@@ -219,7 +220,8 @@ shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t l
             "%s %.64s: expected a duration such as 10min, 5s or 50us; the units are ns, "
             "us, ms, s, min and h",
             field, *text ? text : "''");
-    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s to %s", field, text,
+    return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s to %s", field, text,
+                      outcome == NOT_WHOLE ? "whole nanoseconds, " : "",
                       shuf__duration_text(low, least), shuf__duration_text(high, most));
 }
 

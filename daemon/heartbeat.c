@@ -90,6 +90,7 @@ static void on_tick(uv_timer_t *tick)
 
 void shuf__heartbeat_init(struct shuf__heartbeat *heartbeat, uv_loop_t *loop)
 {
+    heartbeat->probe.name = "shufd: probe";
     heartbeat->probe.run = run_probe;
     heartbeat->probe.done = end_probe;
     heartbeat->tick.data = heartbeat;

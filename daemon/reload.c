@@ -28,10 +28,7 @@ static unsigned log_changes(const struct shuf__config *config, const struct shuf
 static void take_over(struct shuf__config *config, const struct shuf__config *fresh,
                       struct shuf__log *log)
 {
-    if (!fresh->file[0])
-        shuf__log(log, SHUF__LOG_WARNING,
-                  "reload: there is no configuration file; nothing to read");
-    else if (log_changes(config, fresh, log) == 0)
+    if (log_changes(config, fresh, log) == 0)
         shuf__log(log, SHUF__LOG_INFO, "reload: %s: nothing has changed", fresh->file);
     shuf__config_update(config, fresh);
     log->level = (enum shuf__log_level)config->log_level;
@@ -45,6 +42,9 @@ void shuf__reload(struct shuf__config *config, struct shuf__log *log)
         shuf__log(log, SHUF__LOG_ERROR, "reload: out of memory; nothing changes");
     else if (shuf__config_load(fresh, &config->source, &error) != EX_OK)
         shuf__log(log, SHUF__LOG_ERROR, "reload: %s; nothing changes", error.text);
+    else if (!fresh->file[0]) /* perhaps an editor is about to write it */
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "reload: there is no configuration file; nothing changes");
     else
         take_over(config, fresh, log);
     free(fresh);

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "engine/engine.h"
+#include "export/export.h"
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
@@ -32,6 +33,7 @@ enum { SIGNALS = 3 };
 
 enum {
     RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
+    HTTP_DESCRIPTORS = 40,     /* for the clients of the HTTP server */
     DESCRIPTORS_PER_CLIENT = 3,
     DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
     FORCED_END_MS = 5000,    /* for the running job to notice that it is cancelled */
@@ -48,6 +50,7 @@ struct shuf__server {
     struct shuf__engine *engine;
     struct shuf__service service;
     struct shuf__heartbeat heartbeat;
+    struct shuf__exports exports;
     uv_timer_t deadline; /* of the drain, then of the end */
     uv_prepare_t send;   /* replies, before the loop sleeps */
     uv_signal_t signals[SIGNALS];
@@ -75,6 +78,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->service.pool.trim);
     shuf__shortage_close(&server->service.shortage);
     close_handle(&server->service.spin.idle);
+    shuf__exports_stop(&server->exports);
     close_handle(&server->send);
     for (int i = 0; i < SIGNALS; i++)
         close_handle(&server->signals[i]);
@@ -239,6 +243,7 @@ static void start_accepting(struct shuf__server *server)
 {
     shuf__acceptor_start(&server->acceptor);
     shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
+    shuf__exports_start(&server->exports, &server->service);
     report_ready(server);
     shuf__heartbeat_start(&server->heartbeat, server->engine);
 }
@@ -259,7 +264,9 @@ static uint64_t open_files(void)
 static void share_descriptors(struct shuf__server *server)
 {
     uint64_t files = open_files(), configured = server->config->clients;
-    uint64_t room = files > RESERVED_DESCRIPTORS ? files - RESERVED_DESCRIPTORS : 0;
+    uint64_t reserved =
+        RESERVED_DESCRIPTORS + (strcmp(server->config->metrics, "off") == 0 ? 0 : HTTP_DESCRIPTORS);
+    uint64_t room = files > reserved ? files - reserved : 0;
     uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
     uint64_t limit = configured < most ? configured : most > 1 ? most : 1;
     uint64_t theirs = DESCRIPTORS_PER_CLIENT * limit;
@@ -282,6 +289,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     shuf__service_configure(&server->service);
     share_descriptors(server);
     measure(server);
+    shuf__pool_hold_to_limits(&server->service.pool);
     report_ready(server);
 }
 
@@ -382,8 +390,7 @@ static int start(struct shuf__server *server)
         return fail_start(server, EX_OSERR, uv_strerror(result));
     }
     share_descriptors(server);
-    uv_update_time(&server->loop);
-    server->service.start_ms = uv_now(&server->loop);
+    shuf__service_started(&server->service, server->listener.address.sun_path);
     measure(server);
     start_accepting(server);
     return EX_OK;

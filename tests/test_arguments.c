@@ -21,7 +21,7 @@ static shuf_result result;
 static shuf_shape shape;
 static shuf_daemon daemon_state;
 static shuf_dropped dropped;
-static char message[256];
+static char message[256], *metrics;
 
 static bool visit(void *context, const shuf_lease_entry *entry)
 {
@@ -173,7 +173,9 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
     X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
     X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                           \
     X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                         \
-    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))
+    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                    \
+    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics)) \
+    X(shuf_daemon_metrics, text, INVALID, shuf_daemon_metrics(h, SHUF_PROMETHEUS, NULL))
 
 struct row {
     const char *function, *parameter;

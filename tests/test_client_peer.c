@@ -433,6 +433,40 @@ static void loss_between_calls(void **state)
     assert_int_equal(peer_stop(), 3);
 }
 
+static void answers_beyond_n(int fd, int connection)
+{
+    const uint32_t kept = answer[100000];
+    (void)connection;
+    answer[100000] = VALUES;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, NULL, BYTES, BYTES);
+    answer[100000] = kept;
+}
+
+static bool take_none(void *context, const void *bytes, size_t size)
+{
+    (void)context;
+    (void)bytes;
+    return size <= VALUES;
+}
+
+/* No record is moved from outside the array. */
+static void values_of_no_record(void **state)
+{
+    (void)state;
+    static char in[VALUES];
+    const shuf_records records = {
+        .n = VALUES, .record = 1, .seed = expected_request.seed, .epoch = expected_request.epoch};
+    shuf *handle;
+    peer_start(answers_beyond_n);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
+    assert_int_equal(shuf_shuffle_each(handle, &records, in, sizeof in, take_none, NULL, NULL),
+                     SHUF_PROTOCOL);
+    assert_string_equal(shuf_message(handle), "reply value 300007: expected less than n = 300007");
+    shuf_close(handle);
+    assert_int_equal(peer_stop(), 1);
+}
+
 static int prepare(void **state)
 {
     (void)state;
@@ -454,6 +488,7 @@ int main(void)
         cmocka_unit_test(losses_without_progress),
         cmocka_unit_test(losses_without_reconnecting),
         cmocka_unit_test(loss_between_calls),
+        cmocka_unit_test(values_of_no_record),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

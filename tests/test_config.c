@@ -227,16 +227,17 @@ static void test_debug_log(void **state)
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
     wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
-    shufd_read(h.log, log, sizeof log);
-    assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
-                                "values, 40 bytes, inline\n"));
-    assert_non_null(strstr(log, ": request 2: n 10, primefold, 40 bytes, "));
     send_gauss(w);
     wire_expect(w, SHUF_OK, "");
+    wire_check_alive(w); /* the line of a request follows its reply, before the next request */
     shufd_read(h.log, log, sizeof log);
     assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, seed 7, 10 values from 5, mean "
                                 "-0.5, std 2, 40 bytes, none\n"));
-    assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, 40 bytes, "));
+    assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
+                                "values, 40 bytes, inline\n"));
+    assert_non_null(strstr(log, ": request 2: permute, n 10, 10 values, OK, "));
+    assert_non_null(strstr(log, ": request 3: stream, n 10, 10 values, OK, "));
+    assert_non_null(strstr(log, " ms: queue 0."));
     wire_close(w);
     assert_true(harness_stop(&h));
 }

@@ -218,6 +218,7 @@ static void ranges(void **state)
         {1, UINT64_C(1) << 62, "1e30", "n 1e30: expected 1 to 2^62"},
         {1, UINT64_C(1) << 62, "1.5", "n 1.5: expected a whole number, 1 to 2^62"},
         {0, UINT64_MAX, "1e20", "n 1e20: expected 0 to 2^64 - 1"},
+        {0, UINT64_MAX, "0x1k", "n 0x1k: expected a whole number such as 1000, 1e9, 10M or 64Ki"},
         {2, 1000000, "1M", NULL},
         {2, 1000000, "1Mi", "n 1Mi: expected 2 to 1000000"},
     };
@@ -272,6 +273,25 @@ static void durations(void **state)
     }
 }
 
+static void bad_durations_say_why(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"0.5ns", "t 0.5ns: expected whole nanoseconds, 0 to 24h"},
+        {"25h", "t 25h: expected 0 to 24h"},
+        {"10m", "t 10m: expected a duration such as 10min, 5s or 50us; the units are ns, us, ms, "
+                "s, min and h"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shuf__error error = {0};
+        uint64_t value;
+        assert_int_equal(
+            shuf__duration_parse("t", rows[i][0], 0, UINT64_C(86400000000000), &value, &error),
+            SHUF_INVALID);
+        assert_string_equal(error.text, rows[i][1]);
+    }
+}
+
 static void sizes_are_printed_exactly(void **state)
 {
     (void)state;
@@ -296,6 +316,7 @@ int main(void)
         cmocka_unit_test(decimals),
         cmocka_unit_test(ranges),
         cmocka_unit_test(durations),
+        cmocka_unit_test(bad_durations_say_why),
         cmocka_unit_test(sizes_are_printed_exactly),
         cmocka_unit_test(long_text_is_cut_in_the_message),
         cmocka_unit_test(any_number_is_read_back),

@@ -7,10 +7,14 @@
 #include "support/cmocka_all.h"
 #include "wire.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
 
@@ -257,6 +261,10 @@ static void stopped_by_its_sink(void **state)
     struct compared c = {expected, 0, 12 << 20};
     assert_int_equal(feed(parts, &r, &c, NULL), SHUF_CANCELLED);
     assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
+    char message[80];
+    snprintf(message, sizeof message, "stopped by its sink after %" PRIu64 " of 28000012 bytes",
+             c.bytes);
+    assert_string_equal(shuf_message(parts), message);
     c = (struct compared){expected, 0, UINT64_MAX};
     expect_ok(parts, feed(parts, &r, &c, NULL)); /* the handle still works */
     assert_int_equal(c.bytes, shape_of(&r).bytes);
@@ -278,12 +286,13 @@ static void no_parts_of_a_lease(void **state)
     shuf_close(parts);
 }
 
-/* Leases of another client leave a few MiB. */
+/* Leases of another client leave a few MiB, to values and to a summary. */
 static void beside_other_results(void **state)
 {
     (void)state;
-    const shuf_permutation held = {.n = 2500000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    const shuf_permutation held = {.n = 2000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
     const struct request r = {.permutation = &p};
+    shuf_result result, wanted;
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
          *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
@@ -295,8 +304,43 @@ static void beside_other_results(void **state)
     struct compared c = {expected, 0, UINT64_MAX};
     expect_ok(parts, feed(parts, &r, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
+    summarize(whole, &r, &wanted);
+    summarize(parts, &r, &result);
+    check_result(&result, &wanted);
     free(expected);
     shuf_close(other);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
+static void *close_later(void *handle)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    shuf_close(handle);
+    return NULL;
+}
+
+/* Leases of another client take all memory, and end after a while. */
+static void waits_for_other_results(void **state)
+{
+    (void)state;
+    const shuf_permutation held = {.n = 4000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
+    shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
+         *whole = open_handle(&harness_shared);
+    shuf_lease *lease = NULL;
+    shuf_result result, wanted;
+    pthread_t thread;
+    const shuf_lease_options own = {.transports =
+                                        strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
+    summarize(whole, &(struct request){.permutation = &p}, &wanted);
+    expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
+    shuf_set_reconnect(parts, 0);
+    assert_int_equal(shuf_summarize(parts, &p, &result), SHUF_BUSY);
+    shuf_set_reconnect(parts, 60000);
+    assert_int_equal(pthread_create(&thread, NULL, close_later, other), 0);
+    summarize(parts, &(struct request){.permutation = &p}, &result);
+    check_result(&result, &wanted);
+    pthread_join(thread, NULL);
     shuf_close(whole);
     shuf_close(parts);
 }
@@ -331,6 +375,9 @@ static void check_records(const shuf_records *records)
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
         assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
     } else {
+        assert_int_equal(shuf_shuffle_each(parts, records, NULL, bytes, NULL, NULL, NULL),
+                         SHUF_INVALID);
+        assert_string_equal(shuf_message(parts), "in NULL: expected the records");
         expect_ok(parts, feed_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
         check_shape(&result.shape, &wanted.shape);
@@ -451,6 +498,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(stopped_by_its_sink),
         cmocka_unit_test(no_parts_of_a_lease),
         cmocka_unit_test(beside_other_results),
+        cmocka_unit_test(waits_for_other_results),
         cmocka_unit_test(records),
         cmocka_unit_test(wrong_records),
         cmocka_unit_test(parts_are_observed),

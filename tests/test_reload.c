@@ -108,9 +108,30 @@ static void cache_time_changes(void **state)
     wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
     assert_true(wire_status(&h).memory_used > 0);
     rewrite(&h, "cache_time = 1ms\n");
-    wire_await_memory_free(&h);
+    WIRE_AWAIT(&h, s, s.memory_used == 0);
     wire_close(w);
     assert_true(harness_stop(&h));
+}
+
+/* Idle results go when they exceed a new limit, and before the next request. */
+static void cache_shrinks(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"host_cache = 0\ndevice_cache = 0\n",
+                                       "host_memory = 2Mi\ndevice_memory = 2Mi\n"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct harness h;
+        wire_start(&h, harness_backend, "cache_time = 1h\n");
+        struct wire *w = wire_greet(&h);
+        Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        wire_send_permute(w, &permute);
+        wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+        assert_true(wire_status(&h).memory_used >= 4 << 20);
+        rewrite(&h, rows[i]);
+        WIRE_AWAIT(&h, s, s.memory_used == 0);
+        wire_close(w);
+        assert_true(harness_stop(&h));
+    }
 }
 
 static void log_level_changes(void **state)
@@ -135,7 +156,7 @@ static void without_a_file(void **state)
     struct harness h;
     assert_true(harness_start(&h, harness_backend, NULL));
     kill(h.pid, SIGHUP);
-    await_log(&h, "reload: there is no configuration file; nothing to read\n");
+    await_log(&h, "reload: there is no configuration file; nothing changes\n");
     assert_true(harness_stop(&h));
 }
 
@@ -196,24 +217,67 @@ static void expect_output(const char *directory, const char *option, int code, c
 }
 
 /* An installation in a directory of its own: the program and its file. */
-static void file_of_the_installation(void **state)
+static void install(char *directory, char path[HARNESS_PATH])
 {
-    (void)state;
-    char directory[] = "/tmp/shuf-prefix-XXXXXX", command[512], path[HARNESS_PATH];
+    char command[512];
     assert_non_null(mkdtemp(directory));
     make_directory(directory, "bin");
     make_directory(directory, "etc");
     make_directory(directory, "etc/shufd");
     snprintf(command, sizeof command, "cp %s %s/bin/shufd", SHUFD_PATH, directory);
     assert_int_equal(system(command), 0);
-    snprintf(path, sizeof path, "%s/etc/shufd/shufd.conf", directory);
+    snprintf(path, HARNESS_PATH, "%s/etc/shufd/shufd.conf", directory);
+}
+
+static void uninstall(const char *directory)
+{
+    char command[512];
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+static void file_of_the_installation(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH];
+    install(directory, path);
     shufd_write(path, "queue = 17\n");
     expect_output(directory, NULL, 0, "\nqueue = 17\n");
     expect_output(directory, "--no-config", 0, "\nqueue = 1024\n");
     shufd_write(path, "queue = x\n");
     expect_output(directory, NULL, 78, "etc/shufd/shufd.conf:1: queue x: expected");
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    assert_int_equal(system(command), 0);
+    uninstall(directory);
+}
+
+/* The daemon keeps what it has read. */
+static void file_that_is_gone(void **state)
+{
+    (void)state;
+    struct harness h;
+    struct command c;
+    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH], script[512];
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    if (access("/etc/shufd/shufd.conf", F_OK) == 0)
+        skip(); /* it would be read instead */
+    install(directory, path);
+    shufd_write(path, "clients = 7\n");
+    snprintf(h.log, sizeof h.log, "%s/log", directory);
+    snprintf(script, sizeof script, "exec %s/bin/shufd --backend %s --socket %s/s 2>%s", directory,
+             harness_backend, directory, h.log);
+    shufd_write(h.log, "");
+    command_start(&c, 0, argv);
+    await_log(&h, "listening on ");
+    assert_int_equal(unlink(path), 0);
+    kill(c.pid, SIGHUP);
+    await_log(&h, " warning: reload: there is no configuration file; nothing changes\n");
+    shufd_write(path, "clients = 8\n");
+    kill(c.pid, SIGHUP);
+    await_log(&h, "reload: clients = 8, before 7\n");
+    kill(c.pid, SIGTERM);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    command_free(&c);
+    uninstall(directory);
 }
 
 /* ---- The log ---- */
@@ -273,11 +337,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_mistake_changes_nothing),
         cmocka_unit_test(limits_change),
         cmocka_unit_test(cache_time_changes),
+        cmocka_unit_test(cache_shrinks),
         cmocka_unit_test(log_level_changes),
         cmocka_unit_test(without_a_file),
         cmocka_unit_test(hangups_never_end_it),
         cmocka_unit_test(path_of_the_prefix),
         cmocka_unit_test(file_of_the_installation),
+        cmocka_unit_test(file_that_is_gone),
         cmocka_unit_test(every_line_has_its_time),
         cmocka_unit_test(the_journal_has_its_own_time),
     };

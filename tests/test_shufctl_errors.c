@@ -350,6 +350,69 @@ static void progress_of_waiting(void **state)
     assert_int_equal(shufctl_run(&c, 0, "%s", status), 69);
     assert_null(strstr(c.err.bytes, "waiting"));
     command_free(&c);
+    const char *version = "version --socket /tmp/shuf-none --wait 2";
+    assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", version), 69);
+    assert_non_null(strstr(c.err.bytes, "\rwaiting for the daemon: 1 s\033[K"));
+    command_free(&c);
+}
+
+/* The columns of the widest line on standard error, but for the last one. */
+static size_t widest_line(const char *text)
+{
+    size_t widest = 0;
+    for (const char *end; (end = strstr(text, "\033[K")) != NULL; text = end + 3)
+        widest = (size_t)(end - text) > widest ? (size_t)(end - text) : widest;
+    return widest;
+}
+
+/* A line that wraps would be followed by another one, not replaced. */
+static void narrow_terminals(void **state)
+{
+    (void)state;
+    char script[512];
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct command c;
+    for (unsigned columns = 1; columns < 60; columns += 13) {
+        snprintf(script, sizeof script,
+                 "stty cols %u <&2; exec %s version --socket /tmp/shuf-none --wait 1.5", columns,
+                 SHUFCTL_PATH);
+        assert_int_equal(command_run(&c, COMMAND_TERMINAL_ERR, argv), 69);
+        assert_non_null(strstr(c.err.bytes, "\033[K"));
+        const size_t width = strlen("\rwaiting for the daemon: 1 s");
+        assert_int_equal(widest_line(c.err.bytes), columns < width ? columns : width);
+        command_free(&c);
+    }
+}
+
+/* The values that fit, and "..." for the others. */
+static void values_in_a_line(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned columns;
+        const char *line; /* NULL: none */
+    } rows[] = {
+        {1, NULL},
+        {17, NULL},
+        {18, "\r\nvalues      4 ...\r\n"},
+        {20, "\r\nvalues      4 0 ...\r\n"},
+        {31, "\r\nvalues      4 0 5 1 2 9 6 8 ...\r\n"},
+        {33, "\r\nvalues      4 0 5 1 2 9 6 8 7 3\r\n"},
+        {200, "\r\nvalues      4 0 5 1 2 9 6 8 7 3\r\n"},
+    };
+    char script[512];
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct command c;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(script, sizeof script,
+                 "stty cols %u <&1; NO_COLOR=1 exec %s permute --n 10 --seed 7", rows[i].columns,
+                 SHUFCTL_PATH);
+        assert_int_equal(command_run(&c, COMMAND_TERMINAL_OUT, argv), 0);
+        const char *found = strstr(c.out.bytes, rows[i].line ? rows[i].line : "\r\nvalues");
+        if (!found == !!rows[i].line)
+            fail_msg("%u columns:\n%s", rows[i].columns, c.out.bytes);
+        command_free(&c);
+    }
 }
 
 static void file_modes_and_links(void **state)
@@ -551,6 +614,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(terminals),
         cmocka_unit_test(progress_line),
         cmocka_unit_test(progress_of_waiting),
+        cmocka_unit_test(narrow_terminals),
+        cmocka_unit_test(values_in_a_line),
         cmocka_unit_test(file_modes_and_links),
         cmocka_unit_test(links_of_others),
         cmocka_unit_test(descriptors_by_name),

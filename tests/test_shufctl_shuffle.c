@@ -427,6 +427,15 @@ static void larger_than_the_budget(void **state)
                                  h.socket, shufctl_path("in.bin"), shufctl_path("in.bin"));
     assert_non_null(strstr(text, "\nshuffled by shufctl\n"));
     free(text);
+    assert_int_equal(shufctl_script(&c,
+                                    "cd %s; trap '' XFSZ; ulimit -f 8; TMPDIR=. exec \"$0\" "
+                                    "shuffle --socket %s --record 7 --seed 7 --inverse "
+                                    "--in in.bin --out -",
+                                    shufctl_directory, h.socket),
+                     74);
+    assert_non_null(strstr(c.err.bytes, "its temporary copy in .: File too large; set TMPDIR\n"));
+    assert_int_equal(c.out.size, 0);
+    command_free(&c);
     assert_true(harness_stop(&h));
     free(in);
     shufctl_remove("conf");

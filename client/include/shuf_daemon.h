@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of shuf.h on the daemon itself: its state, and the memory that it keeps for reuse.
+ * The part of shuf.h on the daemon itself: its state, its metrics, and the memory that it keeps for
+ * reuse.
  * Programs include shuf.h, which has the connection to the daemon.
  */
 #ifndef SHUF_DAEMON_H
@@ -75,6 +76,17 @@ typedef struct shuf_dropped {
  * freed after it. Fails with SHUF_DENIED for another user or all users, unless this process belongs
  * to root or to the daemon's user; else as shuf_connect(). */
 SHUF_API shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped *dropped);
+
+/* The format of metrics. Both end with a new line. */
+typedef enum shuf_metrics_format {
+    SHUF_PROMETHEUS = 0,  /* the text format of Prometheus, version 0.0.4 */
+    SHUF_OPENMETRICS = 1, /* version 1.0.0, with exemplars */
+} shuf_metrics_format;
+
+/* Reads the metrics of the daemon. On success the caller frees *text with free(); after a failure
+ * it is NULL. Users other than root and the daemon's user read only their own rows of users. Fails
+ * as shuf_connect(). */
+SHUF_API shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char **text);
 
 #ifdef __cplusplus
 }

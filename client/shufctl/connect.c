@@ -27,21 +27,21 @@ shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *opti
 {
     static const struct timespec pause = {.tv_nsec = 50000000};
     uint64_t give_up = shuf__clock_ns() + options->wait_ns;
+    shuf__progress_set_quiet(options->quiet);
+    shuf__progress_phase("waiting for the daemon", 0);
     shuf_status status = shuf_connect(handle, options->socket);
     while (status == SHUF_NO_DAEMON && shuf__clock_ns() < give_up) {
         shuf_close(*handle);
         nanosleep(&pause, NULL);
         status = shuf_connect(handle, options->socket);
     }
+    shuf__progress_end();
     return status;
 }
 
 int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options)
 {
-    shuf__progress_set_quiet(options->quiet);
-    shuf__progress_phase("waiting for the daemon", 0);
     shuf_status status = shuf__connect(handle, options);
-    shuf__progress_end();
     if (status != SHUF_OK)
         return shuf__fail_call(*handle, status, options);
     shuf__progress_observe(*handle);

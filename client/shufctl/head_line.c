@@ -6,23 +6,21 @@
 
 #include "describe_request.h"
 #include "format_value.h"
+#include "terminal.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
     BYTES_MOST = 1 << 30, /* of a result: a larger one may not be cached, and takes its time */
-    COLUMNS = 80,         /* of a terminal that does not say */
-    COLUMNS_MOST = 4096,
     KEY_COLUMNS = 12,
 };
 
 struct head {
     unsigned width; /* bytes of a value */
     size_t bytes;
-    uint8_t values[COLUMNS_MOST * sizeof(uint64_t)];
+    uint8_t values[SHUF__COLUMNS_MOST * sizeof(uint64_t)];
 };
 
 static bool take_chunk(void *context, const void *bytes, size_t size)
@@ -35,18 +33,10 @@ static bool take_chunk(void *context, const void *bytes, size_t size)
     return head->bytes < sizeof head->values;
 }
 
-static size_t columns(void)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return COLUMNS;
-    return size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
-}
-
 /* The values that fit a line of `room` columns, with "..." where there are more. */
 static void print_values(const struct head *head, const shuf_shape *shape, size_t room)
 {
-    char line[COLUMNS_MOST + 8] = "", text[SHUF__VALUE_TEXT];
+    char line[SHUF__COLUMNS_MOST + 8] = "", text[SHUF__VALUE_TEXT];
     const uint64_t all = shape->rows * shape->count;
     size_t used = 0;
     uint64_t shown = 0;
@@ -66,13 +56,13 @@ static void print_values(const struct head *head, const shuf_shape *shape, size_
 void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *o)
 {
     static struct head head;
-    const size_t room = columns() - KEY_COLUMNS;
-    if (!isatty(STDOUT_FILENO) || o->shape.bytes > BYTES_MOST || columns() <= KEY_COLUMNS)
+    const size_t columns = shuf__terminal_columns(STDOUT_FILENO);
+    if (!isatty(STDOUT_FILENO) || o->shape.bytes > BYTES_MOST || columns <= KEY_COLUMNS)
         return;
     head = (struct head){.width = o->shape.width};
     shuf_status status = o->numbers
                              ? shuf_draw_each(daemon, o->numbers, take_chunk, &head, NULL)
                              : shuf_permute_each(daemon, o->permutation, take_chunk, &head, NULL);
     if (status == SHUF_OK || status == SHUF_CANCELLED)
-        print_values(&head, &o->shape, room);
+        print_values(&head, &o->shape, columns - KEY_COLUMNS);
 }

@@ -16,6 +16,8 @@ static const struct shuf__verb verbs[] = {
     {"uniform", "compute uniformly distributed numbers of a stream", shuf__verb_uniform},
     {"status", "print the daemon's device, load and memory", shuf__verb_status},
     {"leases", "list the leases of results", shuf__verb_leases},
+    {"top", "show requests, memory, users and leases as they change", shuf__verb_top},
+    {"metrics", "print the metrics of the daemon for Prometheus", shuf__verb_metrics},
     {"drop", "free the memory of unused results", shuf__verb_drop},
     {"version", "print the versions of shufctl and of the daemon", shuf__verb_version},
     {0},

@@ -6,10 +6,12 @@
 
 #include "clock.h"
 #include "exit.h"
+#include "terminal.h"
 #include "units.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,46 +34,66 @@ static struct {
 
 /* ---- The line ------------------------------------------------------------------- */
 
-static void print_rate(double seconds)
+struct line {
+    char text[256];
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void append(struct line *line, const char *format, ...)
+{
+    va_list args;
+    const size_t room = sizeof line->text - line->used;
+    va_start(args, format);
+    const int length = vsnprintf(line->text + line->used, room, format, args);
+    va_end(args);
+    line->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void add_rate(struct line *line, double seconds)
 {
     char done[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT];
     const double per_second = (double)progress.done / seconds;
-    fprintf(stderr, " %s", shuf__units_bytes(done, progress.done));
+    append(line, " %s", shuf__units_bytes(done, progress.done));
     if (progress.total > 0)
-        fprintf(stderr, " of %s", shuf__units_bytes(done, progress.total));
-    fprintf(stderr, ", %s/s", shuf__units_bytes(rate, (uint64_t)per_second));
+        append(line, " of %s", shuf__units_bytes(done, progress.total));
+    append(line, ", %s/s", shuf__units_bytes(rate, (uint64_t)per_second));
 }
 
-static void print_left(double seconds)
+static void add_left(struct line *line, double seconds)
 {
     char left[SHUF__UNITS_TEXT];
     const double part = (double)progress.done / (double)progress.total;
     const double rest = part < 1 ? seconds / part * (1 - part) : 0;
     const uint64_t whole = rest < 1e9 ? (uint64_t)rest + 1 : 1000000000;
     if (whole < 60)
-        fprintf(stderr, ", %d %%, %d s left", (int)(part * 100), (int)whole);
+        append(line, ", %d %%, %d s left", (int)(part * 100), (int)whole);
     else
-        fprintf(stderr, ", %d %%, %s left", (int)(part * 100),
-                shuf__units_time(left, whole * second_ns));
+        append(line, ", %d %%, %s left", (int)(part * 100),
+               shuf__units_time(left, whole * second_ns));
 }
 
-static void draw_line(uint64_t now)
+static void add_time(struct line *line, uint64_t seconds)
 {
     char time[SHUF__UNITS_TEXT];
-    const double seconds = (double)(now - progress.phase_ns) / 1e9;
-    fprintf(stderr, "\r%s:", progress.phase);
-    if (progress.done == 0) {
-        const uint64_t whole = (now - progress.phase_ns) / second_ns;
-        if (whole < 60)
-            fprintf(stderr, " %d s", (int)whole);
-        else
-            fprintf(stderr, " %s", shuf__units_time(time, whole * second_ns));
-    } else {
-        print_rate(seconds);
-        if (progress.total > 0)
-            print_left(seconds);
-    }
-    fputs("\033[K", stderr);
+    if (seconds < 60)
+        append(line, " %d s", (int)seconds);
+    else
+        append(line, " %s", shuf__units_time(time, seconds * second_ns));
+}
+
+/* A line as wide as the terminal would wrap, and then the next one could not replace it. */
+static void draw_line(uint64_t now)
+{
+    struct line line = {.used = 0};
+    const uint64_t elapsed_ns = now - progress.phase_ns;
+    append(&line, "%s:", progress.phase);
+    if (progress.done == 0)
+        add_time(&line, elapsed_ns / second_ns);
+    else
+        add_rate(&line, (double)elapsed_ns / 1e9);
+    if (progress.done > 0 && progress.total > 0)
+        add_left(&line, (double)elapsed_ns / 1e9);
+    fprintf(stderr, "\r%.*s\033[K", (int)shuf__terminal_columns(STDERR_FILENO) - 1, line.text);
     fflush(stderr);
     progress.drawn = true;
 }

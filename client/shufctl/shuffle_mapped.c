@@ -11,6 +11,7 @@
 #include "temporary_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -105,14 +106,22 @@ static int fill_file(shuf *daemon, struct shuf__shuffle_run *run, const char *in
     return code;
 }
 
+/* A mapped file would meet a full disk by a signal, too late for a good message. */
+static bool reserve(int fd, uint64_t bytes)
+{
+    return fallocate(fd, 0, 0, (off_t)bytes) == 0 ||
+           ((errno == EOPNOTSUPP || errno == ENOSYS) && ftruncate(fd, (off_t)bytes) == 0);
+}
+
 static int fill_temporary(shuf *daemon, struct shuf__shuffle_run *run, const char *in)
 {
     int fd = shuf__temporary_file();
-    if (fd < 0 || ftruncate(fd, (off_t)run->array.bytes) != 0) {
+    if (fd < 0 || !reserve(fd, run->array.bytes)) {
         int cause = errno;
         if (fd >= 0)
             close(fd);
-        return shuf__fail_with(EX_IOERR, "--inverse to a pipe: %s: %s; expected room for a file",
+        return shuf__fail_with(EX_IOERR,
+                               "--inverse to a pipe: its temporary copy in %s: %s; set TMPDIR",
                                shuf__temporary_directory(), strerror(cause));
     }
     int code = fill_file(daemon, run, in, fd, 0, true);

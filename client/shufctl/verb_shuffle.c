@@ -151,8 +151,6 @@ static int run_shuffle(shuf *daemon, struct shuffle *s)
     int code = shuf__output_open(&run->output, run->options->out, true);
     if (code != EX_OK)
         return code;
-    if (isatty(run->output.fd))
-        shuf__progress_hide();
     code = write_shuffled(daemon, s);
     shuf__output_close(&run->output);
     return code;

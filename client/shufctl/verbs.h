@@ -11,9 +11,11 @@ int shuf__verb_gauss(int argc, char **argv);
 int shuf__verb_index(int argc, char **argv);
 int shuf__verb_drop(int argc, char **argv);
 int shuf__verb_leases(int argc, char **argv);
+int shuf__verb_metrics(int argc, char **argv);
 int shuf__verb_permute(int argc, char **argv);
 int shuf__verb_shuffle(int argc, char **argv);
 int shuf__verb_status(int argc, char **argv);
+int shuf__verb_top(int argc, char **argv);
 int shuf__verb_uniform(int argc, char **argv);
 int shuf__verb_version(int argc, char **argv);
 

@@ -5,6 +5,7 @@
 #include "compute.h"
 
 #include "entry_job.h"
+#include "trace/ranges.h"
 
 #include <assert.h>
 
@@ -18,6 +19,7 @@ static void finish_event_waiters(struct shuf__entry_job *job)
         if (!waiter->options.event)
             continue;
         TAILQ_REMOVE(&job->waiters, waiter, link);
+        waiter->started_ns = job->engine_job.started_ns;
         waiter->finished(waiter, NULL, job->event);
     }
 }
@@ -33,6 +35,7 @@ static void finish_waiters(struct shuf__entry_job *job)
         if (error.status == SHUF_OK && !shuf__summary_has(job->entry, &waiter->options) &&
             shuf__compute_for(waiter, &error) == SHUF_OK)
             continue;
+        waiter->started_ns = job->engine_job.started_ns;
         waiter->finished(waiter, error.status ? &error : NULL, NULL);
     }
 }
@@ -174,6 +177,17 @@ static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_e
     return error->status;
 }
 
+static shuf_status compute_small(struct shuf__backend *backend, struct shuf__cache_entry *entry,
+                                 const struct shuf__compute_options *options, bool *over,
+                                 struct shuf__error *error)
+{
+    SHUF__RANGE_BEGIN("shufd: compute at once");
+    const shuf_status status =
+        shuf__entry_compute_small(backend, entry, options, &entry->summary, over, error);
+    SHUF__RANGE_END();
+    return status;
+}
+
 static bool can_compute_now(const struct shuf__cache_entry *entry)
 {
     return !entry->job && (!entry->input || entry->input->ready);
@@ -192,7 +206,7 @@ shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
         return SHUF_OK;
     if (!entry->allocation && !shuf__cache_entry_acquire(entry, SHUF__ACQUIRE_SPARE, NULL))
         return SHUF_OK;
-    if (shuf__entry_compute_small(backend, entry, options, &entry->summary, &over, error))
+    if (compute_small(backend, entry, options, &over, error))
         return error->status;
     if (!over)
         return hand_over(backend, entry, error);

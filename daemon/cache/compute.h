@@ -20,6 +20,7 @@ struct shuf__waiter {
     struct shuf__compute_options options;
     void (*finished)(struct shuf__waiter *waiter, const struct shuf__error *error,
                      const uint8_t *event);
+    uint64_t started_ns; /* of its job, when `finished` is called; 0: the job never started */
     TAILQ_ENTRY(shuf__waiter) link;
 };
 

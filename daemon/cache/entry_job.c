@@ -365,6 +365,7 @@ struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
         return NULL;
     job->engine_job.begin = begin_job;
     job->engine_job.run_on_loop = run_on_loop;
+    job->engine_job.name = "shufd: compute";
     job->engine_job.run = run_job;
     job->state = SHUF__JOB_QUEUED;
     job->entry = shuf__cache_entry_ref(entry);

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "endpoint.h"
 #include "nearest.h"
 #include "number.h"
 
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
+enum kind { TEXT, ENDPOINT, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
 enum when { RELOAD, RESTART };
 
 static const struct param {
@@ -72,6 +73,15 @@ static shuf_status set_text(const struct param *param, const char *value, char *
     return SHUF_OK;
 }
 
+static shuf_status set_endpoint(const struct param *param, const char *value, char *field,
+                                struct shuf__error *error)
+{
+    struct shuf__endpoint endpoint;
+    if (shuf__endpoint_parse(param->key, value, &endpoint, error))
+        return error->status;
+    return set_text(param, value, field, error);
+}
+
 static shuf_status set_number(const struct param *param, const char *value, uint64_t *field,
                               struct shuf__error *error)
 {
@@ -112,6 +122,8 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
     switch (param->kind) {
     case TEXT:
         return set_text(param, value, field, error);
+    case ENDPOINT:
+        return set_endpoint(param, value, field, error);
     case NUMBER:
     case DURATION:
         return set_number(param, value, field, error);
@@ -266,6 +278,7 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     const uint64_t *number = field;
     switch (param->kind) {
     case TEXT:
+    case ENDPOINT:
         return field;
     case NUMBER:
         snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64, *number);

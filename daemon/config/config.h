@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 typedef char shuf__config_TEXT[108];
+typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
 typedef uint64_t shuf__config_NUMBER;
 typedef struct shuf__amount shuf__config_AMOUNT; /* of memory */
 typedef uint64_t shuf__config_DURATION;          /* nanoseconds */

@@ -5,6 +5,7 @@
 #include "log.h"
 
 #include "error.h"
+#include "log_journal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { LOG_TEXT = 512 };
 
 static const struct {
     const char *name;
@@ -60,22 +63,49 @@ static int write_time(char *line, size_t size)
     return snprintf(line, size, "%s.%03ld %s ", day, now.tv_nsec / 1000000, zone);
 }
 
+static void format_line(enum shuf__log_level level, const char *format, va_list args,
+                        char text[LOG_TEXT])
+{
+    const int used = snprintf(text, LOG_TEXT, "%s: ", levels[level].name);
+    vsnprintf(text + used, LOG_TEXT - (size_t)used, format, args);
+    shuf__make_printable(text);
+}
+
+static void write_line(const struct shuf__log *log, enum shuf__log_level level, const char *text)
+{
+    char line[LOG_TEXT + 64];
+    const size_t used = (size_t)(log->journal   ? snprintf(line, 64, "<%d>", levels[level].priority)
+                                 : log->stamped ? write_time(line, 64)
+                                                : 0);
+    const size_t length = strlen(text);
+    memcpy(line + used, text, length);
+    line[used + length] = '\n';
+    if (write(STDERR_FILENO, line, used + length + 1) < 0)
+        return; /* nothing else can report it */
+}
+
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
 {
-    char line[512];
+    va_list args;
+    char text[LOG_TEXT];
     if (level > log->level)
         return;
-    int used = log->journal   ? snprintf(line, sizeof line, "<%d>", levels[level].priority)
-               : log->stamped ? write_time(line, sizeof line)
-                              : 0;
-    used += snprintf(line + used, sizeof line - (size_t)used, "%s: ", levels[level].name);
-    va_list args;
     va_start(args, format);
-    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
+    format_line(level, format, args, text);
     va_end(args);
-    shuf__make_printable(line);
-    size_t length = strlen(line);
-    line[length] = '\n';
-    if (write(STDERR_FILENO, line, length + 1) < 0)
-        return; /* nothing else can report it */
+    write_line(log, level, text);
+}
+
+void shuf__log_request(const struct shuf__log *log, enum shuf__log_level level,
+                       const struct shuf__log_request *request, const char *format, ...)
+{
+    va_list args;
+    char text[LOG_TEXT];
+    if (level > log->level)
+        return;
+    va_start(args, format);
+    format_line(level, format, args, text);
+    va_end(args);
+    if (!log->journal || !shuf__log_journal(levels[level].priority, text, request))
+        write_line(log, level, text);
 }

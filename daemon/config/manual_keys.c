@@ -24,6 +24,12 @@ static void print_TEXT(const struct row *row)
     printf("A text of at most %" PRIu64 " bytes.", row->most);
 }
 
+static void print_ENDPOINT(const struct row *row)
+{
+    (void)row;
+    printf("*off*, *unix:*_PATH_, *127.0.0.1:*_PORT_ or *[::1]:*_PORT_.");
+}
+
 static void print_NUMBER(const struct row *row)
 {
     char least[SHUF__NUMBER_TEXT], most[SHUF__NUMBER_TEXT];

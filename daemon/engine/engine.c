@@ -5,6 +5,9 @@
  */
 #include "engine.h"
 
+#include "trace/probes.h"
+#include "trace/ranges.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -112,7 +115,11 @@ static void drive(void *context)
     if (open_backend(engine) != SHUF_OK)
         return;
     while ((job = next_dispatched(engine)) != NULL) {
+        SHUF__RANGE_BEGIN(job->name);
+        SHUF__PROBE(job_begin, job, job->name, job->urgent, 0);
         job->run(job, engine->backend);
+        SHUF__PROBE(job_end, job, job->name, job->urgent, 0);
+        SHUF__RANGE_END();
         finish(engine, job);
     }
     engine->backend->ops->close(engine->backend);
@@ -152,6 +159,7 @@ static void start_next(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job;
     while (!engine->running && (job = pop(&engine->waiting)) != NULL) {
+        job->started_ns = uv_hrtime();
         bool begun = !job->begin || job->begin(job);
         if (!begun || run_on_loop(engine, job)) {
             finish_on_loop(engine, job);

@@ -26,8 +26,10 @@ struct shuf__engine_job {
     bool (*run_on_loop)(struct shuf__engine_job *job, struct shuf__backend *backend);
     void (*run)(struct shuf__engine_job *job, struct shuf__backend *backend); /* engine's thread */
     void (*done)(struct shuf__engine_job *job);                               /* loop's thread */
+    const char *name;                                                         /* for tracers */
     /* Set by shuf__engine_cancel(); `run` reads it. */
     atomic_bool cancelled;
+    uint64_t started_ns; /* of uv_hrtime(), when it leaves the queue; 0: it waits */
 
     /* private to the engine */
     atomic_bool polled; /* `run` has read `cancelled` */

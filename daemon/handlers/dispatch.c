@@ -5,20 +5,7 @@
 #include "dispatch.h"
 
 #include "handlers.h"
-
-/* X(NAME, name) */
-#define REQUESTS(X)       \
-    X(HELLO, hello)       \
-    X(PERMUTE, permute)   \
-    X(STATUS, status)     \
-    X(RELEASE, release)   \
-    X(LEASES, leases)     \
-    X(INDEX, index)       \
-    X(STREAM, stream)     \
-    X(ALLOCATE, allocate) \
-    X(WRITE, write)       \
-    X(SHUFFLE, shuffle)   \
-    X(DROP, drop)
+#include "request_kinds.h"
 
 #define WORD(NAME, name) " " #name
 
@@ -28,7 +15,7 @@ static handler *find_handler(const Shuf__Request *request)
 {
     static handler *const handlers[] = {
 #define HANDLER(NAME, name) [SHUF__REQUEST__BODY_##NAME] = shuf__handle_##name,
-        REQUESTS(HANDLER)
+        SHUF__REQUEST_KINDS(HANDLER)
 #undef HANDLER
     };
     const size_t body = (size_t)request->body_case;
@@ -48,7 +35,8 @@ void shuf__dispatch(struct shuf__session *session, const Shuf__Request *request)
     handler *handle = find_handler(request);
     const bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
     if (!handle)
-        refuse_request(session, "request: no body that is known, expected one of" REQUESTS(WORD));
+        refuse_request(session,
+                       "request: no body that is known, expected one of" SHUF__REQUEST_KINDS(WORD));
     else if (!session->greeted && !hello)
         refuse_request(session, "first request: expected hello");
     else if (session->greeted && hello)

@@ -109,7 +109,9 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
     if (!l)
         return NULL;
     *l = (struct look_up_job){
-        .job = {.engine_job = {.begin = begin_look_up, .run = run_look_up},
+        .job = {.engine_job = {.name = "shufd: look up",
+                               .begin = begin_look_up,
+                               .run = run_look_up},
                 .release = release_look_up,
                 .reply = reply_look_up},
         .cache = &shuf__service_of(session)->cache,
@@ -193,6 +195,8 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
         shuf__session_fail(session, &error);
         return;
     }
+    session->record.n = request.look_up.permutation.n;
+    session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
     if (is_small(session, &request.look_up, index->n_at)
             ? look_up_at_once(session, &request, index, &error)

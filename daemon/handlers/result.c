@@ -104,7 +104,7 @@ static void on_finished(struct shuf__waiter *waiter, const struct shuf__error *e
         (struct shuf__result_request *)((char *)waiter -
                                         offsetof(struct shuf__result_request, waiter));
     struct shuf__session *session = r->session;
-    shuf__session_end_pending(session);
+    shuf__session_end_pending(session, waiter->started_ns);
     if (error) {
         shuf__compute_unref(waiter->entry);
         shuf__session_fail(session, error);
@@ -146,18 +146,39 @@ static shuf_status prefetch(struct shuf__result_request *r, struct shuf__error *
     return shuf__result_reply_prefetch(r, error);
 }
 
+static void note_computed(const struct shuf__result_request *r)
+{
+    struct shuf__request_record *record = &r->session->record;
+    record->computed_ns = uv_hrtime();
+    record->started_ns = record->computed_ns - r->waiter.entry->summary.device_ns;
+}
+
 static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf__error *error)
 {
     bool there;
+    const bool was_ready = r->waiter.entry->ready;
     if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &there, error))
         return error->status;
     if (!there)
         return submit_and_wait(r, error);
+    if (!was_ready)
+        note_computed(r);
     shuf__result_reply(r, NULL);
     return SHUF_OK;
 }
 
 /* ---- the whole way ---- */
+
+/* The client of a prefetch gets no values, and a buffer has none. */
+static void note_values(const struct shuf__result_request *r)
+{
+    struct shuf__request_record *record = &r->session->record;
+    const struct shuf__request *request = &r->key.request;
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    record->n = p ? p->n : r->shape.count;
+    if (!shuf__key_is_buffer(&r->key) && !r->options.prefetch)
+        record->values = r->shape.rows * r->shape.count;
+}
 
 static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *message,
                          shuf__parse_function *parse, struct shuf__error *error)
@@ -168,6 +189,7 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     if (choose_transport(r, error))
         return error->status;
     choose_outputs(r);
+    note_values(r);
     shuf__result_log(r);
     if (r->shape.bytes == 0) {
         shuf__result_reply_empty(r);
@@ -182,7 +204,7 @@ void shuf__serve_result(struct shuf__session *session, const Shuf__Request *mess
                         shuf__parse_function *parse)
 {
     struct shuf__error error;
-    struct shuf__result_request r = {.session = session, .start_ns = uv_hrtime()};
+    struct shuf__result_request r = {.session = session};
     if (serve(&r, message, parse, &error)) {
         if (r.waiter.entry)
             shuf__compute_unref(r.waiter.entry);

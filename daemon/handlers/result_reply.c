@@ -30,21 +30,6 @@ void shuf__result_log(const struct shuf__result_request *r)
               shuf__transport_name(r->transport), r->options.prefetch ? ", prefetch" : "");
 }
 
-static void log_reply(const struct shuf__result_request *r, uint64_t device_ns)
-{
-    char text[SHUF__REQUEST_TEXT];
-    const struct shuf__session *session = r->session;
-    if (session->all->log->level < SHUF__LOG_DEBUG)
-        return;
-    shuf__log(session->all->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64
-              " bytes, %.3f ms, of which %.3f ms on the device%s",
-              (long)session->client.pid, (long)session->client.uid, session->id,
-              shuf__request_describe(&r->key.request, false, text), r->shape.bytes,
-              (double)(uv_hrtime() - r->start_ns) / 1e6, (double)device_ns / 1e6,
-              r->shared ? ", shared" : "");
-}
-
 /* ---- the reply ---- */
 
 struct reply {
@@ -178,6 +163,15 @@ static void send_values(struct shuf__result_request *r, Shuf__Reply *reply)
     shuf__session_reply(r->session, reply, r->waiter.entry, -1);
 }
 
+static void count_bytes(const struct shuf__result_request *r)
+{
+    struct shuf__stats *stats = r->session->all->stats;
+    if (shuf__result_request_leases(r))
+        stats->leased_bytes += r->shape.bytes;
+    else if (r->transport == SHUF__TRANSPORT__TRANSPORT_INLINE)
+        stats->payload_bytes += r->shape.bytes;
+}
+
 void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
 {
     int fd = -1;
@@ -196,7 +190,7 @@ void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
         return;
     }
     shuf__service_of(r->session)->served += !shuf__key_is_buffer(&r->key);
-    log_reply(r, summary.device_ns);
+    count_bytes(r);
     if (!leases && r->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) {
         send_values(r, &reply.reply);
         return;
@@ -213,7 +207,6 @@ void shuf__result_reply_empty(struct shuf__result_request *r)
         r->transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     begin_reply(r, &reply);
     shuf__service_of(r->session)->served++;
-    log_reply(r, 0);
     shuf__session_reply(r->session, &reply.reply, NULL, -1);
 }
 

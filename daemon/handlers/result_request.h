@@ -30,7 +30,6 @@ struct shuf__result_request {
     struct shuf__cache_entry *input; /* of a shuffle: a reference until the message is handled */
     Shuf__Transport transport;       /* of the reply */
     bool shared;                     /* the entry is not new */
-    uint64_t start_ns;               /* for the log */
 };
 
 /* The client gets a lease. Otherwise the values are sent, or only their summary. A buffer has no

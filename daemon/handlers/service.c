@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LOG_PAUSE_MS = 10000 }; /* between two lines on a shortage of memory */
@@ -22,6 +23,7 @@ static void init_sessions(struct shuf__service *service)
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
     sessions->spin = &service->spin;
+    sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
     LIST_INIT(&sessions->list);
     TAILQ_INIT(&sessions->replying);
@@ -99,6 +101,7 @@ void shuf__service_configure(struct shuf__service *service)
     device->configured = config->device_memory;
     device->configured_idle = config->device_cache;
     service->leases.limit = config->leases;
+    service->sessions.slow_ns = config->slow_request;
     service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
     shuf__spin_set(&service->spin, config->spin_time);
     shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
@@ -112,7 +115,22 @@ void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine
     service->sessions.engine = engine;
 }
 
+void shuf__service_started(struct shuf__service *service, const char *socket)
+{
+    struct timespec now;
+    shuf__service_name_of(socket, service->name);
+    clock_gettime(CLOCK_REALTIME, &now);
+    service->start_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    uv_update_time(service->loop);
+    service->start_ms = uv_now(service->loop);
+}
+
+bool shuf__uid_is_privileged(uint32_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
 bool shuf__session_is_privileged(const struct shuf__session *session)
 {
-    return session->client.uid == 0 || session->client.uid == geteuid();
+    return shuf__uid_is_privileged(session->client.uid);
 }

@@ -14,6 +14,8 @@
 #include "memory/pool.h"
 #include "memory/shortage.h"
 #include "net/session.h"
+#include "service_name.h"
+#include "stats/stats.h"
 
 #include <stddef.h>
 
@@ -33,8 +35,11 @@ struct shuf__service {
     struct shuf__client_processes processes;
     struct shuf__leases leases;
     struct shuf__spin spin;
+    struct shuf__stats stats;
     struct shuf__sessions sessions;
     uint64_t served, start_ms;
+    double start_seconds; /* the same moment, since 1970 */
+    char name[SHUF__SERVICE_NAME];
 };
 
 /* Requests are handled once shuf__service_set_engine() is called. */
@@ -43,6 +48,9 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
 
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
+
+/* The daemon serves on that socket from now on. */
+void shuf__service_started(struct shuf__service *service, const char *socket);
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 
@@ -53,6 +61,7 @@ static inline struct shuf__service *shuf__service_of(const struct shuf__session 
 }
 
 /* Root and the daemon's user see and free the results of all users. */
+bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__session_is_privileged(const struct shuf__session *session);
 
 #endif

@@ -16,7 +16,7 @@ struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_j
 static void reply_or_fail(struct shuf__session_job *job)
 {
     struct shuf__session *session = job->session;
-    shuf__session_end_pending(session);
+    shuf__session_end_pending(session, job->engine_job.started_ns);
     if (job->error.status)
         shuf__session_fail(session, &job->error);
     else

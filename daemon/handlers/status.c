@@ -5,33 +5,16 @@
  */
 #include "handlers.h"
 #include "service.h"
+#include "usage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { USERS = 32 };
-
 /* The users with most bytes first. Users beyond the first 32 found are left out. */
-struct usage {
-    Shuf__User user[USERS], *pointers[USERS];
-    size_t count;
+struct users {
+    Shuf__User user[SHUF__USAGES], *pointers[SHUF__USAGES];
 };
-
-static Shuf__User *user_of(struct usage *usage, uint32_t uid)
-{
-    static Shuf__User nobody;
-    for (size_t i = 0; i < usage->count; i++)
-        if (usage->user[i].uid == uid)
-            return &usage->user[i];
-    if (usage->count == USERS)
-        return &nobody;
-    Shuf__User *user = &usage->user[usage->count];
-    *user = (Shuf__User)SHUF__USER__INIT;
-    user->uid = uid;
-    usage->pointers[usage->count++] = user;
-    return user;
-}
 
 static int compare_users(const void *a, const void *b)
 {
@@ -39,22 +22,25 @@ static int compare_users(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
-static void count(const struct shuf__service *service, struct usage *usage)
+static void describe_users(const struct shuf__service *service, struct users *users,
+                           Shuf__StatusReply *status)
 {
-    const struct shuf__allocation *allocation;
-    const struct shuf__session *session;
-    LIST_FOREACH (allocation, &service->allocations.list, link) {
-        Shuf__User *user = user_of(usage, allocation->uid);
-        user->blocks++;
-        user->bytes += allocation->bytes;
-        user->idle += allocation->size_class ? allocation->bytes : 0;
+    struct shuf__usages usages;
+    shuf__usages_count(service, &usages);
+    for (size_t i = 0; i < usages.count; i++) {
+        const struct shuf__usage *from = &usages.user[i];
+        users->user[i] = (Shuf__User)SHUF__USER__INIT;
+        users->user[i].uid = from->uid;
+        users->user[i].clients = from->clients;
+        users->user[i].leases = from->leases;
+        users->user[i].blocks = from->blocks;
+        users->user[i].bytes = from->bytes;
+        users->user[i].idle = from->idle;
+        users->pointers[i] = &users->user[i];
     }
-    LIST_FOREACH (session, &service->sessions.list, link) {
-        Shuf__User *user = user_of(usage, session->client.uid);
-        user->clients++;
-        user->leases += session->leases.leased + session->leases.prefetches;
-    }
-    qsort(usage->pointers, usage->count, sizeof usage->pointers[0], compare_users);
+    qsort(users->pointers, usages.count, sizeof users->pointers[0], compare_users);
+    status->n_users = usages.count;
+    status->users = users->pointers;
 }
 
 /* The limit of host memory is measured now. The limit of device memory is that of the last job: a
@@ -91,7 +77,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     const struct shuf__backend *backend = shuf__engine_backend(service->engine);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
-    struct usage usage = {.count = 0};
+    struct users users;
     (void)request; /* it has no fields */
     status.daemon = (char *)SHUF__DAEMON;
     status.backend = (char *)(uintptr_t)backend->ops->name;
@@ -104,9 +90,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.queue_limit = service->config->queue;
     status.served = service->served;
     describe_memory(service, backend, &status);
-    count(service, &usage);
-    status.n_users = usage.count;
-    status.users = usage.pointers;
+    describe_users(service, &users, &status);
     shuf__log(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
               (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;

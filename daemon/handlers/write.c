@@ -55,7 +55,7 @@ static struct write_job *make_write_job(struct shuf__cache_entry *buffer,
     if (!w)
         return NULL;
     *w = (struct write_job){
-        .job = {.engine_job = {.run = run_write},
+        .job = {.engine_job = {.name = "shufd: write", .run = run_write},
                 .release = release_write,
                 .reply = reply_write_job},
         .buffer = buffer,

@@ -82,6 +82,8 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     measure_buffers(allocations, kind);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
+    budget->available = available;
+    budget->total = total;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
              reserve = total / RESERVE,
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
@@ -316,6 +318,7 @@ static void end_charge(struct shuf__allocation *allocation)
 static void free_now(struct shuf__allocation *allocation)
 {
     end_charge(allocation);
+    allocation->free_job.name = "shufd: free";
     allocation->free_job.run = run_free;
     allocation->free_job.done = end_free;
     shuf__engine_submit_urgent(allocation->all->engine, &allocation->free_job);

@@ -51,9 +51,10 @@ struct shuf__budget {
     struct shuf__amount configured_idle; /* of `idle_limit` */
     uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
     uint64_t used;
-    uint64_t max_limit;  /* of `used` */
-    uint64_t limit;      /* the same, but less where other programs use the memory */
-    uint64_t idle_limit; /* of idle bytes (pool.h) */
+    uint64_t max_limit;        /* of `used` */
+    uint64_t limit;            /* the same, but less where other programs use the memory */
+    uint64_t idle_limit;       /* of idle bytes (pool.h) */
+    uint64_t available, total; /* of the machine or the GPU, when it was measured last */
     /* The system commits memory later than it is charged, and takes it back later: */
     uint64_t uncommitted; /* in `used`, but the system still counts them as available */
     uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */

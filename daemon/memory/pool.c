@@ -255,6 +255,16 @@ shuf_status shuf__pool_check_room(const struct shuf__pool *pool, enum shuf__memo
                : shuf__allocations_refuse(pool->allocations, kind, size, error);
 }
 
+void shuf__pool_hold_to_limits(struct shuf__pool *pool)
+{
+    static const enum shuf__memory kinds[SHUF__SIDES] = {
+        [SHUF__SIDE_HOST] = SHUF__MEMORY_MEMFD, [SHUF__SIDE_DEVICE] = SHUF__MEMORY_CUDA_PRIVATE};
+    for (int side = 0; side < SHUF__SIDES; side++) {
+        hold_to_limit(pool, (enum shuf__side)side);
+        evict(pool, kinds[side], 0, true);
+    }
+}
+
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     enum shuf__memory kind = allocation->kind;

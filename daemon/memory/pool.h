@@ -89,6 +89,9 @@ struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t
 void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
                           struct shuf__dropped *dropped);
 
+/* The limits have changed: drops idle allocations that exceed them. */
+void shuf__pool_hold_to_limits(struct shuf__pool *pool);
+
 /* The daemon ends: drops all idle allocations. */
 void shuf__pool_clear(struct shuf__pool *pool);
 

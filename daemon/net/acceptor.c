@@ -39,6 +39,7 @@ static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
         (void)!recv(fd, bytes, sizeof bytes, 0);
     }
     close(fd);
+    acceptor->sessions->stats->refused++;
     shuf__log(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error.text);
 }
 

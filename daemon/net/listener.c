@@ -165,7 +165,7 @@ static shuf_status make_way(struct shuf__listener *listener, struct shuf__error 
     return SHUF_OK;
 }
 
-static shuf_status find_group(const char *name, gid_t *gid, struct shuf__error *error)
+shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error)
 {
     char *end;
     *gid = (gid_t)-1; /* chown's "leave it" */
@@ -219,7 +219,7 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
     gid_t gid;
     bool there;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
-        find_group(group, &gid, error) || check_directory(address.sun_path, error))
+        shuf__listener_find_group(group, &gid, error) || check_directory(address.sun_path, error))
         return error->status;
     return look_at(address.sun_path, &there, error);
 }
@@ -246,7 +246,8 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
     if (listener->fd >= 0)
         return SHUF_OK;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
-        find_group(group, &gid, error) || make_directory(listener->address.sun_path, error))
+        shuf__listener_find_group(group, &gid, error) ||
+        make_directory(listener->address.sun_path, error))
         return error->status;
     if (take_lock(listener, error) || make_way(listener, error) ||
         open_socket(listener, mode, gid, error)) {

@@ -39,6 +39,9 @@ void shuf__listener_close(struct shuf__listener *listener);
 /* Lets another daemon start. */
 void shuf__listener_unlock(struct shuf__listener *listener);
 
+/* The group of that name or number; -1, which chown() ignores, for "". Fails with SHUF_INVALID. */
+shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error);
+
 /* The process at the other end, by SO_PEERCRED; pid 0 if it is not known. */
 struct ucred shuf__peer_of(int fd);
 

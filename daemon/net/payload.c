@@ -77,9 +77,11 @@ shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cach
     payload->size = entry->bytes;
     payload->sent = payload->fetched = 0;
     payload->error.status = SHUF_OK;
+    payload->fetch.name = "shufd: read";
     payload->fetch.run = run_fetch;
     payload->fetch.done = end_fetch;
-    if (entry->allocation->block.host)
+    payload->host = entry->allocation->block.host;
+    if (payload->host)
         return SHUF_OK;
     if (make_stages(payload, error)) {
         free_stages(payload);
@@ -88,6 +90,16 @@ shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cach
     }
     fetch_more(payload);
     return SHUF_OK;
+}
+
+void shuf__payload_begin_text(struct shuf__payload *payload, char *text, size_t size)
+{
+    assert(!payload->entry && !payload->text);
+    payload->text = text;
+    payload->host = (const uint8_t *)text;
+    payload->size = size;
+    payload->sent = 0;
+    payload->error.status = SHUF_OK;
 }
 
 /* The rest of the staged chunk that contains `sent`. */
@@ -107,13 +119,13 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
                                             size_t *size)
 {
     *size = 0;
-    if (!payload->entry || payload->sent == payload->size)
+    if ((!payload->entry && !payload->text) || payload->sent == payload->size)
         return SHUF__PAYLOAD_END;
     if (!payload->fetching && payload->error.status) /* a running fetch writes it */
         return SHUF__PAYLOAD_FAILED;
-    if (!payload->entry->allocation->block.host)
+    if (!payload->host)
         return next_staged(payload, bytes, size);
-    *bytes = (const uint8_t *)payload->entry->allocation->block.host + payload->sent;
+    *bytes = payload->host + payload->sent;
     *size = chunk_at(payload, payload->sent);
     return SHUF__PAYLOAD_READY;
 }
@@ -132,5 +144,7 @@ bool shuf__payload_end(struct shuf__payload *payload)
     if (payload->entry)
         shuf__cache_entry_unref(payload->entry);
     payload->entry = NULL;
+    free(payload->text);
+    payload->text = NULL;
     return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes that follow a reply, sent in chunks. They come straight from the block if the host can
- * read it; otherwise the engine copies them to two small buffers in turn. So a client that reads
- * slowly costs the daemon little memory.
+ * The bytes that follow a reply, sent in chunks: the values of a cache entry, or a text. They come
+ * straight from their memory if the host can read it; otherwise the engine copies them to two small
+ * buffers in turn. So a client that reads slowly costs the daemon little memory.
  */
 #ifndef SHUFD_PAYLOAD_H
 #define SHUFD_PAYLOAD_H
@@ -19,7 +19,9 @@ enum {
 };
 
 struct shuf__payload {
-    struct shuf__cache_entry *entry; /* NULL: there is nothing to send */
+    struct shuf__cache_entry *entry; /* a reference; NULL: none */
+    char *text;                      /* from malloc(); NULL: none */
+    const uint8_t *host;             /* the bytes; NULL: the host cannot read them */
     uint64_t size, sent;
 
     /* If the host cannot read the block: chunk number i of the result goes through stage i mod 2.
@@ -45,6 +47,9 @@ enum shuf__payload_state {
 shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cache_entry *entry,
                                 struct shuf__error *error);
 
+/* Takes over a text of `size` bytes from malloc(). */
+void shuf__payload_begin_text(struct shuf__payload *payload, char *text, size_t size);
+
 /* The bytes to send next, at most SHUF__PAYLOAD_CHUNK. */
 enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const uint8_t **bytes,
                                             size_t *size);
@@ -52,7 +57,8 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
 /* `sent` of these bytes are sent. */
 void shuf__payload_advance(struct shuf__payload *payload, size_t sent);
 
-/* Gives the entry and the stages back. False during a fetch: call it again after `ready`. */
+/* Gives the entry, the text and the stages back. False during a fetch: call it again after `ready`.
+ */
 bool shuf__payload_end(struct shuf__payload *payload);
 
 #endif

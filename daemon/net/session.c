@@ -5,7 +5,8 @@
  */
 #include "session.h"
 
-#include "listener.h"
+#include "request_end.h"
+#include "session_make.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -60,6 +61,8 @@ void shuf__session_close(struct shuf__session *session)
 {
     if (session->state == SHUF__SESSION_CLOSED)
         return;
+    if (session->state == SHUF__SESSION_WORKING || session->state == SHUF__SESSION_SENDING)
+        shuf__request_cancelled(session);
     session->state = SHUF__SESSION_CLOSED;
     if (session->pending)
         session->pending->cancel(session->pending);
@@ -118,7 +121,7 @@ static void end_reply(struct shuf__session *session)
 {
     shuf__payload_end(&session->outbox.payload);
     session->state = SHUF__SESSION_READING;
-    shuf__spin_replied(session->all->spin);
+    shuf__request_sent(session);
     if (session->closes_after_reply)
         half_close(session);
 }
@@ -167,6 +170,7 @@ static void flush(struct shuf__session *session)
 static void start_reply(struct shuf__session *session, const Shuf__Reply *reply)
 {
     shuf__outbox_put(&session->outbox, reply);
+    shuf__request_replied(session, reply);
     session->state = SHUF__SESSION_SENDING;
     session->is_replying = true;
     TAILQ_INSERT_TAIL(&session->all->replying, session, reply_link);
@@ -181,9 +185,7 @@ static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
     reply->id = session->id;
     reply->status = (uint32_t)error->status;
     reply->message = text;
-    shuf__log(session->all->log, session->closes_after_reply ? SHUF__LOG_INFO : SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: %s: %s", (long)session->client.pid,
-              (long)session->client.uid, shuf_status_name(error->status), text);
+    shuf__request_failed(session, error->status, text);
     start_reply(session, reply);
 }
 
@@ -215,6 +217,15 @@ void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
     start_reply(session, reply);
 }
 
+void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,
+                              size_t size)
+{
+    shuf__payload_begin_text(&session->outbox.payload, text, size);
+    reply->id = session->id;
+    reply->payload_bytes = size;
+    start_reply(session, reply);
+}
+
 /* ---- receiving ---- */
 
 static void refuse_frame(struct shuf__session *session, uint64_t id, shuf_status status,
@@ -223,7 +234,7 @@ static void refuse_frame(struct shuf__session *session, uint64_t id, shuf_status
     Shuf__Reply reply = SHUF__REPLY__INIT;
     struct shuf__error error;
     shuf__fail(&error, status, "%s", text);
-    session->id = id;
+    session->id = session->record.request.id = id;
     shuf__session_refuse(session, &reply, &error);
 }
 
@@ -231,8 +242,8 @@ static void handle_frame(struct shuf__session *session, const uint8_t *bytes, si
 {
     char text[96];
     const Shuf__Request *request = shuf__request_unpack(&session->all->arena, bytes, length);
+    shuf__request_received(session, request);
     if (request) {
-        session->id = request->id;
         session->all->handle(session, request);
         return;
     }
@@ -361,10 +372,12 @@ void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pen
     watch(session, session->watched & ~UV_WRITABLE);
 }
 
-void shuf__session_end_pending(struct shuf__session *session)
+void shuf__session_end_pending(struct shuf__session *session, uint64_t started_ns)
 {
     assert(session->state == SHUF__SESSION_WORKING);
     session->pending = NULL;
+    session->record.started_ns = started_ns;
+    session->record.computed_ns = uv_hrtime();
 }
 
 void shuf__session_advance(struct shuf__session *session)
@@ -402,31 +415,10 @@ static void on_client_death(struct shuf__client *client)
         (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
 }
 
-static struct shuf__session *make_session(struct shuf__sessions *sessions, int fd)
-{
-    struct shuf__session *session = malloc(sizeof *session);
-    if (!session)
-        return NULL;
-    const struct ucred peer = shuf__peer_of(fd);
-    memset(session, 0, offsetof(struct shuf__session, outbox.reply));
-    session->all = sessions;
-    session->fd = fd;
-    session->client = (struct shuf__client){
-        .all = sessions->processes, .pid = peer.pid, .uid = peer.uid, .died = on_client_death};
-    session->leases.all = sessions->leases;
-    session->leases.client = &session->client;
-    session->inbox.begin = session->inbox.end = 0;
-    session->outbox.descriptor = -1;
-    session->outbox.payload.ready = on_payload_ready;
-    session->outbox.payload.context = session;
-    session->poll.data = session->deadline.data = session;
-    return session;
-}
-
 /* A client that sends nothing has the deadline of a frame. */
 void shuf__session_open(struct shuf__sessions *sessions, int fd)
 {
-    struct shuf__session *session = make_session(sessions, fd);
+    struct shuf__session *session = shuf__session_make(sessions, fd);
     if (!session) {
         close(fd);
         shuf__log(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");
@@ -442,6 +434,8 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
         return;
     }
     session->holds = 2;
+    session->outbox.payload.ready = on_payload_ready;
+    session->client.died = on_client_death;
     LIST_INSERT_HEAD(&sessions->list, session, link);
     sessions->count++;
     shuf__log(sessions->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",

@@ -7,73 +7,7 @@
 #ifndef SHUFD_SESSION_H
 #define SHUFD_SESSION_H
 
-#include "cache/lease.h"
-#include "config/log.h"
-#include "inbox.h"
-#include "message.h"
-#include "outbox.h"
-#include "spin.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/queue.h>
-#include <uv.h>
-
-struct shuf__session;
-
-/* All sessions, and the parts of the daemon that they use. */
-struct shuf__sessions {
-    uv_loop_t *loop;
-    const struct shuf__log *log;
-    uint64_t frame_timeout_ms;
-    struct shuf__engine *engine;
-    struct shuf__client_processes *processes;
-    struct shuf__leases *leases;
-    struct shuf__spin *spin;
-    LIST_HEAD(, shuf__session) list;
-    TAILQ_HEAD(, shuf__session) replying;
-    uint64_t count;
-    bool draining;            /* the daemon ends: no session waits for its client */
-    struct shuf__arena arena; /* of the request that is handled */
-    void (*handle)(struct shuf__session *session, const Shuf__Request *request);
-    void (*closed)(struct shuf__sessions *sessions); /* after a session has left the list */
-};
-
-/* The work of a request, for which its session waits; embedded in the work. */
-struct shuf__pending {
-    void (*cancel)(struct shuf__pending *pending); /* the session closes before the reply */
-};
-
-enum shuf__session_state {
-    SHUF__SESSION_READING,     /* the next request */
-    SHUF__SESSION_WORKING,     /* waits for its pending work */
-    SHUF__SESSION_SENDING,     /* the reply and its payload */
-    SHUF__SESSION_HALF_CLOSED, /* the last reply is sent; waits for the client to close */
-    SHUF__SESSION_CLOSED,      /* its memory stays while `holds` > 0 */
-};
-
-struct shuf__session {
-    struct shuf__sessions *all;
-    LIST_ENTRY(shuf__session) link;
-    struct shuf__client client;
-    struct shuf__lease_list leases;
-    int fd;
-    uv_poll_t poll;
-    uv_timer_t deadline; /* of a frame, or of the client's close */
-    int watched;         /* the events that `poll` watches */
-    unsigned holds;      /* handles not yet closed, fetches not yet done, functions that run */
-    enum shuf__session_state state;
-    bool greeted;
-    bool closes_after_reply;
-    uint64_t id;                   /* of the request that is handled */
-    struct shuf__pending *pending; /* NULL: none */
-
-    bool is_replying; /* in the list of those that reply next */
-    TAILQ_ENTRY(shuf__session) reply_link;
-    struct shuf__outbox outbox;
-    struct shuf__inbox inbox;
-};
+#include "session_state.h"
 
 /* Takes over the accepted, non-blocking socket, also on failure. */
 void shuf__session_open(struct shuf__sessions *sessions, int fd);
@@ -94,6 +28,10 @@ void shuf__session_drain(struct shuf__session *session);
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
                          struct shuf__cache_entry *entry, int descriptor);
 
+/* Sends `reply`, and then `size` bytes of `text`, which it frees. */
+void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,
+                              size_t size);
+
 /* Sends a failure. */
 void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error);
 
@@ -105,8 +43,8 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending);
 
 /* The pending work is over: the caller replies next, and then calls shuf__session_advance(), which
- * handles the next request. */
-void shuf__session_end_pending(struct shuf__session *session);
+ * handles the next request. `started_ns`: when its job left the queue, or 0. */
+void shuf__session_end_pending(struct shuf__session *session, uint64_t started_ns);
 void shuf__session_advance(struct shuf__session *session);
 
 #endif

@@ -34,11 +34,11 @@ static void on_idle(uv_idle_t *idle)
         uv_idle_stop(idle);
 }
 
-void shuf__spin_replied(struct shuf__spin *spin)
+void shuf__spin_replied(struct shuf__spin *spin, uint64_t now_ns)
 {
     if (spin->ns == 0)
         return;
-    spin->until_ns = uv_hrtime() + spin->ns;
+    spin->until_ns = now_ns + spin->ns;
     if (!uv_is_active((uv_handle_t *)&spin->idle))
         uv_idle_start(&spin->idle, on_idle);
 }

@@ -21,6 +21,6 @@ void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop);
 void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds);
 
 /* A reply was sent. */
-void shuf__spin_replied(struct shuf__spin *spin);
+void shuf__spin_replied(struct shuf__spin *spin, uint64_t now_ns);
 
 #endif

@@ -4,13 +4,19 @@
 
     build_ffi.py OUT.c
 
-cffi in API mode: the compiler checks every declaration below against shuf.h, each call releases the
-GIL, and the module uses Python's limited API, so one build serves every Python from 3.10 on.
+cffi in API mode: the compiler checks every declaration against shuf.h and shim.h, each call releases
+the GIL, and the module uses Python's limited API, so one build serves every Python from 3.10 on.
 """
+import pathlib
+import re
 import sys
 
 import cffi
 
+SHIM = pathlib.Path(__file__).with_name("shim.h")
+INLINE_TYPES = "shuf_primefold|shuf_stream"  # of libshuf's inline headers, which cffi does not read
+
+# The part of shuf.h that Python uses.
 DECLARATIONS = """
 typedef struct shuf shuf;
 typedef int... shuf_status;
@@ -101,37 +107,22 @@ typedef struct {
 } shuf_daemon;
 shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
-shuf_status shufpy_release(shuf *handle, shuf_lease *lease);
-
-typedef struct { ...; } shufpy_order;
-void shufpy_order_make(shufpy_order *order, uint64_t n, uint64_t seed, uint64_t epoch);
-size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint64_t *at,
-                            size_t count, uint64_t *out);
-void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
-                        uint64_t *out);
-void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out);
-
-typedef struct { uint64_t seed, number, offset; uint32_t half; bool has_half; ...; } shufpy_draw;
-void shufpy_draw_make(shufpy_draw *draw, uint64_t seed, uint64_t stream, uint64_t offset);
-void shufpy_bitgen_fill(void *bitgen, shufpy_draw *draw);
-
-typedef struct {
-    void *data, *owner;
-    int32_t device;
-    uint8_t code, bits;
-    int32_t dimensions;
-    int64_t shape[8];
-    ...;
-} shufpy_tensor;
-void *shufpy_dlpack_make(const shufpy_tensor *tensor, bool versioned);
-void shufpy_dlpack_free(void *managed, bool versioned);
 extern "Python+C" void shufpy_dlpack_owner_free(void *owner);
 """
+
+
+def declarations_of_shim():
+    """shim.h without comments, preprocessor lines and the fields of INLINE_TYPES: the compiler knows
+    the whole structs."""
+    text = re.sub(r"/\*.*?\*/", "", SHIM.read_text(), flags=re.DOTALL)
+    text = re.sub(rf"^(#.*|\s+({INLINE_TYPES}) .*)$", "", text, flags=re.MULTILINE)
+    return re.sub(r"^}", "    ...;\n}", text, flags=re.MULTILINE)
 
 
 def main():
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
+    ffi.cdef(declarations_of_shim())
     ffi.set_source("shufd._shuf", '#include "shim.h"', py_limited_api=True)
     ffi.emit_c_code(sys.argv[1])
 

@@ -9,7 +9,10 @@ import pytest
 import shufd
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = {PACKAGE.parent.parent / "docs/python.md": 30, PACKAGE / "README.md": 2}
+DOCS = PACKAGE.parent.parent / "docs"
+DOCUMENTS = {DOCS / "python.md": 30, PACKAGE / "README.md": 2}
+LOADERS = {"Hugging Face datasets": "datasets", "Grain": "grain", "JAX": "jax",
+           "MosaicML Streaming": "streaming", "WebDataset": "webdataset"}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -18,6 +21,53 @@ def test_document(daemon, path):
         pytest.importorskip("torch")
     failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=doctest.REPORT_NDIFF)
     assert failed == 0 and tried >= DOCUMENTS[path]
+
+
+def sections():
+    """The sections of loaders.md by their headings; the text before the first one under ""."""
+    parts = ("\n" + (DOCS / "loaders.md").read_text()).split("\n## ")
+    return {"": parts[0]} | {part.partition("\n")[0]: part for part in parts[1:]}
+
+
+def run(name, text, names):
+    test = doctest.DocTestParser().get_doctest(text, names, name, "loaders.md", 0)
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(test, clear_globs=False)
+    assert result.failed == 0 and result.attempted >= 2
+    return test.globs
+
+
+@pytest.mark.parametrize("heading", LOADERS)
+def test_loader(daemon, heading):
+    pytest.importorskip(LOADERS[heading])
+    assert set(sections()) == {"", *LOADERS}
+    run(heading, sections()[heading], run("", sections()[""], {}))
+
+
+def test_streaming_dataset(daemon, tmp_path):
+    """The algorithm of loaders.md in a real StreamingDataset, over two epochs."""
+    streaming = pytest.importorskip("streaming")
+    run("MosaicML Streaming", sections()["MosaicML Streaming"], run("", sections()[""], {}))
+    with streaming.MDSWriter(out=str(tmp_path), columns={"x": "int"}, size_limit=1000) as writer:
+        for x in range(1000):
+            writer.write({"x": x})
+    dataset = streaming.StreamingDataset(
+        local=str(tmp_path), shuffle=True, shuffle_algo="shufd", shuffle_seed=7, batch_size=10
+    )
+    for epoch in range(2):
+        assert [sample["x"] for sample in dataset] == shufd.permute(1000, 7, epoch).tolist()
+
+
+def test_webdataset(daemon, tmp_path):
+    """Real shards in the order that loaders.md gives them."""
+    webdataset = pytest.importorskip("webdataset")
+    urls = [str(tmp_path / f"{i}.tar") for i in range(6)]
+    for number, url in enumerate(urls):
+        with webdataset.TarWriter(url) as writer:
+            for i in range(10):
+                writer.write({"__key__": f"{number}{i}", "cls": 10 * number + i})
+    order = shufd.permute(6, seed=7, epoch=3)
+    dataset = webdataset.WebDataset([urls[i] for i in order], shardshuffle=False).decode().to_tuple("cls")
+    assert [int(cls) for (cls,) in dataset] == [10 * s + i for s in order for i in range(10)]
 
 
 def test_docstrings(daemon):

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Microseconds of a lease that replaces the one before, as samplers.py measures it in Python.
+ *     python_call SOCKET N ROUNDS
+ */
+#include <shuf.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/* Exits on an error. */
+static void take(shuf *handle, uint64_t n, uint64_t rounds, shuf_lease **lease)
+{
+    const shuf_lease_options options = {.transports = SHUF_MEMFD | SHUF_INLINE};
+    for (uint64_t epoch = 0; epoch < rounds; epoch++) {
+        const shuf_permutation order = {.n = n, .seed = 7, .epoch = epoch % 4};
+        if (shuf_lease_take(handle, &order, &options, lease)) {
+            fprintf(stderr, "%s\n", shuf_message(handle));
+            exit(1);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return 2;
+    const uint64_t n = strtoull(argv[2], NULL, 10), rounds = strtoull(argv[3], NULL, 10);
+    shuf *handle = NULL;
+    shuf_lease *lease = NULL;
+    if (shuf_connect(&handle, argv[1]))
+        return 1;
+    take(handle, n, 1000, &lease);
+    const double start = now();
+    take(handle, n, rounds, &lease);
+    printf("%.3f\n", (now() - start) / (double)rounds);
+    shuf_lease_release(handle, &lease);
+    shuf_close(handle);
+    return 0;
+}

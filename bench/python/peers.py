@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""The samplers that are compared: each gives the indices of one rank of an epoch of [0, n).
+
+A peer is a class with the methods of Peer. One that lacks a method has no such figure.
+"""
+
+import importlib.metadata
+import itertools
+
+BATCH = 1024
+SEED = 7
+
+
+class Numbers:
+    """A dataset whose sample is its index; batches in one call."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return i
+
+    def __getitems__(self, indices):
+        return indices
+
+
+class Peer:
+    """What every peer can do. `position` counts the indices of this rank."""
+
+    packages = ()
+
+    def __init__(self, n, rank, world):
+        self.n, self.rank, self.world = n, rank, world
+
+    def versions(self):
+        return " ".join(f"{name} {importlib.metadata.version(name)}" for name in self.packages)
+
+    def start(self, epoch):
+        """An iterator over the indices."""
+        raise NotImplementedError
+
+    def resume(self, epoch, position):
+        """An iterator over the indices from a position on."""
+        return itertools.islice(self.start(epoch), position, None)
+
+
+class Shufd(Peer):
+    """shufd.torch.DistributedSampler"""
+
+    packages = ("torch",)
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        import torch
+
+        import shufd.torch
+
+        self.torch, self.samplers = torch, shufd.torch
+        self.client = shufd.connect()
+
+    def versions(self):
+        import shufd
+
+        return f"shufd {shufd.__version__} {super().versions()}"
+
+    def sampler(self, epoch):
+        sampler = self.samplers.DistributedSampler(Numbers(self.n), self.world, self.rank, seed=SEED, client=self.client)
+        sampler.set_epoch(epoch)
+        return sampler
+
+    def start(self, epoch):
+        return iter(self.sampler(epoch))
+
+    def resume(self, epoch, position):
+        sampler = self.sampler(epoch)
+        sampler.load_state_dict({**sampler.state_dict(), "position": position * self.world})
+        return iter(sampler)
+
+    def batches(self, epoch):
+        return iter(self.samplers.BatchSampler(self.sampler(epoch), BATCH, False, as_arrays=True))
+
+    def loader(self, epoch, workers):
+        return self.torch.utils.data.DataLoader(
+            Numbers(self.n), BATCH, sampler=self.sampler(epoch), num_workers=workers,
+            collate_fn=self.torch.as_tensor,
+        )  # fmt: skip
+
+    def array_loader(self, epoch, workers):
+        """With batches as arrays, which only our BatchSampler has."""
+        return self.torch.utils.data.DataLoader(
+            Numbers(self.n), num_workers=workers, collate_fn=self.torch.as_tensor,
+            batch_sampler=self.samplers.BatchSampler(self.sampler(epoch), BATCH, False, as_arrays=True),
+        )  # fmt: skip
+
+
+class Torch(Peer):
+    """torch.utils.data.DistributedSampler"""
+
+    packages = ("torch",)
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        import torch
+        import torch.utils.data.distributed
+
+        self.data = torch.utils.data
+        self.kind, self.loader_kind, self.collate = self.data.DistributedSampler, self.data.DataLoader, torch.as_tensor
+
+    def sampler(self, epoch):
+        sampler = self.kind(Numbers(self.n), self.world, self.rank, seed=SEED)
+        sampler.set_epoch(epoch)
+        return sampler
+
+    def start(self, epoch):
+        return iter(self.sampler(epoch))
+
+    def batches(self, epoch):
+        return iter(self.data.BatchSampler(self.sampler(epoch), BATCH, False))
+
+    def loader(self, epoch, workers):
+        return self.loader_kind(
+            Numbers(self.n), BATCH, sampler=self.sampler(epoch), num_workers=workers, collate_fn=self.collate
+        )
+
+
+class Torchdata(Torch):
+    """torchdata's StatefulDistributedSampler and StatefulDataLoader"""
+
+    packages = ("torch", "torchdata")
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        from torchdata.stateful_dataloader import StatefulDataLoader, sampler
+
+        self.kind, self.loader_kind = sampler.StatefulDistributedSampler, StatefulDataLoader
+
+    def resume(self, epoch, position):
+        sampler = self.sampler(epoch)
+        sampler.load_state_dict({"yielded": position})
+        return iter(sampler)
+
+
+class Grain(Peer):
+    """grain.samplers.IndexSampler and grain.DataLoader"""
+
+    packages = ("grain",)
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        import grain
+        from absl import flags
+
+        flags.FLAGS.mark_as_parsed()
+        self.grain = grain
+
+    def sampler(self):
+        shards = self.grain.sharding.ShardOptions(self.rank, self.world)
+        return self.grain.samplers.IndexSampler(self.n, shards, True, None, SEED)
+
+    def start(self, epoch):
+        return self.resume(epoch, 0)
+
+    def resume(self, epoch, position):
+        sampler = self.sampler()
+        first = epoch * self.n + position * self.world + self.rank
+        return (sampler[i].record_key for i in itertools.count(first, self.world))
+
+    def loader(self, epoch, workers):
+        return self.grain.DataLoader(
+            data_source=range(self.n), sampler=self.sampler(), worker_count=workers,
+            operations=[self.grain.transforms.Batch(BATCH)],
+        )  # fmt: skip
+
+
+class ShufdGrain(Grain):
+    """shufd.jax.IndexSampler in grain.DataLoader"""
+
+    def sampler(self):
+        import shufd.jax
+
+        shards = self.grain.sharding.ShardOptions(self.rank, self.world)
+        return shufd.jax.IndexSampler(self.n, shards, True, None, SEED)
+
+
+class Mosaic(Peer):
+    """The shuffle of a whole epoch by MosaicML Streaming, in shards of 16 384 samples. One process of a
+    node computes it, at the beginning and at each resumption."""
+
+    packages = ("mosaicml-streaming",)
+    one_rank = True
+    algorithm = ""
+
+    def start(self, epoch):
+        import numpy as np
+        from streaming.base.shuffle import get_shuffle
+
+        shards = np.full(-(-self.n // 16_384), 16_384, np.int64)
+        shards[-1] -= shards.sum() - self.n
+        return iter(get_shuffle(self.algorithm, shards, 1, SEED, epoch))
+
+
+class MosaicPy1e(Mosaic):
+    algorithm = "py1e"
+
+
+class MosaicPy1br(Mosaic):
+    algorithm = "py1br"
+
+
+class MosaicNaive(Mosaic):
+    algorithm = "naive"
+
+
+PEERS = {
+    "shufd": Shufd, "torch": Torch, "torchdata": Torchdata, "grain": Grain, "shufd-grain": ShufdGrain,
+    "mosaicml-py1e": MosaicPy1e, "mosaicml-py1br": MosaicPy1br, "mosaicml-naive": MosaicNaive,
+}  # fmt: skip

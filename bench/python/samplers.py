@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Samplers of several ranks on one machine: shufd.torch against its peers, in one run.
+
+    samplers.py DIRECTORY [--sizes 1e6,1e8,1e9] [--peers shufd,torch,...] [--ranks 4] [--call PROGRAM]
+
+Each peer and size is a file in DIRECTORY, and one that exists is not measured again: an interrupted
+run continues. report.txt there has all of them as a table. Every figure is measured twice: in one
+rank alone, while the others wait, and in all ranks at once. Private memory is that of the largest
+rank over the time after the imports, read by this process from /proc.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import threading
+import time
+
+import shufd
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from peers import PEERS  # noqa: E402
+
+# name, title, unit, divisor; whether less is better
+FIGURES = [
+    ("new", "first index, new epoch", "ms", 1e-3),
+    ("resident", "first index, same epoch again", "ms", 1e-3),
+    ("resume", "resume at half", "ms", 1e-3),
+    ("single", "one at a time", "M/s", 1e6),
+    ("batches", "batches of 1024", "M/s", 1e6),
+    ("loader0", "DataLoader, 0 workers", "M/s", 1e6),
+    ("loader2", "DataLoader, 2 workers", "M/s", 1e6),
+    ("array_loader0", "the same, batches as arrays, 0 workers", "M/s", 1e6),
+    ("array_loader2", "the same, batches as arrays, 2 workers", "M/s", 1e6),
+]
+
+
+def private_bytes(pid):
+    """Memory that only this process has."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_")) << 10
+
+
+class Memory(threading.Thread):
+    """Follows the private memory of processes."""
+
+    def __init__(self, pids):
+        super().__init__(daemon=True)
+        self.before = {pid: private_bytes(pid) for pid in pids}
+        self.most = dict(self.before)
+        self.ended = threading.Event()
+
+    def run(self):
+        while not self.ended.wait(0.1):
+            for pid in self.most:
+                self.most[pid] = max(self.most[pid], private_bytes(pid))
+
+    def end(self):
+        self.ended.set()
+        self.join()
+        return max(self.most[pid] - self.before[pid] for pid in self.most)
+
+
+class Ranks:
+    """The processes of a peer."""
+
+    def __init__(self, peer, n, world, limit):
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, str(HERE / "rank.py"), peer, str(n), str(rank), str(world), str(limit)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True,
+            )
+            for rank in range(1 if getattr(PEERS[peer], "one_rank", False) else world)
+        ]  # fmt: skip
+        self.versions = [self.read(process) for process in self.processes][0]["ready"]
+
+    def read(self, process):
+        line = process.stdout.readline()
+        if not line:
+            return {"value": None, "error": f"the process ended: {process.wait()}"}
+        return json.loads(line)
+
+    def measure(self, name, epoch, processes):
+        for process in processes:
+            if process.poll() is None:
+                process.stdin.write(f"{name} {epoch}\n")
+                process.stdin.flush()
+        answers = [self.read(process) for process in processes]
+        wrong = [answer["error"] for answer in answers if answer.get("value") is None]
+        return (None, wrong[0]) if wrong else ([answer["value"] for answer in answers], None)
+
+    def end(self):
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
+
+
+def available():
+    lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("MemAvailable"))) << 10
+
+
+def measure(peer, n, options):
+    limit = int(options.memory or 0.8 * available() / options.ranks)
+    ranks = Ranks(peer, n, options.ranks, limit)
+    memory = Memory([process.pid for process in ranks.processes])
+    memory.start()
+    found = {"peer": peer, "n": n, "ranks": options.ranks, "versions": ranks.versions, "limit": limit,
+             "load": os.getloadavg()[0], "alone": {}, "together": {}, "errors": {}}  # fmt: skip
+    for mode, processes in (("alone", ranks.processes[:1]), ("together", ranks.processes)):
+        epoch = {"alone": 100, "together": 200}[mode]
+        for name, *_ in FIGURES:
+            values, error = ranks.measure(name, epoch, processes)
+            found[mode][name] = values
+            if error:
+                found["errors"][name] = error
+            if error and "process ended" in error:
+                break
+    found["private"] = memory.end()
+    ranks.end()
+    return found
+
+
+# ---- A call against C ----------------------------------------------------------------------------
+
+
+def call_in_python(client, n, rounds):
+    for epoch in range(1000):
+        client.permute(n, 7, epoch % 4)
+    start = time.perf_counter()
+    for epoch in range(rounds):
+        client.permute(n, 7, epoch % 4)
+    return (time.perf_counter() - start) / rounds * 1e6
+
+
+def measure_call(client, program, n=1000, rounds=20_000):
+    """Microseconds of a call that finds its result, in C and in Python by turns."""
+    pairs = []
+    for _ in range(9):
+        c = float(subprocess.run([program, client.socket, str(n), str(rounds)], check=True,
+                                 capture_output=True, text=True).stdout)  # fmt: skip
+        pairs.append((c, call_in_python(client, n, rounds)))
+    return {"call": pairs, "n": n, "load": os.getloadavg()[0]}
+
+
+# ---- The report ----------------------------------------------------------------------------------
+
+
+def text_of(values, unit, divisor):
+    """The worst rank."""
+    worst = max(values) if unit == "ms" else min(values)
+    return f"{worst / divisor:.3g}"
+
+
+def rows_of(found):
+    for name, title, unit, divisor in FIGURES:
+        if found["alone"].get(name) is None:
+            continue
+        together = found["together"].get(name)
+        yield title, unit, text_of(found["alone"][name], unit, divisor), (
+            text_of(together, unit, divisor) if together else "-"
+        )
+    yield "private memory of a rank", "MiB", "", f"{found['private'] / 2**20:.3g}"
+
+
+def write_report(directory, command):
+    files = [json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))]
+    lines = [f"command: {command}", f"machine: {platform.processor() or platform.machine()}, "
+             f"{os.cpu_count()} CPUs, Python {platform.python_version()}, {datetime.date.today()}"]  # fmt: skip
+    for found in files:
+        if "call" in found:
+            c, python = (sorted(column)[len(column) // 2] for column in zip(*found["call"]))
+            lines.append(f"\na call of n = {found['n']}: {c:.2f} us in C, {python:.2f} us in Python (medians)")
+    order = list(PEERS)
+    for found in sorted((f for f in files if "peer" in f), key=lambda f: (f["n"], order.index(f["peer"]))):
+        lines.append(f"\n{found['peer']}, n = {found['n']:,}, {found['ranks']} ranks ({found['versions']}; "
+                     f"load {found['load']:.1f}, limit {found['limit'] / 2**30:.1f} GiB a rank)")  # fmt: skip
+        lines.append(f"    {'':42}{'':5}{'one rank':>10}{'all ranks':>11}")
+        for title, unit, alone, together in rows_of(found):
+            lines.append(f"    {title:42}{unit:5}{alone:>10}{together:>11}")
+        for name, error in found["errors"].items():
+            if "attribute" not in error:
+                lines.append(f"    {name}: {error}")
+    (directory / "report.txt").write_text("\n".join(lines) + "\n")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--sizes", type=lambda t: [int(float(s)) for s in t.split(",")], default=[10**6, 10**8, 10**9])
+    parser.add_argument("--peers", type=lambda t: t.split(","), default=list(PEERS))
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--memory", type=float, help="limit of private bytes a rank; by default of 80 % of the free memory")
+    parser.add_argument("--call", help="the program bench_python_call: compares a call with C")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    options.directory.mkdir(parents=True, exist_ok=True)
+    client = shufd.serve(backend="cpu", quiet=True)
+    command = " ".join(["samplers.py", *sys.argv[1:]])
+    if options.call:
+        (options.directory / "call.json").write_text(json.dumps(measure_call(client, options.call)))
+    for n in options.sizes:
+        for peer in options.peers:
+            path = options.directory / f"{peer}-{n:.0e}.json".replace("+0", "").replace("+", "")
+            if not path.exists():
+                print(f"{peer}, n = {n:,}", file=sys.stderr)
+                path.write_text(json.dumps(measure(peer, n, options), indent=1))
+            write_report(options.directory, command)
+    client.close()
+
+
+if __name__ == "__main__":
+    main()

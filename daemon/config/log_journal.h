@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines with fields, in the native protocol of the journal.
+ */
+#ifndef SHUFD_LOG_JOURNAL_H
+#define SHUFD_LOG_JOURNAL_H
+
+#include "log_fields.h"
+
+#include <stdbool.h>
+
+/* False: the journal does not take it. */
+bool shuf__log_journal(int priority, const char *text, const struct shuf__log_request *request);
+
+#endif

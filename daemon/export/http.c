@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See http.h. A request is suspended, the loop makes its text, and libmicrohttpd sends it. Every
+ * connection serves one request and has five seconds in all. If many are open, the oldest one that
+ * has not yet sent its request gives its place to a new one. So slow clients shut nobody out.
+ */
+#include "http.h"
+
+#include "config/endpoint.h"
+#include "http_socket.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef SHUF_HAVE_MICROHTTPD
+
+#include "handlers/metrics_text.h"
+#include "net/listener.h"
+
+#include <microhttpd.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+enum {
+    CONNECTIONS = 32, /* at most; the daemon reserves descriptors for them */
+    MANY = 16,
+    CONNECTION_MEMORY = 16 * 1024, /* bytes: larger headers are refused */
+    IDLE_SECONDS = 5,
+    DEADLINE_MS = 5000, /* of a connection, from its start */
+    SWEEP_MS = 1000,
+    PAUSE_MS = 50, /* between two texts */
+};
+
+/* Between its suspension and its reply. */
+struct request {
+    struct MHD_Connection *connection;
+    enum shuf__exposition_format format;
+    struct shuf__metrics_reader reader;
+    char *text; /* NULL until it is made, or when out of memory */
+    size_t size;
+    TAILQ_ENTRY(request) link;
+};
+
+TAILQ_HEAD(requests, request);
+
+struct connection {
+    int fd;
+    uint64_t since_ms; /* of uv_hrtime() */
+    bool has_asked;
+    TAILQ_ENTRY(connection) link;
+};
+
+struct shuf__http {
+    struct shuf__service *service;
+    struct MHD_Daemon *daemon;
+    struct shuf__endpoint endpoint;
+    uv_async_t wake; /* the loop: a request or a connection has come */
+    uv_timer_t text, sweep;
+    uint64_t last_ms; /* of the last text */
+    unsigned open_handles;
+
+    uv_mutex_t lock; /* for all fields below */
+    struct requests waiting;
+    TAILQ_HEAD(, connection) connections; /* oldest first */
+    unsigned count;
+    bool stopping;
+};
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+/* ---- the thread of libmicrohttpd ---- */
+
+static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned code,
+                                  const char *type, char *text, size_t size,
+                                  enum MHD_ResponseMemoryMode mode)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(size, text, mode);
+    if (!response)
+        return MHD_NO;
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Connection", "close");
+    if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, "Allow", "GET, HEAD");
+    enum MHD_Result result = MHD_queue_response(connection, code, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned code, const char *text)
+{
+    return reply_text(connection, code, "text/plain; charset=utf-8", (char *)(uintptr_t)text,
+                      strlen(text), MHD_RESPMEM_PERSISTENT);
+}
+
+static int fd_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+/* Anybody may connect to a port, so that nobody sees users there. */
+static struct shuf__metrics_reader reader_of(const struct shuf__http *http,
+                                             struct MHD_Connection *connection)
+{
+    if (http->endpoint.family != AF_UNIX)
+        return (struct shuf__metrics_reader){.sees = SHUF__METRICS_NO_USER};
+    const struct ucred peer = shuf__peer_of(fd_of(connection));
+    return peer.pid ? shuf__metrics_reader_of(peer.uid)
+                    : (struct shuf__metrics_reader){.sees = SHUF__METRICS_NO_USER};
+}
+
+static enum shuf__exposition_format format_of(struct MHD_Connection *connection)
+{
+    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
+    return accept && strstr(accept, "application/openmetrics-text") ? SHUF__EXPOSITION_OPENMETRICS
+                                                                    : SHUF__EXPOSITION_PROMETHEUS;
+}
+
+static enum MHD_Result begin_request(struct shuf__http *http, struct MHD_Connection *connection,
+                                     void **state)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct connection *of = info ? info->socket_context : NULL;
+    struct request *request = calloc(1, sizeof *request);
+    if (!request)
+        return MHD_NO;
+    request->connection = connection;
+    request->format = format_of(connection);
+    request->reader = reader_of(http, connection);
+    *state = request;
+    uv_mutex_lock(&http->lock);
+    const bool stopping = http->stopping;
+    if (of)
+        of->has_asked = true;
+    if (!stopping) {
+        MHD_suspend_connection(connection);
+        TAILQ_INSERT_TAIL(&http->waiting, request, link);
+    }
+    uv_mutex_unlock(&http->lock);
+    if (stopping)
+        return MHD_NO;
+    uv_async_send(&http->wake);
+    return MHD_YES;
+}
+
+static enum MHD_Result end_request(struct request *request)
+{
+    char *text = request->text;
+    request->text = NULL;
+    if (!text)
+        return refuse(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no metrics now\n");
+    return reply_text(request->connection, MHD_HTTP_OK,
+                      request->format == SHUF__EXPOSITION_OPENMETRICS
+                          ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                          : "text/plain; version=0.0.4; charset=utf-8",
+                      text, request->size, MHD_RESPMEM_MUST_FREE);
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+    (void)version;
+    (void)upload;
+    (void)upload_size;
+    if (*state)
+        return end_request(*state);
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "expected GET\n");
+    if (strcmp(url, "/metrics") != 0)
+        return refuse(connection, MHD_HTTP_NOT_FOUND, "expected /metrics\n");
+    return begin_request(context, connection, state);
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct request *request = *state;
+    (void)context;
+    (void)connection;
+    (void)code;
+    if (request)
+        free(request->text);
+    free(request);
+    *state = NULL;
+}
+
+static void close_oldest(struct shuf__http *http)
+{
+    struct connection *connection;
+    TAILQ_FOREACH (connection, &http->connections, link)
+        if (!connection->has_asked) {
+            connection->has_asked = true; /* not twice */
+            shutdown(connection->fd, SHUT_RDWR);
+            return;
+        }
+}
+
+static void add_connection(struct shuf__http *http, struct connection *connection)
+{
+    uv_mutex_lock(&http->lock);
+    if (++http->count > MANY)
+        close_oldest(http);
+    TAILQ_INSERT_TAIL(&http->connections, connection, link);
+    uv_mutex_unlock(&http->lock);
+    uv_async_send(&http->wake);
+}
+
+static void remove_connection(struct shuf__http *http, struct connection *connection)
+{
+    uv_mutex_lock(&http->lock);
+    http->count--;
+    TAILQ_REMOVE(&http->connections, connection, link);
+    uv_mutex_unlock(&http->lock);
+    free(connection);
+}
+
+static void on_connection(void *context, struct MHD_Connection *of, void **state,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct shuf__http *http = context;
+    struct connection *connection = *state;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (connection)
+            remove_connection(http, connection);
+        return;
+    }
+    *state = connection = calloc(1, sizeof *connection);
+    if (!connection)
+        return;
+    connection->fd = fd_of(of);
+    connection->since_ms = now_ms();
+    add_connection(http, connection);
+}
+
+/* ---- the loop's thread ---- */
+
+/* The library closes them when it sees the end of the stream. */
+static void on_sweep(uv_timer_t *timer)
+{
+    struct shuf__http *http = timer->data;
+    const struct connection *connection;
+    const uint64_t now = now_ms();
+    uv_mutex_lock(&http->lock);
+    TAILQ_FOREACH (connection, &http->connections, link)
+        if (now - connection->since_ms >= DEADLINE_MS)
+            shutdown(connection->fd, SHUT_RDWR);
+    if (TAILQ_EMPTY(&http->connections))
+        uv_timer_stop(timer);
+    uv_mutex_unlock(&http->lock);
+}
+
+/* Requests that came together share one text. */
+static void make_text(struct shuf__http *http, struct request *request,
+                      const struct requests *others)
+{
+    const struct request *other;
+    TAILQ_FOREACH (other, others, link)
+        if (other->text && other->format == request->format &&
+            other->reader.sees == request->reader.sees && other->reader.uid == request->reader.uid)
+            break;
+    if (!other) {
+        request->text =
+            shuf__metrics_text(http->service, request->reader, request->format, &request->size);
+        return;
+    }
+    request->text = malloc(other->size);
+    request->size = other->size;
+    if (request->text)
+        memcpy(request->text, other->text, other->size);
+}
+
+static void answer(struct shuf__http *http, bool with_text)
+{
+    struct request *request;
+    struct requests waiting = TAILQ_HEAD_INITIALIZER(waiting);
+    uv_mutex_lock(&http->lock);
+    TAILQ_CONCAT(&waiting, &http->waiting, link);
+    uv_mutex_unlock(&http->lock);
+    if (with_text)
+        TAILQ_FOREACH (request, &waiting, link)
+            make_text(http, request, &waiting);
+    while ((request = TAILQ_FIRST(&waiting)) != NULL) {
+        TAILQ_REMOVE(&waiting, request, link);
+        MHD_resume_connection(request->connection); /* the request is the library's from now on */
+    }
+    http->last_ms = now_ms();
+}
+
+static void on_text(uv_timer_t *timer)
+{
+    answer(timer->data, true);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct shuf__http *http = wake->data;
+    const uint64_t passed = now_ms() - http->last_ms;
+    uv_mutex_lock(&http->lock);
+    const bool is_waiting = !TAILQ_EMPTY(&http->waiting);
+    const bool is_open = !TAILQ_EMPTY(&http->connections);
+    uv_mutex_unlock(&http->lock);
+    if (is_open && !uv_is_active((uv_handle_t *)&http->sweep))
+        uv_timer_start(&http->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+    if (is_waiting && passed >= PAUSE_MS)
+        answer(http, true);
+    else if (is_waiting && !uv_is_active((uv_handle_t *)&http->text))
+        uv_timer_start(&http->text, on_text, PAUSE_MS - passed, 0);
+}
+
+/* ---- life ---- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct shuf__http *http = handle->data;
+    if (--http->open_handles > 0)
+        return;
+    uv_mutex_destroy(&http->lock);
+    free(http);
+}
+
+static void close_handles(struct shuf__http *http)
+{
+    uv_close((uv_handle_t *)&http->wake, on_handle_closed);
+    uv_close((uv_handle_t *)&http->text, on_handle_closed);
+    uv_close((uv_handle_t *)&http->sweep, on_handle_closed);
+}
+
+static struct shuf__http *make_http(struct shuf__service *service)
+{
+    struct shuf__http *http = calloc(1, sizeof *http);
+    if (!http || uv_mutex_init(&http->lock) != 0) {
+        free(http);
+        return NULL;
+    }
+    http->service = service;
+    TAILQ_INIT(&http->waiting);
+    TAILQ_INIT(&http->connections);
+    if (uv_async_init(service->loop, &http->wake, on_wake) != 0) {
+        uv_mutex_destroy(&http->lock);
+        free(http);
+        return NULL;
+    }
+    uv_timer_init(service->loop, &http->text);
+    uv_timer_init(service->loop, &http->sweep);
+    http->wake.data = http->text.data = http->sweep.data = http;
+    http->open_handles = 3;
+    uv_unref((uv_handle_t *)&http->wake);
+    return http;
+}
+
+static shuf_status start_daemon(struct shuf__http *http, int fd, struct shuf__error *error)
+{
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
+    if (http->daemon)
+        return SHUF_OK;
+    close(fd);
+    return shuf__fail(error, SHUF_IO, "metrics: libmicrohttpd does not start");
+}
+
+/* The name of the daemon may make a path too long. */
+static shuf_status find_endpoint(const struct shuf__service *service,
+                                 struct shuf__endpoint *endpoint, struct shuf__error *error)
+{
+    char text[SHUF__CONFIG_PATH];
+    const char *metrics = service->config->metrics;
+    if (!shuf__service_name_expand(metrics, service->name, text, sizeof text))
+        return shuf__fail(error, SHUF_INVALID, "metrics %.108s: expected a shorter path", metrics);
+    return shuf__endpoint_parse("metrics", text, endpoint, error);
+}
+
+shuf_status shuf__http_start(struct shuf__http **out, struct shuf__service *service,
+                             struct shuf__error *error)
+{
+    int fd;
+    struct shuf__endpoint endpoint;
+    *out = NULL;
+    if (find_endpoint(service, &endpoint, error))
+        return error->status;
+    if (endpoint.family == AF_UNSPEC)
+        return SHUF_OK;
+    if (shuf__http_socket_open(&endpoint, service->config, &fd, error))
+        return error->status;
+    struct shuf__http *http = make_http(service);
+    if (!http) {
+        close(fd);
+        return shuf__fail(error, SHUF_NO_MEMORY, "metrics: out of memory or descriptors");
+    }
+    http->endpoint = endpoint;
+    if (start_daemon(http, fd, error)) {
+        close_handles(http);
+        return error->status;
+    }
+    *out = http;
+    return SHUF_OK;
+}
+
+void shuf__http_stop(struct shuf__http *http)
+{
+    if (!http)
+        return;
+    uv_mutex_lock(&http->lock);
+    http->stopping = true;
+    uv_mutex_unlock(&http->lock);
+    answer(http, false);
+    MHD_stop_daemon(http->daemon);
+    if (http->endpoint.family == AF_UNIX)
+        unlink(http->endpoint.address.un.sun_path);
+    close_handles(http);
+}
+
+#else
+
+shuf_status shuf__http_start(struct shuf__http **http, struct shuf__service *service,
+                             struct shuf__error *error)
+{
+    *http = NULL;
+    if (strcmp(service->config->metrics, "off") == 0)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "metrics %.64s: this build has no HTTP server (libmicrohttpd); use "
+                      "metrics_file or `shufctl metrics`",
+                      service->config->metrics);
+}
+
+void shuf__http_stop(struct shuf__http *http)
+{
+    (void)http;
+}
+
+#endif

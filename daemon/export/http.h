@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Serves the metrics by HTTP, on a Unix socket or a port of this machine. libmicrohttpd has a
+ * thread of its own, which parses requests and sends replies. The loop's thread only makes the
+ * text, at most every 50 ms, so HTTP clients cannot slow the daemon down.
+ */
+#ifndef SHUFD_HTTP_H
+#define SHUFD_HTTP_H
+
+#include "handlers/service.h"
+
+struct shuf__http;
+
+/* Starts the server; *http is NULL if the configuration has none. Fails with SHUF_IO if the address
+ * is not free, and with SHUF_INVALID in a build without libmicrohttpd. */
+shuf_status shuf__http_start(struct shuf__http **http, struct shuf__service *service,
+                             struct shuf__error *error);
+
+/* Ends the server and closes its handles; it is freed when the loop has run once more. NULL is
+ * allowed. */
+void shuf__http_stop(struct shuf__http *http);
+
+#endif

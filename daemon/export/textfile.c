@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See textfile.h.
+ */
+#include "textfile.h"
+
+#include "handlers/metrics_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEMPORARY_PATH = SHUF__CONFIG_PATH + 8 };
+
+/* ---- on a thread of libuv ---- */
+
+static bool write_all(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        const ssize_t written = write(fd, text, size);
+        if (written < 0 && errno != EINTR)
+            return false;
+        text += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+/* The collector takes names that end in .prom only, so it does not read the temporary file. */
+static bool replace(const char *path, const char *text, size_t size)
+{
+    char temporary[TEMPORARY_PATH];
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    unlink(temporary); /* of a daemon that was killed */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    bool ok = write_all(fd, text, size) && fchmod(fd, 0644) == 0;
+    ok = close(fd) == 0 && ok && rename(temporary, path) == 0;
+    if (!ok) {
+        const int cause = errno;
+        unlink(temporary);
+        errno = cause;
+    }
+    return ok;
+}
+
+static void run_write(uv_work_t *work)
+{
+    struct shuf__textfile *file = work->data;
+    file->error = replace(file->path, file->text, file->size) ? 0 : errno;
+}
+
+/* ---- on the loop's thread ---- */
+
+static void after_write(uv_work_t *work, int status)
+{
+    struct shuf__textfile *file = work->data;
+    (void)status;
+    free(file->text);
+    file->text = NULL;
+    file->is_writing = false;
+    if (file->error && !file->has_failed)
+        shuf__log(file->service->log, SHUF__LOG_WARNING,
+                  "metrics_file %s: %s; trying again every metrics_interval", file->path,
+                  strerror(file->error));
+    file->has_failed = file->error != 0;
+    if (file->stopped)
+        unlink(file->path);
+}
+
+/* Everybody can read the file, so it has no rows of users. */
+static void on_timer(uv_timer_t *timer)
+{
+    struct shuf__textfile *file = timer->data;
+    const struct shuf__metrics_reader anybody = {.sees = SHUF__METRICS_NO_USER,
+                                                 .daemon = file->service->name};
+    uv_timer_start(timer, on_timer, shuf__config_ms(file->service->config->metrics_interval), 0);
+    if (file->is_writing) /* still: the disk is slow */
+        return;
+    file->text =
+        shuf__metrics_text(file->service, anybody, SHUF__EXPOSITION_PROMETHEUS, &file->size);
+    if (!file->text)
+        return;
+    file->is_writing = uv_queue_work(file->service->loop, &file->work, run_write, after_write) == 0;
+    if (!file->is_writing)
+        free(file->text);
+}
+
+void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *service)
+{
+    file->service = service;
+    uv_timer_init(service->loop, &file->timer);
+    file->timer.data = file->work.data = file;
+}
+
+void shuf__textfile_start(struct shuf__textfile *file)
+{
+    const struct shuf__service *service = file->service;
+    if (!shuf__service_name_expand(service->config->metrics_file, service->name, file->path,
+                                   sizeof file->path))
+        file->path[0] = '\0'; /* not with a name of a socket */
+    if (file->path[0])
+        uv_timer_start(&file->timer, on_timer, 0, 0);
+}
+
+void shuf__textfile_stop(struct shuf__textfile *file)
+{
+    file->stopped = true;
+    uv_timer_stop(&file->timer);
+    if (file->path[0] && !file->is_writing)
+        unlink(file->path);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes the metrics to a file for the textfile collector of node_exporter. A reader sees the last
+ * text or the next one, never a part. A thread of libuv writes, because a disk may be slow.
+ */
+#ifndef SHUFD_TEXTFILE_H
+#define SHUFD_TEXTFILE_H
+
+#include "handlers/service.h"
+
+struct shuf__textfile {
+    struct shuf__service *service;
+    uv_timer_t timer;
+    uv_work_t work;
+    bool is_writing, stopped;
+    bool has_failed; /* the last time; a failure is logged once */
+    char path[SHUF__CONFIG_PATH];
+    char *text;
+    size_t size;
+    int error; /* errno of the last write; 0: none */
+};
+
+void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *service);
+
+/* Starts to write if the configuration has a file. */
+void shuf__textfile_start(struct shuf__textfile *file);
+
+/* Writes no more, and removes the file: a daemon that ended has no metrics. The caller closes the
+ * timer. */
+void shuf__textfile_stop(struct shuf__textfile *file);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The structs of sessions. session.h has the functions.
+ */
+#ifndef SHUFD_SESSION_STATE_H
+#define SHUFD_SESSION_STATE_H
+
+#include "cache/lease.h"
+#include "config/log.h"
+#include "inbox.h"
+#include "message.h"
+#include "outbox.h"
+#include "spin.h"
+#include "stats/stats.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+struct shuf__session;
+
+/* All sessions, and the parts of the daemon that they use. */
+struct shuf__sessions {
+    uv_loop_t *loop;
+    const struct shuf__log *log;
+    uint64_t frame_timeout_ms;
+    struct shuf__engine *engine;
+    struct shuf__client_processes *processes;
+    struct shuf__leases *leases;
+    struct shuf__spin *spin;
+    struct shuf__stats *stats;
+    uint64_t slow_ns; /* a request that takes longer is logged; 0: none */
+    LIST_HEAD(, shuf__session) list;
+    TAILQ_HEAD(, shuf__session) replying;
+    uint64_t count;
+    bool draining;            /* the daemon ends: no session waits for its client */
+    struct shuf__arena arena; /* of the request that is handled */
+    void (*handle)(struct shuf__session *session, const Shuf__Request *request);
+    void (*closed)(struct shuf__sessions *sessions); /* after a session has left the list */
+};
+
+/* The work of a request, for which its session waits; embedded in the work. */
+struct shuf__pending {
+    void (*cancel)(struct shuf__pending *pending); /* the session closes before the reply */
+};
+
+enum shuf__session_state {
+    SHUF__SESSION_READING,     /* the next request */
+    SHUF__SESSION_WORKING,     /* waits for its pending work */
+    SHUF__SESSION_SENDING,     /* the reply and its payload */
+    SHUF__SESSION_HALF_CLOSED, /* the last reply is sent; waits for the client to close */
+    SHUF__SESSION_CLOSED,      /* its memory stays while `holds` > 0 */
+};
+
+struct shuf__session {
+    struct shuf__sessions *all;
+    LIST_ENTRY(shuf__session) link;
+    struct shuf__client client;
+    struct shuf__lease_list leases;
+    int fd;
+    uv_poll_t poll;
+    uv_timer_t deadline; /* of a frame, or of the client's close */
+    int watched;         /* the events that `poll` watches */
+    unsigned holds;      /* handles not yet closed, fetches not yet done, functions that run */
+    enum shuf__session_state state;
+    bool greeted;
+    bool closes_after_reply;
+    uint64_t id;                        /* of the request that is handled */
+    uint64_t number;                    /* of the connection; never used again */
+    struct shuf__request_record record; /* of the request that is handled */
+    struct shuf__user_count *user;
+    struct shuf__pending *pending; /* NULL: none */
+
+    bool is_replying; /* in the list of those that reply next */
+    TAILQ_ENTRY(shuf__session) reply_link;
+    struct shuf__outbox outbox;
+    struct shuf__inbox inbox;
+};
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes metrics as text, in the format of Prometheus or of OpenMetrics. The two differ in the
+ * headers of families, in exemplars and in the last line.
+ */
+#ifndef SHUFD_EXPOSITION_H
+#define SHUFD_EXPOSITION_H
+
+#include "histogram.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum shuf__exposition_format { SHUF__EXPOSITION_PROMETHEUS, SHUF__EXPOSITION_OPENMETRICS };
+
+enum shuf__metric_type {
+    SHUF__METRIC_COUNTER,
+    SHUF__METRIC_GAUGE,
+    SHUF__METRIC_HISTOGRAM,
+    SHUF__METRIC_INFO,
+};
+
+struct shuf__metric {
+    const char *name; /* without _total and _info */
+    enum shuf__metric_type type;
+    const char *unit;   /* "seconds", "bytes", or "" */
+    const char *labels; /* "kind, status": for the document */
+    const char *help;
+};
+
+struct shuf__exposition {
+    FILE *out;
+    enum shuf__exposition_format format;
+    const char *common;                /* labels of every sample, or "" */
+    const struct shuf__metric *family; /* that is being written */
+    uint64_t now_ns;                   /* of uv_hrtime(), and the same moment in */
+    double now_seconds;                /* seconds since 1970 */
+};
+
+/* "counter", "gauge", "histogram", "info" */
+const char *shuf__metric_type_name(enum shuf__metric_type type);
+
+void shuf__exposition_begin_family(struct shuf__exposition *x, const struct shuf__metric *family);
+
+/* One sample of the family. `labels` are as in `kind="permute",status="OK"`, or NULL. Values of
+ * labels that come from outside pass shuf__exposition_escape(). */
+void shuf__exposition_number(struct shuf__exposition *x, const char *labels, uint64_t value);
+void shuf__exposition_seconds(struct shuf__exposition *x, const char *labels, uint64_t ns);
+void shuf__exposition_real(struct shuf__exposition *x, const char *labels, double value);
+
+/* All samples of a histogram, with exemplars in OpenMetrics. */
+void shuf__exposition_histogram(struct shuf__exposition *x, const char *labels,
+                                const struct shuf__histogram *histogram);
+
+void shuf__exposition_end(struct shuf__exposition *x);
+
+enum { SHUF__LABEL_TEXT = 272 };
+
+/* The text with \, " and line ends as the formats write them. Returns `out`. */
+const char *shuf__exposition_escape(char out[SHUF__LABEL_TEXT], const char *text);
+
+#endif

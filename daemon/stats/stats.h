@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The counts behind the metrics that no other part of the daemon keeps: requests, their times, and
+ * users. They are plain integers, because only the loop's thread touches them.
+ */
+#ifndef SHUFD_STATS_H
+#define SHUFD_STATS_H
+
+#include "request_kinds.h"
+#include "request_record.h"
+#include "user_counts.h"
+
+#include <stdint.h>
+
+enum { SHUF__STATUSES = SHUF_INTERNAL + 1 };
+
+struct shuf__stats {
+    uint64_t requests[SHUF__REQUEST_KIND_MAX][SHUF__STATUSES];
+    uint64_t values[SHUF__REQUEST_KIND_MAX];
+    struct shuf__histogram durations[SHUF__REQUEST_KIND_MAX];
+    struct shuf__histogram stages[SHUF__STAGES];
+    uint64_t payload_bytes, leased_bytes;
+    uint64_t slow; /* requests above slow_request */
+    uint64_t connections, refused;
+    struct shuf__user_counts users;
+};
+
+/* The reply to the request is sent. */
+void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_record *record,
+                      struct shuf__user_count *user);
+
+/* The client has left before the last byte of its reply. */
+void shuf__stats_cancelled(struct shuf__stats *stats, const struct shuf__request_record *record,
+                           struct shuf__user_count *user);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kinds of requests by name. The enumerator SHUF__REQUEST__BODY_NAME numbers them.
+ */
+#ifndef SHUF__REQUEST_KINDS_H
+#define SHUF__REQUEST_KINDS_H
+
+#include "shuf.pb-c.h"
+
+/* X(NAME, name) */
+#define SHUF__REQUEST_KINDS(X) \
+    X(HELLO, hello)            \
+    X(PERMUTE, permute)        \
+    X(STATUS, status)          \
+    X(RELEASE, release)        \
+    X(LEASES, leases)          \
+    X(INDEX, index)            \
+    X(STREAM, stream)          \
+    X(ALLOCATE, allocate)      \
+    X(WRITE, write)            \
+    X(SHUFFLE, shuffle)        \
+    X(DROP, drop)              \
+    X(METRICS, metrics)
+
+/* More than the largest number. 0: a frame without a known body. */
+enum { SHUF__REQUEST_KIND_MAX = 16 };
+
+#endif

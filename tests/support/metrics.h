@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads metrics in tests. A missing sample fails the test.
+ */
+#ifndef SHUF__TEST_METRICS_H
+#define SHUF__TEST_METRICS_H
+
+#include "harness.h"
+
+/* The text that the daemon gives on its socket; in OpenMetrics too. The caller frees it. */
+char *metrics_read(const struct harness *h);
+char *metrics_read_open(const struct harness *h);
+
+/* The value of the sample with that name and these labels, as in
+ * `shufd_requests_total{kind="drop",status="OK"}`. */
+double metrics_value(const char *text, const char *sample);
+
+/* The same in the daemon's metrics now. */
+double metrics_now(const struct harness *h, const char *sample);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Metrics by HTTP and as a file: what readers get, and that HTTP clients of any kind cost the
+ * clients of the daemon nothing.
+ */
+#include "command.h"
+#include "support/child.h"
+#include "support/metrics.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include "support/cmocka_all.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- a daemon with HTTP ---- */
+
+static struct harness h;
+static char path[HARNESS_PATH + 8];
+
+/* On a Unix socket, with more lines of configuration. */
+static void start_unix(const char *more)
+{
+    static char conf[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", conf, NULL};
+    char text[1024];
+    assert_true(harness_prepare(&h, harness_backend, extra));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    snprintf(path, sizeof path, "%s/%s.http", h.directory, "s");
+    snprintf(text, sizeof text, "metrics = unix:%s/%%i.http\nsocket_mode = 0666\n%s", h.directory,
+             more);
+    shufd_write(conf, text);
+    assert_true(harness_restart(&h));
+}
+
+/* curl with the Unix socket; the caller frees the output. */
+static int curl(struct command *c, unsigned flags, const char *more, const char *url)
+{
+    char script[512];
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    snprintf(script, sizeof script, "curl -sS --max-time 60 --unix-socket %s %s http://x%s", path,
+             more, url);
+    return command_run(c, flags, argv);
+}
+
+static void expect_page(const char *more, const char *url, const char *expected)
+{
+    struct command c;
+    assert_int_equal(curl(&c, 0, more, url), 0);
+    if (!strstr(c.out.bytes, expected))
+        print_message("curl %s %s: %s\n", more, url, c.out.bytes);
+    assert_non_null(strstr(c.out.bytes, expected));
+    command_free(&c);
+}
+
+static void skip_without_curl(void)
+{
+    struct command c;
+    const char *const argv[] = {"/bin/sh", "-c", "command -v curl", NULL};
+    const int status = command_run(&c, 0, argv);
+    command_free(&c);
+    if (status != 0) {
+        print_message("skipped: there is no curl\n");
+        skip();
+    }
+}
+
+static void pages(void **state)
+{
+    (void)state;
+    skip_without_curl();
+    start_unix("");
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    expect_page("", "/metrics", "\nshufd_requests_total{kind=\"permute\",status=\"OK\"} 1\n");
+    expect_page("-D-", "/metrics", "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+    expect_page("-D- -H 'Accept: application/openmetrics-text'", "/metrics",
+                "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n");
+    expect_page("-H 'Accept: application/openmetrics-text'", "/metrics", "# EOF\n");
+    expect_page("-I", "/metrics", "HTTP/1.1 200 ");
+    expect_page("-D-", "/", "HTTP/1.1 404 ");
+    expect_page("-D- -d text", "/metrics", "HTTP/1.1 405 ");
+    assert_true(harness_stop(&h));
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A socket that nobody listens on is replaced; the daemon was killed. */
+static void stale_socket(void **state)
+{
+    (void)state;
+    skip_without_curl();
+    start_unix("");
+    harness_kill(&h, SIGKILL);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_true(harness_restart(&h));
+    expect_page("", "/metrics", "shufd_clients 0\n");
+    assert_true(harness_stop(&h));
+}
+
+static void users_by_socket(void **state)
+{
+    (void)state;
+    struct command c;
+    skip_without_curl();
+    if (geteuid() != 0)
+        skip();
+    start_unix("");
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    expect_page("", "/metrics", "shufd_user_clients{uid=\"0\"} 1\n");
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    assert_int_equal(curl(&c, COMMAND_AS_NOBODY, "", "/metrics"), 0);
+    assert_non_null(strstr(c.out.bytes, "shufd_clients 1\n"));
+    assert_null(strstr(c.out.bytes, "uid="));
+    command_free(&c);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* ---- a port ---- */
+
+/* A socket on a free port of this machine. */
+static int bind_port(unsigned *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void port(void **state)
+{
+    (void)state;
+    struct command c;
+    unsigned number;
+    char config[64], url[64];
+    skip_without_curl();
+    const int fd = bind_port(&number);
+    snprintf(config, sizeof config, "metrics = 127.0.0.1:%u\n", number);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/metrics", number);
+    const char *const argv[] = {"curl", "-sS", "--max-time", "60", url, NULL};
+    close(fd);
+    wire_start(&h, harness_backend, config);
+    assert_int_equal(command_run(&c, 0, argv), 0);
+    assert_non_null(strstr(c.out.bytes, "\nshufd_clients 0\n"));
+    assert_null(strstr(c.out.bytes, "uid="));
+    command_free(&c);
+    assert_true(harness_stop(&h));
+}
+
+/* The daemon serves without its port, and says so. */
+static void port_in_use(void **state)
+{
+    (void)state;
+    unsigned number;
+    char config[64], log[4096];
+    const int fd = bind_port(&number);
+    assert_int_equal(listen(fd, 1), 0);
+    snprintf(config, sizeof config, "metrics = 127.0.0.1:%u\n", number);
+    wire_start(&h, harness_backend, config);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, "warning: metrics 127.0.0.1:"));
+    assert_non_null(strstr(log, ": Address already in use; going on without"));
+    assert_true(harness_stop(&h));
+    close(fd);
+}
+
+static void wrong_addresses(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "0.0.0.0:9477",  "9477", "unix:relative",   "unix:",      "127.0.0.1:0",   "127.0.0.1",
+        "192.168.0.1:1", "on",   "127.0.0.1:65536", "[::2]:9477", "localhost:9477"};
+    char conf[64] = "/tmp/shuf-metrics-XXXXXX", text[128], expected[192];
+    const int fd = mkstemp(conf);
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const arguments[] = {"--config", conf, "--print-config", NULL};
+        snprintf(text, sizeof text, "leases = 1\nmetrics = %s\n", wrong[i]);
+        snprintf(expected, sizeof expected,
+                 "%s:2: metrics %s: expected off, unix:/PATH, 127.0.0.1:PORT or [::1]:PORT", conf,
+                 wrong[i]);
+        shufd_write(conf, text);
+        shufd_expect_exit(arguments, 78, expected);
+    }
+    unlink(conf);
+}
+
+/* ---- hostile clients ---- */
+
+static int connect_http(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    close(fd); /* its backlog is full */
+    return -1;
+}
+
+enum { HOSTILE = 200 };
+
+/* Each sends the head of a request byte by byte, and begins again when it is cut off. */
+static void run_slow_clients(int channel, void *context)
+{
+    static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Header: 0123456789abcdef\r\n";
+    int fd[HOSTILE];
+    size_t sent[HOSTILE] = {0};
+    (void)context;
+    for (int i = 0; i < HOSTILE; i++)
+        fd[i] = -1;
+    child_say(channel, 1);
+    for (;; usleep(100000))
+        for (int i = 0; i < HOSTILE; i++) {
+            const bool was_open = fd[i] >= 0;
+            if (!was_open)
+                sent[i] = 0;
+            if (!was_open && (fd[i] = connect_http()) < 0)
+                continue;
+            if (send(fd[i], &head[sent[i]++ % (sizeof head - 1)], 1, MSG_NOSIGNAL) < 0 &&
+                errno != EAGAIN) {
+                close(fd[i]);
+                fd[i] = -1;
+            }
+        }
+}
+
+/* Each asks as often as it can, and reads no answer to its end. */
+static void run_greedy_clients(int channel, void *context)
+{
+    static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    char bytes[512];
+    (void)context;
+    child_say(channel, 1);
+    for (;;) {
+        int fd = connect_http();
+        if (fd < 0)
+            continue;
+        send(fd, head, sizeof head - 1, MSG_NOSIGNAL);
+        struct pollfd answer = {fd, POLLIN, 0};
+        poll(&answer, 1, 20);
+        if (recv(fd, bytes, sizeof bytes, 0) < 0)
+            errno = 0;
+        close(fd);
+    }
+}
+
+/* Small requests of the daemon's own clients, one after another. */
+static double request_ms(unsigned count)
+{
+    struct wire *w = wire_greet(&h);
+    const uint64_t start = now_ms();
+    for (unsigned i = 0; i < count; i++)
+        wire_check_alive(w);
+    wire_close(w);
+    return (double)(now_ms() - start) / count;
+}
+
+static void survive(void (*attack)(int channel, void *context))
+{
+    struct child hostile[2];
+    skip_without_curl();
+    start_unix("");
+    request_ms(200);
+    for (int i = 0; i < 2; i++) {
+        hostile[i] = child_start(attack, NULL);
+        assert_int_equal(child_hear(hostile[i].channel), 1);
+    }
+    sleep(2);
+    assert_true(request_ms(200) < 100);
+    expect_page("--retry 20 --retry-delay 1 --retry-all-errors", "/metrics", "shufd_clients ");
+    for (int i = 0; i < 2; i++)
+        child_kill(&hostile[i]);
+    expect_page("--retry 20 --retry-delay 1 --retry-all-errors", "/metrics", "shufd_clients 0\n");
+    assert_true(harness_stop(&h));
+}
+
+static void slow_clients(void **state)
+{
+    (void)state;
+    survive(run_slow_clients);
+}
+
+static void greedy_clients(void **state)
+{
+    (void)state;
+    survive(run_greedy_clients);
+}
+
+/* A connection that always sends something is closed, too. */
+static void deadline(void **state)
+{
+    (void)state;
+    start_unix("");
+    const uint64_t start = now_ms();
+    const int fd = connect_http();
+    assert_true(fd >= 0);
+    while (send(fd, "G", 1, MSG_NOSIGNAL) == 1) {
+        assert_true(now_ms() - start < HARNESS_WAIT_MS);
+        usleep(200000);
+    }
+    assert_int_equal(errno, EPIPE);
+    assert_true(now_ms() - start >= 4000);
+    close(fd);
+    assert_true(harness_stop(&h));
+}
+
+/* Sends `size` bytes behind a header's name; the answer, or "". */
+static void send_large(size_t size, char *answer, size_t room)
+{
+    char *header = malloc(size);
+    const int fd = connect_http();
+    const struct timeval limit = {.tv_sec = HARNESS_WAIT_MS / 1000};
+    assert_true(fd >= 0);
+    memset(header, 'a', size);
+    memcpy(header, "GET /metrics HTTP/1.1\r\nX: ", 26);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    for (size_t sent = 0; sent < size;) {
+        struct pollfd room_for_more = {fd, POLLOUT, 0};
+        if (poll(&room_for_more, 1, HARNESS_WAIT_MS) != 1)
+            break;
+        const ssize_t part = send(fd, header + sent, size - sent, MSG_NOSIGNAL);
+        if (part < 0)
+            break;
+        sent += (size_t)part;
+    }
+    struct pollfd reply = {fd, POLLIN, 0};
+    assert_int_equal(poll(&reply, 1, HARNESS_WAIT_MS), 1);
+    const ssize_t got = recv(fd, answer, room - 1, 0);
+    answer[got > 0 ? got : 0] = '\0';
+    close(fd);
+    free(header);
+}
+
+static void large_headers(void **state)
+{
+    (void)state;
+    char answer[256];
+    start_unix("");
+    for (size_t size = 17 << 10; size <= 64 << 20; size *= 64) {
+        send_large(size, answer, sizeof answer);
+        if (*answer)
+            assert_memory_equal(answer, "HTTP/1.1 4", 10);
+    }
+    if (!WIRE_SANITIZED)
+        assert_true(wire_private_bytes(h.pid) < 64 << 20);
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* ---- the file ---- */
+
+static void start_file(void)
+{
+    static char conf[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", conf, NULL};
+    char text[256];
+    assert_true(harness_prepare(&h, harness_backend, extra));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    snprintf(path, sizeof path, "%s/s.prom", h.directory);
+    snprintf(text, sizeof text, "metrics_file = %s/%%i.prom\nmetrics_interval = 100ms\n",
+             h.directory);
+    shufd_write(conf, text);
+    assert_true(harness_restart(&h));
+}
+
+static void await_file(void)
+{
+    for (unsigned waited = 0; access(path, F_OK) != 0;)
+        wire_wait(&waited, "the file of metrics");
+}
+
+static void file(void **state)
+{
+    (void)state;
+    static char text[1 << 18];
+    struct stat status;
+    ino_t last = 0;
+    unsigned texts = 0;
+    start_file();
+    await_file();
+    for (const uint64_t start = now_ms(); texts < 5;) {
+        assert_true(now_ms() - start < HARNESS_WAIT_MS);
+        const size_t size = shufd_read(path, text, sizeof text);
+        static const char first[] = "# HELP shufd_build_info ";
+        static const char end[] = "\nprocess_resident_memory_bytes{daemon=\"s\"} ";
+        assert_memory_equal(text, first, sizeof first - 1);
+        assert_int_equal(text[size - 1], '\n');
+        assert_non_null(strstr(text, end));
+        assert_int_equal(stat(path, &status), 0);
+        texts += status.st_ino != last;
+        last = status.st_ino;
+    }
+    assert_int_equal(status.st_mode & 07777, 0644);
+    assert_null(strstr(text, "uid="));
+    assert_true(metrics_value(text, "shufd_clients{daemon=\"s\"}") == 0);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_true(harness_stop(&h));
+}
+
+static void file_without_directory(void **state)
+{
+    (void)state;
+    char log[4096] = "";
+    wire_start(&h, harness_backend, "metrics_file = /nowhere/m.prom\nmetrics_interval = 100ms\n");
+    for (unsigned waited = 0; !strstr(log, "/nowhere"); shufd_read(h.log, log, sizeof log))
+        wire_wait(&waited, "a line of the log");
+    usleep(400000);
+    shufd_read(h.log, log, sizeof log);
+    char *line = strstr(log, "warning: metrics_file /nowhere/m.prom: No such file or directory;");
+    assert_non_null(line);
+    assert_null(strstr(strchr(line, '\n'), "/nowhere")); /* once */
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_addresses),
+        cmocka_unit_test(file),
+        cmocka_unit_test(file_without_directory),
+#ifdef SHUF_HAVE_MICROHTTPD
+        cmocka_unit_test(pages),
+        cmocka_unit_test(stale_socket),
+        cmocka_unit_test(users_by_socket),
+        cmocka_unit_test(port),
+        cmocka_unit_test(port_in_use),
+        cmocka_unit_test(deadline),
+        cmocka_unit_test(large_headers),
+        cmocka_unit_test(slow_clients),
+        cmocka_unit_test(greedy_clients),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

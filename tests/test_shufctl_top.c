@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shufctl top: the rates of a daemon under a known load, on a terminal and as text.
+ */
+#include "shufctl.h"
+#include "top_page.h"
+#include "wire.h"
+
+#include "support/cmocka_all.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static double number_after(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+    if (!at)
+        print_message("no %s in\n%s", word, text);
+    assert_non_null(at);
+    return strtod(at + strlen(word), NULL);
+}
+
+static void lines_of_the_daemon(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&shufctl_daemon);
+    wire_lease(w, 1 << 20, 5, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    char *text = shufctl_succeed(NULL, "top --count 2 --interval 100ms");
+    assert_memory_equal(text, "shufd ", 6);
+    assert_true(number_after(text, "\nqueue       ") == 0);
+    assert_non_null(strstr(text, " of 1024 jobs, 2 clients\n"));
+    assert_non_null(strstr(text, "\nrequests    0.0/s, 0.0/s failed, "));
+    assert_non_null(strstr(text, "\nlatency     50% within -, 90% within -, 99% within -\n"));
+    assert_non_null(strstr(text, "\nhost        [#"));
+    assert_non_null(strstr(text, " permute   memfd "));
+    assert_non_null(strstr(text, " 1048576\n"));
+    const char *second = strstr(text + 6, "shufd 0");
+    assert_non_null(second);
+    assert_null(strstr(second + 6, "shufd 0"));
+    free(text);
+    wire_close(w);
+}
+
+static bool has_ended(pid_t pid)
+{
+    siginfo_t ended = {0};
+    return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == pid;
+}
+
+/* Requests come in for the whole interval. */
+static void rates(void **state)
+{
+    (void)state;
+    struct command c;
+    struct wire *w = wire_greet(&shufctl_daemon);
+    unsigned done = 0;
+    shufctl_start(&c, 0, "top --count 1 --interval 1s");
+    while (!has_ended(c.pid)) {
+        for (int i = 0; i < 32; i++, done++)
+            wire_check_alive(w);
+    }
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    const double rate = number_after(c.out.bytes, "\nrequests    ");
+    assert_true(rate > 1 && rate <= done + 1);
+    assert_null(strstr(c.out.bytes, "50% within -"));
+    command_free(&c);
+    wire_close(w);
+}
+
+static void mistakes(void **state)
+{
+    (void)state;
+    shufctl_refuse(64, "--interval 10ms", "top --interval 10ms");
+    shufctl_refuse(64, "--count", "top --count 0");
+    shufctl_refuse(64, "--json: top has none", "top --json");
+    shufctl_refuse(69, "socket /nowhere/s", "top --socket /nowhere/s");
+}
+
+/* ---- on a terminal ---- */
+
+#ifdef SHUF_HAVE_NCURSES
+
+/* A terminal of its own by script(1), which sends the key. */
+static void on_a_terminal(void **state)
+{
+    (void)state;
+    struct command c;
+    if (system("command -v script >/dev/null") != 0) {
+        print_message("skipped: there is no script(1)\n");
+        skip();
+    }
+    const int status =
+        shufctl_script(&c, "(sleep 1; printf q; sleep 5) | TERM=xterm script -qefc \"stty rows 40 "
+                           "cols 100; $0 top --interval 200ms\" /dev/null");
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(c.out.bytes, "\033["));
+    assert_non_null(strstr(c.out.bytes, "requests"));
+    assert_non_null(strstr(c.out.bytes, "q: quit"));
+    command_free(&c);
+}
+
+#endif
+
+/* ---- the numbers ---- */
+
+static void quantiles(void **state)
+{
+    (void)state;
+    static struct shuf__top_sample before, now;
+    static const double bound[] = {1e-3, 1e-2, INFINITY};
+    memset(&before, 0, sizeof before);
+    memset(&now, 0, sizeof now);
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 0);
+    before.buckets = now.buckets = 3;
+    memcpy(before.bound, bound, sizeof bound);
+    memcpy(now.bound, bound, sizeof bound);
+    memcpy(before.bucket, (double[]){100, 100, 100}, 3 * sizeof(double));
+    memcpy(now.bucket, (double[]){100, 100, 100}, 3 * sizeof(double));
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 0);
+    memcpy(now.bucket, (double[]){150, 190, 200}, 3 * sizeof(double));
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 1000000);
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.9), 10000000);
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.99), 10000000); /* or more */
+    before.buckets = 0;
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 1000000);
+}
+
+int main(int argc, char **argv)
+{
+    shufctl_backend = harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles),     cmocka_unit_test(lines_of_the_daemon),
+        cmocka_unit_test(rates),         cmocka_unit_test(mistakes),
+#ifdef SHUF_HAVE_NCURSES
+        cmocka_unit_test(on_a_terminal),
+#endif
+    };
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}
