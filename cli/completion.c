@@ -249,8 +249,8 @@ static bool print_fish_option(void *condition, const struct argp_option *o)
 /* Where no verb precedes. */
 static void print_fish_first(const char *word, const char *help)
 {
-    printf("complete -c %s -n \"not __fish_seen_subcommand_from $verbs\" -a %s -d '",
-           program->name, word);
+    printf("complete -c %s -n \"not __fish_seen_subcommand_from $verbs\" -a %s -d '", program->name,
+           word);
     print_text(help, "\\'", "\\");
     puts("'");
 }
@@ -306,12 +306,15 @@ static int print_verb(void)
     if (child == 0) {
         shuf__options_list_instead(print_options);
         verb->run(1, argv);
-        _exit(EX_SOFTWARE); /* a verb that parses no options */
+        _exit(EX_SOFTWARE);
     }
     free(argv[0]);
     if (child < 0 || waitpid(child, &status, 0) != child)
         return shuf__fail_with(EX_OSERR, "--completion: no process could be started");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
+    if (status == 0)
+        return EX_OK;
+    return shuf__fail_with(EX_SOFTWARE, "--completion: %s does not call shuf__options_parse()",
+                           verb->name);
 }
 
 int shuf__completion_print(const struct shuf__program *of, const char *name)
