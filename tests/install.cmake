@@ -25,7 +25,7 @@ endfunction()
 # Two other projects: one with pkg-config, one with find_package().
 set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
 file(MAKE_DIRECTORY ${prefix}/by-make)
-execute_process(COMMAND ${CMAKE_COMMAND} -E env CC=${CC} CFLAGS=${FLAGS} make -e
+execute_process(COMMAND ${CMAKE_COMMAND} -E env CC=${CC} CFLAGS=${FLAGS} make
                         -f ${consumer}/Makefile PROGRAM=${EXAMPLE}
                         PKG_CONFIG=${PKG_CONFIG} shared static
                 WORKING_DIRECTORY ${prefix}/by-make OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
