@@ -30,7 +30,8 @@ Parameters parameters_of(uint64_t n, shuf_purpose purpose, uint64_t epoch)
 {
     Parameters parameters{static_cast<uint32_t>(n), static_cast<uint32_t>(domain_of(n)), {}};
     for (int block = 0; block < shuf::key_words / 8; block++)
-        shuf_key_words(PAPER_SEED, epoch, purpose, block, parameters.key + 8 * block);
+        shuf_key_words(shuf_key_of_seed(PAPER_SEED), epoch, purpose, block,
+                       parameters.key + 8 * block);
     return parameters;
 }
 

@@ -3,6 +3,7 @@
  * The public calls that make, configure and free a handle.
  */
 #include "arguments.h"
+#include "discover.h"
 #include "handle.h"
 #include "held_lease.h"
 #include "release_message.h"
@@ -12,6 +13,21 @@
 #include <unistd.h>
 
 enum { RECONNECT_MS = 10000 };
+
+/* NULL: the caller's own daemon. */
+static shuf_status connect_to(shuf *h, const char *socket)
+{
+    struct sockaddr_un *address = &h->connection.address;
+    if (socket ? shuf__socket_address(socket, SHUF__SOCKET_CONNECT, address, &h->error)
+               : shuf__discover(address, &h->error)) {
+        address->sun_path[0] = '\0'; /* a truncated path must not be used */
+        return h->error.status;
+    }
+    const shuf_status status = shuf__connection_open(&h->connection, &h->error);
+    if (status == SHUF_NO_DAEMON && !socket)
+        shuf__discover_explain(&h->error);
+    return status;
+}
 
 shuf_status shuf_connect(shuf **handle, const char *socket)
 {
@@ -25,12 +41,7 @@ shuf_status shuf_connect(shuf **handle, const char *socket)
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
     shuf__mappings_open(&h->mappings);
-    struct sockaddr_un *address = &h->connection.address;
-    if (shuf__socket_address(socket, SHUF__SOCKET_CONNECT, address, &h->error)) {
-        address->sun_path[0] = '\0'; /* a truncated path must not be used */
-        return h->error.status;
-    }
-    return shuf__connection_open(&h->connection, &h->error);
+    return connect_to(h, socket && *socket ? socket : NULL);
 }
 
 void shuf_close(shuf *handle)

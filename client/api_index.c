@@ -68,10 +68,13 @@ static shuf_status check_arguments(const shuf_permutation *permutation, shuf_dir
     if (count > 0 && (!at || !out))
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu numbers", at ? "out" : "at",
                           count);
-    struct shuf__request request = {.look_up = {.permutation = {.n = permutation->n}}};
+    struct shuf__request request = {
+        .kind = SHUF__LOOK_UP,
+        .look_up = {.permutation = {.n = permutation->n, .seed = permutation->seed}}};
     if (check_unused_fields(permutation, direction, error) ||
         shuf__algorithm_parse(permutation->algorithm, &request.look_up.permutation.algorithm,
-                              error))
+                              error) ||
+        shuf__request_name_key(&request, permutation->key, error))
         return error->status;
     return shuf__look_up_make(&request, at, count, error);
 }
@@ -110,6 +113,8 @@ static Shuf__Index make_index(const shuf_permutation *permutation, shuf_directio
     Shuf__Index index = SHUF__INDEX__INIT;
     if (permutation->algorithm)
         index.algorithm = (char *)(uintptr_t)permutation->algorithm; /* only read */
+    if (permutation->key)
+        index.key = (char *)(uintptr_t)permutation->key; /* likewise */
     index.n = permutation->n;
     index.seed = permutation->seed;
     index.epoch = permutation->epoch;

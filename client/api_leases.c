@@ -50,6 +50,7 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .inverse = from->inverse,
         .buffer = from->buffer,
     };
+    shuf__copy_string(entry.key, sizeof entry.key, from->key);
     shuf__copy_string(entry.algorithm, sizeof entry.algorithm, from->algorithm);
     return entry;
 }

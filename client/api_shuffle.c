@@ -140,9 +140,13 @@ static shuf_status check_caller_memory(const struct shuffle_call *c, size_t byte
 
 static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *error)
 {
+    const shuf_records *records = c->records;
     struct shuf__request request = {
-        .shuffle = {.permutation = {.n = c->records->n}, .record = c->records->record}};
-    if (shuf__shuffle_make(&request, error))
+        .kind = SHUF__SHUFFLE,
+        .shuffle = {.permutation = {.n = records->n, .seed = records->seed},
+                    .record = records->record}};
+    if (shuf__request_name_key(&request, records->key, error) ||
+        shuf__shuffle_make(&request, error))
         return error->status;
     c->bytes = shuf__request_shape(&request).bytes;
     return SHUF_OK;

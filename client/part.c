@@ -32,6 +32,7 @@ static void take_slice(struct shuf__part *part, const struct shuf__permutation *
         .algorithm = part->permutation.algorithm,
         .n = p->n,
         .seed = p->seed,
+        .key = part->permutation.key,
         .epoch = p->epoch + row,
         .view = SHUF_VIEW_SLICE,
         .offset = shuf__slice_position(&slice, i),

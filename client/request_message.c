@@ -78,7 +78,7 @@ static shuf_status set_view(struct shuf__request_message *m, const shuf_permutat
         (m)->fields.give_back = &(part).give_back; \
     } while (0)
 
-static void set_algorithm(char **field, const char *name)
+static void set_name(char **field, const char *name)
 {
     if (name)
         *field = (char *)(uintptr_t)name; /* only read */
@@ -111,7 +111,8 @@ static shuf_status make_permute(struct shuf__request_message *m,
     m->body.permute.epochs = permutation->epochs;
     m->body.permute.dtype = (Shuf__Dtype)permutation->dtype;
     m->body.permute.fingerprint = permutation->fingerprint;
-    set_algorithm(&m->body.permute.algorithm, permutation->algorithm);
+    set_name(&m->body.permute.algorithm, permutation->algorithm);
+    set_name(&m->body.permute.key, permutation->key);
     if (set_view(m, permutation, error) || check_view_fields(permutation, error))
         return error->status;
     return shuf__parse_permute(&m->body.permute, &m->request, error);
@@ -139,6 +140,7 @@ static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbe
     m->body.stream.dtype = (Shuf__Dtype)numbers->dtype;
     m->body.stream.fingerprint = numbers->fingerprint;
     m->body.stream.sums = numbers->moments;
+    set_name(&m->body.stream.key, numbers->key);
     return shuf__parse_stream(&m->body.stream, &m->request, error);
 }
 
@@ -172,7 +174,8 @@ static shuf_status make_shuffle(struct shuf__request_message *m,
     m->body.shuffle.epoch = records->epoch;
     m->body.shuffle.inverse = records->inverse;
     m->body.shuffle.record = records->record;
-    set_algorithm(&m->body.shuffle.algorithm, records->algorithm);
+    set_name(&m->body.shuffle.algorithm, records->algorithm);
+    set_name(&m->body.shuffle.key, records->key);
     if (shuf__parse_shuffle(&m->body.shuffle, &m->request, error))
         return error->status;
     return set_input(m, options, error);

@@ -13,16 +13,32 @@
 #define ADD(text, ...) \
     snprintf((text) + strlen(text), SHUF__REQUEST_TEXT - strlen(text), __VA_ARGS__)
 
-static void describe_permutation(const struct shuf__permutation *p, bool all, char *text)
+static void add_key(const struct shuf__request *request, uint64_t seed, char *text)
 {
-    const char *algorithm = shuf__algorithm_name(p->algorithm);
-    if (all)
-        snprintf(text, SHUF__REQUEST_TEXT,
-                 "permute n %" PRIu64 ", %s, seed %" PRIu64 ", epoch %" PRIu64 ", %" PRIu64
-                 " x %" PRIu64 " values",
-                 p->n, algorithm, p->seed, p->epoch, p->rows, p->count);
+    if (request->key.name[0])
+        ADD(text, ", key %s", request->key.name);
     else
-        snprintf(text, SHUF__REQUEST_TEXT, "n %" PRIu64 ", %s", p->n, algorithm);
+        ADD(text, ", seed %" PRIu64, seed);
+}
+
+static void add_permutation(const struct shuf__request *request, char *text)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    ADD(text, ", %s", shuf__algorithm_name(p->algorithm));
+    add_key(request, p->seed, text);
+    ADD(text, ", epoch %" PRIu64, p->epoch);
+}
+
+static void describe_permutation(const struct shuf__request *request, bool all, char *text)
+{
+    const struct shuf__permutation *p = &request->permutation;
+    snprintf(text, SHUF__REQUEST_TEXT, "%sn %" PRIu64, all ? "permute " : "", p->n);
+    if (!all) {
+        ADD(text, ", %s", shuf__algorithm_name(p->algorithm));
+        return;
+    }
+    add_permutation(request, text);
+    ADD(text, ", %" PRIu64 " x %" PRIu64 " values", p->rows, p->count);
 }
 
 static void describe_stream(const struct shuf__request *request, bool all, char *text)
@@ -31,26 +47,22 @@ static void describe_stream(const struct shuf__request *request, bool all, char 
     snprintf(text, SHUF__REQUEST_TEXT, "%s, %s, stream %" PRIu64,
              shuf__distribution_name(s->distribution), shuf__dtype_name((int)request->dtype),
              s->stream);
-    if (all)
-        ADD(text, ", seed %" PRIu64 ", %" PRIu64 " values from %" PRIu64, s->seed, s->count,
-            s->offset);
-    if (all && shuf__distribution_is_normal(s->distribution))
+    if (!all)
+        return;
+    add_key(request, s->seed, text);
+    ADD(text, ", %" PRIu64 " values from %" PRIu64, s->count, s->offset);
+    if (shuf__distribution_is_normal(s->distribution))
         ADD(text, ", mean %.17g, std %.17g", s->mean, s->std);
 }
 
-static void add_key(const struct shuf__permutation *p, char *text)
+static void describe_shuffle(const struct shuf__request *request, bool all, char *text)
 {
-    ADD(text, ", %s, seed %" PRIu64 ", epoch %" PRIu64, shuf__algorithm_name(p->algorithm), p->seed,
-        p->epoch);
-}
-
-static void describe_shuffle(const struct shuf__shuffle *s, bool all, char *text)
-{
+    const struct shuf__shuffle *s = &request->shuffle;
     snprintf(text, SHUF__REQUEST_TEXT, "%s n %" PRIu64 ", records of %" PRIu64 " byte%s",
              s->inverse ? "inverse shuffle" : "shuffle", s->permutation.n, s->record,
              shuf__plural(s->record));
     if (all)
-        add_key(&s->permutation, text);
+        add_permutation(request, text);
 }
 
 const char *shuf__request_describe(const struct shuf__request *request, bool all,
@@ -58,18 +70,18 @@ const char *shuf__request_describe(const struct shuf__request *request, bool all
 {
     switch (request->kind) {
     case SHUF__PERMUTATION:
-        describe_permutation(&request->permutation, all, text);
+        describe_permutation(request, all, text);
         break;
     case SHUF__STREAM:
         describe_stream(request, all, text);
         break;
     case SHUF__SHUFFLE:
-        describe_shuffle(&request->shuffle, all, text);
+        describe_shuffle(request, all, text);
         break;
     case SHUF__LOOK_UP:
         snprintf(text, SHUF__REQUEST_TEXT, "index n %" PRIu64, request->look_up.permutation.n);
         if (all)
-            add_key(&request->look_up.permutation, text);
+            add_permutation(request, text);
         break;
     case SHUF__BUFFER:
         snprintf(text, SHUF__REQUEST_TEXT, "buffer of %" PRIu64, request->buffer.bytes);

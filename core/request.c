@@ -5,6 +5,7 @@
 #include "request.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
                               struct shuf__error *error)
@@ -93,6 +94,7 @@ static int compare_permutations(const struct shuf__permutation *a,
 {
     RETURN_UNLESS_EQUAL(a->n, b->n);
     RETURN_UNLESS_EQUAL(a->seed, b->seed);
+    RETURN_UNLESS_EQUAL(a->seed_high, b->seed_high);
     RETURN_UNLESS_EQUAL(a->epoch, b->epoch);
     RETURN_UNLESS_EQUAL(a->rows, b->rows);
     RETURN_UNLESS_EQUAL(a->offset, b->offset);
@@ -105,6 +107,7 @@ static int compare_permutations(const struct shuf__permutation *a,
 static int compare_streams(const struct shuf__stream *a, const struct shuf__stream *b)
 {
     RETURN_UNLESS_EQUAL(a->seed, b->seed);
+    RETURN_UNLESS_EQUAL(a->seed_high, b->seed_high);
     RETURN_UNLESS_EQUAL(a->stream, b->stream);
     RETURN_UNLESS_EQUAL(a->offset, b->offset);
     RETURN_UNLESS_EQUAL(a->count, b->count);
@@ -129,7 +132,10 @@ static int compare_look_ups(const struct shuf__look_up *a, const struct shuf__lo
 
 int shuf__request_compare(const struct shuf__request *a, const struct shuf__request *b)
 {
+    const int names = strcmp(a->key.name, b->key.name);
     RETURN_UNLESS_EQUAL(a->kind, b->kind);
+    RETURN_UNLESS_EQUAL(names, 0);
+    RETURN_UNLESS_EQUAL(a->key.generation, b->key.generation);
     if (a->kind != SHUF__PERMUTATION)
         RETURN_UNLESS_EQUAL(a->dtype, b->dtype);
     switch (a->kind) {

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "shuf/algorithm.h"
 #include "shuf/distribution.h"
+#include "shuf/key.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,8 @@ extern "C" {
 #endif
 
 #define SHUF__N_MAX (UINT64_C(1) << 62)
+
+enum { SHUF__KEY_NAME = 31 }; /* most characters of a key's name */
 
 enum shuf__request_kind {
     SHUF__PERMUTATION, /* values of a permutation */
@@ -36,6 +39,7 @@ enum shuf__request_kind {
  * end of a shard. */
 struct shuf__permutation {
     uint64_t n, seed, epoch, rows;
+    uint64_t seed_high; /* the second word of a named key, else 0: see shuf__request_set_key() */
     uint64_t offset, count, stride;
     enum shuf_algorithm algorithm;
 };
@@ -44,6 +48,7 @@ struct shuf__permutation {
  * 2^62. Normal distributions: |mean| <= 2^100 and never -0, 2^-100 <= std <= 2^100; others: 0. */
 struct shuf__stream {
     uint64_t seed, stream;
+    uint64_t seed_high; /* as in a permutation */
     uint64_t offset, count;
     double mean, std;
     enum shuf__distribution distribution; /* never NONE */
@@ -68,9 +73,17 @@ struct shuf__buffer {
     uint64_t bytes; /* at least 1 */
 };
 
+/* A named key of the daemon instead of a seed, which is then 0. The request never has the key
+ * itself. */
+struct shuf__named_key {
+    char name[SHUF__KEY_NAME + 1]; /* "": a seed */
+    uint64_t generation; /* of the daemon's keys: equal ones have equal bits; 0 in a client */
+};
+
 struct shuf__request {
     enum shuf__request_kind kind;
     shuf_dtype dtype; /* PERMUTATION, STREAM: never AUTO; others: AUTO */
+    struct shuf__named_key key;
     union {
         struct shuf__permutation permutation;
         struct shuf__stream stream;
@@ -133,6 +146,33 @@ struct shuf__shape {
 };
 
 struct shuf__shape shuf__request_shape(const struct shuf__request *request);
+
+/* Sets the key's name, "" or NULL for none. Fails with SHUF_INVALID if it is no name for a key, or
+ * if the request has a seed too. */
+shuf_status shuf__request_name_key(struct shuf__request *request, const char *name,
+                                   struct shuf__error *error);
+
+/* Whether a file of this name can hold a key, or the group of a key. */
+bool shuf__key_name_is_valid(const char *name);
+bool shuf__key_name_is_group(const char *name);
+
+/* Puts the bits of a named key into a copy of a request for its computation, and zeroes them there.
+ */
+void shuf__request_set_key(struct shuf__request *request, const shuf_key *key);
+void shuf__request_clear_key(struct shuf__request *request);
+
+/* The key that a permutation or a stream is computed with. */
+static inline shuf_key shuf__permutation_key(const struct shuf__permutation *p)
+{
+    const shuf_key key = {{p->seed, p->seed_high}};
+    return key;
+}
+
+static inline shuf_key shuf__stream_key(const struct shuf__stream *s)
+{
+    const shuf_key key = {{s->seed, s->seed_high}};
+    return key;
+}
 
 /* The permutation of a PERMUTATION, SHUFFLE or LOOK_UP, else NULL. */
 const struct shuf__permutation *shuf__request_permutation(const struct shuf__request *request);

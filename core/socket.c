@@ -4,17 +4,25 @@
  */
 #include "socket.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *variable(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
+}
+
+const char *shuf__socket_directory(void)
+{
+    const char *directory = variable("SHUFD_RUNTIME_DIR");
+    return directory ? directory : SHUF__SOCKET_DIRECTORY;
 }
 
 static shuf_status set_path(struct sockaddr_un *address, struct shuf__error *error,
@@ -41,13 +49,53 @@ shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
         return set_path(address, error, service, "/shufd.sock");
     const char *own = variable("XDG_RUNTIME_DIR");
     if (geteuid() == 0 || (!own && side == SHUF__SOCKET_CONNECT))
-        return set_path(address, error, "", SHUF__SYSTEM_SOCKET);
+        return set_path(address, error, shuf__socket_directory(), "/shufd.sock");
     if (!own)
         return shuf__fail(error, SHUF_INVALID,
                           "socket: not given, and XDG_RUNTIME_DIR is not set; expected --socket "
                           "PATH or $SHUFD_SOCKET");
     shuf_status status = set_path(address, error, own, "/shufd.sock");
     if (status == SHUF_OK && side == SHUF__SOCKET_CONNECT && access(address->sun_path, F_OK) != 0)
-        return set_path(address, error, "", SHUF__SYSTEM_SOCKET);
+        return set_path(address, error, shuf__socket_directory(), "/shufd.sock");
     return status;
+}
+
+/* ---- all sockets ---- */
+
+static bool has_ending(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), end = strlen(ending);
+    return length > end && strcmp(name + length - end, ending) == 0;
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct sockaddr_un *left = a, *right = b;
+    return strcmp(left->sun_path, right->sun_path);
+}
+
+size_t shuf__socket_list(const char *prefix, struct sockaddr_un *addresses, size_t most)
+{
+    char name[300];
+    size_t count = 0;
+    struct shuf__error ignored;
+    const struct dirent *entry;
+    const char *path = shuf__socket_directory();
+    DIR *directory = opendir(path);
+    while (directory && count < most && (entry = readdir(directory)) != NULL) {
+        snprintf(name, sizeof name, "/%s", entry->d_name);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && has_ending(name, ".sock") &&
+            set_path(&addresses[count], &ignored, path, name) == SHUF_OK)
+            count += is_socket(addresses[count].sun_path);
+    }
+    if (directory)
+        closedir(directory);
+    qsort(addresses, count, sizeof *addresses, by_path);
+    return count;
 }

@@ -74,10 +74,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->acceptor.again);
     close_handle(&server->deadline);
     close_handle(&server->heartbeat.tick);
-    close_handle(&server->service.allocations.sweep);
-    close_handle(&server->service.pool.trim);
-    shuf__shortage_close(&server->service.shortage);
-    close_handle(&server->service.spin.idle);
+    shuf__service_close(&server->service);
     shuf__exports_stop(&server->exports);
     close_handle(&server->send);
     for (int i = 0; i < SIGNALS; i++)
@@ -133,6 +130,7 @@ static void on_shutdown_timeout(uv_timer_t *timer)
     struct shuf__server *server = timer->data;
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
     shuf__listener_unlock(&server->listener); /* nobody else will remove it */
+    shuf__keyring_close(&server->service.keyring);
     _exit(EX_SOFTWARE);
 }
 
@@ -183,6 +181,7 @@ static void drain(struct shuf__server *server, uint64_t timeout_ms)
 {
     server->draining = server->service.sessions.draining = true;
     report_stopping(server, timeout_ms);
+    shuf__warm_stop(&server->service.warm);
     shuf__acceptor_stop(&server->acceptor);
     shuf__listener_close(&server->listener);
     uv_timer_start(&server->deadline, on_drain_timeout, timeout_ms, 0);
@@ -228,6 +227,7 @@ static void measure(struct shuf__server *server)
         if (backend->ops->makes[kind] && shuf__allocations_measure(&server->service.allocations,
                                                                    (enum shuf__memory)kind, &error))
             shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
+    shuf__warm_start(&server->service.warm);
 }
 
 static void report_ready(const struct shuf__server *server)
@@ -278,6 +278,13 @@ static void share_descriptors(struct shuf__server *server)
                   limit);
 }
 
+static void reload_keys(struct shuf__server *server)
+{
+    struct shuf__error error;
+    if (shuf__service_load_keys(&server->service, &error))
+        shuf__log(server->log, SHUF__LOG_ERROR, "reload: %s; no key changes", error.text);
+}
+
 static void on_reload_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
@@ -287,6 +294,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     shuf__service_manager_reloading();
     shuf__reload(server->config, server->log);
     shuf__service_configure(&server->service);
+    reload_keys(server);
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
@@ -380,6 +388,8 @@ static int start(struct shuf__server *server)
                             config->socket_group, &error))
         return fail_start(server, shuf__exit_of_socket(error.status), error.text);
     init_handles(server);
+    if (shuf__service_load_keys(&server->service, &error))
+        return fail_start(server, EX_CONFIG, error.text);
     int result = start_handles(server);
     if (result)
         return fail_start(server, EX_OSERR, uv_strerror(result));
@@ -430,6 +440,7 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
     (void)busy;
     shuf__listener_close(&server->listener);
     shuf__listener_unlock(&server->listener);
+    shuf__keyring_close(&server->service.keyring);
     if (code == EX_OK) {
         code = server->exit_code;
         log_end(server);

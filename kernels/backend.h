@@ -116,7 +116,8 @@ struct shuf__backend_ops {
                           uint64_t *available, uint64_t *total, struct shuf__error *error);
     /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. The memory is all
      * zeros, so no earlier contents are visible in it. Other processes can map it. The text of
-     * SHUF_NO_MEMORY has the requested and the available bytes. */
+     * SHUF_NO_MEMORY has the requested and the available bytes. Host memory: on any thread, at any
+     * time. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
     /* If a launch still uses the block, `free` waits for it. Host memory: on any thread, at any
@@ -224,6 +225,9 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend,
                                   const struct shuf__computation *computation,
                                   struct shuf__block *block, uint64_t *device_ns,
                                   struct shuf__error *error);
+
+/* Adds the sums over `more` values to `sums`. */
+void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more);
 
 /* Allocates a workspace of needs->best bytes. If there is no memory for it, allocates needs->least
  * bytes; with 0 the block is empty. ops->free frees it. */

@@ -73,3 +73,13 @@ shuf_status shuf__backend_compute(struct shuf__backend *backend,
     backend->ops->free(backend, &workspace);
     return status;
 }
+
+void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more)
+{
+    for (int k = 0; k < 4; k++)
+        sums->power[k] += more->power[k];
+    if (more->least < sums->least)
+        sums->least = more->least;
+    if (more->largest > sums->largest)
+        sums->largest = more->largest;
+}

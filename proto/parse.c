@@ -43,12 +43,14 @@ shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__reque
                                 struct shuf__error *error)
 {
     const struct shuf__view view = view_of(message);
-    *request = (struct shuf__request){.dtype = (shuf_dtype)message->dtype,
+    *request = (struct shuf__request){.kind = SHUF__PERMUTATION,
+                                      .dtype = (shuf_dtype)message->dtype,
                                       .permutation = {.n = message->n,
                                                       .seed = message->seed,
                                                       .epoch = message->epoch,
                                                       .rows = message->epochs}};
-    if (shuf__algorithm_parse(message->algorithm, &request->permutation.algorithm, error))
+    if (shuf__algorithm_parse(message->algorithm, &request->permutation.algorithm, error) ||
+        shuf__request_name_key(request, message->key, error))
         return error->status;
     return shuf__permutation_make(request, &view, error);
 }
@@ -90,7 +92,8 @@ static shuf_status parse_distribution(int distribution, int method, enum shuf__d
 shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request *request,
                                struct shuf__error *error)
 {
-    *request = (struct shuf__request){.dtype = (shuf_dtype)message->dtype,
+    *request = (struct shuf__request){.kind = SHUF__STREAM,
+                                      .dtype = (shuf_dtype)message->dtype,
                                       .stream = {.seed = message->seed,
                                                  .stream = message->stream,
                                                  .offset = message->offset,
@@ -98,7 +101,8 @@ shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request
                                                  .mean = message->mean,
                                                  .std = message->std}};
     if (parse_distribution((int)message->distribution, (int)message->method,
-                           &request->stream.distribution, error))
+                           &request->stream.distribution, error) ||
+        shuf__request_name_key(request, message->key, error))
         return error->status;
     return shuf__stream_make(request, error);
 }
@@ -107,11 +111,13 @@ shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__reque
                                 struct shuf__error *error)
 {
     *request = (struct shuf__request){
+        .kind = SHUF__SHUFFLE,
         .shuffle = {
             .permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
             .record = message->record,
             .inverse = message->inverse}};
-    if (shuf__algorithm_parse(message->algorithm, &request->shuffle.permutation.algorithm, error))
+    if (shuf__algorithm_parse(message->algorithm, &request->shuffle.permutation.algorithm, error) ||
+        shuf__request_name_key(request, message->key, error))
         return error->status;
     return shuf__shuffle_make(request, error);
 }
@@ -120,10 +126,12 @@ shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *
                               struct shuf__error *error)
 {
     *request = (struct shuf__request){
+        .kind = SHUF__LOOK_UP,
         .look_up = {
             .permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
             .inverse = message->inverse}};
-    if (shuf__algorithm_parse(message->algorithm, &request->look_up.permutation.algorithm, error))
+    if (shuf__algorithm_parse(message->algorithm, &request->look_up.permutation.algorithm, error) ||
+        shuf__request_name_key(request, message->key, error))
         return error->status;
     if (message->n_at > SHUF__LOOK_UPS_MAX)
         return shuf__fail(error, SHUF_INVALID,

@@ -28,11 +28,13 @@ struct faults {
     unsigned wait_us;           /* duration of each computation */
     unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on, */
     bool fails_when_full;       /* with SHUF_DEVICE instead of SHUF_NO_MEMORY */
+    char root[64]; /* a directory with the server's /proc and /sys; "": the harness's */
 };
 
 /* Counters of the device. */
 struct seen {
-    unsigned allocations, launches;
+    _Atomic unsigned allocations;
+    unsigned launches;
     _Atomic uint64_t taken;   /* bytes of device memory in use */
     _Atomic uint64_t host;    /* bytes of host memory in use */
     uint64_t workspace_bytes; /* of the last computation; 0: none */

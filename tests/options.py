@@ -30,7 +30,10 @@ def page(name, made=MAN):
         file = MAN / "parts" / f"{match[1]}.scd"
         return (file if file.exists() else made / file.name).read_text()
 
-    return re.sub(r"^; include ([a-z-]+)\n", part, text, flags=re.MULTILINE)
+    count = 1
+    while count:  # a part may include another one
+        text, count = re.subn(r"^; include ([a-z-]+)\n", part, text, flags=re.MULTILINE)
+    return text
 
 
 def options(text):

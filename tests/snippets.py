@@ -19,8 +19,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Commands that build, or need what a test machine has not.
-SKIPPED = re.compile(r"\./dev (demo|test)|cc program\.c|\$ ")
+# Commands that build, or need what a test machine has not; and doctests, which the Python package runs.
+SKIPPED = re.compile(r"\./dev (demo|test)|cc program\.c|\$ |>>> |\[")
 FENCE = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^    .*\n)+", re.MULTILINE)
 

@@ -66,7 +66,7 @@ static void key_words(void **state)
     static const uint32_t expected[8] = {0x8c6845e8, 0x9a6199f4, 0xb163ce9f, 0x1a11440b,
                                          0xd60673d8, 0x718f5f9a, 0x1163a729, 0x7009fd61};
     uint32_t words[8];
-    shuf_key_words(7, 3, SHUF_PURPOSE_PHILOX24, 2, words);
+    shuf_key_words(shuf_key_of_seed(7), 3, SHUF_PURPOSE_PHILOX24, 2, words);
     assert_memory_equal(words, expected, sizeof words);
     shuf_philox24 p = shuf_philox24_make(10, 7, 3);
     assert_memory_equal(p.key + 16, expected, sizeof words); /* key[r] = word(r) */

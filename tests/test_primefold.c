@@ -192,7 +192,8 @@ static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, 
     const shuf_primefold f = shuf_primefold_make(n, 7, epoch);
     uint32_t word[SHUF_PRIMEFOLD_WORDS];
     for (unsigned block = 0; block < shuf_primefold_key_blocks(&f.shape); block++)
-        shuf_key_words_for(n, 7, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+        shuf_key_words_for(n, shuf_key_of_seed(7), epoch, SHUF_PURPOSE_PRIMEFOLD, block,
+                           word + 8 * block);
     assert_int_equal(f.addend, shuf_primefold_addend_of(&f.shape, word));
     for (unsigned r = 0; r < f.shape.maps; r++) {
         const shuf_primefold_map drawn = shuf_primefold_map_of(&f.shape, word, r);

@@ -170,7 +170,7 @@ static void without_descriptors(void **state)
     shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     expect_ok(handle, status);
-    check(&(shuf_records){"primefold", 5000, 57, 7, 0, false}, in, out);
+    check(&(shuf_records){.algorithm = "primefold", .n = 5000, .record = 57, .seed = 7}, in, out);
     free(in);
     free(out);
     shuf_close(handle);

@@ -21,13 +21,13 @@ static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride
                       bool inverse)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(n);
-    shuf_primefold plain = shuf_primefold_make_of(&shape, seed, 5);
+    shuf_primefold plain = shuf_primefold_make_of(&shape, shuf_key_of_seed(seed), 5);
     const bool narrow = shuf__primefold_word_bits(&shape) <= 32;
     uint32_t narrow_out[MOST];
     uint64_t wide_out[MOST];
     union shuf__bijection f;
     shuf_primefold_make_inverse(&plain);
-    shuf__primefold_make(&f.primefold, &shape, seed, 5);
+    shuf__primefold_make(&f.primefold, &shape, shuf_key_of_seed(seed), 5);
     if (inverse)
         shuf__primefold_invert(&f.primefold);
     if (narrow)

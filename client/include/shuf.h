@@ -49,9 +49,15 @@ extern "C" {
 /* A connection to one daemon. */
 typedef struct shuf shuf;
 
-/* Connects to the daemon at `socket`. NULL or "" means the default: $SHUFD_SOCKET, else
- * /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where this file exists, else
- * /run/shufd/shufd.sock.
+/* Connects to the daemon at `socket`. NULL or "" means the first of these that exists:
+ *
+ * - $SHUFD_SOCKET, whether it exists or not;
+ * - the instance of this thread's GPU, /run/shufd/GPU-<uuid>.sock: that of the current CUDA
+ * context, else the first of CUDA_VISIBLE_DEVICES (a UUID; an index with
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID, or where there is one GPU). The call neither loads nor initialises
+ * CUDA;
+ * - /run/shufd/shufd.sock as root; $XDG_RUNTIME_DIR/shufd.sock, then /run/shufd/shufd.sock else;
+ * - the only instance.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon
@@ -171,8 +177,8 @@ typedef enum shuf_direction {
  * numbers. Each at[i] must be below n; in any order, also repeated. `out` may be `at`, but may not
  * overlap it otherwise. On failure the contents of `out` are undefined. A `count` of 0 sends no
  * request; a `count` above SHUF_LOOKUPS is split into several requests with the same algorithm.
- * Only algorithm, n, seed and epoch of the permutation may be set. Fails with SHUF_INVALID for a
- * view, a dtype, epochs > 1 or a fingerprint, for an at[i] out of range (no request is sent), and
+ * Only algorithm, n, seed, key and epoch of the permutation may be set. Fails with SHUF_INVALID for
+ * a view, a dtype, epochs > 1 or a fingerprint, for an at[i] out of range (no request is sent), and
  * for an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(),
  * and with SHUF_BUSY or SHUF_NO_MEMORY.
  * The inline C functions of shuf/primefold.h compute the same without a daemon; thread-safe. */
@@ -301,6 +307,7 @@ typedef struct shuf_lease_entry {
     uint64_t age_ms;
     uint64_t block, block_bytes; /* id and size of the memory */
     uint64_t seed;
+    char key[32]; /* the name of the key instead of the seed; else "" */
     uint64_t rows, count;
     char algorithm[32]; /* of a permutation or shuffle, as n and epoch; else "" */
     uint64_t n, epoch;

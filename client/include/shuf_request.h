@@ -26,6 +26,7 @@ typedef struct shuf_permutation {
     const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
     uint64_t seed;         /* any; independent of epoch */
+    const char *key;       /* the name of a key of the daemon; seed is then 0. NULL: the seed */
     uint64_t epoch;        /* any */
     uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
     shuf_view view;
@@ -100,6 +101,7 @@ typedef struct shuf_result {
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */
+    const char *key;                /* as in shuf_permutation */
     uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
     double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
     /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
@@ -121,6 +123,7 @@ typedef struct shuf_records {
     uint64_t n;            /* 1 to 2^62, no default */
     uint64_t record;       /* bytes, at least 1, no default; n * record < 2^63 */
     uint64_t seed, epoch;  /* any */
+    const char *key;       /* as in shuf_permutation */
     bool inverse;
 } shuf_records;
 

@@ -6,6 +6,7 @@
 
 #include "json.h"
 #include "print_key.h"
+#include "seed_or_key.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -70,7 +71,7 @@ static void print_permutation_request(const struct shuf__output_options *options
     const shuf_permutation *permutation = options->permutation;
     shuf__print_line(to, "algorithm", "%s", result->algorithm);
     shuf__print_line(to, "n", "%" PRIu64, permutation->n);
-    shuf__print_line(to, "seed", "%" PRIu64, permutation->seed);
+    shuf__print_seed(to, permutation->key, permutation->seed);
     print_epochs(options, to);
     print_view(permutation, result->shape.count, to);
 }
@@ -79,8 +80,9 @@ static void print_permutation_short(const struct shuf__output_options *options,
                                     const shuf_result *result, FILE *to)
 {
     const shuf_permutation *permutation = options->permutation;
-    fprintf(to, "%s, n %" PRIu64 ", seed %" PRIu64 ", epoch", result->algorithm, permutation->n,
-            permutation->seed);
+    char seed[SHUF__SEED_TEXT];
+    fprintf(to, "%s, n %" PRIu64 ", %s, epoch", result->algorithm, permutation->n,
+            shuf__seed_text(seed, permutation->key, permutation->seed));
     if (options->batch)
         fprintf(to, "s %" PRIu64 ":%" PRIu64, permutation->epoch,
                 permutation->epoch + permutation->epochs);
@@ -127,7 +129,7 @@ static void permutation_to_json(json_t *object, const struct shuf__output_option
 {
     shuf__json_text(object, "algorithm", result->algorithm);
     shuf__json_integer(object, "n", options->permutation->n);
-    shuf__json_decimal(object, "seed", options->permutation->seed);
+    shuf__json_seed(object, options->permutation->key, options->permutation->seed);
     add_epochs(object, options);
     add_view(object, options->permutation, result->shape.count);
 }
@@ -148,7 +150,7 @@ static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
     shuf__print_key(to, "numbers");
     print_distribution(numbers, to);
     fputc('\n', to);
-    shuf__print_line(to, "seed", "%" PRIu64, numbers->seed);
+    shuf__print_seed(to, numbers->key, numbers->seed);
     shuf__print_line(to, "stream", "%" PRIu64, numbers->stream);
     shuf__print_line(to, "slice", "offset %" PRIu64 ", count %" PRIu64, numbers->offset,
                      numbers->count);
@@ -156,9 +158,10 @@ static void print_numbers_request(const shuf_numbers *numbers, FILE *to)
 
 static void print_numbers_short(const shuf_numbers *numbers, FILE *to)
 {
+    char seed[SHUF__SEED_TEXT];
     print_distribution(numbers, to);
-    fprintf(to, ", seed %" PRIu64 ", stream %" PRIu64 ", offset %" PRIu64, numbers->seed,
-            numbers->stream, numbers->offset);
+    fprintf(to, ", %s, stream %" PRIu64 ", offset %" PRIu64,
+            shuf__seed_text(seed, numbers->key, numbers->seed), numbers->stream, numbers->offset);
 }
 
 static void numbers_to_json(json_t *object, const shuf_numbers *numbers)
@@ -170,7 +173,7 @@ static void numbers_to_json(json_t *object, const shuf_numbers *numbers)
         json_object_set_new(object, "mean", json_real(numbers->mean));
         json_object_set_new(object, "std", json_real(numbers->std));
     }
-    shuf__json_decimal(object, "seed", numbers->seed);
+    shuf__json_seed(object, numbers->key, numbers->seed);
     shuf__json_decimal(object, "stream", numbers->stream);
     shuf__json_integer(slice, "offset", numbers->offset);
     shuf__json_integer(slice, "count", numbers->count);

@@ -9,6 +9,7 @@
 #include "number.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "seed_or_key.h"
 
 #include <string.h>
 #include <sysexits.h>
@@ -16,6 +17,7 @@
 enum key {
     KEY_COUNT = 0x100,
     KEY_SEED,
+    KEY_KEY,
     KEY_STREAM,
     KEY_OFFSET,
     KEY_MEAN,
@@ -29,15 +31,16 @@ enum key {
 
 #define BIT(key) (1U << ((key)-KEY_COUNT))
 
-#define COMMON_OPTIONS                                                                          \
-    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                             \
-        {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},            \
-        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed (default 0)", 1}, \
-        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1}, \
-        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                      \
-    {                                                                                           \
-        "summary", KEY_SUMMARY, NULL, 0,                                                        \
-            "Also print mean, variance, skewness, kurtosis, least and largest value", 3         \
+#define COMMON_OPTIONS                                                                             \
+    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                                \
+        SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),                                                     \
+        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed or key (default 0)", \
+         1},                                                                                       \
+        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1},    \
+        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                         \
+    {                                                                                              \
+        "summary", KEY_SUMMARY, NULL, 0,                                                           \
+            "Also print mean, variance, skewness, kurtosis, least and largest value", 3            \
     }
 
 static const struct argp_option gauss_table[] = {
@@ -102,9 +105,10 @@ static void check_draw_given(struct argp_state *state, unsigned given)
 {
     const struct shuf__required required[] = {
         {given & BIT(KEY_COUNT), "--count 1e9"},
-        {given & BIT(KEY_SEED), "--seed 7"},
+        {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
     };
     shuf__option_require(state, required, sizeof required / sizeof *required);
+    shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
 }
 
 /* With values on standard output, --summary prints the moments on standard error. */
@@ -164,6 +168,8 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
         shuf__option_number(state, shuf__option_name(gauss_table, key), text, number);
     else if (key == KEY_MEAN || key == KEY_STD)
         read_decimal(state, key, text, numbers, key == KEY_MEAN ? &numbers->mean : &numbers->std);
+    else if (key == KEY_KEY)
+        numbers->key = shuf__key_option(state, text);
     else if (key == KEY_DTYPE)
         read_dtype_option(state, text, numbers);
     else if (key == KEY_METHOD)

@@ -9,6 +9,7 @@
 #include "option_parse.h"
 #include "option_values.h"
 #include "request.h"
+#include "seed_or_key.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 enum key {
     KEY_N = 0x100,
     KEY_SEED,
+    KEY_KEY,
     KEY_EPOCH,
     KEY_ALGORITHM,
     KEY_AT,
@@ -35,10 +37,11 @@ enum key {
 
 static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
+    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
     {"at", KEY_AT, "LIST", 0,
      "The positions, as in 0,5,1e8; - reads them from standard input (required)", 0},
-    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 1},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
+     1},
     {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0,
      "The algorithm (default primefold); the first look-up in one of the others is slow", 1},
     {"inverse", KEY_INVERSE, NULL, 0, "Take LIST as values, and print the position of each", 2},
@@ -162,11 +165,12 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
     const unsigned given = parse->given;
     const struct shuf__required required[] = {
         {given & BIT(KEY_N), "--n 1e9"},
-        {given & BIT(KEY_SEED), "--seed 7"},
+        {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
         {given & BIT(KEY_AT), "--at 0,5,1e8"},
     };
     refuse_other(state, parse);
     shuf__option_require(state, required, sizeof required / sizeof *required);
+    shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
     if (options->read_places && options->places.count > 0)
         argp_failure(state, EX_USAGE, 0, "--at -: excludes other positions");
     if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
@@ -199,6 +203,9 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
         break;
     case KEY_SEED:
         shuf__option_number(state, "--seed", text, &options->permutation.seed);
+        break;
+    case KEY_KEY:
+        options->permutation.key = shuf__key_option(state, text);
         break;
     case KEY_EPOCH:
         shuf__option_number(state, "--epoch", text, &options->permutation.epoch);

@@ -17,6 +17,8 @@ static const struct shuf__verb verbs[] = {
     {"status", "print the daemon's device, load and memory", shuf__verb_status},
     {"leases", "list the leases of results", shuf__verb_leases},
     {"top", "show requests, memory, users and leases as they change", shuf__verb_top},
+    {"doctor", "check the machine and the daemon, and say what to do", shuf__verb_doctor},
+    {"bench", "measure the daemon next to memset and torch", shuf__verb_bench},
     {"metrics", "print the metrics of the daemon for Prometheus", shuf__verb_metrics},
     {"drop", "free the memory of unused results", shuf__verb_drop},
     {"version", "print the versions of shufctl and of the daemon", shuf__verb_version},

@@ -9,6 +9,7 @@
 #include "option_parse.h"
 #include "option_values.h"
 #include "request.h"
+#include "seed_or_key.h"
 
 #include <argp.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 enum key {
     KEY_N = 0x100,
     KEY_SEED,
+    KEY_KEY,
     KEY_EPOCH,
     KEY_EPOCHS,
     KEY_ALGORITHM,
@@ -38,8 +40,9 @@ enum key {
 
 static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
-    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 1},
+    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
+     1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
      1},
     {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0, "The algorithm (default primefold)",
@@ -90,9 +93,10 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
 {
     const struct shuf__required required[] = {
         {given & BIT(KEY_N), "--n 1e9"},
-        {given & BIT(KEY_SEED), "--seed 7"},
+        {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
     };
     shuf__option_require(state, required, sizeof required / sizeof *required);
+    shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
         shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
@@ -176,6 +180,9 @@ static error_t parse_permute_word(int key, char *text, struct argp_state *state,
                                   shuf_permutation *permutation)
 {
     switch (key) {
+    case KEY_KEY:
+        permutation->key = shuf__key_option(state, text);
+        return 0;
     case KEY_EPOCHS:
         read_epochs(state, text, permutation);
         return 0;

@@ -6,15 +6,25 @@
 
 #include "option_parse.h"
 #include "option_values.h"
+#include "seed_or_key.h"
 
 #include <argp.h>
 #include <sysexits.h>
 
-enum key { KEY_IN = 0x100, KEY_RECORD, KEY_SEED, KEY_EPOCH, KEY_ALGORITHM, KEY_INVERSE, KEY_OUT };
+enum key {
+    KEY_IN = 0x100,
+    KEY_RECORD,
+    KEY_SEED,
+    KEY_KEY,
+    KEY_EPOCH,
+    KEY_ALGORITHM,
+    KEY_INVERSE,
+    KEY_OUT
+};
 
 static const struct argp_option option_table[] = {
     {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 0},
-    {"seed", KEY_SEED, "S", 0, "The seed, any number below 2^64 (required)", 0},
+    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
     {"out", KEY_OUT, "FILE", 0,
      "Write the shuffled array to FILE, which may be the file of --in, or to standard output for - "
      "(required)",
@@ -23,7 +33,8 @@ static const struct argp_option option_table[] = {
      "The size of a record, at least 1; the header of an .npy has it: the elements that one index "
      "of the first dimension selects",
      1},
-    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed (default 0)", 2},
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
+     2},
     {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0, "The algorithm (default primefold)",
      2},
     {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle that had the same options: restore the order",
@@ -45,10 +56,11 @@ static void finish_shuffle(struct argp_state *state, const struct parse *parse)
 {
     const struct shuf__required required[] = {
         {parse->options->in, "--in rows.npy"},
-        {parse->seed, "--seed 7"},
+        {parse->seed || parse->options->records.key, "--seed 7"},
         {parse->options->out, "--out shuffled.npy"},
     };
     shuf__option_require(state, required, sizeof required / sizeof *required);
+    shuf__check_seed_options(state, parse->seed, parse->options->records.key);
 }
 
 static error_t parse_shuffle_option(int key, char *text, struct argp_state *state)
@@ -71,6 +83,9 @@ static error_t parse_shuffle_option(int key, char *text, struct argp_state *stat
     case KEY_SEED:
         parse->seed = true;
         shuf__option_number(state, "--seed", text, &options->records.seed);
+        return 0;
+    case KEY_KEY:
+        options->records.key = shuf__key_option(state, text);
         return 0;
     case KEY_EPOCH:
         shuf__option_number(state, "--epoch", text, &options->records.epoch);

@@ -22,7 +22,8 @@ static bool directory_is_there(const char *path)
     snprintf(directory, sizeof directory, "%.*s", (int)(slash - path + 1), path);
     if (stat(directory, &status) == 0)
         return S_ISDIR(status.st_mode);
-    return strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && geteuid() == 0; /* shufd makes this one */
+    /* shufd makes this one */
+    return strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && geteuid() == 0;
 }
 
 /* A daemon replaces a socket that nobody serves, but no other file. */

@@ -49,10 +49,21 @@ const struct shuf__topic shuf__topics[] = {
      "  cuda-ipc    the same for CUDA IPC; only for processes of the daemon's user\n"
      "\n"
      "memfd, cuda-fd and cuda-ipc copy nothing. A daemon on a CPU has only inline and memfd.\n"},
+    {"keys", "keys of the daemon, for --key",
+     "A key has 128 random bits and a name. It takes the place of the seed, and only the daemon "
+     "has\n"
+     "it. Root, the daemon's user and the members of the key's group may use it.\n"
+     "\n"
+     "  shufctl permute --n 1e6 --key training\n"
+     "\n"
+     "Keys are credentials of systemd (shufd.service(8)), or files (shufd.conf(5), keys).\n"},
     {"environment", "variables that shufctl reads",
-     "  SHUFD_SOCKET      the socket of the daemon, where --socket does not name it\n"
-     "  XDG_RUNTIME_DIR   without SHUFD_SOCKET, the socket is $XDG_RUNTIME_DIR/shufd.sock if this\n"
-     "                    exists and the user is not root, else /run/shufd/shufd.sock\n"},
+     "  SHUFD_SOCKET          the socket of the daemon, where --socket does not name it\n"
+     "  CUDA_VISIBLE_DEVICES  else the daemon of its first GPU: a UUID, or an index with\n"
+     "                        CUDA_DEVICE_ORDER=PCI_BUS_ID or if there is one GPU\n"
+     "  XDG_RUNTIME_DIR       else $XDG_RUNTIME_DIR/shufd.sock if this exists and the user is not\n"
+     "                        root, else /run/shufd/shufd.sock, else the only daemon of a GPU\n"
+     "  SHUFD_RUNTIME_DIR     a directory instead of /run/shufd\n"},
     {"exit-status", "the meaning of each exit status",
      "   0  success\n"
      "  64  wrong verb, option or parameter\n"

@@ -10,6 +10,7 @@
 #include "npy.h"
 #include "output.h"
 #include "progress.h"
+#include "seed_or_key.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -74,7 +75,7 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
     if (o->permutation.algorithm)
         shuf__json_text(object, "algorithm", o->permutation.algorithm);
     shuf__json_integer(object, "n", o->permutation.n);
-    shuf__json_decimal(object, "seed", o->permutation.seed);
+    shuf__json_seed(object, o->permutation.key, o->permutation.seed);
     shuf__json_decimal(object, "epoch", o->permutation.epoch);
     json_object_set_new(object, "inverse", json_boolean(inverse));
     json_object_set_new(object, "positions", inverse ? looked_up : given);

@@ -9,6 +9,7 @@
 #include "exit.h"
 #include "json.h"
 #include "output_options.h"
+#include "seed_or_key.h"
 #include "units.h"
 #include "user.h"
 #include "verbs.h"
@@ -75,9 +76,11 @@ static const char *state_of(const shuf_lease_entry *e)
 
 static void print_stream_entry(const shuf_lease_entry *e)
 {
-    printf("%s %s, seed %" PRIu64 ", stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
-           shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype), e->seed, e->stream,
-           e->count, e->count == 1 ? "" : "s", e->offset);
+    char seed[SHUF__SEED_TEXT];
+    printf("%s %s, %s, stream %" PRIu64 ", %" PRIu64 " value%s from %" PRIu64,
+           shuf__distribution_text(e->distribution), shuf__dtype_text(e->dtype),
+           shuf__seed_text(seed, e->key, e->seed), e->stream, e->count, e->count == 1 ? "" : "s",
+           e->offset);
     if (e->method)
         printf(", method %s", shuf__method_text(e->method));
     if (e->distribution == SHUF_GAUSS)
@@ -87,7 +90,8 @@ static void print_stream_entry(const shuf_lease_entry *e)
 
 static void print_permutation_entry(const shuf_lease_entry *e)
 {
-    printf("%s, n %" PRIu64 ", seed %" PRIu64, e->algorithm, e->n, e->seed);
+    char seed[SHUF__SEED_TEXT];
+    printf("%s, n %" PRIu64 ", %s", e->algorithm, e->n, shuf__seed_text(seed, e->key, e->seed));
     if (e->rows == 1)
         printf(", epoch %" PRIu64, e->epoch);
     else
@@ -99,10 +103,10 @@ static void print_permutation_entry(const shuf_lease_entry *e)
 
 static void print_shuffle_entry(const shuf_lease_entry *e)
 {
-    printf("%s, %s%" PRIu64 " record%s of %" PRIu64 " byte%s, seed %" PRIu64 ", epoch %" PRIu64
-           "\n",
+    char seed[SHUF__SEED_TEXT];
+    printf("%s, %s%" PRIu64 " record%s of %" PRIu64 " byte%s, %s, epoch %" PRIu64 "\n",
            e->algorithm, e->inverse ? "back, " : "", e->n, shuf__plural(e->n), e->record,
-           shuf__plural(e->record), e->seed, e->epoch);
+           shuf__plural(e->record), shuf__seed_text(seed, e->key, e->seed), e->epoch);
 }
 
 static void print_request(const shuf_lease_entry *e)
@@ -151,7 +155,7 @@ static void add_request_fields(json_t *object, const shuf_lease_entry *e)
     json_object_set_new(object, "buffer", json_boolean(e->buffer));
     if (e->buffer)
         return;
-    shuf__json_decimal(object, "seed", e->seed);
+    shuf__json_seed(object, e->key, e->seed);
     (e->distribution ? add_stream_fields : add_permutation_fields)(object, e);
     if (e->record == 0)
         return;

@@ -11,6 +11,7 @@
 #include "output_format.h"
 #include "output_path.h"
 #include "progress.h"
+#include "seed_or_key.h"
 #include "shuffle_run.h"
 #include "units.h"
 #include "verbs.h"
@@ -54,7 +55,7 @@ static void print_shuffle(const struct shuffle *s)
     shuf__print_line(stdout, "backend", "%s, %s", r->backend, r->device);
     shuf__print_line(stdout, "algorithm", "%s%s", r->algorithm,
                      records->inverse ? ", inverse" : "");
-    shuf__print_line(stdout, "seed", "%" PRIu64, records->seed);
+    shuf__print_seed(stdout, records->key, records->seed);
     shuf__print_line(stdout, "epoch", "%" PRIu64, records->epoch);
     shuf__print_line(stdout, "records", "%" PRIu64 " of %" PRIu64 " byte%s (%s)",
                      run->array.records, run->array.record, run->array.record == 1 ? "" : "s",
@@ -78,7 +79,7 @@ static void print_shuffle_json(const struct shuffle *s, FILE *to)
     shuf__json_text(object, "algorithm", r->algorithm);
     shuf__json_integer(object, "n", run->array.records);
     shuf__json_integer(object, "record", run->array.record);
-    shuf__json_decimal(object, "seed", records->seed);
+    shuf__json_seed(object, records->key, records->seed);
     shuf__json_decimal(object, "epoch", records->epoch);
     json_object_set_new(object, "inverse", json_boolean(records->inverse));
     shuf__json_integer(object, "bytes", run->array.bytes);

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl status`: prints the daemon's device, load and memory.
+ * `shufctl status`: prints a daemon's device, load and memory, or a line for each daemon of the
+ * machine.
  */
 #include "connect.h"
 #include "daemon_options.h"
+#include "exit.h"
 #include "json.h"
+#include "socket.h"
 #include "units.h"
 #include "user.h"
 #include "verbs.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static bool has_own_memory(const shuf_daemon *d)
 {
@@ -116,7 +122,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
     add_users(object, d);
 }
 
-static void print_status_json(const shuf *handle, const shuf_daemon *d)
+static json_t *status_to_json(const shuf *handle, const shuf_daemon *d)
 {
     json_t *object = json_object();
     shuf__json_text(object, "daemon", d->version);
@@ -131,7 +137,7 @@ static void print_status_json(const shuf *handle, const shuf_daemon *d)
     shuf__json_integer(object, "queue_limit", d->queue_limit);
     shuf__json_integer(object, "served", d->served);
     add_results(object, d);
-    shuf__json_print(object, stdout);
+    return object;
 }
 
 static int show_status(shuf *handle, const struct shuf__daemon_options *options)
@@ -141,20 +147,127 @@ static int show_status(shuf *handle, const struct shuf__daemon_options *options)
     if (status != SHUF_OK)
         return shuf__fail_call(handle, status, options);
     if (options->json)
-        print_status_json(handle, &daemon);
+        shuf__json_print(status_to_json(handle, &daemon), stdout);
     else
         print_status(handle, &daemon);
     return EX_OK;
 }
 
-int shuf__verb_status(int argc, char **argv)
+static int show_one(const struct shuf__daemon_options *options)
 {
-    struct shuf__daemon_options options;
     shuf *handle;
-    shuf__daemon_options(argc, argv, "Prints the daemon's device, load and memory.", &options);
-    int code = shuf__connect_or_fail(&handle, &options);
+    int code = shuf__connect_or_fail(&handle, options);
     if (code == EX_OK)
-        code = show_status(handle, &options);
+        code = show_status(handle, options);
     shuf_close(handle);
     return code;
+}
+
+/* ---- All daemons of the machine ---------------------------------------------------- */
+
+enum { MOST_DAEMONS = 256 };
+
+struct listing {
+    json_t *daemons; /* NULL: a table */
+    bool failed;     /* a daemon did not answer */
+    int code;        /* of the first that did not */
+};
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void print_row(const char *socket, const shuf_daemon *d)
+{
+    char used[SHUF__UNITS_TEXT], limit[SHUF__UNITS_TEXT], up[SHUF__UNITS_TEXT];
+    printf("%-45s %-24.24s %7" PRIu64 " %5" PRIu64 " %8" PRIu64 " %9s of %-9s %s\n",
+           file_name(socket), d->device, d->clients, d->queued, d->served,
+           shuf__units_bytes(used, d->memory_used), shuf__units_bytes(limit, d->memory_limit),
+           shuf__units_time(up, d->uptime_ms * 1000000));
+}
+
+static void add_failure(struct listing *listing, const char *socket, const shuf *handle,
+                        shuf_status status)
+{
+    const int code = shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
+    if (!listing->failed)
+        listing->code = code;
+    listing->failed = true;
+    if (!listing->daemons)
+        return;
+    json_t *object = json_object();
+    shuf__json_text(object, "socket", socket);
+    shuf__json_text(object, "error", shuf_message(handle));
+    json_array_append_new(listing->daemons, object);
+}
+
+static void list_daemon(struct listing *listing, const char *socket)
+{
+    shuf *handle;
+    shuf_daemon daemon;
+    shuf_status status = shuf_connect(&handle, socket);
+    if (status == SHUF_OK)
+        status = shuf_daemon_status(handle, &daemon);
+    if (status != SHUF_OK)
+        add_failure(listing, socket, handle, status);
+    else if (listing->daemons)
+        json_array_append_new(listing->daemons, status_to_json(handle, &daemon));
+    else
+        print_row(socket, &daemon);
+    shuf_close(handle);
+}
+
+static int list_daemons(const struct sockaddr_un *sockets, size_t count, bool json)
+{
+    struct listing listing = {.daemons = json ? json_array() : NULL, .code = EX_OK};
+    if (!json)
+        printf("%-45s %-24s %7s %5s %8s %-22s %s\n", "SOCKET", "DEVICE", "CLIENTS", "QUEUE",
+               "SERVED", "   MEMORY", "UP");
+    for (size_t i = 0; i < count; i++)
+        list_daemon(&listing, sockets[i].sun_path);
+    if (json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "daemons", listing.daemons);
+        shuf__json_print(object, stdout);
+    }
+    return listing.code;
+}
+
+/* The user's own daemon and those of the machine. */
+static size_t find_daemons(struct sockaddr_un sockets[MOST_DAEMONS])
+{
+    struct sockaddr_un own;
+    struct shuf__error ignored;
+    size_t count = shuf__socket_list("", sockets, MOST_DAEMONS - 1);
+    if (shuf__socket_address(NULL, SHUF__SOCKET_CONNECT, &own, &ignored) != SHUF_OK ||
+        access(own.sun_path, F_OK) != 0)
+        return count;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(sockets[i].sun_path, own.sun_path) == 0)
+            return count;
+    sockets[count++] = own;
+    return count;
+}
+
+static bool names_socket(const struct shuf__daemon_options *options)
+{
+    const char *variable = getenv("SHUFD_SOCKET");
+    return options->socket || (variable && *variable);
+}
+
+int shuf__verb_status(int argc, char **argv)
+{
+    static struct sockaddr_un sockets[MOST_DAEMONS];
+    struct shuf__daemon_options options;
+    shuf__daemon_options(argc, argv,
+                         "Prints the daemon's device, load and memory. Without --socket and "
+                         "SHUFD_SOCKET: a line for each daemon of the machine, if there are "
+                         "several; with --json an object with the list of them.",
+                         &options);
+    const size_t count = names_socket(&options) ? 0 : find_daemons(sockets);
+    if (count > 1 || (count == 1 && options.json))
+        return list_daemons(sockets, count, options.json);
+    return show_one(&options);
 }

@@ -7,6 +7,8 @@
 
 /* argv[0] is "shufctl VERB". Each returns the exit code. Wrong options end the process with 64, as
  * argp does, and --help with 0. */
+int shuf__verb_bench(int argc, char **argv);
+int shuf__verb_doctor(int argc, char **argv);
 int shuf__verb_gauss(int argc, char **argv);
 int shuf__verb_index(int argc, char **argv);
 int shuf__verb_drop(int argc, char **argv);

@@ -120,8 +120,10 @@ static void on_evict(void *contents)
     free_entry(contents);
 }
 
-void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool)
+void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,
+                      struct shuf__keyring *keyring)
 {
+    cache->keyring = keyring;
     cache->pool = pool;
     pool->on_evict = on_evict;
 }

@@ -7,7 +7,8 @@
 #ifndef SHUFD_CACHE_H
 #define SHUFD_CACHE_H
 
-#include "memory/pool.h"
+#include "keys/keyring.h"
+#include "memory/acquire.h"
 #include "request.h"
 
 #include <stdbool.h>
@@ -63,11 +64,13 @@ struct shuf__cache_entry {
 struct shuf__cache {
     struct shuf__pool *pool;
     struct shuf__engine *engine;
+    struct shuf__keyring *keyring;
     void *tree;                      /* tsearch(3) */
     uint64_t hits, joined, computed; /* for Status */
 };
 
-void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool);
+void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,
+                      struct shuf__keyring *keyring);
 
 /* The entry with that key, ready or not, or NULL. */
 struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache, const struct shuf__key *key);

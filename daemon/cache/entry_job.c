@@ -53,7 +53,7 @@ struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
 
 /* ---- the computation ---- */
 
-/* `job` may cancel it; NULL: nobody can. */
+/* Everything but its workspace and rank index. `job` may cancel it; NULL: nobody can. */
 static struct shuf__computation computation_of(const struct shuf__cache_entry *entry,
                                                struct shuf__engine_job *job)
 {
@@ -63,6 +63,19 @@ static struct shuf__computation computation_of(const struct shuf__cache_entry *e
         .cancelled = job ? shuf__engine_job_is_cancelled : NULL,
         .cancel_context = job,
     };
+}
+
+/* Only a launch has the bits of a named key. */
+static shuf_status launch_with_key(struct shuf__backend *backend,
+                                   const struct shuf__cache_entry *entry,
+                                   struct shuf__computation *computation, struct shuf__error *error)
+{
+    if (shuf__keyring_reveal(entry->cache->keyring, &computation->request, error))
+        return error->status;
+    const shuf_status status =
+        backend->ops->launch(backend, computation, &entry->allocation->block, error);
+    shuf__keyring_conceal(&computation->request);
+    return status;
 }
 
 /* A buffer is only allocated. */
@@ -119,8 +132,8 @@ bool shuf__entry_is_small(const struct shuf__backend *backend,
 static shuf_status launch_small(struct shuf__backend *backend,
                                 const struct shuf__cache_entry *entry, struct shuf__error *error)
 {
-    const struct shuf__computation computation = computation_of(entry, NULL);
-    return backend->ops->launch(backend, &computation, &entry->allocation->block, error);
+    struct shuf__computation computation = computation_of(entry, NULL);
+    return launch_with_key(backend, entry, &computation, error);
 }
 
 shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
@@ -176,7 +189,7 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
         return job->error.status;
     if (job->rank_index)
         computation.rank_index = shuf__rank_entry_open(job->rank_index, backend, &ignored);
-    return backend->ops->launch(backend, &computation, &entry->allocation->block, &job->error);
+    return launch_with_key(backend, entry, &computation, &job->error);
 }
 
 /* Without an event the job fails, but not before the launched computation is over. */
@@ -267,8 +280,7 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
     const struct shuf__request *request = &entry->key.request;
     if (!shuf__key_is_buffer(&entry->key) &&
         shuf__rank_index_helps(backend->ops->rank_index_limits, request))
-        job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid,
-                                                   shuf__request_permutation(request), &ignored);
+        job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid, request, &ignored);
 }
 
 /* A job for the summary of a ready entry needs no memory. */

@@ -6,10 +6,12 @@
 
 #include <inttypes.h>
 
-static struct shuf__key key_of(uint32_t uid, const struct shuf__permutation *p)
+static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request)
 {
+    const struct shuf__permutation *p = shuf__request_permutation(request);
     return (struct shuf__key){
         .request = {.kind = SHUF__LOOK_UP,
+                    .key = request->key,
                     .look_up = {.permutation = {.n = p->n,
                                                 .seed = p->seed,
                                                 .epoch = p->epoch,
@@ -33,10 +35,11 @@ static shuf_status check_size(const struct shuf__cache *cache, uint64_t n, uint6
 }
 
 struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
-                                                   const struct shuf__permutation *permutation,
+                                                   const struct shuf__request *request,
                                                    struct shuf__error *error)
 {
-    const struct shuf__key key = key_of(uid, permutation);
+    const struct shuf__permutation *permutation = shuf__request_permutation(request);
+    const struct shuf__key key = key_of(uid, request);
     const uint64_t bytes = shuf__rank_index_bytes(permutation->algorithm, permutation->n);
     struct shuf__cache_entry *index = shuf__cache_find(cache, &key);
     if (index)

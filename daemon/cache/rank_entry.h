@@ -11,11 +11,11 @@
 #include "cache.h"
 #include "rank_index.h"
 
-/* On the loop's thread, when a job starts: the user's rank index of the job's permutation, with
+/* On the loop's thread, when a job starts: the user's rank index of the request's permutation, with
  * memory; it may be empty. One job at a time has it, since the engine runs one job at a time. NULL
  * if the budget has no room, as shuf__allocations_refuse() says, or the job's n is too large. */
 struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
-                                                   const struct shuf__permutation *permutation,
+                                                   const struct shuf__request *request,
                                                    struct shuf__error *error);
 
 /* On the engine's thread: the job's rank index; NULL when out of memory. */

@@ -73,14 +73,13 @@ static uint64_t read_value(const uint8_t *bytes, unsigned width)
     }
 }
 
-static shuf_status read_values(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
-                               uint64_t first, size_t count, uint64_t *values,
+shuf_status shuf__summary_read(struct shuf__backend *backend, const struct shuf__block *block,
+                               shuf_dtype dtype, uint64_t first, size_t count, uint64_t *values,
                                struct shuf__error *error)
 {
     uint8_t bytes[SHUF__SAMPLES * sizeof(uint64_t)];
-    const unsigned width = shuf__dtype_bytes((int)entry->key.request.dtype);
-    if (backend->ops->read(backend, &entry->allocation->block, first * width, count * width, bytes,
-                           error))
+    const unsigned width = shuf__dtype_bytes((int)dtype);
+    if (backend->ops->read(backend, block, first * width, count * width, bytes, error))
         return error->status;
     for (size_t i = 0; i < count; i++)
         values[i] = read_value(bytes + i * width, width);
@@ -90,14 +89,16 @@ static shuf_status read_values(struct shuf__backend *backend, const struct shuf_
 static shuf_status add_samples(struct shuf__backend *backend, const struct shuf__cache_entry *entry,
                                struct shuf__summary *summary, struct shuf__error *error)
 {
-    uint64_t values = values_of(entry);
+    const uint64_t values = values_of(entry);
+    const struct shuf__block *block = &entry->allocation->block;
+    const shuf_dtype dtype = entry->key.request.dtype;
     summary->n_first = values < SHUF__SAMPLES ? (unsigned)values : SHUF__SAMPLES;
     summary->n_last = values - summary->n_first < SHUF__SAMPLES
                           ? (unsigned)(values - summary->n_first)
                           : SHUF__SAMPLES;
-    if (read_values(backend, entry, 0, summary->n_first, summary->first, error) ||
-        read_values(backend, entry, values - summary->n_last, summary->n_last, summary->last,
-                    error))
+    if (shuf__summary_read(backend, block, dtype, 0, summary->n_first, summary->first, error) ||
+        shuf__summary_read(backend, block, dtype, values - summary->n_last, summary->n_last,
+                           summary->last, error))
         return error->status;
     summary->has_samples = true;
     return SHUF_OK;

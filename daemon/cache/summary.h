@@ -30,6 +30,11 @@ shuf_status shuf__summary_complete(struct shuf__backend *backend,
                                    const struct shuf__compute_options *options,
                                    struct shuf__summary *summary, struct shuf__error *error);
 
+/* Reads at most SHUF__SAMPLES values of the block, from number `first` on, as bits. */
+shuf_status shuf__summary_read(struct shuf__backend *backend, const struct shuf__block *block,
+                               shuf_dtype dtype, uint64_t first, size_t count, uint64_t *values,
+                               struct shuf__error *error);
+
 /* The sums are of z = (x - centre) * scale: with the distribution's own mean and standard deviation
  * they lose little precision. */
 struct shuf__measure {

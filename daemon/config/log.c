@@ -63,8 +63,8 @@ static int write_time(char *line, size_t size)
     return snprintf(line, size, "%s.%03ld %s ", day, now.tv_nsec / 1000000, zone);
 }
 
-static void format_line(enum shuf__log_level level, const char *format, va_list args,
-                        char text[LOG_TEXT])
+__attribute__((format(printf, 2, 0))) static void
+format_line(enum shuf__log_level level, const char *format, va_list args, char text[LOG_TEXT])
 {
     const int used = snprintf(text, LOG_TEXT, "%s: ", levels[level].name);
     vsnprintf(text + used, LOG_TEXT - (size_t)used, format, args);

@@ -101,10 +101,13 @@ void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *serv
 void shuf__textfile_start(struct shuf__textfile *file)
 {
     const struct shuf__service *service = file->service;
+    file->path[0] = '\0';
     if (!shuf__service_name_expand(service->config->metrics_file, service->name, file->path,
                                    sizeof file->path))
-        file->path[0] = '\0'; /* not with a name of a socket */
-    if (file->path[0])
+        shuf__log(service->log, SHUF__LOG_WARNING,
+                  "metrics_file %s: expected a shorter path; writing none",
+                  service->config->metrics_file);
+    else if (file->path[0])
         uv_timer_start(&file->timer, on_timer, 0, 0);
 }
 

@@ -25,11 +25,22 @@ struct look_up_job {
     struct shuf__session_job job;
     struct shuf__cache *cache;
     struct shuf__cache_entry *rank_index; /* while it runs; NULL: it needs none */
-    struct shuf__look_up request;
+    struct shuf__request request;         /* a LOOK_UP */
     uint32_t uid;
     size_t count;
     uint64_t place[]; /* first those of the request, in the end the answers */
 };
+
+static shuf_status look_up(const struct shuf__cache *cache, struct shuf__backend *backend,
+                           struct shuf__computation *computation, uint64_t *place, size_t count,
+                           struct shuf__error *error)
+{
+    if (shuf__keyring_reveal(cache->keyring, &computation->request, error))
+        return error->status;
+    const shuf_status status = backend->ops->look_up(backend, computation, place, count, error);
+    shuf__keyring_conceal(&computation->request);
+    return status;
+}
 
 /* ---- on the engine's thread ---- */
 
@@ -41,7 +52,7 @@ static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
 static struct shuf__computation look_up_computation(struct look_up_job *l)
 {
     return (struct shuf__computation){
-        .request = {.kind = SHUF__LOOK_UP, .look_up = l->request},
+        .request = l->request,
         .cancelled = shuf__engine_job_is_cancelled,
         .cancel_context = &l->job.engine_job,
     };
@@ -55,7 +66,7 @@ static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backen
     if (l->rank_index &&
         !(computation.rank_index = shuf__rank_entry_open(l->rank_index, backend, error)))
         return;
-    error->status = backend->ops->look_up(backend, &computation, l->place, l->count, error);
+    error->status = look_up(l->cache, backend, &computation, l->place, l->count, error);
 }
 
 /* ---- on the loop's thread ---- */
@@ -63,10 +74,10 @@ static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backen
 static bool begin_look_up(struct shuf__engine_job *engine_job)
 {
     struct look_up_job *l = look_up_job_of(engine_job);
-    const struct shuf__permutation *p = &l->request.permutation;
+    const struct shuf__permutation *p = &l->request.look_up.permutation;
     if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return true;
-    l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, p, &l->job.error);
+    l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, &l->request, &l->job.error);
     return l->rank_index != NULL;
 }
 
@@ -91,8 +102,8 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
 static void reply_look_up(const struct shuf__session_job *job)
 {
     const struct look_up_job *l = (const struct look_up_job *)job;
-    reply_places(job->session, l->request.permutation.algorithm, (uint64_t *)(uintptr_t)l->place,
-                 l->count);
+    reply_places(job->session, l->request.look_up.permutation.algorithm,
+                 (uint64_t *)(uintptr_t)l->place, l->count);
 }
 
 static bool has_random_access(const struct shuf__look_up *request)
@@ -101,7 +112,7 @@ static bool has_random_access(const struct shuf__look_up *request)
 }
 
 static struct look_up_job *make_look_up_job(const struct shuf__session *session,
-                                            const struct shuf__look_up *request,
+                                            const struct shuf__request *request,
                                             const Shuf__Index *message)
 {
     const size_t bytes = message->n_at * sizeof *message->at;
@@ -125,7 +136,7 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
 }
 
 static shuf_status submit_look_up(struct shuf__session *session,
-                                  const struct shuf__look_up *request, const Shuf__Index *message,
+                                  const struct shuf__request *request, const Shuf__Index *message,
                                   struct shuf__error *error)
 {
     struct look_up_job *l = make_look_up_job(session, request, message);
@@ -161,6 +172,13 @@ static shuf_status parse_index(const Shuf__Index *message, struct shuf__request 
                       p->n, shuf__algorithm_name(p->algorithm));
 }
 
+static shuf_status admit_key(const struct shuf__session *session, struct shuf__request *request,
+                             struct shuf__error *error)
+{
+    return shuf__keyring_admit(&shuf__service_of(session)->keyring, session->client.uid,
+                               session->fd, &request->key, error);
+}
+
 static void log_request(const struct shuf__session *session, const struct shuf__request *request,
                         size_t count)
 {
@@ -179,8 +197,9 @@ static shuf_status look_up_at_once(struct shuf__session *session,
                                    struct shuf__error *error)
 {
     struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
-    const struct shuf__computation computation = {.request = *request};
-    if (backend->ops->look_up(backend, &computation, message->at, message->n_at, error))
+    struct shuf__computation computation = {.request = *request};
+    if (look_up(&shuf__service_of(session)->cache, backend, &computation, message->at,
+                message->n_at, error))
         return error->status;
     reply_places(session, request->look_up.permutation.algorithm, message->at, message->n_at);
     return SHUF_OK;
@@ -191,7 +210,7 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     struct shuf__error error;
     struct shuf__request request;
     const Shuf__Index *index = message->index;
-    if (parse_index(index, &request, &error)) {
+    if (parse_index(index, &request, &error) || admit_key(session, &request, &error)) {
         shuf__session_fail(session, &error);
         return;
     }
@@ -200,6 +219,6 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     log_request(session, &request, index->n_at);
     if (is_small(session, &request.look_up, index->n_at)
             ? look_up_at_once(session, &request, index, &error)
-            : submit_look_up(session, &request.look_up, index, &error))
+            : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
 }

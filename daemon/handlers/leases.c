@@ -8,7 +8,7 @@
 #include "parse.h"
 #include "service.h"
 
-enum { PAGE = 20 }; /* entries of at most about 190 bytes: a client reads a page at once */
+enum { PAGE = 16 }; /* entries of at most about 230 bytes: a client reads a page at once */
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
 {
@@ -42,6 +42,7 @@ static void fill_request(const struct shuf__request *request, Shuf__LeaseEntry *
     const struct shuf__permutation *p = shuf__request_permutation(request);
     entry->rows = shape.rows;
     entry->count = shape.count;
+    entry->key = (char *)(uintptr_t)request->key.name;
     entry->buffer = request->kind == SHUF__BUFFER;
     if (p)
         fill_permutation(p, entry);

@@ -7,6 +7,7 @@
 
 #include "result_reply.h"
 #include "service.h"
+#include "summary_job.h"
 
 #include <stdlib.h>
 
@@ -58,6 +59,13 @@ static void choose_outputs(struct shuf__result_request *r)
 
 /* ---- 3. find or add the entry ---- */
 
+static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error *error)
+{
+    const struct shuf__session *session = r->session;
+    return shuf__keyring_admit(&shuf__service_of(session)->keyring, session->client.uid,
+                               session->fd, &r->key.request.key, error);
+}
+
 /* Checked before anything is computed. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
@@ -82,10 +90,13 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
+/* There is none for the summary of a large result. */
 static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
 {
     struct shuf__cache *cache = &shuf__service_of(r->session)->cache;
     if (find_entry(r, cache))
+        return SHUF_OK;
+    if (shuf__summary_job_fits(r))
         return SHUF_OK;
     r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
     if (!r->waiter.entry)
@@ -186,7 +197,7 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     if (parse_and_release(r, message, parse, error))
         return error->status;
     r->shape = shuf__request_shape(&r->key.request);
-    if (choose_transport(r, error))
+    if (admit_key(r, error) || choose_transport(r, error))
         return error->status;
     choose_outputs(r);
     note_values(r);
@@ -197,6 +208,8 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     }
     if (check_lease_limit(r, error) || find_or_add_entry(r, error))
         return error->status;
+    if (!r->waiter.entry)
+        return shuf__summary_job_submit(r, error);
     return r->options.prefetch ? prefetch(r, error) : compute_and_reply(r, error);
 }
 

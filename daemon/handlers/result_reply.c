@@ -200,6 +200,17 @@ void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
     shuf__session_reply(r->session, &reply.reply, NULL, fd);
 }
 
+void shuf__result_reply_summary(const struct shuf__result_request *r,
+                                const struct shuf__summary *summary)
+{
+    struct reply reply;
+    struct shuf__summary copy = *summary; /* the reply points into it */
+    begin_reply(r, &reply);
+    describe_summary(r, &copy, &reply);
+    shuf__service_of(r->session)->served++;
+    shuf__session_reply(r->session, &reply.reply, NULL, -1);
+}
+
 void shuf__result_reply_empty(struct shuf__result_request *r)
 {
     struct reply reply;

@@ -14,6 +14,10 @@ void shuf__result_log(const struct shuf__result_request *r);
  * not yet ready. */
 void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event);
 
+/* Sends a summary that belongs to no entry. */
+void shuf__result_reply_summary(const struct shuf__result_request *r,
+                                const struct shuf__summary *summary);
+
 /* A shard may be empty, for any number of rows: there is nothing to compute or to lease. */
 void shuf__result_reply_empty(struct shuf__result_request *r);
 

@@ -70,6 +70,16 @@ static void on_gave_back(struct shuf__shortage *shortage, const struct shuf__dro
         log_given_back(service);
 }
 
+static void on_warm(struct shuf__warm *warm, const struct shuf__allocation *allocation)
+{
+    const struct shuf__service *service =
+        (struct shuf__service *)((char *)warm - offsetof(struct shuf__service, warm));
+    char text[SHUF__UNITS_TEXT];
+    shuf__log(service->log, SHUF__LOG_INFO, "%s: a block of %s is ready",
+              shuf__memory_is_host(allocation->kind) ? "host_pool" : "device_pool",
+              shuf__units_bytes(text, allocation->bytes));
+}
+
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log)
 {
@@ -83,12 +93,31 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     shuf__pool_init(&service->pool, loop);
     service->shortage.gave_back = on_gave_back;
     shuf__shortage_init(&service->shortage, loop, &service->pool, config->root);
-    shuf__cache_init(&service->cache, &service->pool);
+    service->warm.ready = on_warm;
+    shuf__warm_init(&service->warm, loop, &service->pool, &service->shortage);
+    shuf__keyring_init(&service->keyring);
+    shuf__cache_init(&service->cache, &service->pool, &service->keyring);
     shuf__client_processes_init(&service->processes, loop, &service->allocations);
     shuf__leases_init(&service->leases, loop);
     shuf__spin_init(&service->spin, loop);
     init_sessions(service);
     shuf__service_configure(service);
+}
+
+static void close_handle(void *handle)
+{
+    uv_handle_t *h = handle;
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+void shuf__service_close(struct shuf__service *service)
+{
+    close_handle(&service->allocations.sweep);
+    close_handle(&service->pool.trim);
+    close_handle(&service->warm.timer);
+    close_handle(&service->spin.idle);
+    shuf__shortage_close(&service->shortage);
 }
 
 void shuf__service_configure(struct shuf__service *service)
@@ -98,13 +127,31 @@ void shuf__service_configure(struct shuf__service *service)
                         *device = &service->allocations.budgets[SHUF__SIDE_DEVICE];
     host->configured = config->host_memory;
     host->configured_idle = config->host_cache;
+    host->configured_pool = config->host_pool;
     device->configured = config->device_memory;
     device->configured_idle = config->device_cache;
+    device->configured_pool = config->device_pool;
     service->leases.limit = config->leases;
     service->sessions.slow_ns = config->slow_request;
     service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
     shuf__spin_set(&service->spin, config->spin_time);
     shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
+}
+
+/* Without a directory there are no keys, and no memory is locked. */
+shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error)
+{
+    const char *directory = service->config->keys;
+    if (!*directory && !(directory = getenv("CREDENTIALS_DIRECTORY"))) {
+        shuf__keyring_close(&service->keyring);
+        return SHUF_OK;
+    }
+    if (shuf__keyring_load(&service->keyring, directory, error))
+        return error->status;
+    const unsigned count = service->keyring.set.count;
+    shuf__log(service->log, SHUF__LOG_INFO, "%u named key%s from %s", count, shuf__plural(count),
+              directory);
+    return SHUF_OK;
 }
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine)

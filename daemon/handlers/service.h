@@ -10,9 +10,10 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "engine/engine.h"
+#include "keys/keyring.h"
 #include "memory/client_process.h"
 #include "memory/pool.h"
-#include "memory/shortage.h"
+#include "memory/warm.h"
 #include "net/session.h"
 #include "service_name.h"
 #include "stats/stats.h"
@@ -29,8 +30,10 @@ struct shuf__service {
     struct shuf__allocations allocations;
     struct shuf__pool pool;
     struct shuf__shortage shortage;
+    struct shuf__warm warm;
     struct shuf__dropped unlogged; /* given back since the last line in the log */
     uint64_t next_log_ms;
+    struct shuf__keyring keyring;
     struct shuf__cache cache;
     struct shuf__client_processes processes;
     struct shuf__leases leases;
@@ -46,8 +49,14 @@ struct shuf__service {
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log);
 
+/* Closes the handles of all parts when the daemon ends. */
+void shuf__service_close(struct shuf__service *service);
+
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
+
+/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
+shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
 
 /* The daemon serves on that socket from now on. */
 void shuf__service_started(struct shuf__service *service, const char *socket);

@@ -24,8 +24,10 @@ bool shuf__service_name_expand(const char *text, const char *name, char *out, si
         const bool is_name = text[0] == '%' && text[1] == 'i';
         const char *part = is_name ? name : text;
         const size_t length = is_name ? strlen(name) : 1;
-        if (used + length >= size)
+        if (used + length >= size) {
+            out[0] = '\0';
             return false;
+        }
         memcpy(out + used, part, length);
         used += length;
         text += is_name;

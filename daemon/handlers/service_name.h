@@ -13,7 +13,7 @@ enum { SHUF__SERVICE_NAME = 108 };
 
 void shuf__service_name_of(const char *socket, char name[SHUF__SERVICE_NAME]);
 
-/* Copies `text` with each %i replaced; false where it does not fit. */
+/* Copies `text` with each %i replaced; false, and "", where it does not fit. */
 bool shuf__service_name_expand(const char *text, const char *name, char *out, size_t size);
 
 #endif

@@ -22,6 +22,8 @@ void shuf__usages_count(const struct shuf__service *service, struct shuf__usages
     const struct shuf__session *session;
     usages->count = 0;
     LIST_FOREACH (allocation, &service->allocations.list, link) {
+        if (allocation->uid == SHUF__NO_USER)
+            continue;
         struct shuf__usage *usage = usage_of(usages, allocation->uid);
         usage->blocks++;
         usage->bytes += allocation->bytes;

@@ -73,6 +73,14 @@ static uint64_t bytes_of(const struct shuf__budget *budget, struct shuf__amount 
     return shuf__amount_bytes(amount, total / budget->sharers);
 }
 
+/* Whole units, and no more than results may have. */
+static uint64_t warm_size(const struct shuf__budget *budget, uint64_t total)
+{
+    const uint64_t bytes = bytes_of(budget, budget->configured_pool, total);
+    return (bytes < budget->max_limit ? bytes : budget->max_limit) / SHUF__BLOCK_UNIT *
+           SHUF__BLOCK_UNIT;
+}
+
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error)
 {
@@ -89,6 +97,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
     budget->max_limit = bytes_of(budget, budget->configured, total);
     budget->idle_limit = bytes_of(budget, budget->configured_idle, total);
+    budget->warm_size = warm_size(budget, total);
     budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;
 }
@@ -305,7 +314,7 @@ static void unlink_allocation(struct shuf__allocation *allocation)
 }
 
 /* The budget has the bytes back immediately. */
-static void end_charge(struct shuf__allocation *allocation)
+void shuf__allocation_end_charge(struct shuf__allocation *allocation)
 {
     struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];
     unlink_allocation(allocation);
@@ -317,7 +326,7 @@ static void end_charge(struct shuf__allocation *allocation)
 /* The engine frees the block before its next job, which needs the memory. */
 static void free_now(struct shuf__allocation *allocation)
 {
-    end_charge(allocation);
+    shuf__allocation_end_charge(allocation);
     allocation->free_job.name = "shufd: free";
     allocation->free_job.run = run_free;
     allocation->free_job.done = end_free;
@@ -348,14 +357,20 @@ void shuf__allocation_drop(struct shuf__allocation *allocation)
 }
 
 /* On a thread of libuv's. */
-void shuf__allocation_drop_aside(struct shuf__allocation *allocation)
+void shuf__allocation_free_aside(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
-    assert(shuf__memory_is_host(allocation->kind) && shuf__allocation_is_unmapped(allocation));
-    end_charge(allocation);
+    assert(shuf__memory_is_host(allocation->kind));
     all->aside++;
     allocation->free_aside.data = allocation;
     uv_queue_work(all->loop, &allocation->free_aside, run_free_aside, end_free_aside);
+}
+
+void shuf__allocation_drop_aside(struct shuf__allocation *allocation)
+{
+    assert(shuf__allocation_is_unmapped(allocation));
+    shuf__allocation_end_charge(allocation);
+    shuf__allocation_free_aside(allocation);
 }
 
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)

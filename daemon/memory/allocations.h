@@ -41,6 +41,7 @@ struct shuf__allocation {
     /* Of an idle allocation, private to the pool (pool.h). */
     struct shuf__size_class *size_class; /* NULL: in use */
     void *contents;                      /* NULL: spare */
+    bool is_warm_sized;                  /* has the size of its side's warm block */
     uint64_t idle_since_ms;
     TAILQ_ENTRY(shuf__allocation) in_lru, in_size_class;
 };
@@ -49,16 +50,20 @@ struct shuf__allocation {
 struct shuf__budget {
     struct shuf__amount configured;      /* of `max_limit` */
     struct shuf__amount configured_idle; /* of `idle_limit` */
+    struct shuf__amount configured_pool; /* of `warm_size` */
     uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
     uint64_t used;
     uint64_t max_limit;        /* of `used` */
     uint64_t limit;            /* the same, but less where other programs use the memory */
     uint64_t idle_limit;       /* of idle bytes (pool.h) */
     uint64_t available, total; /* of the machine or the GPU, when it was measured last */
+    uint64_t warm_size;        /* of the block that is kept ready (warm.h); 0: none */
     /* The system commits memory later than it is charged, and takes it back later: */
     uint64_t uncommitted; /* in `used`, but the system still counts them as available */
     uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
 };
+
+enum { SHUF__NO_USER = UINT32_MAX }; /* has the memory that no user has had yet */
 
 enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
 
@@ -126,6 +131,11 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
 
 /* No job uses it any more. Frees it now, or when every process has unmapped it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
+
+/* Ends the charge of an allocation whose memory a thread is still writing to. Later
+ * shuf__allocation_free_aside() frees its host memory. */
+void shuf__allocation_end_charge(struct shuf__allocation *allocation);
+void shuf__allocation_free_aside(struct shuf__allocation *allocation);
 
 /* Drops an allocation of host memory that no process has mapped, without waiting for the jobs of
  * the engine. */

@@ -5,6 +5,10 @@
  * list for each size class: user, kind of memory and size. Users never share memory: a block that
  * one user no longer needs goes back to the system before another user gets it. On the loop's
  * thread.
+ *
+ * A side may have a warm block (warm.h): memory that no user has had yet, ready for a result of
+ * more than half its size. Of the idle allocations of that size one does not count against the
+ * limit.
  */
 #ifndef SHUFD_POOL_H
 #define SHUFD_POOL_H
@@ -13,19 +17,33 @@
 
 TAILQ_HEAD(shuf__idle_allocations, shuf__allocation);
 
+struct shuf__size_class {
+    uint32_t uid, kind;
+    uint64_t size;
+    unsigned count;
+    struct shuf__idle_allocations free_list; /* least recently used first */
+    LIST_ENTRY(shuf__size_class) link;
+};
+
 struct shuf__pool {
     struct shuf__allocations *allocations;
     uint64_t keep_ms; /* how long an allocation stays idle before it is freed */
     struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
     LIST_HEAD(, shuf__size_class) sizes;            /* those that have idle allocations */
     uv_timer_t trim;
-    uint64_t idle_bytes[SHUF__SIDES];
+    uint64_t idle_bytes[SHUF__SIDES];           /* with the warm blocks */
+    unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */
+    struct shuf__allocation *warm[SHUF__SIDES]; /* NULL: none */
     uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* The contents of an idle allocation are lost. */
     void (*on_evict)(void *contents);
     /* An allocation has become idle. May be NULL. */
     void (*on_idle)(void *context, enum shuf__side side);
     void *idle_context;
+    /* Gives up the warm block that is being made, and its charge. False if there is none. May be
+     * NULL. */
+    bool (*abandon_warm)(void *context, enum shuf__side side);
+    void *warm_context;
 };
 
 void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop);
@@ -33,46 +51,32 @@ void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop);
 /* Changes keep_ms, for the idle allocations too. */
 void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms);
 
-/* The memory that a caller needs. */
-struct shuf__memory_request {
-    uint32_t uid;
-    enum shuf__memory kind;
-    uint64_t bytes;
-    bool buffer; /* a client fills it: never reused memory */
-};
-
-/* How far shuf__pool_acquire() may go. */
-enum shuf__acquire_policy {
-    SHUF__ACQUIRE_SPARE,    /* reuses a spare allocation, or the least recently used one of a full
-                               class */
-    SHUF__ACQUIRE_IDLE,     /* reuses an idle allocation, and evicts its contents */
-    SHUF__ACQUIRE_OPTIONAL, /* reuses a spare one or allocates; frees only spare ones for that */
-    SHUF__ACQUIRE_REQUIRED, /* the same, and evicts contents where needed */
-};
-
-/* An allocation for the request, or NULL. Only SHUF__ACQUIRE_REQUIRED sets *error then, as
- * shuf__allocations_refuse() does; `error` may be NULL for the others. */
-struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
-                                            const struct shuf__memory_request *request,
-                                            enum shuf__acquire_policy policy,
-                                            struct shuf__error *error);
-
-/* Whether SHUF__ACQUIRE_REQUIRED could allocate `bytes` bytes. Fails as shuf__allocations_refuse().
- */
-shuf_status shuf__pool_check_room(const struct shuf__pool *pool, enum shuf__memory kind,
-                                  uint64_t bytes, struct shuf__error *error);
-
-/* The device had no memory for the allocation: drops it, and evicts idle allocations of its size.
- * False if there were none. */
-bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation);
-
 /* Keeps the allocation idle, and drops others, least recently used first, if idle_limit requires
  * it. `contents` is passed to on_evict(); NULL makes it spare. False when an idle allocation of its
  * size is not kept: it is still the caller's then. */
 bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents);
 
+/* The warm block of its side is ready; there was none. */
+void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *allocation);
+
+/* Drops the warm block of the side. False if there is none. */
+bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side);
+
 /* Ends the idleness of an allocation: its contents are in use again. */
 void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation);
+
+/* The class of idle allocations of that user, kind and size; NULL: there are none. */
+struct shuf__size_class *shuf__pool_find_class(const struct shuf__pool *pool, uint32_t uid,
+                                               enum shuf__memory kind, uint64_t size);
+
+/* Evicts what the idle allocation has; the allocation is then the caller's. */
+void shuf__pool_end_contents(struct shuf__pool *pool, struct shuf__allocation *allocation);
+
+/* The same, and drops the allocation. */
+void shuf__pool_evict(struct shuf__pool *pool, struct shuf__allocation *allocation);
+
+/* The warm block, which must be there, is then the caller's. */
+struct shuf__allocation *shuf__pool_take_warm(struct shuf__pool *pool, enum shuf__side side);
 
 /* Idle allocations that were dropped. */
 struct shuf__dropped {
@@ -89,8 +93,8 @@ struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t
 void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
                           struct shuf__dropped *dropped);
 
-/* The limits have changed: drops idle allocations that exceed them. */
-void shuf__pool_hold_to_limits(struct shuf__pool *pool);
+/* Drops idle allocations that exceed the side's limit of idle bytes. */
+void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side);
 
 /* The daemon ends: drops all idle allocations. */
 void shuf__pool_clear(struct shuf__pool *pool);

@@ -66,6 +66,19 @@ static uint64_t look(struct shuf__shortage *shortage, enum shuf__side side, bool
     return LOOK_SOONEST_MS;
 }
 
+bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__side side,
+                           uint64_t bytes)
+{
+    struct shuf__engine *engine = shortage->pool->allocations->engine;
+    struct shuf__backend *backend = shuf__engine_backend(engine);
+    struct shuf__error ignored;
+    uint64_t available, total;
+    if ((side == SHUF__SIDE_DEVICE && !shuf__engine_borrow(engine)) ||
+        backend->ops->memory(backend, kind_of(side), &available, &total, &ignored))
+        return false;
+    return available >= bytes && available - bytes >= wanted(total, true);
+}
+
 /* ---- when to look ---- */
 
 static bool is_stalled(struct shuf__shortage *shortage)

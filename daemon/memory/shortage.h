@@ -24,6 +24,11 @@ struct shuf__shortage {
 void shuf__shortage_init(struct shuf__shortage *shortage, uv_loop_t *loop, struct shuf__pool *pool,
                          const char *root);
 
+/* Whether memory would not be short with `bytes` bytes less, and would stay so for a while. A
+ * device that works is not asked: false. */
+bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__side side,
+                           uint64_t bytes);
+
 /* The daemon ends: closes all handles. */
 void shuf__shortage_close(struct shuf__shortage *shortage);
 

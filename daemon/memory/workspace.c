@@ -30,7 +30,7 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
 }
 
 /* Of the least workspace, and of the result if it needs room on the same side. */
-static shuf_status check_sum(const struct shuf__pool *pool, const struct shuf__job_memory *memory,
+static shuf_status check_sum(struct shuf__pool *pool, const struct shuf__job_memory *memory,
                              bool with_result, struct shuf__error *error)
 {
     uint64_t bytes = shuf__allocations_least_size(memory->workspace.least);

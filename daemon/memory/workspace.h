@@ -7,7 +7,7 @@
 #ifndef SHUFD_WORKSPACE_H
 #define SHUFD_WORKSPACE_H
 
-#include "pool.h"
+#include "acquire.h"
 
 /* A job's memory. */
 struct shuf__job_memory {

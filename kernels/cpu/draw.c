@@ -59,12 +59,13 @@ static void join(struct work *work)
 
 static void make_source(const struct shuf__stream *s, union shuf__source *source)
 {
+    const shuf_key key = shuf__stream_key(s);
     if (s->distribution == SHUF_DISTRIBUTION_GAUSS)
-        source->gauss = shuf_gauss_make(s->seed, s->stream, s->mean, s->std);
+        source->gauss = shuf_gauss_make_keyed(key, s->stream, s->mean, s->std);
     else if (s->distribution == SHUF_DISTRIBUTION_BOX_MULLER)
-        source->box_muller = shuf_box_muller_make(s->seed, s->stream, s->mean, s->std);
+        source->box_muller = shuf_box_muller_make_keyed(key, s->stream, s->mean, s->std);
     else
-        source->uniform = shuf_uniform_make(s->seed, s->stream);
+        source->uniform = shuf_uniform_make_keyed(key, s->stream);
 }
 
 bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,

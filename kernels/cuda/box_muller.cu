@@ -223,7 +223,8 @@ template <typename Number>
 cudaError_t start(const shuf__stream &s, void *out, const Signal *signal, cudaStream_t stream)
 {
     constexpr uint64_t each = Number::each;
-    const BoxMuller b(shuf_box_muller_make(s.seed, s.stream, s.mean, s.std), s, each);
+    const BoxMuller b(shuf_box_muller_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std), s,
+                      each);
     auto *const to = static_cast<typename Number::Out *>(out);
     const uint64_t draws = (s.offset + s.count - 1) / each - b.first + 1;
     if (!signal)

@@ -21,7 +21,7 @@ template <typename Form_, Direction direction = Direction::forward> struct FormO
 
     static Form make(const shuf__permutation &p, const shuf_primefold_shape &shape)
     {
-        shuf_primefold key = shuf_primefold_make_of(&shape, p.seed, p.epoch);
+        shuf_primefold key = shuf_primefold_make_of(&shape, shuf__permutation_key(&p), p.epoch);
         if constexpr (direction == Direction::inverse) {
             shuf__invert_maps(&key);
             for (unsigned r = 0; r < shape.maps && !shuf_primefold_is_small(&shape); r++)

@@ -170,7 +170,7 @@ template <typename Number>
 cudaError_t start(const shuf__stream &s, const float *table, int sm_count, void *out,
                   const Signal *signal, cudaStream_t stream)
 {
-    const Gauss g(shuf_gauss_make(s.seed, s.stream, s.mean, s.std), s, table);
+    const Gauss g(shuf_gauss_make_keyed(shuf__stream_key(&s), s.stream, s.mean, s.std), s, table);
     auto *const to = static_cast<typename Number::Out *>(out);
     if (!signal)
         return draw<Number>(g, sm_count, to, stream);

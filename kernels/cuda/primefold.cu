@@ -228,7 +228,7 @@ template <typename Out>
 cudaError_t exchange(const shuf__permutation &p, void *out, const Signal &signal,
                      cudaStream_t stream)
 {
-    const shuf_primefold key = shuf_primefold_make(p.n, p.seed, p.epoch);
+    const shuf_primefold key = shuf_primefold_make_keyed(p.n, shuf__permutation_key(&p), p.epoch);
     Exchanges e{static_cast<uint32_t>(p.n), {}};
     for (unsigned k = 1; k < e.n; k++)
         e.with[k] = key.exchange[k];

@@ -19,7 +19,8 @@ namespace
 /* The rows of a launch, for the blocks that make their keys. */
 struct Batch {
     shuf_primefold_shape shape;
-    uint64_t seed, epoch, rows;
+    shuf_key key;
+    uint64_t epoch, rows;
     uint32_t rows_a_block;
     uint32_t groups;                     /* of a short row */
     uint32_t rows_a_turn, groups_a_turn; /* the distance that a block's threads advance together */
@@ -59,7 +60,7 @@ __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch
     const shuf_primefold_shape shape = shape_of<Form, Maps>(batch);
 #pragma unroll 1
     for (uint32_t k = threadIdx.x; k < rows * blocks; k += fold_threads)
-        shuf_key_words_for(shape.n, batch.seed, batch.epoch + first + k / blocks,
+        shuf_key_words_for(shape.n, batch.key, batch.epoch + first + k / blocks,
                            SHUF_PURPOSE_PRIMEFOLD, k % blocks, words + 8 * k);
     __syncthreads();
 #pragma unroll 1
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(tuning::exchange_rows)
         column[k * width] = static_cast<uint8_t>(k);
     for (uint32_t block = (n + 7) / 8; block-- > 0;) {
         uint32_t word[8];
-        shuf_key_words_for(n, batch.seed, batch.epoch + first + threadIdx.x, SHUF_PURPOSE_PRIMEFOLD,
+        shuf_key_words_for(n, batch.key, batch.epoch + first + threadIdx.x, SHUF_PURPOSE_PRIMEFOLD,
                            block, word);
 #pragma unroll
         for (int w = 7; w >= 0; w--) {
@@ -209,7 +210,7 @@ Batch make_batch(const shuf__permutation &p, const shuf_primefold_shape &shape)
 {
     Batch batch{};
     batch.shape = shape;
-    batch.seed = p.seed;
+    batch.key = shuf__permutation_key(&p);
     batch.epoch = p.epoch;
     batch.rows = p.rows;
     return batch;

@@ -46,14 +46,14 @@ using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
 /* Makes the key words of `rows` rows, and the state of every tile before the scan. */
 template <shuf_purpose Purpose>
 __global__ void __launch_bounds__(tuning::threads)
-    prepare(TileState state, int tiles, uint32_t *keys, int rows, uint64_t seed, uint64_t epoch)
+    prepare(TileState state, int tiles, uint32_t *keys, int rows, shuf_key key, uint64_t epoch)
 {
     if (tiles)
         state.InitializeStatus(tiles);
     constexpr int blocks = key_words / 8;
     int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (index < rows * blocks)
-        shuf_key_words(seed, epoch + index / blocks, Purpose, index % blocks, keys + 8 * index);
+        shuf_key_words(key, epoch + index / blocks, Purpose, index % blocks, keys + 8 * index);
 }
 
 __device__ __forceinline__ void load_key(const Launch &launch, uint64_t row, uint32_t *key)
@@ -209,8 +209,8 @@ template <typename Bijection, typename Sink> struct Run {
             return;
         int blocks = static_cast<int>((work + tuning::threads - 1) / tuning::threads);
         prepare<Bijection::purpose><<<blocks, tuning::threads, 0, stream>>>(
-            state, tiles, scratch.keys, p.rows > 1 ? static_cast<int>(rows) : 0, p.seed,
-            p.epoch + launch.first_row);
+            state, tiles, scratch.keys, p.rows > 1 ? static_cast<int>(rows) : 0,
+            shuf__permutation_key(&p), p.epoch + launch.first_row);
     }
 
     /* Launches `tiles` tiles from launch.first_tile; they touch `rows` rows. */

@@ -36,7 +36,8 @@ inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
         static_cast<uint32_t>(((uint64_t{1} << 32) + launch.step - 1) / launch.step);
     if (p.rows == 1)
         for (int block = 0; block < key_words / 8; block++)
-            shuf_key_words(p.seed, p.epoch, purpose, block, launch.key + 8 * block);
+            shuf_key_words(shuf__permutation_key(&p), p.epoch, purpose, block,
+                           launch.key + 8 * block);
     return launch;
 }
 

@@ -22,8 +22,8 @@ struct Uniform {
     uint64_t offset, count, first; /* offset and count of the request; number of the first draw */
 
     Uniform(const shuf__stream &s, uint64_t each)
-        : words(shuf_uniform_make(s.seed, s.stream)), offset(s.offset), count(s.count),
-          first(s.offset / each)
+        : words(shuf_uniform_make_keyed(shuf__stream_key(&s), s.stream)), offset(s.offset),
+          count(s.count), first(s.offset / each)
     {
     }
 };

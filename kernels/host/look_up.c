@@ -214,7 +214,7 @@ static shuf_status look_up_direct(const struct shuf__computation *computation, u
 {
     const struct shuf__look_up *request = &computation->request.look_up;
     const struct shuf__permutation *p = &request->permutation;
-    shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch);
+    shuf_primefold f = shuf_primefold_make_keyed(p->n, shuf__permutation_key(p), p->epoch);
     if (request->inverse)
         shuf_primefold_make_inverse(&f);
     for (size_t i = 0; i < count; i += CHUNK) {

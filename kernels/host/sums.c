@@ -32,16 +32,6 @@ static double value_at(const void *values, shuf_dtype dtype, size_t i)
     }
 }
 
-void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more)
-{
-    for (int k = 0; k < 4; k++)
-        sums->power[k] += more->power[k];
-    if (more->least < sums->least)
-        sums->least = more->least;
-    if (more->largest > sums->largest)
-        sums->largest = more->largest;
-}
-
 static struct shuf__sums sums_of(const void *values, shuf_dtype dtype, size_t count, double centre,
                                  double scale)
 {

@@ -15,9 +15,6 @@ extern "C" {
 void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums);
 
-/* Adds `more` to `sums`. */
-void shuf__sums_add(struct shuf__sums *sums, const struct shuf__sums *more);
-
 #ifdef __cplusplus
 }
 #endif

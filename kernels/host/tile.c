@@ -9,15 +9,16 @@
 void shuf__bijection_make(const struct shuf__permutation *p, uint64_t row,
                           const shuf_primefold_shape *shape, union shuf__bijection *f)
 {
+    const shuf_key key = shuf__permutation_key(p);
     switch (p->algorithm) {
     case SHUF_ALGORITHM_PRIMEFOLD:
-        shuf__primefold_make(&f->primefold, shape, p->seed, p->epoch + row);
+        shuf__primefold_make(&f->primefold, shape, key, p->epoch + row);
         return;
     case SHUF_ALGORITHM_PHILOX24:
-        f->philox24 = shuf_philox24_make(p->n, p->seed, p->epoch + row);
+        f->philox24 = shuf_philox24_make_keyed(p->n, key, p->epoch + row);
         return;
     case SHUF_ALGORITHM_LCG:
-        f->lcg = shuf_lcg_make(p->n, p->seed, p->epoch + row);
+        f->lcg = shuf_lcg_make_keyed(p->n, key, p->epoch + row);
         return;
     case SHUF_ALGORITHM_COUNT:
         break;

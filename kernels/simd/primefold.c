@@ -21,9 +21,9 @@ static uint64_t quotient(uint64_t multiplier, unsigned word_bits, uint64_t p)
 }
 
 void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shape *shape,
-                          uint64_t seed, uint64_t epoch)
+                          shuf_key key, uint64_t epoch)
 {
-    row->plain = shuf_primefold_make_of(shape, seed, epoch);
+    row->plain = shuf_primefold_make_of(shape, key, epoch);
     row->inverse = false;
     row->word_bits = shuf__primefold_word_bits(shape);
     for (unsigned r = 0; r < shape->maps; r++)

@@ -22,7 +22,7 @@ struct shuf__primefold {
 unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape);
 
 void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shape *shape,
-                          uint64_t seed, uint64_t epoch);
+                          shuf_key key, uint64_t epoch);
 
 /* Inverts the maps and their order, so that the row gives positions of values. */
 void shuf__primefold_invert(struct shuf__primefold *row);

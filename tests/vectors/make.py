@@ -48,7 +48,8 @@ def philox4x64(counter, key):
 
 
 def key_word(seed, epoch, purpose, i, last=0):
-    lane = philox4x64((i // 8, epoch, purpose, last), (seed, 0))[i % 8 // 2]
+    """`seed`: a seed, or a named key as key_of() makes it."""
+    lane = philox4x64((i // 8, epoch, purpose, last), (seed & M64, seed >> 64))[i % 8 // 2]
     return lane >> 32 if i % 2 else lane & M32
 
 
@@ -708,6 +709,50 @@ def stream_table():
                 )  # fmt: skip
 
 
+NAMED = ["000102030405060708090a0b0c0d0e0f", "b7e151628aed2a6abf7158809cf4f3c7"]
+
+
+def key_of(digits):
+    """A named key as one number: its first word is the lower half."""
+    return int.from_bytes(bytes.fromhex(digits), "little")
+
+
+def named_key_table():
+    yield NOTE + (
+        "# Named keys. Columns: `permute`, key, algorithm, n, epoch, fingerprint of the whole permutation;\n"
+        "# or `place`, key, n, epoch, then pairs of a position and the value of primefold there;\n"
+        "# or `stream`, key, distribution, dtype, stream, mean, std, offset, count, fingerprint of the bits."
+    )
+    for digits in NAMED:
+        key = key_of(digits)
+        for algorithm in ALGORITHMS:
+            for n in (1, 2, 17, 40, 255, 256, 257, 1000, 65521, 65522, 1000003):
+                for epoch in (0, 3, M64):
+                    values = permutation(algorithm, n, key, epoch)
+                    yield f"permute {digits} {algorithm} {n} {epoch} {fingerprint(values):#018x}"
+        for n in (10**9, 10**12, 1 << 62):
+            pairs = [f"{i} {primefold_at(n, key, 5, i)}" for i in (0, 1, n // 3, n - 1)]
+            yield f"place {digits} {n} 5 " + " ".join(pairs)
+        yield from named_stream_rows(digits, key)
+
+
+def named_stream_rows(digits, key):
+    one = fractions.Fraction(1)
+    sources = [
+        (law, dtype, make(key, 9, 0 * one, one, dtype).bits)
+        for law, make in (("gauss", Gauss), ("box-muller", BoxMuller))
+        for dtype in ("f64", "f32", "f16", "bf16")
+    ]
+    for dtype in ("u32", "u64", "f32", "f64"):
+        sources.append(("uniform", dtype, lambda i, dtype=dtype: uniform_bits(key, 9, dtype, i)))
+    for law, dtype, bits in sources:
+        for offset, count in ((0, 1100), ((1 << 40) + 12345, 70)):
+            values = [bits(i) for i in range(offset, offset + count)]
+            plain = sum(fingerprint_term(v, i) for i, v in enumerate(values)) & M64
+            std = "0" if law == "uniform" else "1"
+            yield f"stream {digits} {law} {dtype} 9 0 {std} {offset} {count} {plain:#018x}"
+
+
 def special_words(size):
     """High and low words at the ends, about powers of two and about what rounds up to one."""
     top, bits = 1 << size - 1, 24 if size == 32 else 53
@@ -820,6 +865,7 @@ def shard_step_table():
 
 TABLES = {
     "box_muller.txt": box_muller_table,
+    "named_keys.txt": named_key_table,
     "permute.txt": permute_table,
     "primefold.txt": primefold_table,
     "philox4x32.txt": philox32_table,

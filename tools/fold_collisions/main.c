@@ -24,7 +24,7 @@ static uint64_t random_word(void)
 {
     static uint64_t count;
     uint32_t word[8];
-    shuf_key_words(UINT64_MAX, count++, SHUF_PURPOSE_STREAM, 0, word);
+    shuf_key_words(shuf_key_of_seed(UINT64_MAX), count++, SHUF_PURPOSE_STREAM, 0, word);
     return (uint64_t)word[0] << 32 | word[1];
 }
 

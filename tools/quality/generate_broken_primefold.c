@@ -72,7 +72,8 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
         shape(b);
     }
     for (unsigned block = 0; block < WORDS / 8; block++)
-        shuf_key_words_for(n, seed, epoch, (enum shuf_purpose)PURPOSE, block, word + 8 * block);
+        shuf_key_words_for(n, shuf_key_of_seed(seed), epoch, (enum shuf_purpose)PURPOSE, block,
+                           word + 8 * block);
     for (unsigned r = 0; r < b->maps; r++)
         b->map[r] = map_of(b, word, r);
 }

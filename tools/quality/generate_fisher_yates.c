@@ -25,7 +25,7 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
 static inline uint32_t next(struct words *w)
 {
     if (w->used == 8) {
-        shuf_key_words(w->seed, w->epoch, PURPOSE, w->block++, w->word);
+        shuf_key_words(shuf_key_of_seed(w->seed), w->epoch, PURPOSE, w->block++, w->word);
         w->used = 0;
     }
     return w->word[w->used++];

@@ -27,7 +27,8 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
     p->left_bits = p->bits / 2;
     p->rounds = rounds;
     for (unsigned block = 0; 8 * block < rounds; block++)
-        shuf_key_words(seed, epoch, SHUF_PURPOSE_PHILOX24, block, p->key + 8 * block);
+        shuf_key_words(shuf_key_of_seed(seed), epoch, SHUF_PURPOSE_PHILOX24, block,
+                       p->key + 8 * block);
 }
 
 /* The rounds of shuf_philox24_forward(), for LANES values from x0. */

@@ -24,7 +24,7 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
         if (p->shape.maps > 0)
             p->reciprocal = UINT64_MAX / p->shape.p; /* rounded down too: p is odd */
     }
-    p->f = shuf_primefold_make_of(&p->shape, seed, epoch);
+    p->f = shuf_primefold_make_of(&p->shape, shuf_key_of_seed(seed), epoch);
     if (p->f.shape.maps > rounds)
         p->f.shape.maps = rounds;
 }

@@ -32,7 +32,8 @@ static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoc
         return;
     const unsigned blocks = shuf_primefold_key_blocks(&p->f.shape);
     for (unsigned block = 0; block < blocks; block++)
-        shuf_key_words_for(n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+        shuf_key_words_for(n, shuf_key_of_seed(seed), epoch, SHUF_PURPOSE_PRIMEFOLD, block,
+                           word + 8 * block);
     p->f.addend = shuf_primefold_addend_of(&p->f.shape, word);
     for (unsigned r = 0; r < p->f.shape.maps; r++)
         p->f.map[r] = shuf_primefold_map_of(&p->f.shape, word, r);

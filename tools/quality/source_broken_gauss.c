@@ -79,7 +79,7 @@ static void fill(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t firs
                  double *value)
 {
     uint32_t word[8];
-    shuf_key_words(seed, stream, (enum shuf_purpose)PURPOSE, 0, word);
+    shuf_key_words(shuf_key_of_seed(seed), stream, (enum shuf_purpose)PURPOSE, 0, word);
     const struct key key = {{word[0], word[1]}, {word[2], word[3]}};
     for (size_t i = 0; i < count; i += SHUF__SUPERBLOCK)
         for (unsigned lane = 0; lane < SHUF__BLOCK; lane++) {

@@ -56,10 +56,22 @@ class Seen:
         return previous
 
 
-def samples(indices, weights):
-    """The virtual dataset: inputs from the index, and the outputs of a linear law."""
-    x = np.stack([np.sin(indices * 0.001), np.cos(indices * 0.003), indices % 7 / 7.0], 1).astype(np.float32)
-    return x, x @ weights
+class Virtual:
+    """A map-style dataset of n samples that are computed from their indices: inputs, and the outputs of
+    a linear law. It takes an array of indices at once."""
+
+    weights = np.array([[1.0], [-2.0], [3.0]], np.float32)
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, indices):
+        columns = [np.sin(indices * 0.001), np.cos(indices * 0.003), indices % 7 / 7.0]
+        x = np.stack(columns, 1).astype(np.float32)
+        return indices, x, x @ self.weights
 
 
 def make_job(options):
@@ -117,18 +129,19 @@ def train(options):
 
     directory, n = pathlib.Path(options.directory), options.samples
     model, device, rank, world = make_job(options)
-    sampler = shufd.torch.DistributedSampler(range(n), seed=7)
+    dataset = Virtual(n)
+    sampler = shufd.torch.DistributedSampler(dataset, seed=7)
     shufd.verify(n=n, seed=7)
     batches = shufd.torch.BatchSampler(sampler, options.batch, False, as_arrays=True)
+    loader = torch.utils.data.DataLoader(dataset, sampler=batches, batch_size=None)
     number = load(directory, model, sampler)
-    weights = np.array([[1.0], [-2.0], [3.0]], np.float32)
     seen = Seen(directory, options.run, rank, n)
     loss = torch.zeros(())
     for epoch in range(sampler.epoch, options.epochs):
         sampler.set_epoch(epoch)
         seen.begin(epoch)
-        for step, indices in enumerate(batches):
-            x, y = (torch.from_numpy(a).to(device) for a in samples(indices, weights))
+        for step, (indices, x, y) in enumerate(loader):
+            x, y = x.to(device), y.to(device)
             loss = torch.nn.functional.mse_loss(model(x), y)
             model.zero_grad()
             loss.backward()
@@ -136,7 +149,7 @@ def train(options):
                 for parameter in model.parameters():
                     torch.distributed.all_reduce(parameter.grad)
                     parameter -= 0.3 / world * parameter.grad
-            seen.add(indices)
+            seen.add(indices.numpy())
             if step % options.every == options.every - 1:
                 number += 1
                 save(directory, model, sampler, seen, number, rank)

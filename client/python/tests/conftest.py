@@ -15,6 +15,7 @@ import shufd
 from shufd import _programs
 
 os.environ.pop("SHUFD_SOCKET", None)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
 
 class Daemon:
@@ -101,6 +102,12 @@ def descriptors():
 def mappings():
     """The mappings of the daemon's memory in this process."""
     return sum("memfd:" in line for line in pathlib.Path("/proc/self/maps").open())
+
+
+def private_memory():
+    """The bytes that only this process has."""
+    lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
 
 
 def in_child(function):

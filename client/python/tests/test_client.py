@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Requests and their results as arrays."""
 
+import os
 import pickle
+import signal
+import sys
 import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import shufd
-from conftest import descriptors, leases, mappings, settled
+from conftest import descriptors, leases, mappings, private_memory, settled
 
 
 def test_first_example(client):
@@ -175,6 +180,43 @@ def test_bad_requests(client, daemon):
     assert leases(client) == 0
 
 
+def whole(most):
+    """Numbers up to `most` for the most part, and some that are in no range."""
+    return st.one_of(st.integers(0, most), st.integers(0, most), st.integers(-2, -1), st.integers(2**62 + 1, 2**65))
+
+
+@settings(max_examples=300, deadline=None)
+@given(n=whole(3000), seed=whole(2**64 - 1), epoch=whole(2**64 - 1), offset=st.none() | whole(3000),
+       count=st.none() | whole(3000), stride=st.none() | whole(50),
+       algorithm=st.sampled_from(["primefold", "philox24", "lcg"]))  # fmt: skip
+def test_arguments_at_random(daemon, n, seed, epoch, offset, count, stride, algorithm):
+    """A request equals NumPy's slice of the whole permutation, or fails with an error of shufd."""
+    client = shufd.default_client()
+    part = {"offset": offset, "count": count, "stride": stride}
+    try:
+        got = client.permute(n, seed, epoch, algorithm=algorithm, **part)
+    except (shufd.Invalid, shufd.OutOfMemory) as error:
+        assert str(error) and "\n" not in str(error)
+        return
+    assert 0 <= seed < 2**64 and 0 <= epoch < 2**64 and n >= 1
+    order = client.permute(n, seed, epoch, algorithm=algorithm)[offset or 0 :: 1 if stride is None else stride]
+    assert (got == (order if count is None else order[:count])).all()
+    assert count is None or len(got) == count
+
+
+@settings(max_examples=100, deadline=None)
+@given(n=whole(3000), seed=st.integers(0, 2**64 - 1), at=st.lists(whole(3000), max_size=5))
+def test_look_ups_at_random(daemon, n, seed, at):
+    client = shufd.default_client()
+    try:
+        values = client.index(at, n, seed).tolist()
+    except (shufd.Invalid, OverflowError) as error:
+        assert str(error) and not (1 <= n <= 2**62 and all(0 <= i < n for i in at))
+        return
+    assert values == shufd.local.index(at, n, seed).tolist()
+    assert client.inverse_index(values, n, seed).tolist() == at
+
+
 def test_closed_client(daemon):
     client = shufd.connect(daemon.socket)
     array = client.permute(100_000, 7)
@@ -218,6 +260,24 @@ def test_nothing_leaks(daemon):
             client.permute(3_000_000, 8, epoch)
         assert mappings() <= small
     assert (descriptors(), mappings()) == initial
+
+
+def test_ten_thousand_epochs(daemon):
+    """Nothing grows: descriptors, mappings, leases, memory of this process."""
+    with shufd.connect(daemon.socket) as client:
+        def run(epochs):
+            for epoch in epochs:
+                order = client.permute(1000 + epoch % 3, 7, epoch)
+                client.prefetch(1000 + (epoch + 1) % 3, 7, epoch + 1)
+            return order
+
+        run(range(1000))
+        before = descriptors(), leases(client), private_memory()
+        order = run(range(1000, 11_000))
+        assert (order == shufd.local.index(np.arange(len(order)), len(order), 7, 10_999)).all()
+        del order
+        assert (descriptors(), leases(client)) == before[:2] and mappings() <= 256
+        assert private_memory() < before[2] + (8 << 20)
 
 
 def test_threads_have_their_own_connections(daemon):
@@ -270,6 +330,31 @@ def test_progress(client, capsys):
     pytest.importorskip("tqdm")
     assert client.permute(1000, 7, progress=True).size == 1000
     assert "permute" in capsys.readouterr().err
+
+
+def test_bar_in_a_terminal(mortal, monkeypatch, capsys):
+    """After a while without `progress`, if standard error is a terminal."""
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(shufd._wait, "_PATIENCE", 0.2)
+    with shufd.connect(mortal.socket) as client:
+        client.permute(6_000_000, 7)
+        assert client.permute(6_000_000, 7, progress=False).size == 6_000_000
+        os.kill(mortal.process.pid, signal.SIGSTOP)
+        timer = threading.Timer(1, os.kill, (mortal.process.pid, signal.SIGCONT))
+        timer.start()
+        assert client.permute(6_000_000, 7, 1).size == 6_000_000
+        timer.join()
+    assert "permute" in capsys.readouterr().err
+
+
+def test_scipy_draws(daemon):
+    stats = pytest.importorskip("scipy.stats")
+    generator = np.random.Generator(shufd.BitGenerator(7))
+    values = stats.norm.rvs(size=20_000, random_state=generator)
+    assert stats.kstest(values, "norm").pvalue > 1e-6
+    again = np.random.Generator(shufd.BitGenerator(7))
+    assert (stats.norm.rvs(size=20_000, random_state=again) == values).all()
 
 
 def test_fingerprint(client):

@@ -4,6 +4,8 @@
 import ctypes
 import gc
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -221,3 +223,14 @@ def test_streams_on_the_gpu(gpu):
 def test_device_that_the_daemon_does_not_use(gpu):
     with pytest.raises(shufd.DeviceError, match="cuda:63"):
         gpu.permute(10, 7, device="cuda:63")
+
+
+def test_gpu_that_this_process_cannot_see(gpu):
+    text = (
+        "import shufd\n"
+        "try: shufd.connect().permute(10, 7, device='cuda')\n"
+        "except shufd.DeviceError as e: print('DeviceError', e)"
+    )
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "SHUFD_SOCKET": gpu.socket}
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment, timeout=120)
+    assert result.returncode == 0 and result.stdout.startswith("DeviceError"), result.stdout + result.stderr

@@ -10,12 +10,12 @@ import shufd
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 DOCS = PACKAGE.parent.parent / "docs"
-DOCUMENTS = {DOCS / "python.md": 30, PACKAGE / "README.md": 2}
+DOCUMENTS = {DOCS / "python.md": 30, PACKAGE / "README.md": 2, DOCS.parent / "README.md": 1}
 LOADERS = {"Hugging Face datasets": "datasets", "Grain": "grain", "JAX": "jax",
            "MosaicML Streaming": "streaming", "WebDataset": "webdataset"}  # fmt: skip
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(DOCS.parent)))
 def test_document(daemon, path):
     if path.name == "python.md":
         pytest.importorskip("torch")

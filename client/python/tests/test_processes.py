@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Children, private daemons, lost daemons, interrupts."""
 
+import gc
 import os
 import pathlib
 import pickle
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import shufd
-from conftest import in_child, leases, settled
+from conftest import descriptors, in_child, leases, mappings, settled
 
 
 def test_fork_in_the_middle_of_a_lease(client):
@@ -155,8 +156,11 @@ def test_private_daemon_that_cannot_start(tmp_path):
     assert "shufd did not start: " in run_python(text).stdout
 
 
-def test_no_import_of_torch():
-    run_python("import shufd, sys; assert not {'torch', 'jax', 'tqdm'} & set(sys.modules)")
+def test_import_is_light():
+    run_python(
+        "import shufd, sys; assert not {'torch', 'jax', 'grain', 'tqdm'} & set(sys.modules)\n"
+        "assert 'libcuda' not in open('/proc/self/maps').read()"
+    )
 
 
 def test_daemon_killed_in_the_middle_of_an_epoch(mortal):
@@ -201,3 +205,61 @@ def test_interrupt(mortal, call):
         timer.join()
         assert client.permute(1000, 7).size == 1000
         assert settled(lambda: leases(client), 0, 60) == 0
+
+
+def test_faults_leak_nothing(mortal):
+    """Every fault in turn, several times: then as many leases, descriptors and mappings as before."""
+
+    def interrupted(client):
+        os.kill(mortal.process.pid, signal.SIGSTOP)
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                client.shuffle(np.zeros(60_000_000, np.uint8), 7)
+        finally:
+            os.kill(mortal.process.pid, signal.SIGCONT)
+            timer.join()
+
+    def lost(client):
+        array = client.permute(100_000, 7)
+        mortal.kill()
+        with pytest.raises(shufd.DaemonLost):
+            client.permute(100_000, 8)
+        mortal.start()
+        assert array.size == client.permute(100_000, 7).size
+
+    def failing(client, error, call):
+        with pytest.raises(error):
+            call(client)
+
+    faults = [
+        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(0, 7)),
+        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(10, 7, rank=3, world=3)),
+        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(10, 7, dtype="f32")),
+        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(10, 7, device="cuda")),
+        lambda client: failing(client, shufd.OutOfMemory, lambda c: c.permute(1 << 50, 7)),
+        lambda client: failing(client, ValueError, lambda c: c.permute(10, 7).__setitem__(0, 1)),
+        lambda client: failing(client, shufd.NoDaemon, lambda c: shufd.connect("/nonexistent/s")),
+        lambda client: in_child(lambda: client.permute(100_000, 7)),
+        interrupted,
+        lost,
+    ]
+
+    def round_of_faults():
+        with shufd.connect(mortal.socket, reconnect=0.3) as client:
+            for fault in faults:
+                fault(client)
+        with pytest.raises(shufd.Closed):
+            client.permute(10, 7)
+        gc.collect()
+
+    def counts():
+        with shufd.connect(mortal.socket) as client:
+            return leases(client), descriptors(), mappings()
+
+    round_of_faults()
+    before = settled(lambda: counts()[0], 0), *counts()[1:]
+    for _ in range(2):
+        round_of_faults()
+    assert before[0] == 0 and settled(counts, before) == before

@@ -26,16 +26,22 @@ typedef struct shuf_box_muller {
 } shuf_box_muller;
 
 /* mean: at most 2^100 in magnitude; std: 2^-100 to 2^100. */
-SHUF_FUNCTION shuf_box_muller shuf_box_muller_make(uint64_t seed, uint64_t stream, double mean,
-                                                   double std)
+SHUF_FUNCTION shuf_box_muller shuf_box_muller_make_keyed(shuf_key key, uint64_t stream, double mean,
+                                                         double std)
 {
     shuf_box_muller b;
-    b.words = shuf_stream_make(seed, stream, SHUF_STREAM_BOX_MULLER);
+    b.words = shuf_stream_make(key, stream, SHUF_STREAM_BOX_MULLER);
     b.mean = mean + 0.0; /* no -0: it would show in the sign of a zero result */
     b.std = std;
     b.mean_f32 = (float)mean + 0.0f;
     b.std_f32 = (float)std;
     return b;
+}
+
+SHUF_FUNCTION shuf_box_muller shuf_box_muller_make(uint64_t seed, uint64_t stream, double mean,
+                                                   double std)
+{
+    return shuf_box_muller_make_keyed(shuf_key_of_seed(seed), stream, mean, std);
 }
 
 /* ---- Bits ---- */

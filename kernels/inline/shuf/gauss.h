@@ -44,15 +44,21 @@ typedef struct shuf_gauss_block {
 } shuf_gauss_block;
 
 /* mean: at most 2^100 in magnitude; std: 2^-100 to 2^100. */
-SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double mean, double std)
+SHUF_FUNCTION shuf_gauss shuf_gauss_make_keyed(shuf_key key, uint64_t stream, double mean,
+                                               double std)
 {
     shuf_gauss g;
-    g.words = shuf_stream_make(seed, stream, SHUF_STREAM_GAUSS);
+    g.words = shuf_stream_make(key, stream, SHUF_STREAM_GAUSS);
     g.std = std;
     g.mean = mean;
     g.std_f32 = (float)std;
     g.mean_f32 = (float)mean;
     return g;
+}
+
+SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double mean, double std)
+{
+    return shuf_gauss_make_keyed(shuf_key_of_seed(seed), stream, mean, std);
 }
 
 /* The block of value i, and its position in the block. Values 2 k and 2 k + 1 are in one block, and

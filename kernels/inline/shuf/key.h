@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key schedule: every key word of every algorithm, by (seed, epoch,
- * purpose). docs/spec.md, "Key schedule".
+ * The key schedule: every key word of every algorithm, by (key, epoch, purpose). A seed is the key
+ * (seed, 0). docs/spec.md, "Key schedule".
  */
 #ifndef SHUF_KEY_H
 #define SHUF_KEY_H
@@ -16,23 +16,34 @@ enum shuf_purpose {
     SHUF_PURPOSE_STREAM = 4, /* the number of the stream replaces the epoch */
 };
 
+/* A key of 128 bits, as shufd has by name. */
+typedef struct shuf_key {
+    uint64_t word[2];
+} shuf_key;
+
+SHUF_FUNCTION shuf_key shuf_key_of_seed(uint64_t seed)
+{
+    shuf_key key = {{seed, 0}};
+    return key;
+}
+
 /* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's stream. Each 64-bit lane
  * gives its low half first. `n`: 0 if the words are the same for every n. */
-SHUF_FUNCTION void shuf_key_words_for(uint64_t n, uint64_t seed, uint64_t epoch,
+SHUF_FUNCTION void shuf_key_words_for(uint64_t n, shuf_key key, uint64_t epoch,
                                       enum shuf_purpose purpose, uint64_t block, uint32_t words[8])
 {
     shuf_philox4x64 counter = {{block, epoch, (uint64_t)purpose, n}};
-    shuf_philox4x64 lanes = shuf_philox4x64_10(counter, seed, 0);
+    shuf_philox4x64 lanes = shuf_philox4x64_10(counter, key.word[0], key.word[1]);
     for (int i = 0; i < 4; i++) {
         words[2 * i] = (uint32_t)lanes.word[i];
         words[2 * i + 1] = (uint32_t)(lanes.word[i] >> 32);
     }
 }
 
-SHUF_FUNCTION void shuf_key_words(uint64_t seed, uint64_t epoch, enum shuf_purpose purpose,
+SHUF_FUNCTION void shuf_key_words(shuf_key key, uint64_t epoch, enum shuf_purpose purpose,
                                   uint64_t block, uint32_t words[8])
 {
-    shuf_key_words_for(0, seed, epoch, purpose, block, words);
+    shuf_key_words_for(0, key, epoch, purpose, block, words);
 }
 
 #endif

@@ -13,16 +13,21 @@ typedef struct shuf_lcg {
     uint64_t multiplier, increment, mask;
 } shuf_lcg;
 
-/* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (seed, epoch). */
-SHUF_FUNCTION shuf_lcg shuf_lcg_make(uint64_t n, uint64_t seed, uint64_t epoch)
+/* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (key, epoch). */
+SHUF_FUNCTION shuf_lcg shuf_lcg_make_keyed(uint64_t n, shuf_key key, uint64_t epoch)
 {
     uint32_t word[8];
     shuf_lcg l;
-    shuf_key_words(seed, epoch, SHUF_PURPOSE_LCG, 0, word);
+    shuf_key_words(key, epoch, SHUF_PURPOSE_LCG, 0, word);
     l.multiplier = ((uint64_t)word[1] << 32 | word[0]) | 1; /* odd: invertible mod 2^B */
     l.increment = (uint64_t)word[3] << 32 | word[2];
     l.mask = (UINT64_C(1) << shuf_domain_bits(n)) - 1;
     return l;
+}
+
+SHUF_FUNCTION shuf_lcg shuf_lcg_make(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    return shuf_lcg_make_keyed(n, shuf_key_of_seed(seed), epoch);
 }
 
 SHUF_FUNCTION uint64_t shuf_lcg_forward(const shuf_lcg *l, uint64_t x)

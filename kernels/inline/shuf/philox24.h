@@ -22,16 +22,21 @@ typedef struct shuf_philox24 {
     uint32_t key[SHUF_PHILOX24_ROUNDS];
 } shuf_philox24;
 
-/* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (seed, epoch). */
-SHUF_FUNCTION shuf_philox24 shuf_philox24_make(uint64_t n, uint64_t seed, uint64_t epoch)
+/* The bijection of [0, 2^B), B = shuf_domain_bits(n), for (key, epoch). */
+SHUF_FUNCTION shuf_philox24 shuf_philox24_make_keyed(uint64_t n, shuf_key key, uint64_t epoch)
 {
     shuf_philox24 p;
     unsigned bits = shuf_domain_bits(n);
     p.right_bits = (bits + 1) / 2;
     p.left_bits = bits / 2;
     for (unsigned block = 0; block < SHUF_PHILOX24_ROUNDS / 8; block++)
-        shuf_key_words(seed, epoch, SHUF_PURPOSE_PHILOX24, block, p.key + 8 * block);
+        shuf_key_words(key, epoch, SHUF_PURPOSE_PHILOX24, block, p.key + 8 * block);
     return p;
+}
+
+SHUF_FUNCTION shuf_philox24 shuf_philox24_make(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    return shuf_philox24_make_keyed(n, shuf_key_of_seed(seed), epoch);
 }
 
 /* x < 2^B; the result is below 2^B too. */

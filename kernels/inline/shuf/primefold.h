@@ -205,15 +205,15 @@ SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf
 }
 
 /* For many keys of the same n: the caller finds the prime once. */
-static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape,
-                                                    uint64_t seed, uint64_t epoch)
+static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape, shuf_key key,
+                                                    uint64_t epoch)
 {
     uint32_t word[SHUF_PRIMEFOLD_EXACT];
     shuf_primefold f;
     f.shape = *shape;
     unsigned block = 0;
     do
-        shuf_key_words_for(shape->n, seed, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
+        shuf_key_words_for(shape->n, key, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
     while (++block < shuf_primefold_key_blocks(shape));
     f.addend = shape->maps > 0 ? shuf_primefold_addend_of(shape, word) : 0;
     for (unsigned r = 0; r < shape->maps; r++)
@@ -226,10 +226,15 @@ static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *
     return f;
 }
 
-static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint64_t epoch)
+static inline shuf_primefold shuf_primefold_make_keyed(uint64_t n, shuf_key key, uint64_t epoch)
 {
     const shuf_primefold_shape shape = shuf_primefold_shape_of(n);
-    return shuf_primefold_make_of(&shape, seed, epoch);
+    return shuf_primefold_make_of(&shape, key, epoch);
+}
+
+static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    return shuf_primefold_make_keyed(n, shuf_key_of_seed(seed), epoch);
 }
 
 /* Makes the inverses for shuf_primefold_inverse(): b^(p - 2) is the inverse of b mod p. */

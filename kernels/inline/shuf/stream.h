@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The words of streams: a stream is Philox4x32 in counter mode, with the key and the upper half of
- * the counter from (seed, stream). docs/spec.md, "Streams".
+ * the counter from (key, stream). docs/spec.md, "Streams".
  */
 #ifndef SHUF_STREAM_H
 #define SHUF_STREAM_H
@@ -19,11 +19,11 @@ typedef struct shuf_stream {
 /* Blocks of the key schedule. Each distribution has its own words. */
 enum { SHUF_STREAM_GAUSS = 0, SHUF_STREAM_UNIFORM = 1, SHUF_STREAM_BOX_MULLER = 2 };
 
-SHUF_FUNCTION shuf_stream shuf_stream_make(uint64_t seed, uint64_t stream, uint64_t block)
+SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)
 {
     uint32_t word[8];
     shuf_stream s;
-    shuf_key_words(seed, stream, SHUF_PURPOSE_STREAM, block, word);
+    shuf_key_words(key, stream, SHUF_PURPOSE_STREAM, block, word);
     s.key[0] = word[0];
     s.key[1] = word[1];
     s.high[0] = word[2];

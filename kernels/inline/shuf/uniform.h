@@ -10,9 +10,14 @@
 enum { SHUF_UNIFORM_ROUNDS = 10 };
 
 /* Makes the stream for the functions below. */
+SHUF_FUNCTION shuf_stream shuf_uniform_make_keyed(shuf_key key, uint64_t stream)
+{
+    return shuf_stream_make(key, stream, SHUF_STREAM_UNIFORM);
+}
+
 SHUF_FUNCTION shuf_stream shuf_uniform_make(uint64_t seed, uint64_t stream)
 {
-    return shuf_stream_make(seed, stream, SHUF_STREAM_UNIFORM);
+    return shuf_uniform_make_keyed(shuf_key_of_seed(seed), stream);
 }
 
 SHUF_FUNCTION uint32_t shuf_uniform_u32(const shuf_stream *s, uint64_t i)

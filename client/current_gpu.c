@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See current_gpu.h. A program that has no libcuda loaded has no context, so nothing is loaded
+ * here.
+ */
+#include "current_gpu.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the current context ---- */
+
+static bool find(void *library, const char *symbol, void *function)
+{
+    void *address = dlsym(library, symbol);
+    memcpy(function, &address, sizeof address);
+    return address != NULL;
+}
+
+static bool uuid_of_context(void *library, uint8_t uuid[16])
+{
+    int device;
+    int (*get_device)(int *device);
+    int (*get_uuid)(uint8_t uuid[16], int device);
+    return find(library, "cuCtxGetDevice", (void *)&get_device) &&
+           find(library, "cuDeviceGetUuid_v2", (void *)&get_uuid) && get_device(&device) == 0 &&
+           get_uuid(uuid, device) == 0;
+}
+
+static void write_uuid(const uint8_t uuid[16], char id[SHUF__GPU_ID])
+{
+    char *out = stpcpy(id, "GPU");
+    for (int i = 0; i < 16; i++) {
+        const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+        out += sprintf(out, "%s%02x", dash ? "-" : "", uuid[i]);
+    }
+}
+
+void shuf__gpu_of_context(struct shuf__gpu_hint *hint)
+{
+    uint8_t uuid[16];
+    void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
+    *hint = (struct shuf__gpu_hint){.why = "none"};
+    if (library && uuid_of_context(library, uuid)) {
+        write_uuid(uuid, hint->id);
+        snprintf(hint->why, sizeof hint->why, "%s", hint->id);
+    }
+    if (library)
+        dlclose(library);
+}
+
+/* ---- CUDA_VISIBLE_DEVICES ---- */
+
+/* Names of directories are places on the bus, and all have the same length. */
+static int scan_gpus(const char *path, struct dirent ***names)
+{
+    const int found = scandir(path, names, NULL, alphasort);
+    int count = 0;
+    for (int i = 0; i < found; i++)
+        if ((*names)[i]->d_name[0] == '.')
+            free((*names)[i]);
+        else
+            (*names)[count++] = (*names)[i];
+    return count;
+}
+
+static void read_uuid(const char *gpus, const char *name, char id[SHUF__GPU_ID])
+{
+    char path[1024], line[256];
+    snprintf(path, sizeof path, "%s/%s/information", gpus, name);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "GPU UUID: %47s", id) == 1)
+            break;
+    if (file)
+        fclose(file);
+}
+
+static bool is_by_place(int gpus)
+{
+    const char *order = getenv("CUDA_DEVICE_ORDER");
+    return gpus == 1 || (order && strcmp(order, "PCI_BUS_ID") == 0);
+}
+
+/* SHUFD_GPUS: as the generator of the instances has it, for tests. */
+static void take_index(unsigned long index, struct shuf__gpu_hint *hint)
+{
+    struct dirent **names = NULL;
+    const char *given = getenv("SHUFD_GPUS"), *path = given ? given : "/proc/driver/nvidia/gpus";
+    const int count = scan_gpus(path, &names);
+    if (count > 0 && !is_by_place(count))
+        snprintf(hint->why, sizeof hint->why,
+                 "index %lu, which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID", index);
+    else if (index < (unsigned long)count)
+        read_uuid(path, names[index]->d_name, hint->id);
+    for (int i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+void shuf__gpu_of_environment(struct shuf__gpu_hint *hint)
+{
+    const char *value = getenv("CUDA_VISIBLE_DEVICES");
+    const size_t length = value ? strcspn(value, ",") : 0;
+    *hint = (struct shuf__gpu_hint){.why = "not set"};
+    if (!value)
+        return;
+    snprintf(hint->why, sizeof hint->why, "%.*s", (int)(length < 48 ? length : 48), value);
+    if (strncmp(value, "GPU-", 4) == 0 && length < sizeof hint->id)
+        memcpy(hint->id, value, length);
+    else if (isdigit((unsigned char)value[0]) && strspn(value, "0123456789") == length)
+        take_index(strtoul(value, NULL, 10), hint);
+}

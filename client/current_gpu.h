@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which GPU this process uses, without initialising or loading CUDA.
+ */
+#ifndef SHUF__CURRENT_GPU_H
+#define SHUF__CURRENT_GPU_H
+
+#include <stdbool.h>
+
+enum { SHUF__GPU_ID = 48, SHUF__GPU_WHY = 96 };
+
+/* What one source says. */
+struct shuf__gpu_hint {
+    char id[SHUF__GPU_ID];   /* "GPU-<uuid>", or the first characters of one; "": unknown */
+    char why[SHUF__GPU_WHY]; /* for a message: what the source says */
+};
+
+/* The GPU of the current CUDA context of this thread. */
+void shuf__gpu_of_context(struct shuf__gpu_hint *hint);
+
+/* The first GPU of CUDA_VISIBLE_DEVICES, which is the process's device 0. An index has a meaning
+ * only if CUDA numbers the GPUs by their place on the bus, as /proc lists them: with
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID, or if there is one GPU. CUDA's default order is by speed, which
+ * only the driver knows. */
+void shuf__gpu_of_environment(struct shuf__gpu_hint *hint);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See discover.h. A place counts if its socket is there: the next place may have a daemon, but for
+ * another GPU.
+ */
+#include "discover.h"
+
+#include "current_gpu.h"
+#include "socket.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ENOUGH = 2 }; /* sockets that are too many to choose one */
+
+static const char instances[] = "GPU-";
+
+/* The only instance whose name begins so. */
+static bool find_instance(const char *prefix, struct sockaddr_un *address)
+{
+    struct sockaddr_un found[ENOUGH];
+    if (!*prefix || shuf__socket_list(prefix, found, ENOUGH) != 1)
+        return false;
+    *address = found[0];
+    return true;
+}
+
+static bool find_by_gpu(void (*ask)(struct shuf__gpu_hint *hint), struct sockaddr_un *address)
+{
+    struct shuf__gpu_hint hint;
+    ask(&hint);
+    return find_instance(hint.id, address);
+}
+
+static bool names_socket(void)
+{
+    const char *variable = getenv("SHUFD_SOCKET");
+    return variable && *variable;
+}
+
+shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *error)
+{
+    if (!names_socket() && (find_by_gpu(shuf__gpu_of_context, address) ||
+                            find_by_gpu(shuf__gpu_of_environment, address)))
+        return SHUF_OK;
+    if (shuf__socket_address(NULL, SHUF__SOCKET_CONNECT, address, error))
+        return error->status;
+    if (!names_socket() && access(address->sun_path, F_OK) != 0)
+        find_instance(instances, address);
+    return SHUF_OK;
+}
+
+void shuf__discover_explain(struct shuf__error *error)
+{
+    struct shuf__gpu_hint context, environment;
+    struct sockaddr_un found[ENOUGH];
+    const size_t length = strlen(error->text);
+    if (names_socket())
+        return;
+    shuf__gpu_of_context(&context);
+    shuf__gpu_of_environment(&environment);
+    const size_t count = shuf__socket_list(instances, found, ENOUGH);
+    snprintf(error->text + length, sizeof error->text - length,
+             "; looked at: CUDA context: %s; CUDA_VISIBLE_DEVICES: %s; %.40s/GPU-*.sock: %s",
+             context.why, environment.why, shuf__socket_directory(),
+             count == 0   ? "none"
+             : count == 1 ? "one"
+                          : "several");
+}

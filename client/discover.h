@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the daemon of a client that names no socket. shuf_connect(3) has the order.
+ */
+#ifndef SHUF__DISCOVER_H
+#define SHUF__DISCOVER_H
+
+#include "error.h"
+
+#include <sys/un.h>
+
+/* Fails as shuf__socket_address(). */
+shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *error);
+
+/* Adds to an error of a connection which places were looked at. */
+void shuf__discover_explain(struct shuf__error *error);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See doctor.h.
+ */
+#include "doctor.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
+                const char *format, ...)
+{
+    va_list args;
+    finding->level = level;
+    va_start(args, format);
+    vsnprintf(finding->text, sizeof finding->text, format, args);
+    va_end(args);
+    snprintf(finding->advice, sizeof finding->advice, "%s", advice ? advice : "");
+}
+
+bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,
+                        size_t size)
+{
+    char full[PATH_MAX];
+    snprintf(full, sizeof full, "%s%s", patient->root, path);
+    FILE *file = fopen(full, "re");
+    if (!file)
+        return false;
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return *text != '\0';
+}

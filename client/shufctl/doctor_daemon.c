@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks of the daemon: socket, version, device, limits, memory and sandbox.
+ */
+#include "doctor.h"
+#include "start_command.h"
+#include "units.h"
+
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
+
+/* The group of the socket lets its members connect. */
+static void advise_group(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    struct stat status;
+    const struct group *group =
+        stat(shuf_socket(patient->handle), &status) == 0 ? getgrgid(status.st_gid) : NULL;
+    if (group)
+        snprintf(finding->advice, sizeof finding->advice,
+                 "usermod --append --groups %s USER, as root, and log in again", group->gr_name);
+}
+
+static void check_socket(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char command[SHUF__START_COMMAND], advice[SHUF__FINDING_TEXT] = "";
+    const shuf_daemon *d = &patient->daemon;
+    if (patient->status == SHUF_OK) {
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "%s answers, pid %" PRIu64 ", on %s",
+                   d->version, d->pid, shuf_socket(patient->handle));
+        return;
+    }
+    if (patient->status == SHUF_NO_DAEMON &&
+        shuf__start_command(shuf_socket(patient->handle), patient->given_socket, command))
+        snprintf(advice, sizeof advice,
+                 "start one: systemctl start shufd.socket, as root, or %.200s", command);
+    shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s", shuf_message(patient->handle));
+    if (patient->status == SHUF_DENIED)
+        advise_group(patient, finding);
+}
+
+static void check_version(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char expected[48];
+    snprintf(expected, sizeof expected, "shufd %s", shuf_version());
+    if (strcmp(patient->daemon.version, expected) == 0)
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "libshuf and daemon are both %s",
+                   shuf_version());
+    else
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   "restart the daemon, or update the older one of the two",
+                   "libshuf is %s, the daemon is %s", shuf_version(), patient->daemon.version);
+}
+
+static void check_device(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char text[16];
+    const shuf_daemon *d = &patient->daemon;
+    const bool driver =
+        shuf__patient_read(patient, "/proc/driver/nvidia/version", text, sizeof text);
+    if (strcmp(d->backend, "cpu") == 0 && driver)
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   "shufd --check --backend cuda names the reason, if that is not on purpose",
+                   "the machine has a GPU driver, but the daemon computes on the CPU: %s",
+                   d->device);
+    else
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "%s: %s (%s)", d->backend, d->device,
+                   d->device_id);
+}
+
+/* Files of the daemon in /proc; its owner and root can read all of them. */
+static bool read_process(const struct shuf__patient *patient, const char *file, char *text,
+                         size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%" PRIu64 "/%s", patient->daemon.pid, file);
+    return shuf__patient_read(patient, path, text, size);
+}
+
+static void check_limits(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char text[4096];
+    const char *line =
+        read_process(patient, "limits", text, sizeof text) ? strstr(text, "Max open files") : NULL;
+    const uint64_t soft = line ? strtoull(line + strlen("Max open files"), NULL, 10) : 0;
+    if (!line)
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "only root and the daemon's user can see them");
+    else if (soft >= least_files)
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "%" PRIu64 " open files", soft);
+    else
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   "set LimitNOFILE=524288 in the unit, or ulimit -Hn 524288 before shufd",
+                   "%" PRIu64 " open files allow few clients and blocks, expected %" PRIu64, soft,
+                   least_files);
+}
+
+static void check_memory(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char limit[SHUF__UNITS_TEXT];
+    const shuf_daemon *d = &patient->daemon;
+    shuf__units_bytes(limit, d->memory_limit);
+    if (d->memory_limit >= least_memory)
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "%s for results", limit);
+    else
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   "raise host_memory or device_memory in shufd.conf, or end other programs",
+                   "only %s for results: larger leases are refused", limit);
+}
+
+static long status_field(const char *text, const char *name)
+{
+    const char *line = strstr(text, name);
+    return line ? strtol(line + strlen(name), NULL, 10) : -1;
+}
+
+static void check_sandbox(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char text[4096];
+    if (!read_process(patient, "status", text, sizeof text))
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "the daemon is in another PID namespace");
+    else if (status_field(text, "\nNoNewPrivs:") == 1 && status_field(text, "\nSeccomp:") == 2)
+        shuf__find(finding, SHUF__FINDING_OK, NULL,
+                   "the daemon gains no privileges, and its system calls are filtered");
+    else
+        shuf__find(finding, SHUF__FINDING_NOTE, "systemctl enable --now shufd.target, as root",
+                   "the daemon runs without the sandbox of its unit");
+}
+
+const struct shuf__check shuf__daemon_checks[] = {{"socket", check_socket},
+                                                  {"version", check_version},
+                                                  {"device", check_device},
+                                                  {"limits", check_limits},
+                                                  {"memory", check_memory},
+                                                  {"sandbox", check_sandbox},
+                                                  {NULL, NULL}};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What selects the permutations and streams of a request: a seed, or a key of the daemon by its
+ * name.
+ */
+#ifndef SHUF__SEED_OR_KEY_H
+#define SHUF__SEED_OR_KEY_H
+
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Rows for the table of options. */
+#define SHUF__SEED_OPTIONS(seed, key)                                                        \
+    {"seed", seed, "S", 0, "The seed, any number below 2^64 (required, unless --key)", 0},   \
+    {                                                                                        \
+        "key", key, "NAME", 0, "A key of the daemon instead of a seed: shufctl help keys", 0 \
+    }
+
+/* Ends the process if both options are given. */
+void shuf__check_seed_options(struct argp_state *state, bool seed, bool key);
+
+/* The value of --key. */
+const char *shuf__key_option(struct argp_state *state, const char *text);
+
+enum { SHUF__SEED_TEXT = 48 };
+
+/* "seed 7", or "key training" if `key` is neither NULL nor "". */
+const char *shuf__seed_text(char text[SHUF__SEED_TEXT], const char *key, uint64_t seed);
+
+/* A line "seed 7" or "key training". */
+void shuf__print_seed(FILE *to, const char *key, uint64_t seed);
+
+/* The field "seed" or "key". */
+void shuf__json_seed(json_t *object, const char *key, uint64_t seed);
+
+#endif

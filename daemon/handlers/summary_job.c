@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See summary_job.h. A tile is a request of its own for consecutive values. An algorithm with
+ * compaction finds the beginning of a tile by its rank index, which the tiles before it have
+ * filled.
+ */
+#include "summary_job.h"
+
+#include "cache/rank_entry.h"
+#include "memory/workspace.h"
+#include "result_reply.h"
+#include "service.h"
+#include "session_job.h"
+#include "slice.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Bytes of a tile: what a processor's caches hold, or enough to occupy a device. */
+enum { TILE_HOST = 8 << 20, TILE_DEVICE = 64 << 20, TILE_LEAST = SHUF__BLOCK_UNIT };
+
+/* Bytes of a result in one job: others wait meanwhile, for a few seconds on a few processors. */
+#define MOST_BYTES (UINT64_C(16) << 30)
+
+struct summary_job {
+    struct shuf__session_job job;
+    struct shuf__result_request request; /* its session may be closed */
+    struct shuf__cache *cache;
+    struct shuf__pool *pool;
+    struct shuf__held_workspace workspace;
+    struct shuf__cache_entry *rank_index; /* NULL: none */
+    struct shuf__summary summary;
+    uint64_t values, done; /* of the whole result */
+};
+
+static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
+{
+    return (struct summary_job *)shuf__session_job_of(engine_job);
+}
+
+static struct shuf__workspace needs_of(const struct shuf__backend *backend)
+{
+    const bool host = shuf__memory_is_host(backend->ops->own);
+    return (struct shuf__workspace){
+        .kind = host ? SHUF__MEMORY_PRIVATE : SHUF__MEMORY_CUDA_PRIVATE,
+        .best = host ? TILE_HOST : TILE_DEVICE,
+        .least = TILE_LEAST,
+    };
+}
+
+/* A batch of rows would need a rank index for each. */
+static bool needs_rank_index(const struct shuf__request *request)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    return p && shuf__rank_index_bytes(p->algorithm, p->n) > 0;
+}
+
+static bool can_begin_anywhere(const struct shuf__request *request,
+                               const struct shuf__backend *backend)
+{
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    return !needs_rank_index(request) ||
+           (backend->ops->rank_index_limits && p->rows == 1 && p->n <= SHUF__RANK_INDEX_N_MAX);
+}
+
+bool shuf__summary_job_fits(const struct shuf__result_request *r)
+{
+    const struct shuf__request *request = &r->key.request;
+    const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
+    return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->options.prefetch &&
+           (r->options.fingerprint || r->options.sums) && r->shape.bytes > needs_of(backend).best &&
+           can_begin_anywhere(request, backend);
+}
+
+/* ---- tiles, on the engine's thread ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Whole rows, or a part of one. Returns the number of values. */
+static uint64_t take_positions(struct shuf__permutation *p, uint64_t first, uint64_t most)
+{
+    const struct shuf__slice slice = shuf__slice_make(p);
+    const uint64_t row = first / p->count, i = first % p->count;
+    p->epoch += row;
+    if (i == 0 && most >= p->count) {
+        p->rows = least(most / p->count, p->rows - row);
+        return p->rows * p->count;
+    }
+    p->rows = 1;
+    p->offset = shuf__slice_position(&slice, i);
+    return p->count = least(most, p->count - i);
+}
+
+/* The request for at most `most` values from number `first` on. Returns their number. */
+static uint64_t take_tile(struct shuf__request *request, uint64_t first, uint64_t most)
+{
+    struct shuf__stream *s = &request->stream;
+    if (request->kind == SHUF__PERMUTATION)
+        return take_positions(&request->permutation, first, most);
+    s->offset += first;
+    return s->count = least(most, s->count - first);
+}
+
+static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *backend,
+                                struct shuf__block *block, struct shuf__computation *computation)
+{
+    uint64_t device_ns = 0;
+    struct shuf__error *error = &s->job.error;
+    if (shuf__keyring_reveal(s->cache->keyring, &computation->request, error))
+        return error->status;
+    const shuf_status status =
+        shuf__backend_compute(backend, computation, block, &device_ns, error);
+    shuf__keyring_conceal(&computation->request);
+    s->summary.device_ns += device_ns;
+    return status;
+}
+
+/* The last values may be in two tiles. */
+static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
+                            const struct shuf__block *block, uint64_t count)
+{
+    struct shuf__summary *summary = &s->summary;
+    const uint64_t before = s->values - SHUF__SAMPLES; /* the result is larger than a tile */
+    const uint64_t skip = s->done < before ? least(before - s->done, count) : 0;
+    const size_t more = (size_t)(count - skip);
+    summary->n_last += (unsigned)more;
+    return shuf__summary_read(backend, block, s->request.key.request.dtype, skip, more,
+                              summary->last + summary->n_last - more, &s->job.error);
+}
+
+static shuf_status add_samples(struct summary_job *s, struct shuf__backend *backend,
+                               const struct shuf__block *block, uint64_t count)
+{
+    struct shuf__summary *summary = &s->summary;
+    const size_t more = (size_t)least(SHUF__SAMPLES - summary->n_first, count);
+    if (more > 0 && shuf__summary_read(backend, block, s->request.key.request.dtype, 0, more,
+                                       summary->first + summary->n_first, &s->job.error))
+        return s->job.error.status;
+    summary->n_first += (unsigned)more;
+    return s->done + count > s->values - SHUF__SAMPLES ? add_last(s, backend, block, count)
+                                                       : SHUF_OK;
+}
+
+static shuf_status add_fingerprint(struct summary_job *s, struct shuf__backend *backend,
+                                   const struct shuf__block *block, uint64_t count)
+{
+    uint64_t sum;
+    const unsigned width = shuf__dtype_bytes((int)s->request.key.request.dtype);
+    const uint64_t index = s->request.options.fingerprint_index + s->done;
+    if (!s->request.options.fingerprint)
+        return SHUF_OK;
+    if (backend->ops->fingerprint(backend, block, width, count, index, &sum, &s->job.error))
+        return s->job.error.status;
+    s->summary.fingerprint += sum;
+    return SHUF_OK;
+}
+
+static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend,
+                            const struct shuf__block *block, uint64_t count)
+{
+    struct shuf__sums sums;
+    const struct shuf__request *request = &s->request.key.request;
+    const struct shuf__measure measure = shuf__measure_of(request);
+    if (!s->request.options.sums)
+        return SHUF_OK;
+    if (backend->ops->sums(backend, block, request->dtype, count, measure.centre, measure.scale,
+                           &sums, &s->job.error))
+        return s->job.error.status;
+    if (s->done == 0)
+        s->summary.sums = sums;
+    else
+        shuf__sums_add(&s->summary.sums, &sums);
+    return SHUF_OK;
+}
+
+static shuf_status summarize_tile(struct summary_job *s, struct shuf__backend *backend,
+                                  struct shuf__block *block, struct shuf__rank_index *ranks)
+{
+    struct shuf__computation computation = {
+        .request = s->request.key.request,
+        .cancelled = shuf__engine_job_is_cancelled,
+        .cancel_context = &s->job.engine_job,
+        .rank_index = ranks,
+    };
+    const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
+    const uint64_t count = take_tile(&computation.request, s->done, most);
+    if (compute_tile(s, backend, block, &computation) || add_samples(s, backend, block, count) ||
+        add_fingerprint(s, backend, block, count) || add_sums(s, backend, block, count))
+        return s->job.error.status;
+    s->done += count;
+    return SHUF_OK;
+}
+
+static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+{
+    struct summary_job *s = summary_job_of(engine_job);
+    const struct shuf__workspace needs = needs_of(backend);
+    const struct shuf__block *block;
+    struct shuf__rank_index *ranks = NULL;
+    if (shuf__workspace_open(&s->workspace, &needs, backend, &block, &s->job.error) ||
+        (s->rank_index && !(ranks = shuf__rank_entry_open(s->rank_index, backend, &s->job.error))))
+        return;
+    while (s->done < s->values)
+        if (summarize_tile(s, backend, &s->workspace.allocation->block, ranks))
+            return;
+}
+
+/* ---- the job, on the loop's thread ---- */
+
+static bool begin_summary(struct shuf__engine_job *engine_job)
+{
+    struct summary_job *s = summary_job_of(engine_job);
+    const struct shuf__job_memory memory = {
+        .result = {.uid = s->request.key.uid},
+        .workspace = needs_of(shuf__engine_backend(s->cache->engine)),
+    };
+    if (needs_rank_index(&s->request.key.request) &&
+        !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.key.uid,
+                                                   &s->request.key.request, &s->job.error)))
+        return false;
+    return shuf__workspace_acquire(s->pool, &memory, false, &s->workspace, &s->job.error) ==
+           SHUF_OK;
+}
+
+static void release_summary(struct shuf__session_job *job)
+{
+    struct summary_job *s = (struct summary_job *)job;
+    shuf__rank_entry_release(s->rank_index);
+    shuf__workspace_release(s->pool, &s->workspace, s->done > 0);
+}
+
+static void reply_summary(const struct shuf__session_job *job)
+{
+    const struct summary_job *s = (const struct summary_job *)job;
+    shuf__service_of(job->session)->cache.computed++;
+    shuf__result_reply_summary(&s->request, &s->summary);
+}
+
+shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
+                                     struct shuf__error *error)
+{
+    if (r->shape.bytes > MOST_BYTES)
+        return shuf__fail(error, SHUF_NO_MEMORY,
+                          "summary of %" PRIu64 " bytes: expected at most %" PRIu64
+                          " in one request; request parts",
+                          r->shape.bytes, MOST_BYTES);
+    struct summary_job *s = calloc(1, sizeof *s);
+    struct shuf__service *service = shuf__service_of(r->session);
+    if (!s)
+        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    s->job.engine_job.name = "shufd: summary";
+    s->job.engine_job.begin = begin_summary;
+    s->job.engine_job.run = run_summary;
+    s->job.release = release_summary;
+    s->job.reply = reply_summary;
+    s->request = *r;
+    s->pool = &service->pool;
+    s->cache = &service->cache;
+    s->values = r->shape.rows * r->shape.count;
+    if (shuf__session_job_submit(&s->job, r->session, error) == SHUF_OK)
+        return SHUF_OK;
+    free(s);
+    return error->status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request for the summary of a large result, and nothing else. Its values are summarized tile by
+ * tile as they are computed, so it needs memory for one tile only.
+ */
+#ifndef SHUFD_SUMMARY_JOB_H
+#define SHUFD_SUMMARY_JOB_H
+
+#include "result_request.h"
+
+/* Whether the request is one. The result must not be in the cache. */
+bool shuf__summary_job_fits(const struct shuf__result_request *r);
+
+/* Submits the job, which replies. Fails with SHUF_NO_MEMORY if it would keep others waiting for too
+ * long: the client requests parts then. Fails with SHUF_BUSY when the queue is full. */
+shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
+                                     struct shuf__error *error);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See keyring.h.
+ */
+#include "keyring.h"
+
+#include "key_files.h"
+#include "peer_groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static const size_t bits_size = SHUF__KEYS_MAX * sizeof(shuf_key);
+
+/* ---- locked memory ---- */
+
+/* A process without a core dump cannot leak by one, and the kernel forbids ptrace of it to all but
+ * root: derived keys are on the stacks of the computing threads. */
+static int protect(void *memory)
+{
+    return mlock(memory, bits_size) || madvise(memory, bits_size, MADV_DONTDUMP) ||
+           madvise(memory, bits_size, MADV_WIPEONFORK) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static void free_bits(shuf_key *bits)
+{
+    if (!bits)
+        return;
+    explicit_bzero(bits, bits_size);
+    munmap(bits, bits_size);
+}
+
+static shuf_key *allocate_bits(struct shuf__error *error)
+{
+    void *memory =
+        mmap(NULL, bits_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED && protect(memory) == 0)
+        return memory;
+    shuf__fail(error, SHUF_IO,
+               "keys: cannot lock %zu bytes in memory: %s; expected a limit of locked memory "
+               "(RLIMIT_MEMLOCK) of at least twice as much",
+               bits_size, strerror(errno));
+    if (memory != MAP_FAILED)
+        munmap(memory, bits_size);
+    return NULL;
+}
+
+/* ---- all keys ---- */
+
+static const struct shuf__key_facts *find_name(const struct shuf__key_set *set, const char *name)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (strcmp(set->facts[i].name, name) == 0)
+            return &set->facts[i];
+    return NULL;
+}
+
+static void assign_generations(struct shuf__keyring *keyring, struct shuf__key_set *fresh)
+{
+    const struct shuf__key_set *old = &keyring->set;
+    for (unsigned i = 0; i < fresh->count; i++) {
+        const struct shuf__key_facts *before = find_name(old, fresh->facts[i].name);
+        const bool same = before && memcmp(&old->bits[before - old->facts], &fresh->bits[i],
+                                           sizeof *fresh->bits) == 0;
+        fresh->facts[i].generation = same ? before->generation : ++keyring->generations;
+    }
+}
+
+static void replace(struct shuf__keyring *keyring, const struct shuf__key_set *fresh)
+{
+    pthread_mutex_lock(&keyring->lock);
+    shuf_key *old = keyring->set.bits;
+    keyring->set = *fresh;
+    free_bits(old);
+    pthread_mutex_unlock(&keyring->lock);
+}
+
+shuf_status shuf__keyring_load(struct shuf__keyring *keyring, const char *directory,
+                               struct shuf__error *error)
+{
+    struct shuf__key_set *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return shuf__fail(error, SHUF_NO_MEMORY, "keys: out of memory");
+    error->status = SHUF_OK;
+    if ((fresh->bits = allocate_bits(error)) &&
+        shuf__key_files_read(directory, fresh, error) == 0) {
+        assign_generations(keyring, fresh);
+        replace(keyring, fresh);
+    } else {
+        free_bits(fresh->bits);
+    }
+    free(fresh);
+    return error->status;
+}
+
+void shuf__keyring_init(struct shuf__keyring *keyring)
+{
+    *keyring = (struct shuf__keyring){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void shuf__keyring_close(struct shuf__keyring *keyring)
+{
+    static const struct shuf__key_set none;
+    replace(keyring, &none);
+}
+
+/* ---- one key ---- */
+
+static bool may_use(const struct shuf__key_facts *key, uid_t uid, int socket)
+{
+    return uid == 0 || uid == geteuid() ||
+           (key->has_group && shuf__peer_is_in_group(socket, key->group));
+}
+
+shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, int socket,
+                                struct shuf__named_key *key, struct shuf__error *error)
+{
+    if (!key->name[0])
+        return SHUF_OK;
+    const struct shuf__key_facts *found = find_name(&keyring->set, key->name);
+    if (!found || !may_use(found, uid, socket))
+        return shuf__fail(error, SHUF_DENIED,
+                          "key %s: expected a key of the daemon that user %ld may use", key->name,
+                          (long)uid);
+    key->generation = found->generation;
+    return SHUF_OK;
+}
+
+shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__request *request,
+                                 struct shuf__error *error)
+{
+    const struct shuf__named_key *key = &request->key;
+    if (!key->name[0])
+        return SHUF_OK;
+    pthread_mutex_lock(&keyring->lock);
+    const struct shuf__key_set *set = &keyring->set;
+    const struct shuf__key_facts *found = find_name(set, key->name);
+    const bool is_same = found && found->generation == key->generation;
+    if (is_same)
+        shuf__request_set_key(request, &set->bits[found - set->facts]);
+    pthread_mutex_unlock(&keyring->lock);
+    return is_same ? SHUF_OK
+                   : shuf__fail(error, SHUF_BUSY,
+                                "key %s: the daemon has read its keys again; try again", key->name);
+}
+
+/* The stack below the caller, as deep as computations use it. */
+static void __attribute__((noinline)) zero_stack(void)
+{
+    char stack[64 * 1024];
+    explicit_bzero(stack, sizeof stack);
+}
+
+void shuf__keyring_conceal(struct shuf__request *request)
+{
+    if (!request->key.name[0])
+        return;
+    shuf__request_clear_key(request);
+    zero_stack();
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See acquire.h.
+ */
+#include "acquire.h"
+
+/* Idle allocations of one size class that stay before the least recently used one is reused. Small
+ * results are cheap to compute, and clients have few reused blocks mapped already. Of the largest
+ * size one stays, since fresh memory costs more than computing. */
+enum { KEEP_MOST = 64 };
+static const uint64_t keep_bytes = UINT64_C(128) << 20;
+
+/* ---- warm blocks ---- */
+
+/* Only a result, which is computed into it, may have it. */
+static struct shuf__allocation *use_warm(struct shuf__pool *pool,
+                                         const struct shuf__memory_request *request, uint64_t size)
+{
+    const enum shuf__side side = shuf__side_of(request->kind);
+    struct shuf__allocation *allocation = pool->warm[side];
+    if (!allocation || request->buffer || allocation->kind != request->kind ||
+        allocation->bytes != size)
+        return NULL;
+    shuf__pool_take_warm(pool, side);
+    allocation->uid = request->uid;
+    return allocation;
+}
+
+/* The size of an allocation for the request: that of the warm block for more than half of it. */
+static uint64_t size_for(const struct shuf__pool *pool, const struct shuf__memory_request *request)
+{
+    const struct shuf__allocations *all = pool->allocations;
+    const uint64_t warm = all->budgets[shuf__side_of(request->kind)].warm_size;
+    if (!request->buffer && !shuf__memory_is_private(request->kind) && request->bytes <= warm &&
+        request->bytes > warm / 2)
+        return warm;
+    return shuf__allocations_size(all, request->kind, request->bytes);
+}
+
+/* ---- reuse ---- */
+
+static bool is_full(const struct shuf__size_class *class)
+{
+    uint64_t keep = keep_bytes / class->size;
+    return class->count > KEEP_MOST || class->count > (keep < 1 ? 1 : keep);
+}
+
+/* A second one of the warm block's size could not be kept beside it: its memory would be touched
+ * again for every result. */
+static bool is_only_one(const struct shuf__pool *pool, const struct shuf__allocation *allocation)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    return allocation->is_warm_sized &&
+           allocation->bytes > pool->allocations->budgets[side].idle_limit;
+}
+
+/* The least recently used one whose block may be rewritten. The others are dropped while the class
+ * is full, or their number would grow without limit. A full class has another allocation left. */
+static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
+                                                struct shuf__size_class *class)
+{
+    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&class->free_list);
+    for (; allocation && !shuf__allocation_is_rewritable(allocation); allocation = next) {
+        next = TAILQ_NEXT(allocation, in_size_class);
+        if (!is_full(class))
+            continue;
+        shuf__pool_evict(pool, allocation);
+    }
+    return allocation;
+}
+
+static struct shuf__allocation *reuse(struct shuf__pool *pool,
+                                      const struct shuf__memory_request *request, uint64_t size,
+                                      bool only_spare)
+{
+    struct shuf__size_class *class =
+        request->buffer ? NULL : shuf__pool_find_class(pool, request->uid, request->kind, size);
+    struct shuf__allocation *allocation = class ? find_rewritable(pool, class) : NULL;
+    if (!allocation ||
+        (only_spare && allocation->contents && !is_full(class) && !is_only_one(pool, allocation)))
+        return NULL;
+    pool->evicted += allocation->contents != NULL;
+    shuf__pool_end_contents(pool, allocation);
+    return allocation;
+}
+
+/* ---- eviction ---- */
+
+/* Spare ones always, the others only if `all`. Dropping a mapped block would free nothing. */
+static bool may_evict(const struct shuf__allocation *allocation, bool all)
+{
+    return (all || !allocation->contents) && shuf__allocation_is_unmapped(allocation);
+}
+
+/* Evicts idle allocations, least recently used first, until `size` bytes fit. */
+static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size, bool all)
+{
+    bool any = false;
+    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[shuf__side_of(kind)]);
+    for (; allocation && !shuf__allocations_fit(pool->allocations, kind, size); allocation = next) {
+        next = TAILQ_NEXT(allocation, in_lru);
+        if (!may_evict(allocation, all))
+            continue;
+        shuf__pool_evict(pool, allocation);
+        any = true;
+    }
+    return any;
+}
+
+/* Whether eviction would free enough: nothing is evicted in vain. */
+static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, uint64_t size,
+                        bool all)
+{
+    enum shuf__side side = shuf__side_of(kind);
+    const struct shuf__budget *budget = &pool->allocations->budgets[side];
+    uint64_t freed = 0;
+    const struct shuf__allocation *allocation;
+    if (size > budget->limit)
+        return false;
+    TAILQ_FOREACH (allocation, &pool->lru[side], in_lru)
+        if (budget->used - freed > budget->limit - size && may_evict(allocation, all))
+            freed += allocation->bytes;
+    return budget->used - freed <= budget->limit - size;
+}
+
+/* Memory without contents goes first, if the size can fit at all. */
+static void give_up_warm(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
+{
+    const enum shuf__side side = shuf__side_of(kind);
+    if (size > pool->allocations->budgets[side].limit)
+        return;
+    if (!shuf__allocations_fit(pool->allocations, kind, size))
+        shuf__pool_drop_warm(pool, side);
+    if (!shuf__allocations_fit(pool->allocations, kind, size) && pool->abandon_warm)
+        pool->abandon_warm(pool->warm_context, side);
+}
+
+static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size, bool all)
+{
+    if (shuf__allocations_fit(pool->allocations, kind, size))
+        return true;
+    shuf__allocations_sweep(pool->allocations);
+    give_up_warm(pool, kind, size);
+    if (!could_evict(pool, kind, size, all))
+        return false;
+    evict(pool, kind, size, all);
+    return shuf__allocations_fit(pool->allocations, kind, size);
+}
+
+shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind, uint64_t bytes,
+                                  struct shuf__error *error)
+{
+    const uint64_t size = shuf__allocations_least_size(bytes);
+    if (shuf__allocations_measure(pool->allocations, kind, error))
+        return error->status;
+    if (shuf__allocations_fit(pool->allocations, kind, size))
+        return SHUF_OK;
+    shuf__allocations_sweep(pool->allocations);
+    give_up_warm(pool, kind, size);
+    return could_evict(pool, kind, size, true)
+               ? SHUF_OK
+               : shuf__allocations_refuse(pool->allocations, kind, size, error);
+}
+
+void shuf__pool_hold_to_limits(struct shuf__pool *pool)
+{
+    static const enum shuf__memory kinds[SHUF__SIDES] = {
+        [SHUF__SIDE_HOST] = SHUF__MEMORY_MEMFD, [SHUF__SIDE_DEVICE] = SHUF__MEMORY_CUDA_PRIVATE};
+    for (int side = 0; side < SHUF__SIDES; side++) {
+        shuf__pool_hold_to_limit(pool, (enum shuf__side)side);
+        give_up_warm(pool, kinds[side], 0);
+        evict(pool, kinds[side], 0, true);
+    }
+}
+
+bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation)
+{
+    enum shuf__memory kind = allocation->kind;
+    uint64_t size = allocation->bytes;
+    struct shuf__budget *budget = &pool->allocations->budgets[shuf__side_of(kind)];
+    shuf__allocation_drop(allocation);
+    budget->limit = budget->used; /* the device has less memory than was measured */
+    const bool warm = shuf__pool_drop_warm(pool, shuf__side_of(kind));
+    return evict(pool, kind, size, true) || warm;
+}
+
+/* ---- acquire ---- */
+
+/* A size for which there is room, rounded up if possible; false if there is none. Sets *reused
+ * instead if an idle allocation of that size serves. */
+static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request *request, bool all,
+                      uint64_t *size, struct shuf__allocation **reused)
+{
+    const enum shuf__memory kind = request->kind;
+    *size = size_for(pool, request);
+    if (all && !shuf__allocations_fit(pool->allocations, kind, *size) &&
+        (*reused = reuse(pool, request, *size, false)) != NULL)
+        return true;
+    if (make_fit(pool, kind, *size, all))
+        return true;
+    *size = shuf__allocations_least_size(request->bytes);
+    return make_fit(pool, kind, *size, all);
+}
+
+static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
+                                            const struct shuf__memory_request *request, bool all,
+                                            struct shuf__error *error)
+{
+    uint64_t size;
+    struct shuf__allocation *allocation = NULL;
+    if (shuf__allocations_measure(pool->allocations, request->kind, error))
+        return NULL;
+    if (!find_room(pool, request, all, &size, &allocation)) {
+        if (all)
+            shuf__allocations_refuse(pool->allocations, request->kind, size, error);
+        return NULL;
+    }
+    if (!allocation)
+        allocation = shuf__allocation_make(pool->allocations, request->uid, request->kind, size,
+                                           request->buffer);
+    if (!allocation)
+        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
+    return allocation;
+}
+
+struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
+                                            const struct shuf__memory_request *request,
+                                            enum shuf__acquire_policy policy,
+                                            struct shuf__error *error)
+{
+    struct shuf__error ignored;
+    const uint64_t size = size_for(pool, request);
+    struct shuf__allocation *allocation = reuse(pool, request, size, policy != SHUF__ACQUIRE_IDLE);
+    if (!allocation)
+        allocation = use_warm(pool, request, size);
+    if (allocation || policy == SHUF__ACQUIRE_SPARE || policy == SHUF__ACQUIRE_IDLE)
+        return allocation;
+    if (policy == SHUF__ACQUIRE_OPTIONAL)
+        return acquire_new(pool, request, false, &ignored);
+    return acquire_new(pool, request, true, error);
+}

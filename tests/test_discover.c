@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which daemon a client finds that names no socket: one with a current CUDA context, by a libcuda
+ * that only counts, or with CUDA_VISIBLE_DEVICES. The daemons are real and have a directory of
+ * their own instead of /run/shufd.
+ */
+#include "command.h"
+#include "fake/cuda.h"
+#include "harness.h"
+#include "shuf.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/shufd.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DAEMONS = 3 };
+
+/* The GPUs of fake/cuda.c, then the daemon without a GPU. */
+static struct harness daemons[DAEMONS];
+static char directory[64], sockets[DAEMONS][128], gpus[80];
+static const char *const names[DAEMONS] = {FAKE_ID_0, FAKE_ID_1, "shufd"};
+
+/* ---- the machine ---- */
+
+static void write_gpu(const char *place, const char *id)
+{
+    char path[160], text[128];
+    snprintf(path, sizeof path, "%s/%s", gpus, place);
+    assert_int_equal(mkdir(path, 0755), 0);
+    strcat(path, "/information");
+    snprintf(text, sizeof text, "Model: \t\t Fake\nGPU UUID: \t %s\nBus Type: \t PCIe\n", id);
+    shufd_write(path, text);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    strcpy(directory, "/tmp/shuf-discover-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(gpus, sizeof gpus, "%s/gpus", directory);
+    assert_int_equal(mkdir(gpus, 0755), 0);
+    write_gpu("0000:3b:00.0", names[1]); /* another order than CUDA's */
+    write_gpu("0000:86:00.0", names[0]);
+    for (int i = 0; i < DAEMONS; i++) {
+        assert_true(harness_start(&daemons[i], "cpu", NULL));
+        snprintf(sockets[i], sizeof sockets[i], "%s/%s.sock", directory, names[i]);
+        assert_int_equal(symlink(daemons[i].socket, sockets[i]), 0);
+    }
+    setenv("SHUFD_RUNTIME_DIR", directory, 1);
+    unsetenv("SHUFD_SOCKET");
+    unsetenv("XDG_RUNTIME_DIR");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("CUDA_DEVICE_ORDER");
+    setenv("SHUFD_GPUS", gpus, 1);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"rm", "-r", directory, NULL};
+    struct command command;
+    bool stopped = true;
+    for (int i = 0; i < DAEMONS; i++)
+        stopped &= harness_stop(&daemons[i]);
+    assert_int_equal(command_run(&command, 0, argv), 0);
+    command_free(&command);
+    return stopped ? 0 : -1;
+}
+
+/* What a client finds in a process of its own, because the environment and a loaded library stay.
+ */
+struct attempt {
+    const char *visible, *order; /* CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER; NULL: not set */
+    int device;                  /* of the current context; -1: none; -2: no libcuda */
+    int hidden;                  /* bits of sockets that are missing */
+    int expected;                /* number of a daemon; -1: none */
+    const char *words;           /* of the error */
+};
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+}
+
+static void make_context(int ordinal)
+{
+    int device;
+    void *context, *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    int (*const get)(int *device, int ordinal) = dlsym(library, "cuDeviceGet");
+    int (*const retain)(void **context, int device) = dlsym(library, "cuDevicePrimaryCtxRetain");
+    int (*const push)(void *context) = dlsym(library, "cuCtxPushCurrent_v2");
+    assert_true(get && retain && push);
+    if (ordinal >= 0)
+        assert_true(get(&device, ordinal) == 0 && retain(&context, device) == 0 &&
+                    push(context) == 0);
+}
+
+static void connect_there(int channel, void *context)
+{
+    const struct attempt *attempt = context;
+    uint64_t daemon = DAEMONS;
+    shuf *handle;
+    (void)channel;
+    set("CUDA_VISIBLE_DEVICES", attempt->visible);
+    set("CUDA_DEVICE_ORDER", attempt->order);
+    for (int i = 0; i < DAEMONS; i++)
+        if (attempt->hidden >> i & 1)
+            unlink(sockets[i]);
+    if (attempt->device > -2)
+        make_context(attempt->device);
+    const shuf_status status = shuf_connect(&handle, NULL);
+    for (uint64_t i = 0; i < DAEMONS; i++)
+        if (strcmp(shuf_socket(handle), sockets[i]) == 0)
+            daemon = i;
+    if (attempt->expected >= 0)
+        assert_true(status == SHUF_OK && (int)daemon == attempt->expected);
+    else if (status != SHUF_NO_DAEMON || !strstr(shuf_message(handle), attempt->words))
+        fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
+    assert_true((dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != NULL) ==
+                (attempt->device > -2)); /* the call loads nothing */
+    shuf_close(handle);
+}
+
+static void try(struct attempt attempt)
+{
+    const struct child child = child_start(connect_there, &attempt);
+    child_join(&child);
+    for (int i = 0; i < DAEMONS; i++)
+        if (attempt.hidden >> i & 1)
+            assert_int_equal(symlink(daemons[i].socket, sockets[i]), 0);
+}
+
+enum { NO_CONTEXT = -1, NO_CUDA = -2, SYSTEM = 2, NONE = -1, HIDE_SYSTEM = 4, HIDE_ALL = 7 };
+
+static void by_context(void **state)
+{
+    (void)state;
+    try((struct attempt){.device = 0, .expected = 0});
+    try((struct attempt){.device = 1, .expected = 1});
+    try((struct attempt){
+        .device = 1, .visible = names[0], .expected = 1}); /* before the variable */
+    try((struct attempt){.device = NO_CONTEXT, .expected = SYSTEM});
+    try((struct attempt){.device = NO_CUDA, .expected = SYSTEM});
+    try((struct attempt){.device = 1, .hidden = 2, .expected = SYSTEM}); /* has no instance */
+}
+
+static void by_variable(void **state)
+{
+    (void)state;
+    char list[128], part[16];
+    const int device = NO_CUDA;
+    snprintf(list, sizeof list, "%s,%s", names[1], names[0]);
+    snprintf(part, sizeof part, "%.8s", names[1]);
+    try((struct attempt){.device = device, .visible = names[0], .expected = 0});
+    try((struct attempt){.device = device, .visible = list, .expected = 1});
+    try((struct attempt){.device = device, .visible = part, .expected = 1});
+    try((struct attempt){
+        .device = device, .visible = "GPU-", .expected = SYSTEM}); /* two of them */
+    try((struct attempt){.device = device, .visible = "", .expected = SYSTEM});
+    try((struct attempt){.device = device, .visible = "MIG-1", .expected = SYSTEM});
+    try((struct attempt){.device = NO_CONTEXT, .visible = names[1], .expected = 1});
+}
+
+/* In the order of the bus GPU 1 is first. CUDA's own order is not known. */
+static void by_index(void **state)
+{
+    (void)state;
+    const char *const order = "PCI_BUS_ID";
+    const int device = NO_CUDA;
+    try((struct attempt){.device = device, .visible = "0", .order = order, .expected = 1});
+    try((struct attempt){.device = device, .visible = "1,0", .order = order, .expected = 0});
+    try((struct attempt){.device = device, .visible = "7", .order = order, .expected = SYSTEM});
+    try((struct attempt){.device = device, .visible = "0", .expected = SYSTEM});
+    try((struct attempt){
+        .device = device, .visible = "0", .order = "FASTEST_FIRST", .expected = SYSTEM});
+    setenv("SHUFD_GPUS", "/nowhere", 1);
+    try((struct attempt){.device = device, .visible = "0", .order = order, .expected = SYSTEM});
+    setenv("SHUFD_GPUS", gpus, 1);
+}
+
+static void without_a_default(void **state)
+{
+    (void)state;
+    try((struct attempt){
+        .device = NO_CUDA, .hidden = HIDE_SYSTEM | 1, .expected = 1}); /* the only instance */
+    try((struct attempt){.device = NO_CUDA,
+                         .visible = "1",
+                         .hidden = HIDE_SYSTEM,
+                         .expected = NONE,
+                         .words = "looked at: CUDA context: none; CUDA_VISIBLE_DEVICES: index 1, "
+                                  "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID; "});
+    try((struct attempt){.device = NO_CUDA,
+                         .hidden = HIDE_SYSTEM,
+                         .expected = NONE,
+                         .words = "/GPU-*.sock: several"});
+    try((struct attempt){
+        .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock: none"});
+}
+
+/* ---- shufctl ---- */
+
+static void expect_status(int code, const char *const *words, const char *option)
+{
+    const char *const argv[] = {SHUFCTL_PATH, "status", option, NULL};
+    struct command command;
+    if (command_run(&command, 0, argv) != code)
+        fail_msg("status %d: %s", command.status, command.err.bytes);
+    for (; *words; words++)
+        if (!strstr(command.out.bytes, *words))
+            fail_msg("no \"%s\" in:\n%s", *words, command.out.bytes);
+    command_free(&command);
+}
+
+static void status_of_all(void **state)
+{
+    (void)state;
+    const char *const table[] = {"SOCKET", names[0], names[1], "shufd.sock", NULL};
+    const char *const json[] = {"\"daemons\": [", sockets[0], sockets[1], sockets[2], NULL};
+    const char *const one[] = {"daemon ", sockets[1], NULL};
+    expect_status(0, table, NULL);
+    expect_status(0, json, "--json");
+    unlink(sockets[0]);
+    assert_int_equal(symlink("/nowhere", sockets[0]), 0); /* no socket: not listed */
+    unlink(sockets[2]);
+    expect_status(0, one, NULL);
+    assert_int_equal(unlink(sockets[0]), 0);
+    assert_int_equal(symlink(daemons[0].socket, sockets[0]), 0);
+    assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_context),    cmocka_unit_test(by_variable),
+        cmocka_unit_test(by_index),      cmocka_unit_test(without_a_default),
+        cmocka_unit_test(status_of_all),
+    };
+    if (getuid() != 0)
+        return HARNESS_SKIP; /* another user's default is not in the directory */
+    return cmocka_run_group_tests(tests, start, stop);
+}

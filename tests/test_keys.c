@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Named keys: the values of the specification by every kind of request, who may use which key, how
+ * a reload changes them, and where their bits never are.
+ */
+#include "command.h"
+#include "shuf.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/golden.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The keys of named_keys.txt by the names "a" and "b", and another one. */
+static const char a[] = "000102030405060708090a0b0c0d0e0f",
+                  b[] = "b7e151628aed2a6abf7158809cf4f3c7",
+                  other[] = "00112233445566778899aabbccddeeff";
+
+enum { GROUP = 4711 };
+
+/* ---- a daemon with keys ---- */
+
+static void write_key(const struct harness *h, const char *name, const char *text)
+{
+    char path[HARNESS_PATH + 64];
+    snprintf(path, sizeof path, "%s/keys/%s", h->directory, name);
+    shufd_write(path, text);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void remove_key(const struct harness *h, const char *name)
+{
+    char path[HARNESS_PATH + 64];
+    snprintf(path, sizeof path, "%s/keys/%s", h->directory, name);
+    assert_true(unlink(path) == 0 || errno == ENOENT);
+}
+
+static void prepare(struct harness *h)
+{
+    static char conf[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", conf, NULL};
+    char text[2 * HARNESS_PATH + 128], keys[HARNESS_PATH + 8];
+    assert_true(harness_prepare(h, harness_backend, extra));
+    snprintf(conf, sizeof conf, "%s/conf", h->directory);
+    snprintf(keys, sizeof keys, "%s/keys", h->directory);
+    snprintf(text, sizeof text, "keys = %s\nsocket_mode = 0666\nlog_level = debug\n", keys);
+    shufd_write(conf, text);
+    assert_int_equal(mkdir(keys, 0700) | chmod(h->directory, 0755), 0);
+    write_key(h, "a", a);
+    write_key(h, "b", b);
+}
+
+static int start(void **state)
+{
+    static struct harness h;
+    prepare(&h);
+    *state = &h;
+    return harness_restart(&h) ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    static const char *const files[] = {"a", "b", "c", "b.group", "late"};
+    struct harness *h = *state;
+    char keys[HARNESS_PATH + 8];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        remove_key(h, files[i]);
+    snprintf(keys, sizeof keys, "%s/keys", h->directory);
+    assert_int_equal(rmdir(keys), 0);
+    return harness_stop(h) ? 0 : -1;
+}
+
+/* The whole log, which the caller frees. */
+static char *read_log(const struct harness *h)
+{
+    struct stat file;
+    assert_int_equal(stat(h->log, &file), 0);
+    const size_t size = (size_t)file.st_size + 1;
+    char *log = calloc(1, size);
+    assert_non_null(log);
+    shufd_read(h->log, log, size);
+    return log;
+}
+
+static void reload(const struct harness *h, const char *text)
+{
+    char *log = read_log(h);
+    const size_t before = strlen(log);
+    kill(h->pid, SIGHUP);
+    for (int waited = 0; !strstr(log + before, text); waited += 5) {
+        if (waited >= HARNESS_WAIT_MS)
+            fail_msg("no \"%s\" in the log:\n%s", text, log + before);
+        usleep(5000);
+        free(log);
+        log = read_log(h);
+    }
+    free(log);
+}
+
+static shuf *open_handle(const struct harness *h)
+{
+    shuf *handle;
+    assert_int_equal(shuf_connect(&handle, h->socket), SHUF_OK);
+    return handle;
+}
+
+static void expect(const shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+{
+    if (got != wanted || !strstr(shuf_message(handle), words))
+        fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
+}
+
+/* ---- the values of the specification ---- */
+
+static const char *name_of(const char *digits)
+{
+    return strcmp(digits, a) == 0 ? "a" : "b";
+}
+
+static void check_permutation(shuf *handle, const char *row)
+{
+    char digits[33], algorithm[16];
+    uint64_t n, epoch, fingerprint;
+    assert_int_equal(sscanf(row, "permute %32s %15s %" SCNu64 " %" SCNu64 " %" SCNx64, digits,
+                            algorithm, &n, &epoch, &fingerprint),
+                     5);
+    const shuf_permutation request = {
+        .algorithm = algorithm, .n = n, .key = name_of(digits), .epoch = epoch, .dtype = SHUF_U64};
+    uint64_t *values = malloc(n * sizeof *values), at = n / 2, found;
+    expect(handle, shuf_permute(handle, &request, values, n * sizeof *values, NULL), SHUF_OK, "");
+    assert_true(golden_fingerprint(values, n) == fingerprint);
+    const shuf_permutation one = {
+        .algorithm = algorithm, .n = n, .key = request.key, .epoch = epoch};
+    expect(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_OK, "");
+    assert_true(found == values[at]);
+    expect(handle, shuf_index(handle, &one, SHUF_INVERSE, &found, 1, &found), SHUF_OK, "");
+    assert_true(found == at);
+    free(values);
+}
+
+static void check_place(shuf *handle, const char *row)
+{
+    char digits[33];
+    uint64_t n, epoch, at, value, found, slice;
+    int used;
+    assert_int_equal(sscanf(row, "place %32s %" SCNu64 " %" SCNu64 "%n", digits, &n, &epoch, &used),
+                     3);
+    for (row += used; sscanf(row, " %" SCNu64 " %" SCNu64 "%n", &at, &value, &used) == 2;
+         row += used) {
+        shuf_permutation request = {.n = n, .key = name_of(digits), .epoch = epoch};
+        expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &found), SHUF_OK, "");
+        assert_true(found == value);
+        request.view = SHUF_VIEW_SLICE;
+        request.offset = at;
+        request.count = request.stride = 1;
+        request.dtype = SHUF_U64;
+        expect(handle, shuf_permute(handle, &request, &slice, sizeof slice, NULL), SHUF_OK, "");
+        assert_true(slice == value);
+    }
+}
+
+static shuf_dtype dtype_of(const char *name)
+{
+    return strcmp(name, "f64") == 0   ? SHUF_F64
+           : strcmp(name, "f32") == 0 ? SHUF_F32
+           : strcmp(name, "f16") == 0 ? SHUF_F16
+           : strcmp(name, "u32") == 0 ? SHUF_U32
+           : strcmp(name, "u64") == 0 ? SHUF_U64
+                                      : SHUF_BF16;
+}
+
+static void check_stream(shuf *handle, const char *row)
+{
+    char digits[33], law[16], dtype[8];
+    uint64_t fingerprint;
+    shuf_result result;
+    shuf_numbers request = {0};
+    assert_int_equal(
+        sscanf(row, "stream %32s %15s %7s %" SCNu64 " %lf %lf %" SCNu64 " %" SCNu64 " %" SCNx64,
+               digits, law, dtype, &request.stream, &request.mean, &request.std, &request.offset,
+               &request.count, &fingerprint),
+        9);
+    request.key = name_of(digits);
+    request.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
+    request.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
+    request.dtype = dtype_of(dtype);
+    expect(handle, shuf_draw_summary(handle, &request, &result), SHUF_OK, "");
+    assert_true(result.fingerprint == fingerprint);
+}
+
+static void specified_values(void **state)
+{
+    shuf *handle = open_handle(*state);
+    FILE *table = golden_open("named_keys.txt");
+    int rows = 0;
+    for (const char *row; (row = golden_line(table)) != NULL; rows++)
+        (row[1] == 'e'   ? check_permutation
+         : row[1] == 'l' ? check_place
+                         : check_stream)(handle, row);
+    assert_true(rows > 200);
+    fclose(table);
+    shuf_close(handle);
+}
+
+/* Batches on a GPU make the keys of their rows themselves. */
+static void batches(void **state)
+{
+    enum { N = 300, ROWS = 100 };
+    static uint32_t all[ROWS][N], one[N];
+    shuf *handle = open_handle(*state);
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"primefold", "philox24", "lcg"};
+        shuf_permutation request = {
+            .algorithm = names[i], .n = i ? N : N - 60, .key = "b", .epochs = ROWS};
+        const size_t row = request.n * sizeof **all;
+        uint8_t *const rows = (uint8_t *)all;
+        expect(handle, shuf_permute(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
+        for (request.epochs = 1; request.epoch < ROWS; request.epoch += 33) {
+            expect(handle, shuf_permute(handle, &request, one, row, NULL), SHUF_OK, "");
+            assert_memory_equal(rows + request.epoch * row, one, row);
+        }
+    }
+    shuf_close(handle);
+}
+
+static void shuffles(void **state)
+{
+    enum { N = 70000 };
+    static uint32_t order[N], in[N], out[N];
+    shuf *handle = open_handle(*state);
+    const shuf_permutation permutation = {.n = N, .key = "a", .epoch = 2};
+    const shuf_records records = {.n = N, .record = sizeof *in, .key = "a", .epoch = 2};
+    for (uint32_t i = 0; i < N; i++)
+        in[i] = 3 * i;
+    expect(handle, shuf_permute(handle, &permutation, order, sizeof order, NULL), SHUF_OK, "");
+    expect(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_OK, "");
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(out[i], 3 * order[i]);
+    shuf_close(handle);
+}
+
+/* ---- who may use which ---- */
+
+static shuf_status try_key(shuf *handle, const char *name)
+{
+    uint32_t values[10];
+    const shuf_permutation request = {.n = 10, .key = name};
+    return shuf_permute(handle, &request, values, sizeof values, NULL);
+}
+
+/* Of a key that exists and of one that does not, another user reads the same. */
+static void expect_denied(shuf *handle, const char *name)
+{
+    char words[96];
+    snprintf(words, sizeof words, "key %s: expected a key of the daemon that user %d may use", name,
+             CHILD_NOBODY);
+    expect(handle, try_key(handle, name), SHUF_DENIED, words);
+}
+
+static void be_member(const gid_t *group)
+{
+    assert_int_equal(setgroups(group ? 1 : 0, group), 0);
+    assert_int_equal(setresgid(CHILD_NOBODY, CHILD_NOBODY, CHILD_NOBODY), 0);
+    assert_int_equal(setresuid(CHILD_NOBODY, CHILD_NOBODY, CHILD_NOBODY), 0);
+}
+
+static void use_as_stranger(int channel, void *context)
+{
+    (void)channel;
+    be_member(NULL);
+    shuf *handle = open_handle(context);
+    uint64_t at = 1, found;
+    const shuf_permutation one = {.n = 10, .key = "b"};
+    const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .key = "b", .count = 1};
+    const shuf_records records = {.n = 1, .record = 8, .key = "b"};
+    expect_denied(handle, "a");
+    expect_denied(handle, "b");
+    expect_denied(handle, "none");
+    expect(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_DENIED, "key b:");
+    expect(handle, shuf_draw(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
+    expect(handle, shuf_shuffle(handle, &records, &at, &found, 8, NULL), SHUF_DENIED, "key b:");
+    shuf_close(handle);
+}
+
+static void use_as_member(int channel, void *context)
+{
+    (void)channel;
+    const gid_t group = GROUP;
+    be_member(&group);
+    shuf *handle = open_handle(context);
+    expect_denied(handle, "a");
+    expect(handle, try_key(handle, "b"), SHUF_OK, "");
+    expect_denied(handle, "none");
+    shuf_close(handle);
+}
+
+static void run_as(void (*body)(int channel, void *context), struct harness *h)
+{
+    const struct child child = child_start(body, h);
+    child_join(&child);
+}
+
+static void groups(void **state)
+{
+    struct harness *h = *state;
+    if (getuid() != 0)
+        skip();
+    run_as(use_as_stranger, h);
+    write_key(h, "b.group", "4711\n");
+    reload(h, "2 named keys from ");
+    run_as(use_as_stranger, h);
+    run_as(use_as_member, h);
+    remove_key(h, "b.group");
+    reload(h, "2 named keys from ");
+    run_as(use_as_stranger, h);
+}
+
+static void wrong_requests(void **state)
+{
+    shuf *handle = open_handle(*state);
+    uint32_t value;
+    const shuf_permutation both = {.n = 1, .seed = 7, .key = "a"};
+    expect(handle, shuf_permute(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
+           "seed 7: expected 0 with key a");
+    expect(handle, try_key(handle, "../a"), SHUF_INVALID, "key ../a: expected a name of 1 to 31");
+    expect(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
+    expect(handle, try_key(handle, "none"), SHUF_DENIED, "key none: expected a key of the daemon");
+    expect(handle, try_key(handle, ""), SHUF_OK, ""); /* as NULL: a seed of 0 */
+    shuf_close(handle);
+}
+
+/* ---- reload ---- */
+
+static uint64_t fingerprint_by(shuf *handle, const char *name, bool *shared)
+{
+    shuf_result result;
+    const shuf_permutation request = {.n = 5000, .key = name};
+    expect(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
+    *shared = result.shared;
+    return result.fingerprint;
+}
+
+static void reload_changes_keys(void **state)
+{
+    bool shared;
+    struct harness *h = *state;
+    shuf *handle = open_handle(h);
+    write_key(h, "late", a);
+    reload(h, "3 named keys from ");
+    const uint64_t first = fingerprint_by(handle, "late", &shared);
+    assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
+    assert_true(fingerprint_by(handle, "a", &shared) == first && !shared); /* another name */
+    reload(h, "3 named keys from ");
+    assert_true(fingerprint_by(handle, "late", &shared) == first && shared); /* the same bits */
+    write_key(h, "late", other);
+    reload(h, "3 named keys from ");
+    const uint64_t second = fingerprint_by(handle, "late", &shared);
+    assert_true(second != first && !shared);
+    remove_key(h, "late");
+    reload(h, "2 named keys from ");
+    expect(handle, try_key(handle, "late"), SHUF_DENIED, "key late:");
+    shuf_close(handle);
+}
+
+static void mistakes_change_nothing(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } wrong[] = {
+        {"0001", "/keys/c: expected 32 hex digits, or 16 bytes"},
+        {"000102030405060708090a0b0c0d0e0", "expected 32 hex digits"},
+        {"000102030405060708090a0b0c0d0e0g", "expected 32 hex digits"},
+        {"0123456789abcdef", "expected 32 hex digits"}, /* half a key */
+        {"000102030405060700000000000000000", "expected 32 hex digits"},
+        {"00010203040506070000000000000000", "such a key has the values of a seed"},
+    };
+    bool shared;
+    struct harness *h = *state;
+    shuf *handle = open_handle(h);
+    const uint64_t before = fingerprint_by(handle, "a", &shared);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_key(h, "c", wrong[i].text);
+        reload(h, wrong[i].words);
+        assert_true(fingerprint_by(handle, "a", &shared) == before && shared);
+        expect(handle, try_key(handle, "c"), SHUF_DENIED, "");
+    }
+    write_key(h, "c", "\t2345678\n0abcde\n"); /* raw, white space included */
+    reload(h, "3 named keys from ");
+    expect(handle, try_key(handle, "c"), SHUF_OK, "");
+    char path[HARNESS_PATH + 64];
+    snprintf(path, sizeof path, "%s/keys/c", h->directory);
+    assert_int_equal(chmod(path, 0604), 0);
+    reload(h, "/keys/c: expected no permissions for other users");
+    remove_key(h, "c");
+    shuf_close(handle);
+}
+
+static void a_wrong_key_stops_the_start(void **state)
+{
+    const struct harness *h = *state;
+    char conf[HARNESS_PATH + 8], socket[HARNESS_PATH + 8];
+    snprintf(conf, sizeof conf, "%s/conf", h->directory);
+    snprintf(socket, sizeof socket, "%s/wrong", h->directory);
+    const char *const arguments[] = {"--config",  conf,  "--socket", socket,
+                                     "--backend", "cpu", NULL};
+    write_key(h, "c", "x");
+    shufd_expect_exit(arguments, 78, "/keys/c: expected 32 hex digits, or 16 bytes");
+    remove_key(h, "c");
+}
+
+/* ---- where the bits are ---- */
+
+/* Whether the daemon's memory from `start` to `end` has these 16 bytes. */
+static bool range_has(int memory, uint64_t start, uint64_t end, const uint8_t *bytes)
+{
+    bool found = false;
+    const size_t size = end - start;
+    uint8_t *copy = malloc(size);
+    assert_non_null(copy);
+    if (pread(memory, copy, size, (off_t)start) == (ssize_t)size)
+        found = memmem(copy, size, bytes, 16) != NULL;
+    free(copy);
+    return found;
+}
+
+/* The mappings of the daemon that have these bytes. *dumped: some of these may be in a core dump or
+ * in swap. The kernel's flags of a mapping follow it in smaps. */
+static int count_mappings(pid_t pid, const uint8_t *bytes, bool *exposed)
+{
+    char path[64], line[512];
+    uint64_t start, end;
+    int count = 0;
+    bool has = false;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    const int memory = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    assert_true(memory >= 0 && maps);
+    *exposed = false;
+    while (fgets(line, sizeof line, maps)) {
+        char access[5];
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, access) == 3) {
+            has =
+                access[1] == 'w' && end - start <= 64 << 20 && range_has(memory, start, end, bytes);
+            count += has;
+        } else if (has && strncmp(line, "VmFlags:", 8) == 0) {
+            *exposed |= !strstr(line, " lo") || !strstr(line, " dd");
+        }
+    }
+    fclose(maps);
+    close(memory);
+    return count;
+}
+
+static void parse_key(const char *digits, uint8_t bytes[16])
+{
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(sscanf(digits + 2 * i, "%2hhx", &bytes[i]), 1);
+}
+
+static void use_widely(shuf *handle, const char *key)
+{
+    static uint32_t values[400000];
+    uint64_t at = 5;
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"primefold", "philox24", "lcg"};
+        const shuf_permutation request = {.algorithm = names[i], .n = 400000, .key = key};
+        expect(handle, shuf_permute(handle, &request, values, sizeof values, NULL), SHUF_OK, "");
+        expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &at), SHUF_OK, "");
+    }
+    const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .key = key, .count = 1000};
+    expect(handle, shuf_draw(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
+}
+
+/* A key is in the daemon's one locked mapping and nowhere else, and is gone after it is removed. */
+static void bits_stay_in_their_mapping(void **state)
+{
+    struct harness *h = *state;
+    uint8_t bytes[16];
+    bool exposed;
+    struct stat process;
+    char path[64];
+    if (getuid() != 0)
+        skip();
+    write_key(h, "late", other);
+    reload(h, "3 named keys from ");
+    shuf *handle = open_handle(h);
+    use_widely(handle, "late");
+    parse_key(other, bytes);
+    assert_int_equal(count_mappings(h->pid, bytes, &exposed), 1);
+    assert_false(exposed);
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)h->pid);
+    assert_int_equal(stat(path, &process), 0);
+    assert_int_equal(process.st_uid, 0); /* of a process without core dumps */
+    remove_key(h, "late");
+    reload(h, "2 named keys from ");
+    assert_int_equal(count_mappings(h->pid, bytes, &exposed), 0);
+    char *log = read_log(h);
+    assert_non_null(strstr(log, "primefold, key late, epoch 0")); /* by name */
+    assert_null(strstr(log, other));
+    free(log);
+    shuf_close(handle);
+}
+
+/* ---- shufctl ---- */
+
+static char *run_shufctl(const struct harness *h, int status, const char *const *words)
+{
+    const char *argv[16] = {SHUFCTL_PATH};
+    int count = 1;
+    while (*words)
+        argv[count++] = *words++;
+    argv[count++] = "--socket";
+    argv[count++] = h->socket;
+    struct command command;
+    if (command_run(&command, 0, argv) != status)
+        fail_msg("shufctl ended with %d: %s%s", command.status, command.out.bytes,
+                 command.err.bytes);
+    char *text = strdup(status ? command.err.bytes : command.out.bytes);
+    command_free(&command);
+    return text;
+}
+
+static void expect_shufctl(const struct harness *h, int status, const char *words,
+                           const char *const *arguments)
+{
+    char *text = run_shufctl(h, status, arguments);
+    if (!strstr(text, words))
+        fail_msg("no \"%s\" in:\n%s", words, text);
+    free(text);
+}
+
+#define SHUFCTL(h, status, words, ...) \
+    expect_shufctl(h, status, words, (const char *const[]){__VA_ARGS__, NULL})
+
+static void by_shufctl(void **state)
+{
+    const struct harness *h = *state;
+    SHUFCTL(h, 0, "key         a\n", "permute", "--n", "40", "--key", "a");
+    SHUFCTL(h, 0, "\"key\": \"a\"", "permute", "--n", "40", "--key", "a", "--json");
+    SHUFCTL(h, 0, "key         a\n", "gauss", "--count", "40", "--key", "a");
+    SHUFCTL(h, 0, "key         a\n", "uniform", "--count", "40", "--key", "a");
+    SHUFCTL(h, 0, "\"key\": \"b\"", "index", "--n", "40", "--key", "b", "--at", "3", "--json");
+    SHUFCTL(h, 64, "--key", "permute", "--n", "40", "--key", "a", "--seed", "7");
+    SHUFCTL(h, 64, "--key ../a: expected the name of a key", "permute", "--n", "40", "--key",
+            "../a");
+    SHUFCTL(h, 77, "key none: expected a key of the daemon", "permute", "--n", "4", "--key",
+            "none");
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(specified_values),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(shuffles),
+        cmocka_unit_test(groups),
+        cmocka_unit_test(wrong_requests),
+        cmocka_unit_test(reload_changes_keys),
+        cmocka_unit_test(mistakes_change_nothing),
+        cmocka_unit_test(a_wrong_key_stops_the_start),
+        cmocka_unit_test(bits_stay_in_their_mapping),
+        cmocka_unit_test(by_shufctl),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shufctl doctor: what it finds on this machine, and on machines made of files.
+ */
+#include "doctor.h"
+#include "shufctl.h"
+#include "support/shufd.h"
+
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- a machine made of files ---- */
+
+static char root[64];
+
+static int make_machine(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/shuf-machine-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_machine(void **state)
+{
+    char command[96];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+/* Makes ROOT/PATH, with its directories. */
+static void make_file(const char *path, const char *text)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(full, 0755);
+        *slash = '/';
+    }
+    shufd_write(full, text);
+}
+
+static struct shuf__finding run(const struct shuf__check *checks, const char *name,
+                                const struct shuf__patient *patient)
+{
+    struct shuf__finding finding = {0};
+    while (checks->name && strcmp(checks->name, name) != 0)
+        checks++;
+    assert_non_null(checks->name);
+    checks->run(patient, &finding);
+    return finding;
+}
+
+static void expect(const struct shuf__check *checks, const char *name,
+                   const struct shuf__patient *patient, enum shuf__finding_level level,
+                   const char *text, const char *advice)
+{
+    const struct shuf__finding finding = run(checks, name, patient);
+    if (finding.level != level || !strstr(finding.text, text) || !strstr(finding.advice, advice))
+        print_message("%s: %d %s -> %s\n", name, finding.level, finding.text, finding.advice);
+    assert_int_equal(finding.level, level);
+    assert_non_null(strstr(finding.text, text));
+    assert_non_null(strstr(finding.advice, advice));
+    assert_true((*finding.advice != '\0') == (*advice != '\0'));
+}
+
+static void driver_and_devices(void **state)
+{
+    (void)state;
+    const struct shuf__patient patient = {.root = root};
+    const struct shuf__check *const checks = shuf__machine_checks;
+    expect(checks, "driver", &patient, SHUF__FINDING_OK, "no NVIDIA driver", "");
+    expect(checks, "devices", &patient, SHUF__FINDING_OK, "none needed", "");
+    make_file("/proc/driver/nvidia/version", "NVRM version: 580.1\nGCC\n");
+    expect(checks, "driver", &patient, SHUF__FINDING_OK, "NVRM version: 580.1", "");
+    expect(checks, "devices", &patient, SHUF__FINDING_FAULT, "/dev/nvidiactl: No such file",
+           "nvidia-modprobe");
+    make_file("/dev/nvidiactl", "");
+    make_file("/dev/nvidia-uvm", "");
+    expect(checks, "devices", &patient, SHUF__FINDING_OK, "can be read and written", "");
+}
+
+static void no_permission(void **state)
+{
+    (void)state;
+    char full[128];
+    const struct shuf__patient patient = {.root = root};
+    make_file("/proc/driver/nvidia/version", "NVRM\n");
+    make_file("/dev/nvidiactl", "");
+    make_file("/dev/nvidia-uvm", "");
+    snprintf(full, sizeof full, "%s/dev/nvidia-uvm", root);
+    assert_int_equal(chmod(full, 0), 0);
+    if (geteuid() == 0) /* permissions do not hold root back */
+        skip();
+    expect(shuf__machine_checks, "devices", &patient, SHUF__FINDING_FAULT,
+           "/dev/nvidia-uvm: no permission", "usermod --append --groups ");
+}
+
+static void kernel_settings(void **state)
+{
+    (void)state;
+    const struct shuf__patient patient = {.root = root};
+    const struct shuf__check *const checks = shuf__machine_checks;
+    static const char path[] = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+    expect(checks, "huge pages", &patient, SHUF__FINDING_NOTE, "this kernel has none", "");
+    make_file(path, "always within_size advise [never] deny force\n");
+    expect(checks, "huge pages", &patient, SHUF__FINDING_NOTE, "small pages", "echo advise");
+    make_file(path, "always within_size [advise] never deny force\n");
+    expect(checks, "huge pages", &patient, SHUF__FINDING_OK, "[advise]", "");
+    expect(checks, "pressure", &patient, SHUF__FINDING_NOTE, "is missing", "psi=1");
+    make_file("/proc/pressure/memory", "some avg10=0.00\n");
+    expect(checks, "pressure", &patient, SHUF__FINDING_OK, "shortages", "");
+    expect(checks, "kernel", &patient, SHUF__FINDING_OK, "Linux ", "");
+}
+
+static void daemon_of_files(void **state)
+{
+    (void)state;
+    const struct shuf__check *const checks = shuf__daemon_checks;
+    struct shuf__patient patient = {.root = root, .status = SHUF_OK};
+    patient.daemon.pid = 7;
+    patient.daemon.memory_limit = 1 << 20;
+    strcpy(patient.daemon.version, "shufd 0.0.1");
+    strcpy(patient.daemon.backend, "cpu");
+    expect(checks, "version", &patient, SHUF__FINDING_NOTE, "the daemon is shufd 0.0.1", "restart");
+    expect(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1.05 MB", "host_memory");
+    patient.daemon.memory_limit = UINT64_C(4) << 30;
+    expect(checks, "memory", &patient, SHUF__FINDING_OK, "4.29 GB for results", "");
+    expect(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
+    make_file("/proc/driver/nvidia/version", "NVRM\n");
+    expect(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU", "shufd --check");
+    expect(checks, "limits", &patient, SHUF__FINDING_OK, "only root", "");
+    make_file("/proc/7/limits", "Limit\nMax open files            1024     4096    files\n");
+    expect(checks, "limits", &patient, SHUF__FINDING_NOTE, "1024 open files", "LimitNOFILE");
+    make_file("/proc/7/limits", "Limit\nMax open files            524288   524288  files\n");
+    expect(checks, "limits", &patient, SHUF__FINDING_OK, "524288 open files", "");
+    expect(checks, "sandbox", &patient, SHUF__FINDING_OK, "another PID namespace", "");
+    make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+    expect(checks, "sandbox", &patient, SHUF__FINDING_OK, "are filtered", "");
+    make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t0\nSeccomp:\t0\n");
+    expect(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "without the sandbox", "systemctl");
+}
+
+/* ---- this machine ---- */
+
+static void with_a_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    const int status = shufctl_run(&c, 0, "doctor"); /* a GPU machine may have a fault */
+    assert_true(status == 0 || status == 69);
+    assert_int_equal(status == 69, strstr(c.out.bytes, "FAULT") != NULL);
+    assert_non_null(strstr(c.out.bytes, "ok     kernel      Linux "));
+    assert_non_null(strstr(c.out.bytes, "ok     socket      shufd "));
+    assert_non_null(strstr(c.out.bytes, "ok     version     libshuf and daemon are both "));
+    assert_non_null(strstr(c.out.bytes, " sandbox "));
+    command_free(&c);
+}
+
+static void without_a_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_run(&c, 0, "doctor --socket %s", shufctl_path("s")), 69);
+    assert_non_null(strstr(c.out.bytes, "FAULT  socket      socket "));
+    assert_non_null(strstr(c.out.bytes, "-> start one: systemctl start shufd.socket"));
+    assert_null(strstr(c.out.bytes, "sandbox"));
+    command_free(&c);
+    assert_int_equal(shufctl_run(&c, 0, "doctor --json --socket %s", shufctl_path("s")), 69);
+    assert_non_null(strstr(c.out.bytes, "\"level\": \"fault\""));
+    assert_non_null(strstr(c.out.bytes, "\"check\": \"huge pages\""));
+    command_free(&c);
+}
+
+static void not_permitted(void **state)
+{
+    (void)state;
+    struct command c;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(shufctl_daemon.directory, 0755), 0);
+    assert_int_equal(chmod(shufctl_daemon.socket, 0660), 0);
+    assert_int_equal(shufctl_run(&c, COMMAND_AS_NOBODY, "doctor"), 69);
+    assert_non_null(strstr(c.out.bytes, "permission denied"));
+    assert_non_null(strstr(c.out.bytes, "-> usermod --append --groups root USER"));
+    command_free(&c);
+}
+
+int main(int argc, char **argv)
+{
+    shufctl_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(driver_and_devices, make_machine, remove_machine),
+        cmocka_unit_test_setup_teardown(no_permission, make_machine, remove_machine),
+        cmocka_unit_test_setup_teardown(kernel_settings, make_machine, remove_machine),
+        cmocka_unit_test_setup_teardown(daemon_of_files, make_machine, remove_machine),
+        cmocka_unit_test(with_a_daemon),
+        cmocka_unit_test(without_a_daemon),
+        cmocka_unit_test(not_permitted),
+    };
+    return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
+}

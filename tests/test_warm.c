@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Warm blocks of host memory: when there is one, who takes it, and when it goes. On a fake device,
+ * with the memory of a fake machine.
+ */
+#include "fake_backend.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/shufd.h"
+#include "wire.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MI (UINT64_C(1) << 20)
+#define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
+
+enum { LARGE_N = 10 << 20, HALF_N = 8 << 20 }; /* values of 40 and 32 MiB */
+
+static const uint64_t pool = 64 * MI;
+static struct harness h;
+static struct wire *w;
+
+static void start(const char *host_memory, const char *host_cache)
+{
+    const char *const settings[] = {"host_pool",   "64Mi",       "host_memory",
+                                    host_memory,   "host_cache", host_cache,
+                                    "socket_mode", "0666",       NULL};
+    fake_backend_start(&h, settings);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    w = wire_greet(&h);
+}
+
+static int make_machine(void **state)
+{
+    if (fake_backend_reset(state) != 0)
+        return -1;
+    faults->total = faults->available = 4096 * MI;
+    return 0;
+}
+
+static void stop(void)
+{
+    wire_close(w);
+    assert_true(harness_stop(&h));
+    assert_int_equal(seen->host, 0);
+}
+
+/* Leases a result, and gives it back unmapped. */
+struct used {
+    uint64_t block, block_bytes;
+    bool shared;
+};
+
+static struct used use(struct wire *by, uint64_t n, uint64_t seed)
+{
+    const Shuf__ResultReply *reply = wire_lease(by, n, seed, HOST);
+    const struct used used = {reply->block, reply->block_bytes, reply->shared};
+    if (by->descriptor >= 0)
+        close(wire_take_descriptor(by));
+    wire_release(by, reply->lease, reply->block);
+    return used;
+}
+
+static void drop_all(void)
+{
+    Shuf__Drop drop = SHUF__DROP__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    drop.of_case = SHUF__DROP__OF_ALL;
+    drop.all = true;
+    request.id = 5;
+    request.body_case = SHUF__REQUEST__BODY_DROP;
+    request.drop = &drop;
+    wire_send(w, &request);
+    wire_expect(w, SHUF_OK, "");
+}
+
+static void await_warm(void)
+{
+    WIRE_AWAIT(&h, s, s.host_idle == pool && s.host_used == pool);
+}
+
+static void ready_at_the_start(void **state)
+{
+    (void)state;
+    char log[4096];
+    start("1Gi", "1Mi");
+    await_warm();
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.blocks, 1);
+    assert_int_equal(s.n_users, 1); /* this one; the block has none */
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, "host_pool: a block of 67.1 MB is ready"));
+    stop();
+}
+
+/* It stays when it is released, although host_cache has no room for it. */
+static void taken_and_kept(void **state)
+{
+    (void)state;
+    start("1Gi", "1Mi");
+    await_warm();
+    const unsigned before = seen->allocations;
+    const struct used first = use(w, LARGE_N, 1);
+    assert_int_equal(first.block_bytes, pool);
+    await_warm();
+    const struct used again = use(w, LARGE_N, 1), next = use(w, LARGE_N + 5, 2);
+    assert_true(again.shared && !next.shared);
+    assert_true(again.block == first.block && next.block == first.block);
+    assert_int_equal(seen->allocations, before);
+    await_warm();
+    stop();
+}
+
+/* Results of at most half its size, and larger ones, have blocks of their own. */
+static void other_sizes(void **state)
+{
+    (void)state;
+    start("1Gi", "1Gi");
+    await_warm();
+    assert_int_equal(use(w, HALF_N, 1).block_bytes, 32 * MI);
+    assert_int_equal(use(w, HALF_N + 1, 2).block_bytes, pool);
+    assert_int_equal(use(w, 17 * MI, 3).block_bytes, 72 * MI);
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.host_used, (32 + 64 + 72) * MI);
+    stop();
+}
+
+/* Two results: one of them is kept besides host_cache. */
+static void one_is_kept(void **state)
+{
+    (void)state;
+    start("1Gi", "1Mi");
+    await_warm();
+    const uint64_t one = wire_lease(w, LARGE_N, 1, HOST)->lease;
+    close(wire_take_descriptor(w));
+    const uint64_t two = wire_lease(w, LARGE_N, 2, HOST)->lease;
+    close(wire_take_descriptor(w));
+    wire_release(w, one, 0);
+    wire_release(w, two, 0);
+    WIRE_AWAIT(&h, s, s.host_idle == pool && s.host_used == pool);
+    stop();
+}
+
+static void use_as_other(int channel, void *context)
+{
+    (void)context;
+    struct wire *other = wire_greet(&h);
+    child_say(channel, use(other, LARGE_N, 1).block);
+    wire_close(other);
+}
+
+/* Another user never gets the block that someone had. */
+static void users_share_nothing(void **state)
+{
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    start("1Gi", "1Gi");
+    await_warm();
+    const uint64_t mine = use(w, LARGE_N, 1).block;
+    const struct child child = child_start_as(CHILD_NOBODY, use_as_other, NULL);
+    assert_int_not_equal(child_hear(child.channel), mine);
+    child_join(&child);
+    stop();
+}
+
+/* Results come first. When the room is there again, so is the block. */
+static void gives_way_to_results(void **state)
+{
+    (void)state;
+    start("80Mi", "1Gi");
+    await_warm();
+    const uint64_t lease = wire_lease(w, HALF_N, 1, HOST)->lease;
+    close(wire_take_descriptor(w));
+    usleep(1500000); /* it looks once a second */
+    Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.host_used, 32 * MI);
+    wire_release(w, lease, 0);
+    drop_all();
+    await_warm();
+    stop();
+}
+
+static void comes_back_after_a_drop(void **state)
+{
+    (void)state;
+    start("1Gi", "1Gi");
+    await_warm();
+    const uint64_t block = use(w, LARGE_N, 1).block;
+    drop_all();
+    await_warm();
+    assert_int_not_equal(use(w, LARGE_N, 1).block, block);
+    stop();
+}
+
+static void goes_when_memory_is_short(void **state)
+{
+    (void)state;
+    start("1Gi", "1Gi");
+    await_warm();
+    faults->available = 300 * MI; /* less than an eighth */
+    WIRE_AWAIT(&h, s, s.host_idle == 0 && s.host_used == 0);
+    usleep(1500000);
+    assert_int_equal(wire_status(&h).host_used, 0);
+    faults->available = 4096 * MI;
+    await_warm();
+    stop();
+}
+
+/* The daemon ends while the block is made, or is there. */
+static void ends_at_any_time(void **state)
+{
+    (void)state;
+    for (unsigned us = 0; us < 60000; us += 15000) {
+        start("1Gi", "1Gi");
+        usleep(us);
+        stop();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(ready_at_the_start, make_machine),
+        cmocka_unit_test_setup(taken_and_kept, make_machine),
+        cmocka_unit_test_setup(other_sizes, make_machine),
+        cmocka_unit_test_setup(one_is_kept, make_machine),
+        cmocka_unit_test_setup(users_share_nothing, make_machine),
+        cmocka_unit_test_setup(gives_way_to_results, make_machine),
+        cmocka_unit_test_setup(comes_back_after_a_drop, make_machine),
+        cmocka_unit_test_setup(goes_when_memory_is_short, make_machine),
+        cmocka_unit_test_setup(ends_at_any_time, make_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
