@@ -233,7 +233,7 @@ static _Noreturn void serve(const struct harness *h, const char *backend,
     shuf__log_init(&log, SHUF__LOG_WARNING);
     if (!freopen(h->log, "ae", stderr))
         _exit(EX_SOFTWARE);
-    snprintf(config.root, sizeof config.root, "%s", h->directory);
+    snprintf(config.root, sizeof config.root, "%s", *faults->root ? faults->root : h->directory);
     set(&config, "socket", h->socket);
     set(&config, "backend", backend);
     for (; *settings; settings += 2)

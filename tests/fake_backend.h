@@ -28,6 +28,7 @@ struct faults {
     unsigned wait_us;           /* duration of each computation */
     unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on, */
     bool fails_when_full;       /* with SHUF_DEVICE instead of SHUF_NO_MEMORY */
+    char root[64]; /* a directory with the server's /proc and /sys; "": the harness's */
 };
 
 /* Counters of the device. */

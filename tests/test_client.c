@@ -225,6 +225,7 @@ static void wrong_parameters(void **state)
     uint32_t out[10];
     char message[256];
     shuf_permutation no_slice = {.n = 10, .count = 3}, no_shard = {.n = 10, .drop_last = true};
+    shuf_permutation no_step = {.n = 10, .step = 1};
     shuf_permutation mixed = {.n = 10, .view = SHUF_VIEW_SHARD, .world = 2, .stride = 1};
     shuf_shape shape;
     shuf_permutation none = {0}, unknown = {.n = 10, .algorithm = "sattolo"};
@@ -241,6 +242,8 @@ static void wrong_parameters(void **state)
                   "count 3");
     client_expect(handle, shuf_permute(handle, &no_shard, out, sizeof out, NULL), SHUF_INVALID,
                   "drop_last 1: expected 0 without view SHARD");
+    client_expect(handle, shuf_permute(handle, &no_step, out, sizeof out, NULL), SHUF_INVALID,
+                  "step 1: expected 0 without view SHARD");
     client_expect(handle, shuf_permute(handle, &mixed, out, sizeof out, NULL), SHUF_INVALID,
                   "stride 1: expected 0 without view SLICE");
     client_expect(handle, shuf_permute(handle, &huge, out, sizeof out, NULL), SHUF_NO_MEMORY,

@@ -10,6 +10,7 @@
 #include "wire.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -218,50 +219,59 @@ static void host_while_a_job_runs(void **state)
     stop();
 }
 
-static void write_psi(uint64_t total_us)
+static void write_file(const char *name, const char *text)
 {
-    char path[HARNESS_PATH + 32], text[128];
-    snprintf(path, sizeof path, "%s/proc/pressure/memory", h.directory);
-    snprintf(text, sizeof text, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\nfull total=0\n",
-             (unsigned long long)total_us);
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", faults->root, name);
     shufd_write(path, text);
 }
 
-static void make_directory(const char *name)
+static void write_psi(const char *name, uint64_t total_us)
 {
-    char path[HARNESS_PATH + 32];
-    snprintf(path, sizeof path, "%s/%s", h.directory, name);
-    assert_int_equal(mkdir(path, 0755), 0);
+    char text[128];
+    snprintf(text, sizeof text, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%llu\nfull total=0\n",
+             (unsigned long long)total_us);
+    write_file(name, text);
 }
 
-static void remove_below(const char *name)
+static void run_below_root(const char *command)
 {
-    char path[HARNESS_PATH + 32];
-    snprintf(path, sizeof path, "%s/%s", h.directory, name);
-    assert_int_equal(remove(path), 0);
+    char script[256];
+    snprintf(script, sizeof script, "cd %s && %s", faults->root, command);
+    assert_int_equal(system(script), 0);
 }
 
-/* Processes wait for memory, so it counts as short sooner. */
-static void processes_stall(void **state)
+/* Processes wait for memory, so it counts as short sooner. `name`: the file that says so. */
+static void check_stalls(const char *name)
 {
-    (void)state;
     uint64_t stalled = 1000;
+    write_psi(name, stalled);
     start_plain();
-    make_directory("proc");
-    make_directory("proc/pressure");
-    write_psi(stalled);
     faults->available = 800 * MI; /* between an eighth and a quarter */
     use(w, RESULT_N, 1, HOST);
     usleep(900000);
     expect_idle(4 * MI, 0);
     for (unsigned waited = 0; wire_status(&h).host_idle > 0;) {
-        write_psi(stalled += 100000); /* more than a twentieth of the time */
+        write_psi(name, stalled += 100000); /* more than a twentieth of the time */
         wire_wait(&waited, "the daemon gives back");
     }
-    remove_below("proc/pressure/memory");
-    remove_below("proc/pressure");
-    remove_below("proc");
     stop();
+}
+
+/* Those of the machine, and those of the control group. */
+static void processes_stall(void **state)
+{
+    static const char *const names[] = {"proc/pressure/memory", "cg/a/memory.pressure"};
+    (void)state;
+    strcpy(faults->root, "/tmp/shuf-root-XXXXXX");
+    assert_non_null(mkdtemp(faults->root));
+    run_below_root("mkdir -p proc/pressure proc/self cg/a");
+    write_file("proc/self/cgroup", "0::/a\n");
+    write_file("proc/self/mountinfo", "31 23 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_stalls(names[i]);
+    run_below_root("rm -r proc cg");
+    assert_int_equal(rmdir(faults->root), 0);
 }
 
 /* One line, whatever is given back in the next seconds. */

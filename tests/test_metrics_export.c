@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -429,6 +430,34 @@ static void file(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The file comes by renames alone: nobody makes or writes it under its name. */
+static void file_by_renames(void **state)
+{
+    (void)state;
+    unsigned renames = 0;
+    const uint64_t start = now_ms();
+    char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    start_file();
+    const int watch = inotify_init1(IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, h.directory, IN_CREATE | IN_MODIFY | IN_MOVED_TO) >= 0);
+    while (renames < 3) {
+        struct pollfd news = {watch, POLLIN, 0};
+        assert_true(now_ms() - start < HARNESS_WAIT_MS);
+        assert_int_equal(poll(&news, 1, HARNESS_WAIT_MS), 1);
+        const ssize_t size = read(watch, events, sizeof events);
+        for (ssize_t at = 0; at < size;) {
+            const struct inotify_event *event = (const void *)&events[at];
+            at += (ssize_t)(sizeof *event + event->len);
+            if (strcmp(event->name, "s.prom") != 0)
+                continue;
+            assert_int_equal(event->mask, IN_MOVED_TO);
+            renames++;
+        }
+    }
+    close(watch);
+    assert_true(harness_stop(&h));
+}
+
 static void file_without_directory(void **state)
 {
     (void)state;
@@ -447,24 +476,33 @@ static void file_without_directory(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* A build without libmicrohttpd has no HTTP. */
+static int need_http(void **state)
+{
+    (void)state;
+#ifndef SHUF_HAVE_MICROHTTPD
+    skip();
+#endif
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_addresses),
         cmocka_unit_test(file),
+        cmocka_unit_test(file_by_renames),
         cmocka_unit_test(file_without_directory),
-#ifdef SHUF_HAVE_MICROHTTPD
-        cmocka_unit_test(pages),
-        cmocka_unit_test(stale_socket),
-        cmocka_unit_test(users_by_socket),
-        cmocka_unit_test(port),
-        cmocka_unit_test(port_in_use),
-        cmocka_unit_test(deadline),
-        cmocka_unit_test(large_headers),
-        cmocka_unit_test(slow_clients),
-        cmocka_unit_test(greedy_clients),
-#endif
+        cmocka_unit_test_setup(pages, need_http),
+        cmocka_unit_test_setup(stale_socket, need_http),
+        cmocka_unit_test_setup(users_by_socket, need_http),
+        cmocka_unit_test_setup(port, need_http),
+        cmocka_unit_test_setup(port_in_use, need_http),
+        cmocka_unit_test_setup(deadline, need_http),
+        cmocka_unit_test_setup(large_headers, need_http),
+        cmocka_unit_test_setup(slow_clients, need_http),
+        cmocka_unit_test_setup(greedy_clients, need_http),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

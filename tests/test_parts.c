@@ -5,6 +5,7 @@
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
+#include "support/shufd.h"
 #include "wire.h"
 
 #include <inttypes.h>
@@ -239,7 +240,11 @@ static void part_and_result(void **state)
         .n = 7000003, .seed = 9, .view = SHUF_VIEW_SLICE, .stride = 1, .count = 1 << 19};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     shuf_result result, wanted;
+    shuf_permutation first = slice;
+    first.count = 699050; /* the first part: a sixth of 16 MiB */
+    summarize(parts, &(struct request){.permutation = &first}, &result);
     summarize(parts, &(struct request){.permutation = &all}, &result);
+    assert_false(result.shared); /* only its first part was cached */
     for (slice.offset = 0; slice.offset + slice.count < all.n; slice.offset += slice.count) {
         const struct request r = {.permutation = &slice};
         summarize(whole, &r, &wanted);
@@ -395,7 +400,7 @@ static void check_records(const shuf_records *records)
 static void records(void **state)
 {
     (void)state;
-    static const uint64_t sizes[] = {1, 3, 4, 8, 100, 65536};
+    static const uint64_t sizes[] = {1, 3, 4, 8, 100, 65536, 1500001};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int inverse = 0; inverse < 2; inverse++)
             check_records(&(shuf_records){.algorithm = i % 2 ? "philox24" : NULL,
@@ -442,6 +447,14 @@ static void note_event(void *context, shuf_event event, uint64_t done, uint64_t 
     e->parts++;
 }
 
+/* Requests that found their result, or its computation. */
+static uint64_t count_shared(shuf *handle)
+{
+    shuf_daemon daemon;
+    expect_ok(handle, shuf_daemon_status(handle, &daemon));
+    return daemon.hits + daemon.joined;
+}
+
 static void parts_are_observed(void **state)
 {
     (void)state;
@@ -452,8 +465,10 @@ static void parts_are_observed(void **state)
     shuf *handle = open_handle(&narrow);
     assert_non_null(values);
     shuf_set_observer(handle, note_event, &e);
+    const uint64_t before = count_shared(handle);
     expect_ok(handle, shuf_permute(handle, &p, values, bytes, NULL));
     assert_true(e.parts > 2 && e.others == 0 && e.done == bytes);
+    assert_true(count_shared(handle) - before >= e.parts); /* each was prefetched */
     shuf_set_observer(handle, NULL, NULL);
     expect_ok(handle, shuf_permute(handle, &p, values, bytes, NULL));
     assert_int_equal(e.done, bytes);
@@ -491,6 +506,61 @@ static void daemon_lost(void **state)
     shuf_close(parts);
 }
 
+/* Each next daemon has less memory: what is left of one part comes in smaller ones. */
+static const struct {
+    uint64_t at; /* bytes */
+    const char *config;
+} shrinking[] = {
+    {3 << 20, "host_memory = 16Mi\ndevice_memory = 16Mi\n"},
+    {10 << 20, "host_memory = 4Mi\ndevice_memory = 4Mi\n"},
+    {17 << 20, "host_memory = 2Mi\ndevice_memory = 2Mi\n"},
+};
+
+enum { SHRINKING = sizeof shrinking / sizeof *shrinking };
+
+static void replace_daemon(const char *config)
+{
+    char path[HARNESS_PATH + 8];
+    snprintf(path, sizeof path, "%s/conf", narrow.directory);
+    shufd_write(path, config);
+    harness_kill(&narrow, SIGKILL);
+    assert_true(harness_restart(&narrow));
+}
+
+static bool shrink(void *context, const void *bytes, size_t size)
+{
+    struct compared *c = context;
+    const uint64_t before = c->bytes;
+    compare_chunk(c, bytes, size);
+    for (int i = 0; i < SHRINKING; i++)
+        if (before < shrinking[i].at && c->bytes >= shrinking[i].at)
+            replace_daemon(shrinking[i].config);
+    return true;
+}
+
+static void daemons_with_less_memory(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    const struct request r = {.permutation = &p};
+    replace_daemon("host_memory = 64Mi\ndevice_memory = 64Mi\n"); /* room for the whole */
+    shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    char *expected = malloc(shape_of(&r).bytes);
+    shuf_result result, wanted;
+    copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
+    summarize(whole, &r, &wanted);
+    struct compared c = {expected, 0, UINT64_MAX};
+    shuf_permutation with_summary = p;
+    with_summary.fingerprint = true;
+    expect_ok(parts, shuf_permute_each(parts, &with_summary, shrink, &c, &result));
+    assert_int_equal(c.bytes, shape_of(&r).bytes);
+    check_result(&result, &wanted);
+    replace_daemon(small);
+    free(expected);
+    shuf_close(whole);
+    shuf_close(parts);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -506,6 +576,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_records),
         cmocka_unit_test(parts_are_observed),
         cmocka_unit_test(daemon_lost),
+        cmocka_unit_test(daemons_with_less_memory),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, start_both, stop_both);

@@ -81,6 +81,33 @@ static void read_when_asked(void **state)
     end_loop(&loop, &psi);
 }
 
+/* A twentieth of the time is too much. The last look was long ago, or so the test says. */
+static void how_much_is_too_much(void **state)
+{
+    (void)state;
+    enum { AGO_S = 100 };
+    static const struct {
+        unsigned stalled_s;
+        bool too_much;
+    } rows[] = {{0, false}, {4, false}, {10, true}};
+    char path[] = "/tmp/shuf-psi-XXXXXX";
+    struct shuf__psi psi;
+    uv_loop_t loop;
+    close(mkstemp(path));
+    uv_loop_init(&loop);
+    shuf__psi_open(&psi, &loop, path, on_stall, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        psi.read_us = uv_hrtime() / 1000 - AGO_S * UINT64_C(1000000);
+        write_stalled(path, psi.stalled_us + rows[i].stalled_s * UINT64_C(1000000));
+        assert_int_equal(shuf__psi_is_stalled(&psi), rows[i].too_much);
+    }
+    psi.read_us = 0; /* nothing was read yet */
+    write_stalled(path, UINT64_C(1) << 61);
+    assert_false(shuf__psi_is_stalled(&psi));
+    unlink(path);
+    end_loop(&loop, &psi);
+}
+
 /* ---- the trigger ---- */
 
 /* Reads a file that is larger than the memory of its group, again and again. */
@@ -161,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_when_asked),
+        cmocka_unit_test(how_much_is_too_much),
         cmocka_unit_test(wakes_the_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,6 +83,7 @@ static void mistakes(void **state)
                    "drop --user no-such-user");
     shufctl_refuse(64, "--user and --all: expected one of them", "drop --user 0 --all");
     shufctl_refuse(64, "--user -1: no such user", "drop --user -1");
+    shufctl_refuse(64, "--user 4294967295: no such user", "drop --user 4294967295"); /* (uid_t)-1 */
     shufctl_refuse(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }
 

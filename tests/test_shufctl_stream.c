@@ -241,13 +241,14 @@ static void values_on_a_terminal(void **state)
     assert_non_null(strstr(c.out.bytes, "\nvalues      "));
     assert_non_null(strstr(c.out.bytes, " ...\r\n"));
     command_free(&c);
-    unsetenv("NO_COLOR");
+    setenv("NO_COLOR", "", 1); /* as if it were not set */
     assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "%s", request), 0);
     assert_non_null(strstr(c.out.bytes, "\033[1mvalues      \033[0m5 9 8 0"));
     command_free(&c);
     char *text = shufctl_succeed(NULL, "%s", request);
     assert_true(!strstr(text, "\nvalues") && !strchr(text, '\033'));
     free(text);
+    unsetenv("NO_COLOR");
 }
 
 /* A summary of a larger result counts its parts. */

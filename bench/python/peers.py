@@ -193,13 +193,17 @@ class Mosaic(Peer):
     one_rank = True
     algorithm = ""
 
-    def start(self, epoch):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
         import numpy as np
         from streaming.base.shuffle import get_shuffle
 
-        shards = np.full(-(-self.n // 16_384), 16_384, np.int64)
-        shards[-1] -= shards.sum() - self.n
-        return iter(get_shuffle(self.algorithm, shards, 1, SEED, epoch))
+        self.shuffle = get_shuffle
+        self.shards = np.full(-(-self.n // 16_384), 16_384, np.int64)
+        self.shards[-1] -= self.shards.sum() - self.n
+
+    def start(self, epoch):
+        return iter(self.shuffle(self.algorithm, self.shards, 1, SEED, epoch))
 
 
 class MosaicPy1e(Mosaic):

@@ -16,42 +16,52 @@ from peers import BATCH, PEERS
 SECONDS = 1.5  # of a rate
 
 
+class Timer:
+    """Wall and CPU time since it was made."""
+
+    def __init__(self):
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def is_over(self):
+        return time.perf_counter() - self.wall > SECONDS
+
+    def rates(self, count):
+        """So many a second, and a second of this process's CPU time."""
+        return count / (time.perf_counter() - self.wall), count / (time.process_time() - self.cpu)
+
+
 def rate(iterator, size):
     """Indices a second, from the second item on, for some time; `size` of them in an item."""
     next(iterator)
-    start, done = time.perf_counter(), 0
-    chunk = max(1, 65_536 // size)
-    while (seconds := time.perf_counter() - start) < SECONDS:
-        before = time.perf_counter()
-        items = sum(1 for _ in itertools.islice(iterator, chunk))
-        done += items * size
-        if items < chunk:
-            seconds = time.perf_counter() - start
+    timer, done = Timer(), 0
+    for _ in iterator:
+        done += size
+        if done % 32_768 == 0 and timer.is_over():
             break
-        chunk = chunk * 2 if time.perf_counter() - before < SECONDS / 10 else chunk
-    return done / seconds if seconds else 0
+    return timer.rates(done)
 
 
 def one_at_a_time(iterator, count):
-    """Indices a second in a loop of Python over `count` indices, but not for longer than SECONDS."""
+    """Indices a second in a loop of Python over `count` indices, but not for much longer than SECONDS."""
     next(iterator)
-    start, done = time.perf_counter(), 0
-    while done + 65_536 < count and time.perf_counter() - start < SECONDS:
+    timer, done = Timer(), 0
+    while done + 65_536 < count and not timer.is_over():
         for _ in itertools.islice(iterator, 65_536):
             pass
         done += 65_536
-    return done / (time.perf_counter() - start)
+    return timer.rates(done)
 
 
 def latency(make):
     """Seconds until the first index."""
     start = time.perf_counter()
     next(make())
-    return time.perf_counter() - start
+    return time.perf_counter() - start, None
 
 
 class Rank:
-    """The measurements of one peer. A new epoch is one that no rank has begun."""
+    """The measurements of one peer: the wall figure, and that of CPU time where it has one. A new epoch
+    is one that no rank has begun; the parent holds it from then on."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -87,7 +97,8 @@ class Rank:
 
 def answer(rank, name, epoch):
     try:
-        return {"value": getattr(rank, name)(epoch)}
+        value, cpu = getattr(rank, name)(epoch)
+        return {"value": value, "cpu": cpu}
     except AttributeError as error:
         return {"value": None, "error": str(error)}
     except (MemoryError, RuntimeError) as error:

@@ -3,11 +3,13 @@
 """Samplers of several ranks on one machine: shufd.torch against its peers, in one run.
 
     samplers.py DIRECTORY [--sizes 1e6,1e8,1e9] [--peers shufd,torch,...] [--ranks 4] [--call PROGRAM]
+                [--modes alone,together] [--figures new,resume,...]
 
 Each peer and size is a file in DIRECTORY, and one that exists is not measured again: an interrupted
 run continues. report.txt there has all of them as a table. Every figure is measured twice: in one
-rank alone, while the others wait, and in all ranks at once. Private memory is that of the largest
-rank over the time after the imports, read by this process from /proc.
+rank alone, while the others wait, and in all ranks at once. Rates are also those of CPU time, which
+other programs on the machine disturb less. Private memory is that of the largest rank over the time
+after the imports, read by this process from /proc.
 """
 
 import argparse
@@ -26,7 +28,7 @@ import shufd
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from peers import PEERS  # noqa: E402
+from peers import PEERS, SEED  # noqa: E402
 
 # name, title, unit, divisor
 FIGURES = [
@@ -40,6 +42,8 @@ FIGURES = [
     ("array_loader0", "the same, batches as arrays, 0 workers", "M/s", 1e6),
     ("array_loader2", "the same, batches as arrays, 2 workers", "M/s", 1e6),
 ]
+
+IN_WORKERS = ("loader2", "array_loader2")  # the CPU time of the rank tells little
 
 
 def private_bytes(pid):
@@ -97,7 +101,7 @@ class Ranks:
                 process.stdin.flush()
         answers = [self.read(process) for process in processes]
         wrong = [answer["error"] for answer in answers if answer.get("value") is None]
-        return (None, wrong[0]) if wrong else ([answer["value"] for answer in answers], None)
+        return (None, wrong[0]) if wrong else ([(answer["value"], answer["cpu"]) for answer in answers], None)
 
     def end(self):
         for process in self.processes:
@@ -117,28 +121,36 @@ def limit_memory(processes, total):
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (share, resource.RLIM_INFINITY))
 
 
-def measure_mode(ranks, processes, epoch, errors):
-    """All figures, in these processes at once. A peer that cannot begin an epoch has no others."""
-    found = {}
-    for name, *_ in FIGURES:
+def measure_mode(ranks, processes, epoch, options, errors, hold):
+    """The figures, in these processes at once. A peer that cannot begin an epoch has no others. `hold`
+    keeps an epoch in the daemon's memory, as another rank in the middle of it would."""
+    found, held = {}, None
+    for name in options.figures:
         found[name], error = ranks.measure(name, epoch, processes)
         if error:
             errors[name] = error
         if error and (name == "new" or "process ended" in error):
             break
+        held = held if held is not None else hold(epoch)
     return found
 
 
-def measure(peer, n, options):
+def measure(client, peer, n, options):
     ranks = Ranks(peer, n, options.ranks)
     memory = Memory([process.pid for process in ranks.processes])
     memory.start()
     total = int(options.memory or 0.6 * available())
+
+    def hold(epoch):
+        return client.permute(n, SEED, epoch) if peer.startswith("shufd") else ()
+
     found = {"peer": peer, "n": n, "ranks": options.ranks, "versions": ranks.versions, "memory": total,
              "load": os.getloadavg()[0], "errors": {"alone": {}, "together": {}}}  # fmt: skip
     for mode, processes, epoch in (("alone", ranks.processes[:1], 100), ("together", ranks.processes, 200)):
         limit_memory(processes, total)
-        found[mode] = measure_mode(ranks, processes, epoch, found["errors"][mode])
+        if mode in options.modes:
+            errors = found["errors"][mode]
+            found[mode] = measure_mode(ranks, processes, epoch, options, errors, hold)
     found["private"] = memory.end()
     ranks.end()
     return found
@@ -148,21 +160,21 @@ def measure(peer, n, options):
 
 
 def call_in_python(client, n, rounds):
+    """Microseconds of a call: wall and CPU time."""
     for epoch in range(1000):
         client.permute(n, 7, epoch % 4)
-    start = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     for epoch in range(rounds):
         client.permute(n, 7, epoch % 4)
-    return (time.perf_counter() - start) / rounds * 1e6
+    return [(end - start) / rounds * 1e6 for start, end in ((wall, time.perf_counter()), (cpu, time.process_time()))]
 
 
 def measure_call(client, program, n=1000, rounds=20_000):
-    """Microseconds of a call that finds its result, in C and in Python by turns."""
+    """A call that finds its result, in C and in Python by turns."""
     pairs = []
     for _ in range(9):
-        c = float(subprocess.run([program, client.socket, str(n), str(rounds)], check=True,
-                                 capture_output=True, text=True).stdout)  # fmt: skip
-        pairs.append((c, call_in_python(client, n, rounds)))
+        c = subprocess.run([program, client.socket, str(n), str(rounds)], check=True, capture_output=True, text=True)
+        pairs.append([*map(float, c.stdout.split()), *call_in_python(client, n, rounds)])
     return {"call": pairs, "n": n, "load": os.getloadavg()[0]}
 
 
@@ -171,15 +183,16 @@ def measure_call(client, program, n=1000, rounds=20_000):
 
 def text_of(values, unit, divisor):
     """The worst rank."""
-    worst = max(values) if unit == "ms" else min(values)
-    return f"{worst / divisor:.3g}"
+    return f"{(max if unit == 'ms' else min)(values) / divisor:.3g}"
 
 
 def rows_of(found):
     for name, title, unit, divisor in FIGURES:
-        values = [found[mode].get(name) for mode in ("alone", "together")]
-        if any(values):
-            yield title, unit, *(text_of(v, unit, divisor) if v else "-" for v in values)
+        both = [found.get(mode, {}).get(name) for mode in ("alone", "together")]
+        for which, kind in ((0, unit), (1, "M/CPU s")):
+            columns = [v and [pair[which] for pair in v] for v in both]
+            if any(column and column[0] is not None for column in columns) and not (which and name in IN_WORKERS):
+                yield title, kind, *(text_of(c, unit, divisor) if c else "-" for c in columns)
     yield "private memory of a rank", "MiB", "", f"{found['private'] / 2**20:.3g}"
 
 
@@ -189,15 +202,16 @@ def write_report(directory, command):
              f"{os.cpu_count()} CPUs, Python {platform.python_version()}, {datetime.date.today()}"]  # fmt: skip
     for found in files:
         if "call" in found:
-            c, python = (sorted(column)[len(column) // 2] for column in zip(*found["call"]))
-            lines.append(f"\na call of n = {found['n']}: {c:.2f} us in C, {python:.2f} us in Python (medians)")
+            middle = [sorted(column)[len(column) // 2] for column in zip(*found["call"])]
+            text = "{:.2f} us in C, of them {:.2f} of CPU time; {:.2f} and {:.2f} us in Python".format(*middle)
+            lines.append(f"\na call of n = {found['n']}: {text} (medians; load {found['load']:.1f})")
     order = list(PEERS)
     for found in sorted((f for f in files if "peer" in f), key=lambda f: (f["n"], order.index(f["peer"]))):
         lines.append(f"\n{found['peer']}, n = {found['n']:,}, {found['ranks']} ranks ({found['versions']}; "
                      f"load {found['load']:.1f}, limit {found['memory'] / 2**30:.1f} GiB)")  # fmt: skip
-        lines.append(f"    {'':42}{'':5}{'one rank':>10}{'all ranks':>11}")
+        lines.append(f"    {'':42}{'':9}{'one rank':>10}{'all ranks':>11}")
         for title, unit, alone, together in rows_of(found):
-            lines.append(f"    {title:42}{unit:5}{alone:>10}{together:>11}")
+            lines.append(f"    {title:42}{unit:9}{alone:>10}{together:>11}")
         for mode, errors in found["errors"].items():
             lines += [f"    {mode}, {name}: {error}" for name, error in errors.items() if "attribute" not in error]
     (directory / "report.txt").write_text("\n".join(lines) + "\n")
@@ -209,8 +223,10 @@ def parse():
     parser.add_argument("--sizes", type=lambda t: [int(float(s)) for s in t.split(",")], default=[10**6, 10**8, 10**9])
     parser.add_argument("--peers", type=lambda t: t.split(","), default=list(PEERS))
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--modes", type=lambda t: t.split(","), default=["alone", "together"])
+    parser.add_argument("--figures", type=lambda t: t.split(","), default=[name for name, *_ in FIGURES])
     parser.add_argument("--memory", type=float, help="limit of the private bytes of the ranks that run; by default 60 %% of the free memory")
-    parser.add_argument("--call", help="the program bench_python_call: compares a call with C")
+    parser.add_argument("--call", help="the program python_call: compares a call with C")
     return parser.parse_args()
 
 
@@ -226,7 +242,7 @@ def main():
             path = options.directory / f"{peer}-{n:.0e}.json".replace("+0", "").replace("+", "")
             if not path.exists():
                 print(f"{peer}, n = {n:,}", file=sys.stderr)
-                path.write_text(json.dumps(measure(peer, n, options), indent=1))
+                path.write_text(json.dumps(measure(client, peer, n, options), indent=1))
             write_report(options.directory, command)
     client.close()
 

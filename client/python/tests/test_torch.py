@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import leases, settled
+from conftest import Daemon, leases, settled
 
 Theirs = torch.utils.data.distributed.DistributedSampler
 
@@ -370,6 +370,25 @@ def test_next_epoch_is_prefetched(client):
     sampler.set_epoch(1)
     next(iter(sampler))
     assert settled(lambda: client.status()["computed"], computed + 3) == computed + 3
+
+
+def test_room_for_one_epoch(tmp_path):
+    """A rank that begins an epoch while another one holds the last computes its values itself."""
+    daemon = Daemon(tmp_path, "--backend", "cpu", "--host-memory", "12MiB").start()
+    with shufd.connect(daemon.socket) as client, shufd.connect(daemon.socket) as other:
+        n = 2_000_000
+        held = other.permute(n, 3)
+        sampler = ours(client, n, 2, 1, epoch=1)
+        head = list(itertools.islice(sampler, 1000))
+        assert (held == other.permute(n, 3)).all()
+        del held
+        sampler.set_epoch(0)
+        assert head == other.permute(n, 3, 1, rank=1, world=2)[:1000].tolist()
+        random = shufd.torch.RandomSampler(Numbers(n), seed=5, client=client)
+        for epoch in range(3):  # the lease of one epoch ends before the next
+            first = list(itertools.islice(random, 10))
+            assert first == shufd.local.index(range(10), n, 5, epoch).tolist()
+    daemon.stop()
 
 
 def test_copies_continue(client):

@@ -93,12 +93,12 @@ def _computed(epoch: Epoch) -> Read:
 
 def order_of(client: Any, epoch: Epoch) -> Read:
     """Leases the permutation, which all ranks of the machine share. Where it does not fit the memory
-    of the daemon, computes its values in this process, slower."""
+    of the daemon, or ranks still hold the epoch before, computes its values in this process, slower."""
     if not epoch.shuffle:
         return _counted
     try:
         values = client.permute(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm)
-    except _errors.OutOfMemory:
+    except (_errors.OutOfMemory, _errors.Busy):
         if epoch.algorithm != "primefold":
             raise
         return _computed(epoch)
@@ -162,6 +162,7 @@ class Resumable:
     def _begin(self) -> Cursor:
         """Begins an iteration."""
         start, self._resume = self._resume, 0
+        self._cursor = None  # its lease ends before the next one begins
         self._cursor = cursor = self._cursor_from(start)
         return cursor
 

@@ -25,7 +25,6 @@ from .random import BitGenerator
 
 __all__ = ["IndexSampler", "permutation"]
 
-_ORDERS = 3  # epochs whose orders a sampler keeps: the threads of a loader read across a border
 
 
 class IndexSampler:
@@ -92,15 +91,16 @@ class IndexSampler:
         return Epoch(self.num_records, self.seed or 0, epoch, self.algorithm, self.shuffle)
 
     def _begin(self, epoch: int) -> Read:
-        """The order of an epoch, which is now one of those kept."""
+        """The order of an epoch. The one before stays, because threads of a loader read across a border;
+        older ones give their memory back first."""
         with self._lock:
             if epoch in self._orders:
                 return self._orders[epoch]
             client = self._client = self._client or default_client()
+            self._orders = dict([*self._orders.items()][-1:])
             order = _sampling.order_of(client, self._order(epoch))
+            self._orders = {**self._orders, epoch: order}
             _sampling.prefetch(client, self._order(epoch + 1))
-            kept = [*self._orders.items(), (epoch, order)]
-            self._orders = dict(kept[-_ORDERS:])
             return order
 
     def __len__(self) -> int:
