@@ -482,9 +482,12 @@ static void help(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"gauss --help", "--std=D"},         {"gauss --help", "--summary"},
-        {"gauss --help", "--method=METHOD"}, {"help gauss", "--transport=HOW"},
-        {"uniform --help", "u32 or u64"},    {"help", "uniform   "},
+        {"gauss --help", "--std=D"},
+        {"gauss --help", "--summary"},
+        {"gauss --help", "--method=table|box-muller"},
+        {"help gauss", "--transport=memfd|cuda-fd|"},
+        {"uniform --help", "--dtype=f64|f32|u32|u64"},
+        {"help", "uniform   "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);
