@@ -130,8 +130,8 @@ struct workspace {
 };
 
 /* The equations of the mean: `mixed` g = `by`. */
-static void mix(const struct search *s, const struct point *at, const struct workspace *w, matrix mixed,
-                double *by)
+static void mix(const struct search *s, const struct point *at, const struct workspace *w,
+                matrix mixed, double *by)
 {
     double d[N];
     memset(mixed, 0, sizeof(matrix));
