@@ -115,9 +115,9 @@ static shuf *open_handle(const struct harness *h)
     return handle;
 }
 
-static void expect(const shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+static void expect(const shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
-    if (got != wanted || !strstr(shuf_message(handle), words))
+    if (got != expected || !strstr(shuf_message(handle), words))
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
 }
 
