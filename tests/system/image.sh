@@ -75,7 +75,7 @@ test_image() {
     check "its root is read-only" not in_container touch /tmp/x
     check "a client of another container" as_pod 970 "$shufctl" permute --n 1e6 --seed 7 --socket "$socket"
     check "... maps a result" \
-        as_pod 970 "$shufctl" permute --n 1e6 --seed 7 --socket "$socket" --transport memfd --out "$work/order.npy" --force
+        as_pod 970 "$shufctl" permute --n 1e6 --seed 7 --socket "$socket" --transport memfd
     check "... and only with the group" not as_pod 1000 "$shufctl" permute --n 10 --seed 7 --socket "$socket"
     kill -TERM $(container_init)
     wait $container
