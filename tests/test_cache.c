@@ -309,10 +309,10 @@ static void over_the_budget(void **state)
     uint64_t ids[4];
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
-    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10.5 MB of ");
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10 MiB of ");
     for (uint64_t i = 0; i < 4; i++)
         ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
-    expect_refused(w, BLOCK_N, 9, SHUF_BUSY, "memory, 8.39 MB of 8.39 MB are in use by ");
+    expect_refused(w, BLOCK_N, 9, SHUF_BUSY, "memory, 8 MiB of 8 MiB are in use by ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results (");
     assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
     wire_send_release(owner, ids, 1, NULL, 0);
@@ -340,7 +340,7 @@ static void too_large_at_once(void **state)
     struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(blocker, &endless);
     wire_await_queued(&h, 1);
-    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "the limit is 8.39 MB");
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "the limit is 8 MiB");
     assert_int_equal(wire_status(&h).queued, 1);
     wire_close(blocker);
     wire_close(w);

@@ -155,6 +155,27 @@ static void sizes(void **state)
         assert_string_equal(shuf__units_bytes(text, rows[i].bytes), rows[i].text);
 }
 
+static void memory_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0, "0 B"},
+        {1023, "1023 B"},
+        {2 << 20, "2 MiB"},
+        {UINT64_C(1) << 30, "1 GiB"},
+        {UINT64_C(3) << 29, "1.50 GiB"},
+        {1000000, "977 KiB"},
+        {UINT64_C(1023) << 20, "1023 MiB"},
+        {UINT64_MAX, "16 EiB"},
+    };
+    char text[SHUF__UNITS_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(shuf__units_memory(text, rows[i].bytes), rows[i].text);
+}
+
 static void rates(void **state)
 {
     (void)state;
@@ -172,6 +193,7 @@ int main(void)
         cmocka_unit_test(single_values),
         cmocka_unit_test(times),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(memory_sizes),
         cmocka_unit_test(rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
@@ -145,8 +146,8 @@ struct two_texts {
 static struct two_texts texts_of(uint64_t a, uint64_t b)
 {
     struct two_texts texts;
-    shuf__units_bytes(texts.a, a);
-    shuf__units_bytes(texts.b, b);
+    shuf__units_memory(texts.a, a);
+    shuf__units_memory(texts.b, b);
     if (a != b && strcmp(texts.a, texts.b) == 0) {
         snprintf(texts.a, sizeof texts.a, "%" PRIu64 " bytes", a);
         snprintf(texts.b, sizeof texts.b, "%" PRIu64 " bytes", b);
@@ -154,15 +155,20 @@ static struct two_texts texts_of(uint64_t a, uint64_t b)
     return texts;
 }
 
-static shuf_status too_large(uint64_t size, const char *with, uint64_t limit,
-                             enum shuf__memory kind, struct shuf__error *error)
+static shuf_status too_large(const struct shuf__allocations *all, uint64_t size, const char *with,
+                             uint64_t limit, enum shuf__memory kind, struct shuf__error *error)
 {
     const struct side_words *w = &words[shuf__side_of(kind)];
     const struct two_texts texts = texts_of(size, limit);
+    const bool has_file = all->config_file && *all->config_file;
+    char reload[48] = "";
+    if (has_file)
+        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
     return shuf__fail(error, SHUF_NO_MEMORY,
-                      "the request needs %s of %s%s, the limit is %s: raise %s in shufd.conf or "
-                      "start shufd with %s",
-                      texts.a, w->memory, with, texts.b, w->key, w->option);
+                      "the request needs %s of %s%s, the limit is %s: raise %s in %.64s%s or start "
+                      "shufd with %s",
+                      texts.a, w->memory, with, texts.b, w->key,
+                      has_file ? all->config_file : "shufd.conf", reload, w->option);
 }
 
 shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocations,
@@ -173,10 +179,11 @@ shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocati
     const uint64_t limit = budget_of(allocations, kind)->max_limit;
     const uint64_t taken = shuf__allocations_least_size(beside);
     if (size > limit)
-        return too_large(size, "", limit, kind, error);
+        return too_large(allocations, size, "", limit, kind, error);
     if (taken <= limit - size)
         return SHUF_OK;
-    return too_large(size + taken, " with its input and workspace", limit, kind, error);
+    return too_large(allocations, size + taken, " with its input and workspace", limit, kind,
+                     error);
 }
 
 /* With SHUF_BUSY the client tries again: the allocation fits when other results are gone, or other
@@ -188,7 +195,7 @@ shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations
     const struct shuf__budget *budget = budget_of(allocations, kind);
     const struct side_words *w = &words[shuf__side_of(kind)];
     if (size > budget->max_limit)
-        return too_large(size, "", budget->max_limit, kind, error);
+        return too_large(allocations, size, "", budget->max_limit, kind, error);
     if (allocations->count >= allocations->max_count)
         return shuf__fail(error, SHUF_BUSY,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
@@ -196,7 +203,7 @@ shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations
                           allocations->count);
     char needed[SHUF__UNITS_TEXT];
     const struct two_texts texts = texts_of(budget->used, budget->limit);
-    shuf__units_bytes(needed, size);
+    shuf__units_memory(needed, size);
     if (budget->limit < budget->max_limit)
         return shuf__fail(error, SHUF_BUSY,
                           "the request needs %s of %s, other programs leave %s to results, and %s "

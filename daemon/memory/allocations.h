@@ -77,9 +77,10 @@ struct shuf__allocations {
     uv_loop_t *loop;
     uv_timer_t sweep; /* of these */
     uint64_t last_id, count, pending_free_count;
-    uint64_t buffers;   /* of `count` */
-    uint64_t max_count; /* limit of `count`: each may need a descriptor */
-    uint64_t aside;     /* blocks that are being freed aside; the backend must stay open */
+    uint64_t buffers;        /* of `count` */
+    uint64_t max_count;      /* limit of `count`: each may need a descriptor */
+    const char *config_file; /* for messages; NULL or "": none */
+    uint64_t aside;          /* blocks that are being freed aside; the backend must stay open */
     void (*aside_done)(struct shuf__allocations *allocations); /* none is left */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
