@@ -90,7 +90,8 @@ static int run_verb(const struct shuf__program *program, const struct shuf__verb
 {
     static char title[64];
     snprintf(title, sizeof title, "%s %s", program->name, verb->name);
-    argv[0] = title; /* argp's messages begin with it */
+    argv[0] = title; /* argp's messages begin with it, and the others too */
+    shuf__program_name = title;
     return verb->run(argc, argv);
 }
 

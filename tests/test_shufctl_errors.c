@@ -133,6 +133,7 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --out /nonexistent/file.npy", 73,
          "/nonexistent/file.npy: cannot create"},
         {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
+        {"permute --n 35184372088832 --seed 7 --out /tmp/shuf-huge.npy", 74, ": it needs 281 TB, "},
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
         {"permute --n 10 --seed 7 --algorithm=", 64,
@@ -153,6 +154,28 @@ static void every_mistake(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+}
+
+/* A message begins with the program and the verb, whoever finds the mistake. */
+static void one_prefix(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"permute --bogus", "shufctl permute: "},
+        {"permute --n 10", "shufctl permute: --seed: "},
+        {"permute --n 10 --seed 7 --offset 10", "shufctl permute: offset 10: "},
+        {"permute --n 10 --seed 7 --out /tmp", "shufctl permute: --out /tmp: "},
+        {"shuffle --in /nonexistent --seed 7 --out -", "shufctl shuffle: --in /nonexistent: "},
+        {"shuffle --in /proc/self/exe --seed 7 --out -", "shufctl shuffle: --record: "},
+        {"status --socket /tmp/shuf-none", "shufctl status: socket /tmp/shuf-none: "},
+        {"sort", "shufctl: verb 'sort': "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        shufctl_run(&c, 0, "%s", rows[i][0]);
+        assert_memory_equal(c.err.bytes, rows[i][1], strlen(rows[i][1]));
+        command_free(&c);
+    }
 }
 
 static void help_is_no_mistake(void **state)
@@ -360,7 +383,7 @@ static void progress_of_waiting(void **state)
     const char *status = "status --socket /tmp/shuf-none --wait 2";
     assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", status), 69);
     assert_non_null(strstr(c.err.bytes, "\rwaiting for the daemon: 1 s\033[K"));
-    assert_non_null(strstr(c.err.bytes, "\r\033[Kshufctl: socket /tmp/shuf-none"));
+    assert_non_null(strstr(c.err.bytes, "\r\033[Kshufctl status: socket /tmp/shuf-none"));
     command_free(&c);
     assert_int_equal(shufctl_run(&c, 0, "%s", status), 69);
     assert_null(strstr(c.err.bytes, "waiting"));
@@ -619,6 +642,7 @@ int main(int argc, char **argv)
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mistake),
+        cmocka_unit_test(one_prefix),
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(full_standard_output),
         cmocka_unit_test(closed_standard_streams),

@@ -181,7 +181,7 @@ static void full_disk(void **state)
                                         "--socket %s --out %s",
                                         shufctl_directory, requests[0], narrow.socket, files[i]),
                          74);
-        assert_non_null(strstr(c.err.bytes, ": File too large\n"));
+        assert_non_null(strstr(c.err.bytes, ": File too large"));
         assert_int_equal(shufctl_files(), 0);
         command_free(&c);
     }
@@ -266,6 +266,7 @@ static void progress_of_parts(void **state)
     assert_non_null(strstr(c.err.bytes, "\rcomputing: "));
     assert_non_null(strstr(c.err.bytes, " of 8.00 TB, "));
     assert_non_null(strstr(c.err.bytes, " left\033[K"));
+    assert_string_equal(c.err.bytes + c.err.size - 4, "\r\033[K"); /* the line is gone */
     command_free(&c);
 }
 
@@ -274,8 +275,8 @@ static void lost_daemon(void **state)
 {
     (void)state;
     static const char *const notes[] = {
-        "shufctl: the connection to the daemon is lost; trying to connect again\r\n",
-        "shufctl: connected again\r\n"};
+        "shufctl permute: the connection to the daemon is lost; trying to connect again\r\n",
+        "shufctl permute: connected again\r\n"};
     size_t size;
     char *whole = shufctl_succeed(&size, "%s --out - --format raw", requests[0]);
     for (int terminal = 0; terminal < 2; terminal++) {
