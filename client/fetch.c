@@ -47,7 +47,8 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     return shuf__call_run(handle, exchange);
 }
 
-/* The values of a result, or its summary, in parts if the daemon has no room for the whole. */
+/* The values of a result, or its summary, in parts if that is faster or if the daemon has no room
+ * for the whole. */
 static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
                                   struct shuf__request_message *m, struct shuf__exchange *exchange,
                                   shuf_result *result)
@@ -55,6 +56,10 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
     shuf_result ignored;
     if (!result)
         result = &ignored;
+    if ((exchange->memory || exchange->sink) && shuf__parts_are_faster(handle, m)) {
+        exchange->payload_bytes = m->shape.bytes;
+        return shuf__fetch_parts(handle, options, m, exchange, result);
+    }
     shuf_status status = fetch_result(handle, m, exchange, result);
     return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, exchange, result)
                                        : status;

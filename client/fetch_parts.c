@@ -43,11 +43,14 @@ struct fetch_parts {
     Shuf__Sums part_sums;
 };
 
+static bool divides(const struct shuf__request *request)
+{
+    return request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM;
+}
+
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status)
 {
-    const bool divides =
-        whole->request.kind == SHUF__PERMUTATION || whole->request.kind == SHUF__STREAM;
-    return divides && whole->shape.bytes > PART_LEAST &&
+    return divides(&whole->request) && whole->shape.bytes > PART_LEAST &&
            (status == SHUF_NO_MEMORY || status == SHUF_BUSY);
 }
 
@@ -58,6 +61,16 @@ static bool is_capped(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
     return !p || shuf_algorithm_has_random_access(p->algorithm);
+}
+
+bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole)
+{
+    shuf_daemon daemon;
+    if (!divides(&whole->request) || !is_capped(&whole->request) ||
+        whole->shape.bytes <= 2 * (uint64_t)PART_MOST || shuf_daemon_status(handle, &daemon))
+        return false;
+    return whole->shape.bytes >
+           (strcmp(daemon.backend, "cpu") == 0 ? daemon.host_idle_limit : daemon.device_idle_limit);
 }
 
 static shuf_status choose_part_size(struct fetch_parts *f)

@@ -8,8 +8,8 @@
 
 #include <signal.h>
 
-/* From now on calls `cleanup` before SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the process, except for
- * signals that are ignored. It must be safe in a signal handler. At most two different ones. */
+/* From now on calls `cleanup` before SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the process, except
+ * for signals that are ignored. It must be safe in a signal handler. At most two different ones. */
 void shuf__before_signal(void (*cleanup)(void));
 
 /* Blocks these signals, while the data that a cleanup reads change. */
