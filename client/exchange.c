@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 static shuf_status skip_payload(struct shuf__connection *connection, uint64_t bytes,
                                 struct shuf__error *error)
@@ -33,21 +34,34 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
     return SHUF_OK;
 }
 
+static shuf_status stop(struct shuf__connection *connection, const struct shuf__exchange *exchange,
+                        struct shuf__error *error)
+{
+    shuf__connection_close(connection); /* nobody reads the remaining payload */
+    return shuf__fail(error, SHUF_CANCELLED,
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
+                      exchange->delivered, exchange->payload_bytes);
+}
+
+/* The start of a value that has not come whole waits at the front of the buffer. */
 static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__exchange *exchange,
                              struct shuf__error *error)
 {
+    uint8_t *buffer = connection->buffer;
+    size_t held = 0;
     while (exchange->delivered < exchange->payload_bytes) {
-        uint64_t left = exchange->payload_bytes - exchange->delivered;
-        size_t received, most = left < sizeof connection->buffer ? left : sizeof connection->buffer;
-        if (shuf__connection_receive(connection, connection->buffer, most, &received, error))
+        const uint64_t left = exchange->payload_bytes - exchange->delivered;
+        const size_t most = left < sizeof connection->buffer ? left : sizeof connection->buffer;
+        size_t received;
+        if (shuf__connection_receive(connection, buffer + held, most - held, &received, error))
             return error->status;
-        exchange->delivered += received;
-        if (exchange->sink(exchange->sink_context, connection->buffer, received))
-            continue;
-        shuf__connection_close(connection); /* nobody reads the remaining payload */
-        return shuf__fail(error, SHUF_CANCELLED,
-                          "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
-                          exchange->delivered, exchange->payload_bytes);
+        held += received;
+        const size_t whole = held - held % exchange->width;
+        exchange->delivered += whole;
+        if (whole > 0 && !exchange->sink(exchange->sink_context, buffer, whole))
+            return stop(connection, exchange, error);
+        held -= whole;
+        memmove(buffer, buffer + whole, held);
     }
     return SHUF_OK;
 }

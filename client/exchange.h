@@ -26,8 +26,9 @@ struct shuf__exchange {
     uint64_t payload_bytes;
     uint8_t *memory;
     shuf_sink sink;
+    uint64_t width; /* bytes of a value: the sink gets whole ones. Divides the buffer's size. */
     void *sink_context;
-    uint64_t delivered; /* bytes of the payload */
+    uint64_t delivered; /* bytes of the payload; to a sink, of whole values */
 };
 
 /* Requires an open connection. Fails with SHUF_NO_DAEMON when the connection is lost. */

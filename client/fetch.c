@@ -41,6 +41,7 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     *fetch.result = (shuf_result){.shape = m->shape};
     if (exchange->memory || exchange->sink) {
         exchange->payload_bytes = m->shape.bytes;
+        exchange->width = m->shape.width;
         if (shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
             return handle->error.status;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffle_local.h. The values of the permutation arrive in chunks, and a chunk may end inside a
- * value: a list collects them.
+ * See shuffle_local.h. A list collects the values of the permutation, which arrive in chunks of any
+ * size.
  */
 #include "shuffle_local.h"
 

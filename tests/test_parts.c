@@ -79,12 +79,15 @@ struct compared {
     const char *expected;
     uint64_t bytes; /* so far */
     uint64_t end;   /* false there */
+    uint64_t width; /* chunks have whole values; 0: of any size */
 };
 
 static bool compare_chunk(void *context, const void *bytes, size_t size)
 {
     struct compared *c = context;
     assert_memory_equal(bytes, c->expected + c->bytes, size);
+    if (c->width > 0)
+        assert_int_equal(size % c->width, 0);
     c->bytes += size;
     return c->bytes < c->end;
 }
@@ -131,6 +134,17 @@ static void check_result(const shuf_result *got, const shuf_result *wanted)
     assert_true(got->moments.largest == wanted->moments.largest);
 }
 
+/* A sink gets whole values. */
+static void check_sink(shuf *handle, const struct request *r, const char *expected)
+{
+    const shuf_shape shape = shape_of(r);
+    struct compared c = {expected, 0, UINT64_MAX, shape.width};
+    shuf_result result;
+    expect_ok(handle, feed(handle, r, &c, &result));
+    assert_int_equal(c.bytes, shape.bytes);
+    assert_int_equal(result.shape.bytes, shape.bytes);
+}
+
 /* Values and summaries of the narrow daemon are those of the other, by every call. */
 static void check_parts(const struct request *r)
 {
@@ -143,10 +157,8 @@ static void check_parts(const struct request *r)
     summarize(whole, r, &wanted);
     copy_values(parts, r, got, bytes, NULL);
     assert_memory_equal(got, expected, bytes);
-    struct compared c = {expected, 0, UINT64_MAX};
-    expect_ok(parts, feed(parts, r, &c, &result));
-    assert_int_equal(c.bytes, bytes);
-    assert_int_equal(result.shape.bytes, bytes);
+    check_sink(parts, r, expected);
+    check_sink(whole, r, expected);
     summarize(parts, r, &result);
     check_result(&result, &wanted);
     free(expected);
@@ -214,6 +226,28 @@ static void numbers(void **state)
         check_parts(&(struct request){.numbers = &cases[i]});
 }
 
+/* The bytes behind the frame of a reply, which the library reads with it, end inside a value. */
+static void whole_values_of_small_results(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(&harness_shared);
+    static const shuf_dtype dtypes[] = {SHUF_F64, SHUF_F32, SHUF_BF16};
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        for (uint64_t count = 1; count < 200000; count = count * 3 + 1) {
+            const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
+                                          .std = 1,
+                                          .seed = 100000000 + count,
+                                          .count = count,
+                                          .dtype = dtypes[i]};
+            const struct request r = {.numbers = &numbers};
+            char *expected = malloc(shape_of(&r).bytes);
+            copy_values(handle, &r, expected, shape_of(&r).bytes, NULL);
+            check_sink(handle, &r, expected);
+            free(expected);
+        }
+    shuf_close(handle);
+}
+
 /* The fingerprint is computed beside the values too. */
 static void fingerprint_with_values(void **state)
 {
@@ -263,14 +297,14 @@ static void stopped_by_its_sink(void **state)
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    struct compared c = {expected, 0, 12 << 20};
+    struct compared c = {expected, 0, 12 << 20, 0};
     assert_int_equal(feed(parts, &r, &c, NULL), SHUF_CANCELLED);
     assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
     char message[80];
     snprintf(message, sizeof message, "stopped by its sink after %" PRIu64 " of 28000012 bytes",
              c.bytes);
     assert_string_equal(shuf_message(parts), message);
-    c = (struct compared){expected, 0, UINT64_MAX};
+    c = (struct compared){expected, 0, UINT64_MAX, 0};
     expect_ok(parts, feed(parts, &r, &c, NULL)); /* the handle still works */
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
@@ -306,7 +340,7 @@ static void beside_other_results(void **state)
                                         strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
     expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, 0};
     expect_ok(parts, feed(parts, &r, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     summarize(whole, &r, &wanted);
@@ -375,7 +409,7 @@ static void check_records(const shuf_records *records)
     check_shape(&result.shape, &wanted.shape);
     assert_string_equal(result.algorithm, wanted.algorithm);
     assert_int_equal(result.n_first + result.n_last + result.fingerprint, 0);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, records->record};
     if (records->inverse) {
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
         assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
@@ -386,7 +420,7 @@ static void check_records(const shuf_records *records)
         expect_ok(parts, feed_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
         check_shape(&result.shape, &wanted.shape);
-        c = (struct compared){expected, 0, bytes / 2};
+        c = (struct compared){expected, 0, bytes / 2, 0};
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
         assert_true(c.bytes < bytes);
     }
@@ -417,7 +451,7 @@ static void wrong_records(void **state)
     shuf *handle = open_handle(&narrow);
     const shuf_records r = {.n = 10, .record = 2};
     char in[20] = "";
-    struct compared c = {in, 0, UINT64_MAX};
+    struct compared c = {in, 0, UINT64_MAX, 0};
     assert_int_equal(shuf_shuffle_each(handle, &r, in, 19, compare_chunk, &c, NULL), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "bytes 19: expected at least 20"));
     assert_int_equal(shuf_shuffle_each(handle, &r, NULL, 20, compare_chunk, &c, NULL),
@@ -498,7 +532,7 @@ static void daemon_lost(void **state)
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, sizeof(uint32_t)};
     expect_ok(parts, shuf_permute_each(parts, &p, kill_once, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
@@ -549,7 +583,7 @@ static void daemons_with_less_memory(void **state)
     shuf_result result, wanted;
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
     summarize(whole, &r, &wanted);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, 0};
     shuf_permutation with_summary = p;
     with_summary.fingerprint = true;
     expect_ok(parts, shuf_permute_each(parts, &with_summary, shrink, &c, &result));
@@ -566,6 +600,7 @@ int main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(permutations),
         cmocka_unit_test(numbers),
+        cmocka_unit_test(whole_values_of_small_results),
         cmocka_unit_test(fingerprint_with_values),
         cmocka_unit_test(part_and_result),
         cmocka_unit_test(stopped_by_its_sink),

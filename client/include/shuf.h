@@ -103,13 +103,15 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
-/* Receives the next `size` bytes of a result, in order, each byte once. `bytes` is valid during the
- * call. Return false to stop the transfer. */
+/* Receives the next `size` bytes of a result, in order, each byte once. They are whole values (or
+ * records, of shuf_shuffle_each()), aligned for their type. `bytes` is valid during the call.
+ * Return false to stop the transfer. */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
-/* As shuf_permute(), but passes the values to `sink` in chunks of at most 256 KiB. The sink must
- * not use the handle. Fails also with SHUF_CANCELLED when the sink returned false. `sink` NULL: the
- * daemon only computes the values and keeps them in its cache for the next request. */
+/* As shuf_permute(), but passes the values to `sink` in chunks of whole values, at most 256 KiB.
+ * The sink must not use the handle. Fails also with SHUF_CANCELLED when the sink returned false.
+ * `sink` NULL: the daemon only computes the values and keeps them in its cache for the next
+ * request. */
 SHUF_API shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation,
                                        shuf_sink sink, void *context, shuf_result *result);
 
