@@ -7,7 +7,6 @@
 
 #include "nearest.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +25,14 @@ static bool is_end(const struct argp_option *o)
     return !o->key && !o->name && !o->doc && !o->group;
 }
 
-/* Calls `see` for each option of a parser and of its children, until it returns true. */
-static bool each_option(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
-                        void *context)
+bool shuf__option_each(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
+                       void *context)
 {
     for (const struct argp_option *o = argp->options; o && !is_end(o); o++)
         if (see(context, o))
             return true;
     for (const struct argp_child *child = argp->children; child && child->argp; child++)
-        if (each_option(child->argp, see, context))
+        if (shuf__option_each(child->argp, see, context))
             return true;
     return false;
 }
@@ -43,7 +41,7 @@ static bool every_option(const struct argp *argp, bool (*see)(void *, const stru
                          void *context)
 {
     static const struct argp standard = {.options = added};
-    return each_option(argp, see, context) || each_option(&standard, see, context);
+    return shuf__option_each(argp, see, context) || shuf__option_each(&standard, see, context);
 }
 
 struct search {
@@ -108,9 +106,20 @@ int shuf__option_refuse_unknown(const struct argp *argp, const char *program, co
     return EX_USAGE;
 }
 
+static void (*list_instead)(const struct argp *argp);
+
+void shuf__options_list_instead(void (*list)(const struct argp *argp))
+{
+    list_instead = list;
+}
+
 void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
     const char *slash = strrchr(argv[0], '/');
+    if (list_instead) {
+        list_instead(argp);
+        exit(EX_OK);
+    }
     for (int i = 1, words; i < argc && strcmp(argv[i], "--") != 0; i += words) {
         words = 1;
         if (argv[i][0] != '-' || !argv[i][1])

@@ -7,9 +7,17 @@
 #define SHUF__OPTION_PARSE_H
 
 #include <argp.h>
+#include <stdbool.h>
 
 /* Parses as argp_parse() does, and ends the process as it does, on a mistake with 64. */
 void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* Calls `see` for each option of a parser and of its children, until it returns true. */
+bool shuf__option_each(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
+                       void *context);
+
+/* From now on shuf__options_parse() passes its parser to `list`, and ends the process. */
+void shuf__options_list_instead(void (*list)(const struct argp *argp));
 
 /* The number of words that `option` takes with its value: 1 or 2. 0 where argp has no such option.
  */

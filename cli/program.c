@@ -4,6 +4,7 @@
  */
 #include "program.h"
 
+#include "completion.h"
 #include "exit.h"
 #include "nearest.h"
 #include "option_parse.h"
@@ -170,6 +171,8 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
     argp_program_version = version;
     occupy_closed_streams();
     atexit(check_stdout);
+    if (argc == 3 && strcmp(argv[1], "--completion") == 0)
+        return shuf__completion_print(program, argv[2]);
     const int verb = skip_global(program, argc, argv);
     if (verb >= argc) {
         print_overview(program, stderr);

@@ -37,7 +37,7 @@ static void take_slice(struct shuf__part *part, const struct shuf__permutation *
         .view = SHUF_VIEW_SLICE,
         .offset = shuf__slice_position(&slice, i),
         .count = count,
-        .stride = count == 1 ? 1 : p->stride,
+        .stride = p->stride,
         .dtype = part->permutation.dtype,
     };
     part->values = count;

@@ -20,6 +20,11 @@ target_compile_options(
   INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wshadow -Wstrict-prototypes
             -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2>
             $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${SHUF_WERROR}>>:-Werror>)
+# A build is the same in every folder: no path of the machine is in it.
+target_compile_options(
+  shuf_compiler INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
+                          -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
+
 # What makes memory errors harder to exploit. Sanitizers check the same more closely.
 if(SHUF_SANITIZE)
   target_compile_options(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What is installed is enough to build on: the example compiles against the
-# installed headers with both libraries, by pkg-config alone, and runs. Each header
+# What is installed is enough to build on: other projects compile the example against the installed
+# headers with both libraries, by pkg-config or by find_package(), and it runs. Each header
 # compiles by itself, without a warning of the strictest kind.
 #     cmake -DBUILD=... -DEXAMPLE=epoch.c -DCC=... -DFLAGS="..." -DPKG_CONFIG=... -P install.cmake
 set(prefix ${BUILD}/install-test)
@@ -12,31 +12,32 @@ file(GLOB_RECURSE pc ${prefix}/libshuf.pc)
 get_filename_component(directory "${pc}" DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${directory})
 
-function(pkg_config result)
-  execute_process(COMMAND ${PKG_CONFIG} ${ARGN} libshuf OUTPUT_VARIABLE flags
-                  COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(flags UNIX_COMMAND "${flags}")
-  set(${result} ${flags} PARENT_SCOPE)
-endfunction()
-
 # Without a daemon the example ends with 1 and says so: it links, loads and runs.
-function(check name)
-  separate_arguments(extra UNIX_COMMAND "${FLAGS}")
-  execute_process(COMMAND ${CC} ${extra} ${EXAMPLE} ${ARGN} -o ${prefix}/${name}
-                  COMMAND_ERROR_IS_FATAL ANY)
+function(check program)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env SHUFD_SOCKET=/nonexistent/s
-                          LD_LIBRARY_PATH=${directory}/.. ${prefix}/${name}
+                          LD_LIBRARY_PATH=${directory}/.. ${program}
                   RESULT_VARIABLE code ERROR_VARIABLE words)
   if(NOT code EQUAL 1 OR NOT words MATCHES "^NO_DAEMON: socket /nonexistent/s")
-    message(FATAL_ERROR "${name} ended with ${code}: ${words}")
+    message(FATAL_ERROR "${program} ended with ${code}: ${words}")
   endif()
 endfunction()
 
-pkg_config(shared --cflags --libs)
-check(epoch-shared ${shared})
-pkg_config(static --static --cflags --libs)
-list(TRANSFORM static REPLACE "^-lshuf$" "-l:libshuf.a")
-check(epoch-static ${static})
+# Two other projects: one with pkg-config, one with find_package().
+set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
+file(MAKE_DIRECTORY ${prefix}/by-make)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env CC=${CC} CFLAGS=${FLAGS} make
+                        -f ${consumer}/Makefile PROGRAM=${EXAMPLE}
+                        PKG_CONFIG=${PKG_CONFIG} shared static
+                WORKING_DIRECTORY ${prefix}/by-make OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer} -B ${prefix}/by-cmake -DPROGRAM=${EXAMPLE}
+                        -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC}
+                        -DCMAKE_C_FLAGS=${FLAGS}
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${prefix}/by-cmake OUTPUT_QUIET
+                        COMMAND_ERROR_IS_FATAL ANY)
+foreach(program by-make/shared by-make/static by-cmake/shared by-cmake/static)
+  check(${prefix}/${program})
+endforeach()
 
 # Each function has a manual page, or a link to one, in a build with scdoc.
 foreach(header IN LISTS HEADERS)
@@ -50,7 +51,9 @@ foreach(header IN LISTS HEADERS)
   endforeach()
 endforeach()
 
-pkg_config(cflags --cflags)
+execute_process(COMMAND ${PKG_CONFIG} --cflags libshuf OUTPUT_VARIABLE cflags
+                COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(cflags UNIX_COMMAND "${cflags}")
 file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/*.h ${prefix}/include/shuf/*.h)
 list(LENGTH headers count)
 if(count LESS 10)

@@ -346,6 +346,30 @@ static void memory_across_losses(void **state)
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
 }
 
+enum { LOSSES = 40 };
+
+static void leaves_often(int fd, int connection)
+{
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    put_answer(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
+    if (connection == LOSSES)
+        peer_wait_until_gone(fd);
+}
+
+/* Only losses in a row without a new byte are limited. */
+static void many_losses(void **state)
+{
+    (void)state;
+    static uint32_t out[VALUES];
+    shuf *handle;
+    peer_start(leaves_often);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
+    assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
+    assert_memory_equal(out, answer, sizeof out);
+    shuf_close(handle);
+    assert_int_equal(peer_stop(), LOSSES + 1);
+}
+
 struct sequence {
     size_t size;
     bool right;
@@ -484,6 +508,7 @@ int main(void)
         cmocka_unit_test(wrong_answers),
         cmocka_unit_test(words_are_printable),
         cmocka_unit_test(memory_across_losses),
+        cmocka_unit_test(many_losses),
         cmocka_unit_test(stream_across_losses),
         cmocka_unit_test(losses_without_progress),
         cmocka_unit_test(losses_without_reconnecting),

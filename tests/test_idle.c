@@ -168,6 +168,21 @@ static void host_is_short(void **state)
     stop();
 }
 
+/* Of much memory, 4 GiB are enough. */
+static void much_memory(void **state)
+{
+    (void)state;
+    faults->total = faults->available = 65536 * MI;
+    start_plain();
+    use(w, RESULT_N, 1, HOST);
+    faults->available = 5000 * MI; /* less than an eighth */
+    usleep(600000);
+    expect_idle(4 * MI, 0);
+    faults->available = 4000 * MI;
+    WIRE_AWAIT(&h, s, s.host_idle == 0);
+    stop();
+}
+
 static void device_is_short(void **state)
 {
     (void)state;
@@ -415,6 +430,7 @@ int main(void)
         ROW(kept_up_to_the_limit), ROW(too_large_to_be_kept),
         ROW(leases_do_not_count),  ROW(defaults),
         ROW(host_is_short),        ROW(device_is_short),
+        ROW(much_memory),          ROW(device_is_short),
         ROW(device_is_busy),       ROW(host_while_a_job_runs),
         ROW(processes_stall),      ROW(logged_once),
         ROW(own_results_dropped),  ROW(other_users),

@@ -96,11 +96,11 @@ static void ready_at_the_start(void **state)
     stop();
 }
 
-/* It stays when it is released, although host_cache has no room for it. */
-static void taken_and_kept(void **state)
+/* It stays when it is released, whether host_cache has room for it or not, and serves every result.
+ */
+static void take_and_keep(bool with_room)
 {
-    (void)state;
-    start("1Gi", "1Mi");
+    start("1Gi", with_room ? "1Gi" : "1Mi");
     await_warm();
     const unsigned before = seen->allocations;
     const struct used first = use(w, LARGE_N, 1);
@@ -112,6 +112,18 @@ static void taken_and_kept(void **state)
     assert_int_equal(seen->allocations, before);
     await_warm();
     stop();
+}
+
+static void taken_and_kept(void **state)
+{
+    (void)state;
+    take_and_keep(false);
+}
+
+static void taken_and_kept_in_the_cache(void **state)
+{
+    (void)state;
+    take_and_keep(true);
 }
 
 /* Results of at most half its size, and larger ones, have blocks of their own. */
@@ -226,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ready_at_the_start, make_machine),
         cmocka_unit_test_setup(taken_and_kept, make_machine),
+        cmocka_unit_test_setup(taken_and_kept_in_the_cache, make_machine),
         cmocka_unit_test_setup(other_sizes, make_machine),
         cmocka_unit_test_setup(one_is_kept, make_machine),
         cmocka_unit_test_setup(users_share_nothing, make_machine),

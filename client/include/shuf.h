@@ -78,7 +78,8 @@ SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets how long a call that loses its daemon tries to reach the next one before it fails with
  * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. A call that loses 16 daemons in
- * a row without a new byte fails too. */
+ * a row without a new byte fails too. A result in parts waits as long for memory that results of
+ * others take, before it fails with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* Sets how long a call waits for a daemon that takes and sends nothing, before it fails with

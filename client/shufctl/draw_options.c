@@ -47,15 +47,16 @@ static const struct argp_option gauss_table[] = {
     COMMON_OPTIONS,
     {"mean", KEY_MEAN, "M", 0, "The mean (default 0)", 2},
     {"std", KEY_STD, "D", 0, "The standard deviation (default 1)", 2},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 2},
-    {"method", KEY_METHOD, "METHOD", 0,
-     "table (default, the fastest) or box-muller (an exact normal distribution)", 2},
+    {"dtype", KEY_DTYPE, "f64|f32|f16|bf16", 0, "The type of the values (default f64)", 2},
+    {"method", KEY_METHOD, "table|box-muller", 0,
+     "table (default) is the fastest; box-muller has an exact normal distribution", 2},
     {0},
 };
 
 static const struct argp_option uniform_table[] = {
     COMMON_OPTIONS,
-    {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default) or f32, both in [0, 1), u32 or u64", 2},
+    {"dtype", KEY_DTYPE, "f64|f32|u32|u64", 0,
+     "The type of the values: f64 (default) and f32 are in [0, 1)", 2},
     {"mean", KEY_MEAN, "M", OPTION_HIDDEN, NULL, 2},
     {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
     {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},

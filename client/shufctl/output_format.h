@@ -15,9 +15,10 @@ enum shuf__format {
     SHUF__FORMAT_CSV,  /* or by commas */
 };
 
-#define SHUF__FORMAT_HELP                                                                    \
-    "npy, raw (the host's byte order), text or csv; by default the suffix of FILE says it: " \
-    ".npy, .bin, .raw, .txt or .csv"
+#define SHUF__FORMAT_VALUES "npy|raw|text|csv"
+#define SHUF__FORMAT_HELP                                                                   \
+    "By default the suffix of FILE says it: .npy, .raw, .bin, .txt or .csv; raw is in the " \
+    "host's byte order"
 
 /* "raw", "npy", "text", "csv". */
 const char *shuf__format_name(enum shuf__format format);

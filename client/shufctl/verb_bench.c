@@ -7,6 +7,7 @@
 #include "connect.h"
 #include "daemon_options.h"
 #include "json.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "units.h"
 #include "verbs.h"
@@ -133,7 +134,7 @@ int shuf__verb_bench(int argc, char **argv)
     };
     struct bench_options options = {0};
     shuf *handle;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    shuf__options_parse(&argp, argc, argv, &options);
     int code = shuf__connect_or_fail(&handle, &options.daemon);
     if (code == EX_OK)
         code = run_bench(handle, &options);

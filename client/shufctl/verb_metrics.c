@@ -7,6 +7,7 @@
 #include "exit.h"
 #include "json.h"
 #include "metric_samples.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "verbs.h"
 
@@ -100,7 +101,7 @@ int shuf__verb_metrics(int argc, char **argv)
     };
     struct metrics_options options = {0};
     shuf *handle;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    shuf__options_parse(&argp, argc, argv, &options);
     int code = shuf__connect_or_fail(&handle, &options.daemon);
     if (code == EX_OK)
         code = print_metrics(handle, &options);

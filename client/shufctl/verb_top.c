@@ -6,6 +6,7 @@
 #include "daemon_options.h"
 #include "exit.h"
 #include "number.h"
+#include "option_parse.h"
 #include "option_values.h"
 #include "top_page.h"
 #include "verbs.h"
@@ -206,7 +207,7 @@ int shuf__verb_top(int argc, char **argv)
     };
     struct top_options options = {.interval_ns = 1000000000};
     shuf *handle;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    shuf__options_parse(&argp, argc, argv, &options);
     int code = shuf__connect_or_fail(&handle, &options.daemon);
     if (code == EX_OK)
         code = show_top(handle, &options);

@@ -45,15 +45,6 @@ static bool is_full(const struct shuf__size_class *class)
     return class->count > KEEP_MOST || class->count > (keep < 1 ? 1 : keep);
 }
 
-/* A second one of the warm block's size could not be kept beside it: its memory would be touched
- * again for every result. */
-static bool is_only_one(const struct shuf__pool *pool, const struct shuf__allocation *allocation)
-{
-    const enum shuf__side side = shuf__side_of(allocation->kind);
-    return allocation->is_warm_sized &&
-           allocation->bytes > pool->allocations->budgets[side].idle_limit;
-}
-
 /* The least recently used one whose block may be rewritten. The others are dropped while the class
  * is full, or their number would grow without limit. A full class has another allocation left. */
 static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
@@ -69,6 +60,13 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
     return allocation;
 }
 
+/* Of the warm block's size one is enough: the memory of a second one would have to be touched. */
+static bool may_replace(const struct shuf__allocation *allocation,
+                        const struct shuf__size_class *class)
+{
+    return !allocation->contents || allocation->is_warm_sized || is_full(class);
+}
+
 static struct shuf__allocation *reuse(struct shuf__pool *pool,
                                       const struct shuf__memory_request *request, uint64_t size,
                                       bool only_spare)
@@ -76,8 +74,7 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
     struct shuf__size_class *class =
         request->buffer ? NULL : shuf__pool_find_class(pool, request->uid, request->kind, size);
     struct shuf__allocation *allocation = class ? find_rewritable(pool, class) : NULL;
-    if (!allocation ||
-        (only_spare && allocation->contents && !is_full(class) && !is_only_one(pool, allocation)))
+    if (!allocation || (only_spare && !may_replace(allocation, class)))
         return NULL;
     pool->evicted += allocation->contents != NULL;
     shuf__pool_end_contents(pool, allocation);

@@ -157,7 +157,7 @@ static void write_stream(struct bits *b)
 int shuf__quality_bits(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
-        {"generator", 'g', "NAME", 0, "primefold, philox24 or lcg (required)", 1},
+        {"generator", 'g', "primefold|philox24|lcg", 0, "The generator (required)", 1},
         {"n", 'n', "N", 0, "The size of the permutations (required)", 1},
         {"take", 't', "K", 0, "Take K values of each permutation (default 64)", 1},
         {"stride", 'd', "S", 0, "The distance between their positions (default 1)", 1},

@@ -168,7 +168,7 @@ static void parse(int argc, char **argv, struct options *o)
         {"in", KEY_IN, "FILE", 0, "Judge raw numbers from FILE (default -, standard input)", 2},
         {"law", KEY_LAW, "LAW", 0,
          "The distribution that FILE should have: normal (default) or uniform", 2},
-        {"dtype", KEY_DTYPE, "TYPE", 0, "f64 (default), f32, f16 or bf16", 3},
+        {"dtype", KEY_DTYPE, "f64|f32|f16|bf16", 0, "The type of the values (default f64)", 3},
         {"samples", KEY_SAMPLES, "COUNT", 0, "Judge so many numbers (default: 1e7; of FILE, all)",
          3},
         {"backend", KEY_BACKEND, "SPEC", 0, "cuda: compute and count on the GPU", 3},

@@ -372,9 +372,10 @@ def test_next_epoch_is_prefetched(client):
     assert settled(lambda: client.status()["computed"], computed + 3) == computed + 3
 
 
-def test_room_for_one_epoch(tmp_path):
+def test_room_for_one_epoch(tmp_path, request):
     """A rank that begins an epoch while another one holds the last computes its values itself."""
     daemon = Daemon(tmp_path, "--backend", "cpu", "--host-memory", "12MiB").start()
+    request.addfinalizer(daemon.stop)
     with shufd.connect(daemon.socket) as client, shufd.connect(daemon.socket) as other:
         n = 2_000_000
         held = other.permute(n, 3)
@@ -388,7 +389,6 @@ def test_room_for_one_epoch(tmp_path):
         for epoch in range(3):  # the lease of one epoch ends before the next
             first = list(itertools.islice(random, 10))
             assert first == shufd.local.index(range(10), n, 5, epoch).tolist()
-    daemon.stop()
 
 
 def test_copies_continue(client):

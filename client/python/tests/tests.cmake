@@ -20,7 +20,7 @@ if(SHUF_SANITIZE)
     list(APPEND runtimes ${library})
   endforeach()
   list(JOIN runtimes " " runtimes)
-  list(APPEND environment "LD_PRELOAD=${runtimes}" ASAN_OPTIONS=detect_leaks=0)
+  list(APPEND environment "LD_PRELOAD=${runtimes}" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=2)
 endif()
 
 file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/tests tests/test_*.py)

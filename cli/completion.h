@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The completion of a program of verbs in bash, zsh and fish, from the tables of its options.
+ */
+#ifndef SHUF__COMPLETION_H
+#define SHUF__COMPLETION_H
+
+#include "program_table.h"
+
+/* Prints the script for `shell`: `PROGRAM --completion bash`. Returns the exit code. An option
+ * whose argument is "one|other" takes these values, and one whose argument is FILE or PATH a file.
+ */
+int shuf__completion_print(const struct shuf__program *program, const char *shell);
+
+#endif

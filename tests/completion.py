@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Completes command lines of shufctl in interactive shells, with the scripts that the build made, and
+compares the offered values with those that shufctl accepts.
+
+    tests/completion.py SHUFCTL SCRIPTS
+"""
+import os
+import pathlib
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TIMEOUT = 120  # for one answer, on a machine under load
+FILE = "a file.npy"
+
+# The typed line, and the words of the command line after the completion.
+LINES = (
+    ("perm\t", "permute"),
+    ("permute --n 5 --al\tlcg", "permute --n 5 --algorithm lcg"),
+    ("permute --algorithm phi\t", "permute --algorithm philox24"),
+    ("permute --algorithm=pr\t", "permute --algorithm=primefold"),
+    ("gauss --count 5 --dtype bf\t", "gauss --count 5 --dtype bf16"),
+    ("uniform --meth\t", "uniform --meth"),
+    ("--wait 5 stat\t", "--wait 5 status"),
+    ("shuffle --in a\t", f"shuffle --in {FILE}"),
+    ("help exi\t", "help exit-status"),
+)
+LISTED = "primefold", "philox24", "lcg"  # after --algorithm
+
+# How each shell loads a script, and replaces shufctl by a function that shows its arguments.
+SHELLS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], "shufctl",
+             "bind 'set bell-style none'; source {}; shufctl() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
+    "zsh": (["zsh", "-f", "-i"], "_shufctl",
+            "fpath=($(dirname {}) $fpath); autoload -U compinit; compinit -u -D; "
+            "shufctl() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
+    "fish": (["fish", "--no-config", "-i"], "shufctl.fish",
+             "source {}; function shufctl; echo \"<$argv>\"; end; function fish_prompt; echo -n rea''dy' '; end"),
+}
+
+
+class Terminal:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, command, folder):
+        environment = {"PATH": os.environ["PATH"], "HOME": folder, "TERM": "dumb", "LANG": "C.UTF-8",
+                       "COLUMNS": "200", "LINES": "50"}
+        self.child, self.fd = pty.fork()
+        if self.child == 0:
+            os.chdir(folder)
+            os.execvpe(command[0], command, environment)
+        self.text = ""
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, pattern):
+        """What the shell wrote up to the pattern, or None."""
+        end = time.monotonic() + TIMEOUT
+        while not (found := re.search(pattern, self.text, re.DOTALL)):
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                return None
+            self.text += os.read(self.fd, 65536).decode(errors="replace")
+        self.text = self.text[found.end():]
+        return found
+
+    def close(self):
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+        os.close(self.fd)
+
+
+def complete(name, scripts, folder):
+    """The lines that the shell completes wrongly."""
+    command, script, setup = SHELLS[name]
+    terminal = Terminal(command, folder)
+    terminal.type(setup.format(shlex.quote(str(scripts / script))) + "\r")
+    if not terminal.expect("ready "):
+        yield f"{name}: no prompt: {terminal.text}"
+        return
+    for typed, wanted in LINES:
+        terminal.type(f"shufctl {typed}\r")
+        found = terminal.expect(r"<([^>\r\n]*)>")
+        got = found[1].strip() if found else terminal.text
+        if got.replace("=", " ") != wanted.replace("=", " "):  # zsh completes --algorithm=lcg
+            yield f"{name}: {typed!r}: {got!r}, expected {wanted!r}"
+    # On a terminal without a pager, fish goes from one value to the next.
+    line = "shufctl permute --algorithm "
+    terminal.type(f"complete -C '{line}'\r" if name == "fish" else f"{line}\t\t")
+    if not terminal.expect("".join(rf"(?=.*\b{word}\b)" for word in LISTED)):
+        yield f"{name}: {line!r}: {terminal.text!r} does not offer all of {LISTED}"
+    terminal.close()
+
+
+REQUIRED = {
+    "permute": "--n 5 --seed 1 --out /dev/null",
+    "shuffle": f"--in {__file__} --record 1 --seed 1 --out /dev/null",
+    "index": "--n 5 --seed 1 --at 0",
+    "gauss": "--count 5 --seed 1 --out /dev/null",
+    "uniform": "--count 5 --seed 1 --out /dev/null",
+}
+
+
+def offered(script):
+    """(verb, option, values) for each option with values."""
+    verb = None
+    for line in script.read_text().splitlines():
+        if found := re.match(r"    ([a-z]+)\)$", line):
+            verb = found[1]
+        elif found := re.match(r"        (--[a-z-]+)\) words='(.*)' ;;", line):
+            yield verb, found[1], found[2].split()
+
+
+def run(shufctl, verb, option, value):
+    command = [shufctl, verb, *REQUIRED[verb].split(), option, value, "--socket", "/nonexistent/s"]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def compare_values(shufctl, script):
+    """Values that shufctl refuses, and values of its message that are not offered."""
+    compared = 0
+    for verb, option, values in offered(script):
+        for value in values:
+            if run(shufctl, verb, option, value).returncode == 64:
+                yield f"{verb} {option} {value}: offered, but refused"
+        refused = run(shufctl, verb, option, "nonsense")
+        if refused.returncode != 64:
+            continue  # the daemon refuses it
+        compared += 1
+        named = set(re.findall(r"[a-z0-9-]+", refused.stderr.partition("expected ")[2].partition(";")[0]))
+        if named - {"or", "one", "of"} != set(values):
+            yield f"{verb} {option}: offers {values}, but: {refused.stderr}"
+    if compared < 10:
+        yield f"{compared} options with values, expected 10 or more"
+
+
+def main():
+    shufctl, scripts = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    faults = list(compare_values(shufctl, scripts / "shufctl"))
+    shells = [name for name in SHELLS if shutil.which(name)]
+    for name in shells:
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, FILE).touch()
+            faults += complete(name, scripts, folder)
+    print("\n".join(faults) or f"{len(LINES) + 1} lines in {', '.join(shells)}, 0 faults")
+    sys.exit(1 if faults or "bash" not in shells else 0)
+
+
+main()

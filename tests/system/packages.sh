@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+#
+# Parts of tests/system/run: the packages are installed, upgraded under load and purged, and a second
+# build gives the same ones.
+packages_inside=/var/lib/shufd-packages
+
+# make_upgrade FROM TO: the same packages with a later version
+make_upgrade() {
+    local package version folder
+    mkdir -p "$2"
+    for package in "$1"/*.deb; do
+        folder=$(mktemp -d)
+        version=$(dpkg-deb --field "$package" Version)
+        dpkg-deb --raw-extract "$package" "$folder/root"
+        sed -i "s/^Version: .*/Version: $version+1/; s/(= $version)/(= $version+1)/" \
+            "$folder/root/DEBIAN/control"
+        dpkg-deb --root-owner-group -Znone --build "$folder/root" "$2" >/dev/null
+        rm -r "$folder"
+    done
+}
+
+# Copies of the packages, without those for debuggers, and of their upgrades.
+provide_packages() {
+    local to=$tree$packages_inside package
+    rm -rf "$to"
+    mkdir -p "$to/first"
+    for package in "$packages"/*.deb; do
+        case $package in
+        *-dbgsym_*) ;;
+        *) cp "$package" "$to/first" ;;
+        esac
+    done
+    make_upgrade "$to/first" "$to/second"
+}
+
+install_packages() {
+    inside sh -c "DEBIAN_FRONTEND=noninteractive dpkg --install $packages_inside/$1/*.deb"
+}
+
+package_names() {
+    for package in "$tree$packages_inside"/first/*.deb; do
+        dpkg-deb --field "$package" Package
+    done
+}
+
+test_install() {
+    files_before=$(named_files)
+    check "the packages are installed" install_packages first
+    check "... and complete" is "$(inside sh -c 'dpkg --verify && dpkg --audit' 2>&1)" ""
+    check "the installation enables nothing" is "$(inside systemctl is-enabled shufd.target)" disabled
+    check "... and starts nothing" is_idle shufd.service
+}
+
+test_python() {
+    check "the Python package agrees with shufctl" \
+        is "$(inside python3 -c 'import shufd; print(*shufd.permute(10, seed=7))')" "4 0 5 1 2 9 6 8 7 3"
+}
+
+is_current() {
+    [ -n "$1" ] && [ "$1" != 0 ] && ! inside readlink "/proc/$1/exe" | grep -q deleted
+}
+
+# Installs the other version; the daemon that runs afterwards is of this version.
+upgrade() {
+    local before next=second
+    before=$(pid_of shufd.service)
+    inside dpkg-query --show shufd | grep -q '+1$' && next=first
+    install_packages $next || return
+    [ "$(pid_of shufd.service)" != "$before" ] && is_current "$(pid_of shufd.service)"
+}
+
+test_upgrade() {
+    under_load "upgrade" upgrade
+}
+
+# Files with the name of the project, but not those of the tests.
+named_files() {
+    inside find / -xdev \( -path "$packages_inside" -o -path /usr/libexec/shufd-test -o -path /proc \
+        -o -path /sys -o -path /tmp -o -path /var/log \) -prune -o -name '*shuf*' -print
+}
+
+# Everything runs and is enabled when it is purged.
+test_purge() {
+    inside rm -rf '/etc/systemd/system/shufd@.service.d'
+    inside systemctl start shufd.target
+    check "the packages are purged" inside dpkg --purge $(package_names)
+    check "... with all files" is "$(named_files)" "$files_before"
+    check "... the user and the group" not inside sh -c 'getent passwd shufd || getent group shufd'
+    check "... the processes" not inside pgrep -x shufd
+    check "... and the units" \
+        is "$(inside systemctl list-units --all --no-legend --plain 'shufd*' | grep -v '\.slice')" ""
+}
+
+# With the same sources in another folder, beside the other parts.
+start_second_build() {
+    SHUF_CUDA=OFF nice "$here/../../dev" package "$work/second build" \
+        >"$work/second.log" 2>&1 &
+    second_build=$!
+}
+
+hashes() {
+    (cd "$1" && sha256sum ./*.deb)
+}
+
+test_reproducible() {
+    wait $second_build
+    check "the packages are built a second time" is $? 0
+    check "... with the same hashes" is "$(hashes "$work/second build")" "$(hashes "$packages")"
+}
