@@ -104,6 +104,8 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
         shuf_status status = shuf__exchange_run(&h->connection, exchange, &h->error);
         if (status == SHUF_BUSY && !released_idle &&
             (released_idle = shuf__release_idle_mappings(h))) {
+            if (h->error.status != SHUF_OK)
+                return h->error.status;
             shuf__exchange_prepare_retry(exchange);
             continue;
         }

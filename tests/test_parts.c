@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
@@ -510,6 +511,47 @@ static void parts_are_observed(void **state)
     free(values);
 }
 
+/* ---- a daemon that hangs on the way ------------------------------------------------------ */
+
+enum { TIMEOUT_MS = 5000 }; /* far longer than a part takes */
+
+struct hanging {
+    unsigned parts, lost;
+};
+
+/* A lost daemon would mean that the call waits again. */
+static void hang_after_two_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    struct hanging *h = context;
+    int status;
+    (void)done;
+    (void)all;
+    h->lost += event == SHUF_EVENT_LOST;
+    if (event != SHUF_EVENT_PART || ++h->parts != 2)
+        return;
+    assert_int_equal(kill(narrow.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(narrow.pid, &status, WUNTRACED), narrow.pid);
+}
+
+static void one_timeout_ends_the_call(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 70};
+    const size_t bytes = p.n * sizeof(uint32_t);
+    void *values = malloc(bytes);
+    shuf *handle = open_handle(&narrow);
+    struct hanging hanging = {.parts = 0};
+    shuf_set_observer(handle, hang_after_two_parts, &hanging);
+    shuf_set_timeout(handle, TIMEOUT_MS);
+    assert_int_equal(shuf_permute(handle, &p, values, bytes, NULL), SHUF_TIMEOUT);
+    assert_non_null(strstr(shuf_message(handle), "did nothing for 5000 ms"));
+    assert_int_equal(hanging.parts, 2);
+    assert_int_equal(hanging.lost, 0);
+    assert_int_equal(kill(narrow.pid, SIGCONT), 0);
+    shuf_close(handle);
+    free(values);
+}
+
 /* ---- a daemon that dies on the way ------------------------------------------------------- */
 
 static bool kill_once(void *context, const void *bytes, size_t size)
@@ -610,6 +652,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(records),
         cmocka_unit_test(wrong_records),
         cmocka_unit_test(parts_are_observed),
+        cmocka_unit_test(one_timeout_ends_the_call),
         cmocka_unit_test(daemon_lost),
         cmocka_unit_test(daemons_with_less_memory),
     };

@@ -132,6 +132,33 @@ static void a_daemon_that_hangs_amid_the_values(void **state)
     shuf_close(handle);
 }
 
+static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)done;
+    (void)all;
+    *(unsigned *)context += event == SHUF_EVENT_LOST;
+}
+
+/* The call first asks the daemon for its room. */
+static void a_large_shuffle_does_not_try_again(void **state)
+{
+    (void)state;
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    static const shuf_records records = {.n = 65, .record = 1 << 20};
+    const size_t bytes = records.n * records.record;
+    char *in = calloc(2, bytes);
+    unsigned lost = 0;
+    assert_non_null(in);
+    shuf_set_observer(handle, count_lost, &lost);
+    hang();
+    client_expect(handle, shuf_shuffle(handle, &records, in, in + bytes, bytes, NULL), SHUF_TIMEOUT,
+                  "did nothing");
+    assert_int_equal(lost, 0);
+    go_on();
+    free(in);
+    shuf_close(handle);
+}
+
 static void a_shuffle_does_not_try_again(void **state)
 {
     (void)state;
@@ -211,6 +238,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(release_to_a_hung_daemon),
         cmocka_unit_test(a_daemon_that_hangs_amid_the_values),
         cmocka_unit_test(a_shuffle_does_not_try_again),
+        cmocka_unit_test(a_large_shuffle_does_not_try_again),
         cmocka_unit_test(signals_do_not_prolong_a_wait),
         cmocka_unit_test(none_by_default),
         cmocka_unit_test(a_lost_daemon),
