@@ -32,7 +32,7 @@
 #define SHUF_H
 
 #include "shuf_daemon.h"
-#include "shuf_observer.h"
+#include "shuf_handle.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
 
@@ -45,9 +45,6 @@ extern "C" {
 #endif
 
 /* ---- Connection ------------------------------------------------------- */
-
-/* A connection to one daemon. */
-typedef struct shuf shuf;
 
 /* Connects to the daemon at `socket`. NULL or "" means the first of these that exists:
  *

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events of long calls, for a program that shows progress. Included by shuf.h.
+ * The type of a handle, and the events of its long calls, for a program that shows progress.
+ * Included by shuf.h.
  */
-#ifndef SHUF_OBSERVER_H
-#define SHUF_OBSERVER_H
+#ifndef SHUF_HANDLE_H
+#define SHUF_HANDLE_H
 
 #include "shuf_status.h"
 
@@ -13,6 +14,7 @@
 extern "C" {
 #endif
 
+/* A connection to one daemon. */
 typedef struct shuf shuf;
 
 typedef enum shuf_event {
