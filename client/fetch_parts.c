@@ -232,6 +232,7 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
     struct shuf__exchange exchange = *f->exchange;
     const uint64_t width = f->whole->shape.width;
     const uint64_t bytes = part->values * width;
+    f->handle->copied = f->values * width;
     if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
         return f->handle->error.status;
     set_summary(f, &call.request);
@@ -313,6 +314,7 @@ shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *
                             .exchange = exchange,
                             .result = result,
                             .skipped = exchange->delivered};
+    handle->copying = whole->shape.bytes;
     shuf_status status = choose_part_size(&f);
     if (status == SHUF_OK)
         status = prefetch_part(&f, 0);
@@ -320,5 +322,6 @@ shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *
         status = fetch_next(&f);
     if (status == SHUF_OK)
         finish_result(&f);
+    handle->copied = handle->copying = 0;
     return status;
 }

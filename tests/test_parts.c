@@ -463,6 +463,38 @@ static void wrong_records(void **state)
     shuf_close(handle);
 }
 
+/* ---- the budget and the caller's own leases ------------------------------------------- */
+
+static void idle_limit_within_the_budget(void **state)
+{
+    (void)state;
+    shuf_daemon daemon;
+    shuf *handle = open_handle(&narrow);
+    expect_ok(handle, shuf_daemon_status(handle, &daemon));
+    assert_int_equal(daemon.host_limit, 16 << 20);
+    assert_int_equal(daemon.host_idle_limit, 16 << 20);
+    shuf_close(handle);
+}
+
+/* The daemon looks for memory when the computation begins, which may be after the release. */
+static void prefetch_without_room(void **state)
+{
+    (void)state;
+    const shuf_permutation held = {.n = 3 << 20, .seed = 71}, next = {.n = 3 << 20, .seed = 72};
+    shuf *handle = open_handle(&narrow);
+    shuf_lease *lease = NULL, *other = NULL;
+    expect_ok(handle, shuf_lease_take(handle, &held, NULL, &lease));
+    expect_ok(handle, shuf_prefetch(handle, &next, NULL));
+    assert_int_equal(shuf_lease_take(handle, &next, NULL, &other), SHUF_BUSY);
+    assert_non_null(strstr(shuf_message(handle), "12.6 MB of 16.8 MB are held by this user's own "
+                                                 "leases and requests (host_memory): release a "
+                                                 "lease"));
+    assert_null(strstr(shuf_message(handle), "try again"));
+    expect_ok(handle, shuf_lease_release(handle, &lease));
+    expect_ok(handle, shuf_lease_take(handle, &next, NULL, &other));
+    shuf_close(handle);
+}
+
 /* ---- events --------------------------------------------------------------------------- */
 
 struct events {
@@ -640,6 +672,8 @@ static void daemons_with_less_memory(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_limit_within_the_budget),
+        cmocka_unit_test(prefetch_without_room),
         cmocka_unit_test(permutations),
         cmocka_unit_test(numbers),
         cmocka_unit_test(whole_values_of_small_results),

@@ -159,6 +159,24 @@ static void a_large_shuffle_does_not_try_again(void **state)
     shuf_close(handle);
 }
 
+static void connecting_to_a_hung_daemon(void **state)
+{
+    (void)state;
+    shuf *handle;
+    hang();
+    const uint64_t begin = now_ms();
+    const shuf_status status = shuf_connect_within(&handle, harness_shared.socket, TIMEOUT_MS);
+    client_expect(handle, status, SHUF_TIMEOUT, "for 300 ms while a reply was expected; it hangs");
+    assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
+    client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
+                  "for 300 ms"); /* the timeout stays */
+    shuf_close(handle);
+    go_on();
+    assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, 60000), SHUF_OK);
+    assert_true(client_check(handle, &small));
+    shuf_close(handle);
+}
+
 static void a_shuffle_does_not_try_again(void **state)
 {
     (void)state;
@@ -237,6 +255,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_hung_daemon_is_an_error),
         cmocka_unit_test(release_to_a_hung_daemon),
         cmocka_unit_test(a_daemon_that_hangs_amid_the_values),
+        cmocka_unit_test(connecting_to_a_hung_daemon),
         cmocka_unit_test(a_shuffle_does_not_try_again),
         cmocka_unit_test(a_large_shuffle_does_not_try_again),
         cmocka_unit_test(signals_do_not_prolong_a_wait),

@@ -223,8 +223,8 @@ static void others_are_in_its_way(void **state)
     expect_used(14 * MI, 2);
     send(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
-                "with its workspace, the request needs 10.5 MB of host memory, 14.7 MB of 16.8 MB "
-                "are in use by other results (host_memory); try again");
+                "with its workspace, the request needs 10.5 MB of host memory, 8.39 MB of 16.8 MB "
+                "are held by this user's own leases and requests (host_memory): release a lease");
     expect_used(14 * MI, 2); /* nothing was given up in vain */
     assert_int_equal(seen->launches, 1);
     wire_release(owner, lease, block);
