@@ -161,8 +161,8 @@ static void calls_in_callbacks(void **state)
     expect_unharmed(&u, shuf_permute_each(u.handle, &small, use_in_sink, &u, NULL));
     assert_true(expected_equal(values, u.values, 4, small.n));
     u.bytes = 0;
-    expect_unharmed(
-        &u, shuf_shuffle_each(u.handle, &records, in, sizeof in, use_in_sink, &u, NULL));
+    expect_unharmed(&u,
+                    shuf_shuffle_each(u.handle, &records, in, sizeof in, use_in_sink, &u, NULL));
     assert_true(expected_equal(values, u.values, 4, small.n));
     expect_unharmed(&u, shuf_leases(u.handle, use_in_visitor, &u));
     shuf_set_observer(u.handle, use_in_observer, &u);

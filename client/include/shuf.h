@@ -20,9 +20,10 @@
  * Threads: one thread at a time may use a handle; different threads may use different handles at
  * the same time. No function here starts a thread, installs a signal handler or raises SIGPIPE.
  *
- * Processes: only the process that connected a handle may send requests with it. After fork() the
- * child connects again. A call that needs the daemon fails there with SHUF_INVALID. shuf_close()
- * and shuf_lease_release() free the child's memory and leave the parent's connection and leases.
+ * Processes: only the process that connected a handle may use it. After fork() the child connects
+ * again. Calls with the parent's handle fail there with SHUF_INVALID, except shuf_message(),
+ * shuf_socket() and shuf_set_*(). shuf_close() and shuf_lease_release() free the child's memory and
+ * leave the parent's connection and leases.
  *
  * Callbacks: a sink, an observer or a visitor must not use the handle of the call that called it. A
  * call with this handle fails there with SHUF_INVALID, and shuf_close() does nothing. The outer

@@ -53,8 +53,8 @@ static shuf_status too_large(uint64_t size, const char *with, uint64_t limit,
 }
 
 shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
-                                        enum shuf__memory kind, uint64_t bytes, uint64_t beside,
-                                        struct shuf__error *error)
+                                    enum shuf__memory kind, uint64_t bytes, uint64_t beside,
+                                    struct shuf__error *error)
 {
     const uint64_t size = shuf__allocations_least_size(bytes);
     const uint64_t limit = budget_of(allocations, kind)->max_limit;
@@ -92,8 +92,8 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
 /* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
  * client can wait for its own leases. */
 shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
-                                     enum shuf__memory kind, uint64_t size,
-                                     struct shuf__error *error)
+                                    enum shuf__memory kind, uint64_t size,
+                                    struct shuf__error *error)
 {
     const struct shuf__budget *budget = budget_of(allocations, kind);
     const struct side_words *w = &words[shuf__side_of(kind)];
