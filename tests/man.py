@@ -83,10 +83,10 @@ def undescribed(pages, text):
 def main():
     build, *headers = sys.argv[1:]
     found, faults = described(sorted(MAN.glob("*.3.scd")))
-    wanted = {name: value for header in headers for name, value in declared(header).items()}
-    for name in sorted(set(wanted) | set(found)):
-        if wanted.get(name) != found.get(name):
-            faults.append(f"{name}: the pages have {found.get(name)}, the header {wanted.get(name)}")
+    expected = {name: value for header in headers for name, value in declared(header).items()}
+    for name in sorted(set(expected) | set(found)):
+        if expected.get(name) != found.get(name):
+            faults.append(f"{name}: the pages have {found.get(name)}, the header {expected.get(name)}")
     text = "".join(pathlib.Path(header).read_text() for header in headers)
     faults += undescribed(sorted(MAN.glob("*.3.scd")), text)
     for page in sorted(MAN.glob("*.scd")):

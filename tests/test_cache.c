@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results are computed once for all who ask, kept for those who ask again, given up
- * for others' sake in the right order, and made ahead of time.
+ * The result cache: equal requests share one computation, later ones find its result, eviction
+ * follows LRU order, and prefetches compute results early.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -133,7 +133,8 @@ static struct golden find_golden(uint64_t n)
     return row;
 }
 
-enum { EIGHT = 8, MANY = 16777217 }; /* which takes a CPU longer than eight processes need to ask */
+/* MANY: computing so many values takes longer than eight processes need to send requests */
+enum { EIGHT = 8, MANY = 16777217 };
 
 static void request_many(int channel, void *context)
 {
@@ -153,7 +154,8 @@ static void request_many(int channel, void *context)
     wire_close(w);
 }
 
-/* All ask while the engine is at other work, or, without `held`, as it comes. */
+/* All eight processes send an equal request, with `held` while a job of the engine waits, else at
+ * any time. */
 static void eight_processes(bool held)
 {
     struct harness h;

@@ -28,11 +28,11 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
-    if (got != wanted || !strstr(shuf_message(handle), words))
+    if (got != expected || !strstr(shuf_message(handle), words))
         fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
-    assert_int_equal(got, wanted);
+    assert_int_equal(got, expected);
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
@@ -160,7 +160,7 @@ static void samples_of_large_ones(void **state)
     shuf_close(handle);
 }
 
-/* The ends of what one request holds, and of what is done on the spot; `out` is `at`. */
+/* Counts around the limit of one request and around that of immediate look-ups; `out` is `at`. */
 static void many_at_once(void **state)
 {
     (void)state;
@@ -284,7 +284,7 @@ static void found_before_it_is_sent(void **state)
     shuf_close(handle);
 }
 
-static void the_next_daemon_answers(void **state)
+static void the_next_daemon_replies(void **state)
 {
     (void)state;
     uint64_t at[3] = {1, 2, 3}, before[3], after[3];
@@ -452,7 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_mistake),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(found_before_it_is_sent),
-        cmocka_unit_test(the_next_daemon_answers),
+        cmocka_unit_test(the_next_daemon_replies),
         cmocka_unit_test(late_slices),
         cmocka_unit_test(many_rank_indexes),
         cmocka_unit_test(no_room_for_a_table),

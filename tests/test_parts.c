@@ -105,34 +105,34 @@ static void check_close(double a, double b)
     assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));
 }
 
-static void check_shape(const shuf_shape *got, const shuf_shape *wanted)
+static void check_shape(const shuf_shape *got, const shuf_shape *reference)
 {
-    assert_int_equal(got->rows, wanted->rows);
-    assert_int_equal(got->count, wanted->count);
-    assert_int_equal(got->dtype, wanted->dtype);
-    assert_int_equal(got->width, wanted->width);
-    assert_int_equal(got->bytes, wanted->bytes);
+    assert_int_equal(got->rows, reference->rows);
+    assert_int_equal(got->count, reference->count);
+    assert_int_equal(got->dtype, reference->dtype);
+    assert_int_equal(got->width, reference->width);
+    assert_int_equal(got->bytes, reference->bytes);
 }
 
-static void check_result(const shuf_result *got, const shuf_result *wanted)
+static void check_result(const shuf_result *got, const shuf_result *reference)
 {
-    check_shape(&got->shape, &wanted->shape);
-    assert_string_equal(got->algorithm, wanted->algorithm);
-    assert_string_equal(got->backend, wanted->backend);
-    assert_int_equal(got->distribution, wanted->distribution);
-    assert_int_equal(got->method, wanted->method);
-    assert_int_equal(got->fingerprint, wanted->fingerprint);
-    assert_int_equal(got->n_first, wanted->n_first);
-    assert_int_equal(got->n_last, wanted->n_last);
-    assert_memory_equal(got->first, wanted->first, sizeof got->first);
-    assert_memory_equal(got->last, wanted->last, sizeof got->last);
+    check_shape(&got->shape, &reference->shape);
+    assert_string_equal(got->algorithm, reference->algorithm);
+    assert_string_equal(got->backend, reference->backend);
+    assert_int_equal(got->distribution, reference->distribution);
+    assert_int_equal(got->method, reference->method);
+    assert_int_equal(got->fingerprint, reference->fingerprint);
+    assert_int_equal(got->n_first, reference->n_first);
+    assert_int_equal(got->n_last, reference->n_last);
+    assert_memory_equal(got->first, reference->first, sizeof got->first);
+    assert_memory_equal(got->last, reference->last, sizeof got->last);
     assert_true(got->device_ns > 0);
-    check_close(got->moments.mean, wanted->moments.mean);
-    check_close(got->moments.variance, wanted->moments.variance);
-    check_close(got->moments.skewness, wanted->moments.skewness);
-    check_close(got->moments.kurtosis, wanted->moments.kurtosis);
-    assert_true(got->moments.least == wanted->moments.least);
-    assert_true(got->moments.largest == wanted->moments.largest);
+    check_close(got->moments.mean, reference->moments.mean);
+    check_close(got->moments.variance, reference->moments.variance);
+    check_close(got->moments.skewness, reference->moments.skewness);
+    check_close(got->moments.kurtosis, reference->moments.kurtosis);
+    assert_true(got->moments.least == reference->moments.least);
+    assert_true(got->moments.largest == reference->moments.largest);
 }
 
 /* A sink gets whole values. */
@@ -152,16 +152,16 @@ static void check_parts(const struct request *r)
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     const size_t bytes = shape_of(r).bytes;
     char *expected = malloc(bytes), *got = malloc(bytes);
-    shuf_result wanted, result;
+    shuf_result reference, result;
     assert_true(expected && got && bytes > 16 << 20);
     copy_values(whole, r, expected, bytes, NULL);
-    summarize(whole, r, &wanted);
+    summarize(whole, r, &reference);
     copy_values(parts, r, got, bytes, NULL);
     assert_memory_equal(got, expected, bytes);
     check_sink(parts, r, expected);
     check_sink(whole, r, expected);
     summarize(parts, r, &result);
-    check_result(&result, &wanted);
+    check_result(&result, &reference);
     free(expected);
     free(got);
     shuf_close(whole);
@@ -257,10 +257,10 @@ static void fingerprint_with_values(void **state)
     const struct request r = {.permutation = &p};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *got = malloc(shape_of(&r).bytes);
-    shuf_result result, wanted;
-    summarize(whole, &r, &wanted);
+    shuf_result result, reference;
+    summarize(whole, &r, &reference);
     copy_values(parts, &r, got, shape_of(&r).bytes, &result);
-    check_result(&result, &wanted);
+    check_result(&result, &reference);
     free(got);
     shuf_close(whole);
     shuf_close(parts);
@@ -274,7 +274,7 @@ static void part_and_result(void **state)
     shuf_permutation slice = {
         .n = 7000003, .seed = 9, .view = SHUF_VIEW_SLICE, .stride = 1, .count = 1 << 19};
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
-    shuf_result result, wanted;
+    shuf_result result, reference;
     shuf_permutation first = slice;
     first.count = 699050; /* the first part: a sixth of 16 MiB */
     summarize(parts, &(struct request){.permutation = &first}, &result);
@@ -282,9 +282,9 @@ static void part_and_result(void **state)
     assert_false(result.shared); /* only its first part was cached */
     for (slice.offset = 0; slice.offset + slice.count < all.n; slice.offset += slice.count) {
         const struct request r = {.permutation = &slice};
-        summarize(whole, &r, &wanted);
+        summarize(whole, &r, &reference);
         summarize(parts, &r, &result);
-        assert_int_equal(result.fingerprint, wanted.fingerprint);
+        assert_int_equal(result.fingerprint, reference.fingerprint);
     }
     shuf_close(whole);
     shuf_close(parts);
@@ -332,7 +332,7 @@ static void beside_other_results(void **state)
     (void)state;
     const shuf_permutation held = {.n = 2000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
     const struct request r = {.permutation = &p};
-    shuf_result result, wanted;
+    shuf_result result, reference;
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
          *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
@@ -344,9 +344,9 @@ static void beside_other_results(void **state)
     struct compared c = {expected, 0, UINT64_MAX, 0};
     expect_ok(parts, feed(parts, &r, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
-    summarize(whole, &r, &wanted);
+    summarize(whole, &r, &reference);
     summarize(parts, &r, &result);
-    check_result(&result, &wanted);
+    check_result(&result, &reference);
     free(expected);
     shuf_close(other);
     shuf_close(whole);
@@ -368,18 +368,18 @@ static void waits_for_other_results(void **state)
     shuf *other = open_handle(&narrow), *parts = open_handle(&narrow),
          *whole = open_handle(&harness_shared);
     shuf_lease *lease = NULL;
-    shuf_result result, wanted;
+    shuf_result result, reference;
     pthread_t thread;
     const shuf_lease_options own = {.transports =
                                         strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
-    summarize(whole, &(struct request){.permutation = &p}, &wanted);
+    summarize(whole, &(struct request){.permutation = &p}, &reference);
     expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
     shuf_set_reconnect(parts, 0);
     assert_int_equal(shuf_summarize(parts, &p, &result), SHUF_BUSY);
     shuf_set_reconnect(parts, 60000);
     assert_int_equal(pthread_create(&thread, NULL, close_later, other), 0);
     summarize(parts, &(struct request){.permutation = &p}, &result);
-    check_result(&result, &wanted);
+    check_result(&result, &reference);
     pthread_join(thread, NULL);
     shuf_close(whole);
     shuf_close(parts);
@@ -400,15 +400,15 @@ static void check_records(const shuf_records *records)
     const size_t bytes = records->n * records->record;
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *in = malloc(bytes), *expected = malloc(bytes), *got = malloc(bytes);
-    shuf_result wanted, result;
+    shuf_result reference, result;
     assert_true(in && expected && got);
     for (size_t i = 0; i < bytes; i++)
         in[i] = (char)(i * 0x9E3779B97F4A7C15u >> 40);
-    expect_ok(whole, shuf_shuffle(whole, records, in, expected, bytes, &wanted));
+    expect_ok(whole, shuf_shuffle(whole, records, in, expected, bytes, &reference));
     expect_ok(parts, shuf_shuffle(parts, records, in, got, bytes, &result));
     assert_memory_equal(got, expected, bytes);
-    check_shape(&result.shape, &wanted.shape);
-    assert_string_equal(result.algorithm, wanted.algorithm);
+    check_shape(&result.shape, &reference.shape);
+    assert_string_equal(result.algorithm, reference.algorithm);
     assert_int_equal(result.n_first + result.n_last + result.fingerprint, 0);
     struct compared c = {expected, 0, UINT64_MAX, records->record};
     if (records->inverse) {
@@ -420,7 +420,7 @@ static void check_records(const shuf_records *records)
         assert_string_equal(shuf_message(parts), "in NULL: expected the records");
         expect_ok(parts, feed_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
-        check_shape(&result.shape, &wanted.shape);
+        check_shape(&result.shape, &reference.shape);
         c = (struct compared){expected, 0, bytes / 2, 0};
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
         assert_true(c.bytes < bytes);
@@ -654,15 +654,15 @@ static void daemons_with_less_memory(void **state)
     replace_daemon("host_memory = 64Mi\ndevice_memory = 64Mi\n"); /* room for the whole */
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
-    shuf_result result, wanted;
+    shuf_result result, reference;
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    summarize(whole, &r, &wanted);
+    summarize(whole, &r, &reference);
     struct compared c = {expected, 0, UINT64_MAX, 0};
     shuf_permutation with_summary = p;
     with_summary.fingerprint = true;
     expect_ok(parts, shuf_permute_each(parts, &with_summary, shrink, &c, &result));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
-    check_result(&result, &wanted);
+    check_result(&result, &reference);
     replace_daemon(small);
     free(expected);
     shuf_close(whole);

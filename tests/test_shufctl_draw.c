@@ -209,10 +209,10 @@ static double power_mean(const char *values, shuf_dtype dtype, double centre, in
     return sum / COUNT;
 }
 
-static void expect_near(double got, double wanted, double scale)
+static void expect_near(double got, double expected, double scale)
 {
-    if (!(fabs(got - wanted) <= 1e-9 * scale))
-        fail_msg("%.17g, expected %.17g", got, wanted);
+    if (!(fabs(got - expected) <= 1e-9 * scale))
+        fail_msg("%.17g, expected %.17g", got, expected);
 }
 
 static void check_moments(int kind, const json_t *moments)
@@ -482,9 +482,12 @@ static void help(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"gauss --help", "--std=D"},         {"gauss --help", "--summary"},
-        {"gauss --help", "--method=METHOD"}, {"help gauss", "--transport=HOW"},
-        {"uniform --help", "u32 or u64"},    {"help", "uniform   "},
+        {"gauss --help", "--std=D"},
+        {"gauss --help", "--summary"},
+        {"gauss --help", "--method=table|box-muller"},
+        {"help gauss", "--transport=memfd|cuda-fd|"},
+        {"uniform --help", "--dtype=f64|f32|u32|u64"},
+        {"help", "uniform   "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *text = shufctl_succeed(NULL, "%s", rows[i][0]);

@@ -53,7 +53,9 @@ static void measure_committed(struct shuf__allocation *allocation)
     set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
 }
 
-/* The system no longer counts the bytes as available that clients have written since. */
+/* Clients have written to their buffers since. The system no longer counts these bytes as
+ * available.
+ */
 static void measure_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__allocation *allocation;
@@ -201,20 +203,20 @@ static void end_free(struct shuf__engine_job *job)
     forget(allocation_of(job));
 }
 
-static void run_free_aside(uv_work_t *work)
+static void run_free_on_worker(uv_work_t *work)
 {
     struct shuf__allocation *allocation = work->data;
     ops_of(allocation)->free(shuf__engine_backend(allocation->all->engine), &allocation->block);
 }
 
-static void end_free_aside(uv_work_t *work, int status)
+static void end_free_on_worker(uv_work_t *work, int status)
 {
     (void)status; /* nobody cancels it */
     struct shuf__allocation *allocation = work->data;
     struct shuf__allocations *all = allocation->all;
     forget(allocation);
-    if (--all->aside == 0)
-        all->aside_done(all);
+    if (--all->worker_blocks == 0)
+        all->workers_done(all);
 }
 
 static void unlink_allocation(struct shuf__allocation *allocation)
@@ -273,21 +275,20 @@ void shuf__allocation_drop(struct shuf__allocation *allocation)
         free_later(allocation);
 }
 
-/* On a thread of libuv's. */
-void shuf__allocation_free_aside(struct shuf__allocation *allocation)
+void shuf__allocation_free_on_worker(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     assert(shuf__memory_is_host(allocation->kind));
-    all->aside++;
-    allocation->free_aside.data = allocation;
-    uv_queue_work(all->loop, &allocation->free_aside, run_free_aside, end_free_aside);
+    all->worker_blocks++;
+    allocation->free_work.data = allocation;
+    uv_queue_work(all->loop, &allocation->free_work, run_free_on_worker, end_free_on_worker);
 }
 
-void shuf__allocation_drop_aside(struct shuf__allocation *allocation)
+void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation)
 {
     assert(shuf__allocation_is_unmapped(allocation));
     shuf__allocation_end_charge(allocation);
-    shuf__allocation_free_aside(allocation);
+    shuf__allocation_free_on_worker(allocation);
 }
 
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
