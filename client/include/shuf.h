@@ -243,14 +243,15 @@ typedef struct shuf_lease_options {
 } shuf_lease_options;
 
 /* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: all fields 0.
- * *lease
- * must be NULL or a lease of this handle: the call gives this old lease back in the same round
- * trip, also when it fails. On failure *lease is NULL; it stays only where an argument is NULL or
- * another handle holds it. The
- * first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with SHUF_INVALID
- * (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is forbidden for
- * this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda, the GPU is not
- * visible to this process, or an error of CUDA). */
+ *
+ * *lease must be NULL or a lease of this handle: the call gives this old lease back in the same
+ * round trip, also when it fails. On failure *lease is NULL; it stays only where an argument is
+ * NULL or another handle holds it.
+ *
+ * The first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with
+ * SHUF_INVALID (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is
+ * forbidden for this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda,
+ * the GPU is not visible to this process, or an error of CUDA). */
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 

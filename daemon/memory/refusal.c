@@ -85,7 +85,7 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
     const struct two_texts texts = texts_of(held, budget->max_limit);
     return shuf__fail(error, SHUF_BUSY,
                       "the request needs %s of %s, %s of %s are held by this user's own leases and "
-                      "requests (%s): release a lease",
+                      "requests (%s): release a lease, or wait for a request to end",
                       needed, w->memory, texts.a, texts.b, w->key);
 }
 
