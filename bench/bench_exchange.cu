@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What it costs to transpose a matrix that lies in the registers of a warp, a row a
- * lane, in each of the ways that are known: through shared memory, and by exchanges
- * between lanes with the register chosen at run time, by branches or by selects. People
- * ask for it again and again:
- *
+ * The cost of a matrix transposition in the registers of a warp. Each lane has one row. The methods
+ * are shared memory, and exchanges between lanes. An exchange needs a register index that depends
+ * on the lane: an index at run time, branches or selects. The question is frequent:
  *   forums.developer.nvidia.com/t/38652, /t/164045, /t/208418
- *
- * First by itself, from 4 x 4 to 32 x 32 words; then as part of a Fourier transform of 256
- * points by 16 lanes, in registers alone and through memory. Results are checked before
- * they are timed.
+ * The first part times transpositions alone, from 4 x 4 to 32 x 32 words. The second part times
+ * them in Fourier transforms of 256 points by 16 lanes, in registers alone and through memory. The
+ * program checks results before it times them.
  */
 #include "device.cuh"
 #include "exchange/exchange.cuh"
@@ -29,11 +26,12 @@ using bench::fft_points;
 using bench::samples;
 using bench::time_device;
 
-constexpr int times = 2000;        /* of a transposition; even, so that they do nothing */
-constexpr int fft_times = 400;     /* of a transform; its fourth power does nothing */
-constexpr int fft_batch = 1 << 19; /* through memory */
-constexpr int fft_checked = 64;    /* transforms that are looked at */
-constexpr double fft_fault = 1e-5; /* where values are about 1 */
+/* transpositions in one launch; even, so the output equals the input */
+constexpr int times = 2000;
+constexpr int fft_times = 400;     /* transforms in one launch; four in a row restore the input */
+constexpr int fft_batch = 1 << 19; /* transforms in one launch through memory */
+constexpr int fft_checked = 64;    /* number of transforms that are checked */
+constexpr double fft_fault = 1e-5; /* largest error accepted; values are about 1 */
 constexpr uint64_t room = uint64_t{fft_batch} * fft_points * sizeof(float2);
 
 __host__ __device__ uint32_t word_at(uint64_t i)
@@ -61,16 +59,17 @@ struct Bench {
     void *from, *to;
     int sm_count;
 
-    /* What a kernel takes, and how many of its blocks the device has at once. */
-    unsigned take(const char *label, const void *kernel, report_taken *taken)
+    /* Reports the resources of the kernel. Returns the number of blocks that the device runs at
+     * once. */
+    unsigned take(const char *label, const void *kernel, report_resources *resources)
     {
         cudaFuncAttributes a;
         int blocks;
         check(cudaFuncGetAttributes(&a, kernel), label);
         check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, exchange_threads, 0),
               label);
-        *taken = {a.numRegs, static_cast<int>(a.localSizeBytes),
-                  static_cast<int>(a.sharedSizeBytes), blocks * exchange_threads / 32};
+        *resources = {a.numRegs, static_cast<int>(a.localSizeBytes),
+                      static_cast<int>(a.sharedSizeBytes), blocks * exchange_threads / 32};
         return static_cast<unsigned>(blocks * sm_count);
     }
 
@@ -84,38 +83,39 @@ struct Bench {
     void transpose(const bench::Transposes &t, unsigned blocks, int count)
     {
         void *arguments[] = {&from, &to, &count};
-        launch(t.way, t.kernel, blocks, arguments);
+        launch(t.method, t.kernel, blocks, arguments);
     }
 
-    /* After an odd number each matrix is the transpose of what it was. */
+    /* After an odd number of transpositions each matrix is the transpose of the input, else it
+     * equals the input. */
     void check_words(const bench::Transposes &t, unsigned blocks, bool odd)
     {
         const uint64_t n = static_cast<uint64_t>(t.size);
         std::vector<uint32_t> words(uint64_t{blocks} * exchange_threads * n);
         check(cudaMemcpy(words.data(), to, words.size() * sizeof words[0], cudaMemcpyDeviceToHost),
-              t.way);
+              t.method);
         for (uint64_t i = 0; i < words.size(); i++) {
             const uint64_t first = i / (n * n) * (n * n), row = i % (n * n) / n, column = i % n;
             if (words[i] != word_at(odd ? first + column * n + row : i))
-                die(t.way, "a transposition is wrong");
+                die(t.method, "wrong output: a matrix is not the transpose of its input");
         }
     }
 
     void transposes(const bench::Transposes &t)
     {
-        report_taken taken;
+        report_resources resources;
         double ns[samples];
-        const unsigned blocks = take(t.way, t.kernel, &taken);
+        const unsigned blocks = take(t.method, t.kernel, &resources);
         const uint64_t words = uint64_t{blocks} * exchange_threads * static_cast<uint64_t>(t.size);
         if (words * sizeof(uint32_t) > room)
-            die(t.way, "no memory for so many threads");
+            die(t.method, "the buffers are too small for the threads of the device");
         transpose(t, blocks, 1);
         check_words(t, blocks, true);
-        time_device(t.way, ns, [&] { transpose(t, blocks, times); });
+        time_device(t.method, ns, [&] { transpose(t, blocks, times); });
         check_words(t, blocks, false);
-        const std::string label = "transpose, " + std::string(t.way);
+        const std::string label = "transpose, " + std::string(t.method);
         report_kernel(out, label.c_str(), static_cast<uint64_t>(t.size), words * times, "words", ns,
-                      samples, &taken);
+                      samples, &resources);
     }
 
     /* ---- Fourier transforms ---- */
@@ -123,7 +123,7 @@ struct Bench {
     void transform(const bench::Transforms &t, unsigned blocks, int batch, int count)
     {
         void *arguments[] = {&from, &to, &batch, &count};
-        launch(t.way, t.kernel, blocks, arguments);
+        launch(t.method, t.kernel, blocks, arguments);
     }
 
     static std::complex<double> point_of(const std::vector<float2> &in, int k)
@@ -144,33 +144,33 @@ struct Bench {
                 static_cast<uint64_t>(i) * (fft_batch - 1) / (fft_checked - 1) * fft_points;
             check(cudaMemcpy(in.data(), static_cast<float2 *>(from) + at, bytes,
                              cudaMemcpyDeviceToHost),
-                  t.way);
+                  t.method);
             check(cudaMemcpy(found.data(), static_cast<float2 *>(to) + at, bytes,
                              cudaMemcpyDeviceToHost),
-                  t.way);
+                  t.method);
             for (int k = 0; k < fft_points; k++)
                 if (!(std::abs(point_of(in, k) - std::complex<double>(found[k].x, found[k].y)) <
                       fft_fault))
-                    die(t.way, "a Fourier transform is wrong");
+                    die(t.method, "wrong output of the Fourier transform");
         }
     }
 
     void transforms(const bench::Transforms &t)
     {
-        const std::string way = t.way;
-        report_taken taken;
+        const std::string method = t.method;
+        report_resources resources;
         double ns[samples];
-        const unsigned blocks = take(t.way, t.kernel, &taken);
+        const unsigned blocks = take(t.method, t.kernel, &resources);
         const int resident = static_cast<int>(blocks) * bench::fft_block;
         transform(t, blocks, fft_batch, 1);
         check_points(t);
-        time_device(t.way, ns, [&] { transform(t, blocks, resident, fft_times); });
-        report_kernel(out, ("FFT in registers, " + way).c_str(), fft_points,
+        time_device(t.method, ns, [&] { transform(t, blocks, resident, fft_times); });
+        report_kernel(out, ("FFT in registers, " + method).c_str(), fft_points,
                       uint64_t{fft_points} * static_cast<unsigned>(resident) * fft_times, "points",
-                      ns, samples, &taken);
-        time_device(t.way, ns, [&] { transform(t, blocks, fft_batch, 1); });
-        report_kernel(out, ("FFT through memory, " + way).c_str(), fft_points,
-                      uint64_t{fft_points} * fft_batch, "points", ns, samples, &taken);
+                      ns, samples, &resources);
+        time_device(t.method, ns, [&] { transform(t, blocks, fft_batch, 1); });
+        report_kernel(out, ("FFT through memory, " + method).c_str(), fft_points,
+                      uint64_t{fft_points} * fft_batch, "points", ns, samples, &resources);
     }
 
     void fill(bool words)

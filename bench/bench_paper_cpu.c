@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The paper's figure for CPUs (paper.h), and ours in the same run: a gather by random indices, its
- * bijective shuffle, which is ours by philox24, the shuffles of peers/shuffles.h, and the backend's
- * own. All threads, but for std::shuffle. Medians of five, of a slow row of those that it began
- * within a minute. Each result is looked at before it is timed: nothing missing or twice, and at
- * random places, where it is defined what it is, that.
+ * The paper's figure for CPUs (paper.h) and the shuffles of shufd, in one run. Rows: a gather by
+ * random indices; the bijective shuffle by philox24 (varphilox); the shuffles of peers/shuffles.h;
+ * and primefold. std::shuffle has one thread, all others have all threads. Each row is the median
+ * of five trials, or of the trials that start within a minute. Before timing, the program checks
+ * each result: every item occurs once, and if the shuffle is defined, random places have the right
+ * item.
  */
 #include "backend.h"
 #include "clock.h"
@@ -24,24 +25,23 @@
 
 enum {
     PLACES = 1000,
-    ALONE = 1 << 13, /* items that one thread has done before another is awake */
+    ALONE = 1 << 13, /* up to this many items, one thread is faster than waking the others */
 };
 static const double minute_ns = 60e9;
 
 struct bench {
     struct paper *paper;
     struct shuf__backend *backend;
-    struct shuf__block in, out, spare; /* of u64 each, the last for what a row needs besides */
+    struct shuf__block in, out, spare; /* u64 arrays; `spare` is scratch memory of a row */
     int threads;
 };
 
 struct row {
     const char *name;
     void (*shuffle)(struct bench *b, uint64_t n, uint64_t epoch);
-    /* Whether the item at a position is what it has to be; NULL where that is not defined. Always
-     * of epoch 0. */
+    /* Whether the item at position `at` for epoch 0 is right. NULL: the order is not defined. */
     bool (*is_right)(const uint64_t *out, uint64_t n, uint64_t at);
-    uint64_t room; /* bytes that it takes for each item besides the arrays, where they are many */
+    uint64_t room; /* bytes of further memory for each item; 0: little */
 };
 
 /* ---- The backend ---- */
@@ -90,8 +90,8 @@ static void varphilox(struct bench *b, uint64_t n, uint64_t epoch)
     shuffle_by(b, SHUF_ALGORITHM_PHILOX24, n, epoch);
 }
 
-/* Between the numbers in the domain of this item and of the one before it there is none that is
- * kept: so in all places, what is left of f(0), f(1), ... */
+/* The item is right if f gives no value below n between the domain index of the previous item and
+ * its own. If this holds at every place, the output is the compaction of f(0), f(1), ... */
 static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 {
     const shuf_philox24 f = shuf_philox24_make(n, PAPER_SEED, 0);
@@ -110,7 +110,7 @@ static int threads_for(const struct bench *b, uint64_t n)
     return n <= ALONE ? 1 : b->threads;
 }
 
-/* The indices were left in `spare`. */
+/* measure_size() has written the indices to `spare`. */
 static void gather(struct bench *b, uint64_t n, uint64_t epoch)
 {
     const uint64_t *from = b->in.memory;
@@ -166,16 +166,16 @@ static const struct row rows[] = {
     {"primefold", primefold, is_primefold, 0},
 };
 
-/* ---- What was made ---- */
+/* ---- Checks ---- */
 
-/* Each item of the input once. */
+/* Whether each item of the input occurs once. */
 static bool is_shuffle(struct bench *b, uint64_t n)
 {
     const uint64_t *out = b->out.memory;
     atomic_uint_fast64_t *seen = calloc(n / 64 + 1, sizeof *seen);
     uint64_t wrong = 0;
     if (!seen)
-        die("no memory for a bit of each of %llu items", (unsigned long long)n);
+        die("out of memory: cannot allocate one bit for each of %llu items", (unsigned long long)n);
 #pragma omp parallel for num_threads(b->threads) reduction(+ : wrong)
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t index = paper_index(out[i]), bit = UINT64_C(1) << index % 64;
@@ -188,12 +188,12 @@ static bool is_shuffle(struct bench *b, uint64_t n)
 static bool is_right(struct bench *b, const struct row *row, uint64_t n)
 {
     if (!is_shuffle(b, n)) {
-        paper_wrong(b->paper, row->name, n, "is no shuffle");
+        paper_wrong(b->paper, row->name, n, "not a shuffle: an item is missing");
         return false;
     }
     for (uint64_t k = 0; row->is_right && k < PLACES; k++)
         if (!row->is_right(b->out.memory, n, k < 2 ? k * (n - 1) : paper_item(k) % n)) {
-            paper_wrong(b->paper, row->name, n, "is not as the inline code has it");
+            paper_wrong(b->paper, row->name, n, "an item differs from the inline code");
             return false;
         }
     return true;
@@ -203,7 +203,7 @@ static void measure(struct bench *b, const struct row *row, uint64_t n)
 {
     double ns[PAPER_TRIALS];
     unsigned taken = 0;
-    memset(b->out.memory, 0, n * 8); /* nothing of the last row may pass for this one's */
+    memset(b->out.memory, 0, n * 8); /* the check must not see the output of the row before */
     row->shuffle(b, n, 0);
     if (!is_right(b, row, n))
         return;
@@ -216,13 +216,13 @@ static void measure(struct bench *b, const struct row *row, uint64_t n)
     paper_add(b->paper, row->name, n, ns, taken);
 }
 
-/* Whether the machine has it to spare now: else the program would be killed for it. */
+/* Whether enough memory is free. Otherwise the kernel would kill the program. */
 static bool has_room(struct bench *b, const struct row *row, uint64_t n)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (row->room * n / page < (uint64_t)sysconf(_SC_AVPHYS_PAGES))
         return true;
-    paper_not_there(b->paper, row->name, n, "needs more memory than is free");
+    paper_skip(b->paper, row->name, n, "not enough free memory");
     return false;
 }
 

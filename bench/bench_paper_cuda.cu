@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The paper's figures for GPUs (paper.h), and ours in the same run: a gather by random indices,
- * which is the bound of what gathers; its three ways to a bijective shuffle, the last of them the
- * backend's; others that it names; thrust::shuffle_copy; and the backend's default. Device time by
- * events, medians of five. Each result is looked at before it is timed: nothing missing or twice,
- * and where it is defined what it is, that.
+ * The paper's figures for GPUs (paper.h) and the shuffles of shufd, in one run. Rows: a gather by
+ * random indices, the upper bound of every method that gathers; the paper's three bijective
+ * shuffles, of which the backend has the third; other methods that the paper names;
+ * thrust::shuffle_copy; and the backend's default. Each row is the median device time of five
+ * trials. Before timing, the program checks each result: every item occurs once, and if the shuffle
+ * is defined, every item is at its place.
  */
 #include "backend.h"
 #include "device.cuh"
@@ -25,7 +26,7 @@ using bench::die;
 using bench::Shuffle;
 constexpr uint64_t unit = SHUF__BLOCK_UNIT;
 
-/* What the result has to be, besides a shuffle. */
+/* Which permutation the result must be, if it is defined. */
 enum class Defined { no, by_philox24, by_lcg };
 
 struct Bench {
@@ -74,7 +75,7 @@ struct Bench {
         backend->ops->close(backend);
     }
 
-    /* Nothing of the last row may pass for this one's. */
+    /* Clears the output: the check must not see the output of the row before. */
     void forget(uint64_t n)
     {
         check(cudaMemset(shuffled.memory, 0, 8 * n), "memset");
@@ -94,7 +95,7 @@ struct Bench {
                   row);
         check(cudaMemcpy(&found, wrong, sizeof found, cudaMemcpyDeviceToHost), row);
         if (found)
-            paper_wrong(out, row, n, "is not what it should be");
+            paper_wrong(out, row, n, "wrong output");
         return found == 0;
     }
 
@@ -119,7 +120,7 @@ struct Bench {
         paper_add(out, row, n, ns, PAPER_TRIALS);
     }
 
-    /* The row, where it is asked for; made then, as it takes memory. */
+    /* Measures the row if the options select it. make() allocates memory, so it runs only then. */
     template <typename Make> void row(const char *name, uint64_t n, Defined defined, Make make)
     {
         if (paper_wants(out, name))
@@ -147,14 +148,14 @@ struct Bench {
         uint64_t took;
         computation.request.shuffle.permutation.epoch = epoch;
         if (shuf__backend_compute(backend, &computation, &shuffled, &took, &error)) {
-            paper_not_there(out, row, computation.request.shuffle.permutation.n, error.text);
+            paper_skip(out, row, computation.request.shuffle.permutation.n, error.text);
             return false;
         }
         *ns = static_cast<double>(took);
         return true;
     }
 
-    /* Some places, by the inline code. */
+    /* Compares items at 300 places with the inline code. */
     bool is_primefold(const char *row, uint64_t n)
     {
         const shuf_primefold f = shuf_primefold_make(n, PAPER_SEED, 0);
@@ -164,14 +165,14 @@ struct Bench {
             uint64_t found;
             check(cudaMemcpy(&found, from + at, sizeof found, cudaMemcpyDeviceToHost), row);
             if (found != paper_item(shuf_primefold_forward(&f, at))) {
-                paper_wrong(out, row, n, "is not as the inline code has it");
+                paper_wrong(out, row, n, "an item differs from the inline code");
                 return false;
             }
         }
         return true;
     }
 
-    /* The backend's shuffle, which takes its own time: by events too. */
+    /* The backend's shuffle. The backend measures its device time, also by events. */
     void backend_row(const char *row, uint64_t n, shuf_algorithm algorithm)
     {
         const Defined defined = algorithm == SHUF_ALGORITHM_PHILOX24 ? Defined::by_philox24
@@ -194,8 +195,8 @@ struct Bench {
         paper_add(out, row, n, ns, PAPER_TRIALS);
     }
 
-    /* 2^w + 1 items, the worst for what works on powers of two; the rows that end in -whole have
-     * 2^w, and leave nothing out. */
+    /* Rows have 2^w + 1 items, the worst case of an algorithm for powers of two. Rows whose names
+     * end in -whole have 2^w items, and drop no value. */
     void size(unsigned w)
     {
         const uint64_t n = (uint64_t{1} << w) + 1, whole = n - 1;

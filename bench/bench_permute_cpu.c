@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * permute on the CPU, n = 1e9 unless said: every instruction set on one thread, the best on
- * all, next to what else makes permutations on a CPU, and a small computation from call to return.
- * Memory is touched before the clock runs. Medians of three samples, or of --samples; of a peer, of
- * those that it began within a minute. With --cost, cost against n instead.
+ * permute on the CPU, by default with n = 1e9: every instruction set on one thread, the best one on
+ * all threads, other generators of permutations, and the latency of small computations. The program
+ * touches the memory before it starts the clock. Each row is the median of three samples, or of
+ * --samples. Peers take no further samples after a minute. With --cost, the program measures the
+ * cost against n instead.
  */
 #include "backend.h"
 #include "clock.h"
@@ -45,7 +46,7 @@ static const struct backend_row small_rows[] = {
     {SHUF_ALGORITHM_PHILOX24, "philox24, AVX2, launch and wait", "cpu:avx2", 0},
 };
 
-/* False, and a line that says why, where this processor lacks it. */
+/* Returns false and prints the reason if this processor lacks the instruction set. */
 static bool open_row(const struct backend_row *row, uint64_t bytes, struct shuf__backend **backend,
                      struct shuf__block *block)
 {
@@ -89,7 +90,7 @@ static void measure(struct report *report, const struct backend_row *row, uint64
     close_row(backend, &block);
 }
 
-/* From call to return: what such a computation costs a request. */
+/* The latency from call to return, as a part of the latency of a request. */
 static void measure_small(struct report *report, const struct backend_row *row)
 {
     static double ns[SMALL_SAMPLES];

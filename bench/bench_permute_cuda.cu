@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * permute on the GPU, device time, resident output: the algorithms next to
- * thrust::shuffle_copy over a counting iterator (the paper's algorithm as it
- * ships) and to a plain memset of the same bytes, all in one run. Random look-ups stand
- * beside a copy of as many bytes. Small computations are timed from call to return.
- * With --cost, cost against n instead.
+ * permute on the GPU, device time, with the output in device memory. Peers in the same run are
+ * thrust::shuffle_copy over a counting iterator (the paper's algorithm in Thrust) and a memset of
+ * the same bytes. Rows of random look-ups have a copy of the same bytes as their peer. Small
+ * computations are timed from call to return. With --cost, the program measures the cost against n
+ * instead.
  */
 #include "backend.h"
 #include "clock.h"
@@ -87,8 +87,8 @@ struct Bench {
                    shuf__request_shape(&computation.request).bytes, ns, samples);
     }
 
-    /* Up to `quick` values by the host's clock, from call to return; above, by the device's events.
-     */
+    /* Up to `quick` values, times are from call to return by the host's clock. Above, they are
+     * device times by events. */
     int cost(const char *path)
     {
         struct cost *file = cost_begin(path);
@@ -106,7 +106,8 @@ struct Bench {
         return cost_end(file);
     }
 
-    /* From call to return, by the host's clock: what such a computation costs a request. */
+    /* The latency from call to return by the host's clock, as a part of the latency of a
+     * request. */
     void small(const char *label, shuf_algorithm algorithm, uint64_t n)
     {
         static double ns[small_samples];
@@ -161,7 +162,7 @@ struct Bench {
         });
     }
 
-    /* `count` positions at random, resident. The copy is of as many bytes from one to the other. */
+    /* Looks up `count` random positions in device memory. The copy has the same number of bytes. */
     void look_ups(const char *label, const char *copy, uint64_t n, uint64_t count)
     {
         shuf__error error;
@@ -214,7 +215,8 @@ int main(int argc, char **argv)
         return bench.cost(cost) | report_end(bench.out);
     check(cudaEventCreate(&bench.start));
     check(cudaEventCreate(&bench.stop));
-    const uint64_t quick = bench.backend->ops->quick; /* up to here the backend records no events */
+    /* up to this n the backend records no events */
+    const uint64_t quick = bench.backend->ops->quick;
     for (uint64_t n : sizes) {
         bench.permute(n > quick ? "primefold" : "primefold (host's clock)",
                       SHUF_ALGORITHM_PRIMEFOLD, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small requests: how long one takes, and how many a second are answered, each next to a peer.
- * --latency or --rate: that half alone.
+ * Small requests: their latency and their rate, each next to a peer. --latency or --rate selects
+ * one of the two.
  */
 #include "requests.h"
 
@@ -11,8 +11,9 @@ int main(int argc, char **argv)
     const struct report_option options[] = {
         {"--latency", NULL, &latency},
         {"--rate", NULL, &rate},
-        {"--only", "TEXT", &only},       /* of the rates: rows that have it in their names */
-        {"--backend", "SPEC", &backend}, /* else the rate is the CPU backend's: sockets and loops */
+        {"--only", "TEXT", &only}, /* rates only: rows whose names contain TEXT */
+        /* default: "cpu" for rates, so that sockets and loops decide; "auto" for latency */
+        {"--backend", "SPEC", &backend},
         {0},
     };
     struct report *report = report_begin_with("small requests", options, argc, argv);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * One permutation shared by several processes: the first takes the lease and has it computed,
- * then each further one takes the same and gets its view of the same memory. Every view is
- * checked, and the daemon is asked what it computed and holds. Next to it, so many processes with
- * a torch.randperm of their own.
+ * One permutation that several processes share. The first process takes the lease, and the daemon
+ * computes the result. Every other process takes an equal lease and maps the same memory. The
+ * program checks every view, and compares the daemon's counts of computations, blocks and bytes
+ * with the expected ones. The peer is the same number of processes that each call torch.randperm.
  */
 #include "daemon.h"
 #include "number.h"
@@ -20,14 +20,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PROCESSES = 64 }; /* at most */
+enum { PROCESSES = 64 }; /* limit of --processes */
 
 struct settings {
     const char *backend, *transports;
     uint64_t n, processes, rounds;
 };
 
-/* ---- All of them ---- */
+/* ---- The worker processes ---- */
 
 struct party {
     struct report *report;
@@ -36,7 +36,7 @@ struct party {
     shuf_transport transport;
     pid_t pid[PROCESSES];
     int fd[PROCESSES];
-    struct outcome outcome[PROCESSES]; /* the last of each */
+    struct outcome outcome[PROCESSES]; /* the last outcome of each process */
 };
 
 static void gather(struct party *p)
@@ -62,7 +62,7 @@ static void disperse(struct party *p)
     for (uint64_t i = 0; i < p->settings->processes; i++) {
         close(p->fd[i]);
         if (process_end(p->pid[i], 0) != 0)
-            die("process %" PRIu64 " did not end well", i);
+            die("process %" PRIu64 " failed", i);
     }
 }
 
@@ -89,7 +89,7 @@ static const struct outcome *run_command(struct party *p, uint64_t i, enum act a
     return receive_outcome(p, i);
 }
 
-/* All from `first` on at the same time. */
+/* Runs the command in all processes from `first` on at the same time. */
 static void run_command_all(struct party *p, uint64_t first, enum act act, uint64_t epoch)
 {
     for (uint64_t i = first; i < p->settings->processes; i++)
@@ -104,7 +104,7 @@ static void check_all(struct party *p)
     for (uint64_t i = 1; i < p->settings->processes; i++)
         if (p->outcome[i].fingerprint != p->outcome[0].fingerprint ||
             p->outcome[i].block != p->outcome[0].block)
-            die("process %" PRIu64 " sees other values than the first one, or another block", i);
+            die("process %" PRIu64 " has other values or another block than process 0", i);
 }
 
 static uint64_t result_bytes(uint64_t n)
@@ -124,7 +124,7 @@ static const char *row(const struct party *p, const char *label)
     return name;
 }
 
-/* ---- What is measured ---- */
+/* ---- Measurements ---- */
 
 static void first_lease(struct party *p)
 {
@@ -136,8 +136,8 @@ static void first_lease(struct party *p)
     report_add(p->report, row(p, "  of which computing"), n, n, "values", bytes, &device_ns, 1);
 }
 
-/* Rounds of all further processes one after another, or all at once. The first keeps its lease, so
- * the result stays. */
+/* All processes but the first take and release a lease in each round, one after another or all at
+ * once. The first process keeps its lease, so the result stays in the cache. */
 static void views(struct party *p, const char *label, uint64_t rounds, bool anew, bool at_once)
 {
     uint64_t others = p->settings->processes - 1, count = 0;
@@ -153,7 +153,7 @@ static void views(struct party *p, const char *label, uint64_t rounds, bool anew
             run_command_all(p, 1, ACT_TAKE, 0);
         for (uint64_t i = 1; i <= others; i++) {
             if (!p->outcome[i].shared)
-                die("process %" PRIu64 " had it computed anew", i);
+                die("process %" PRIu64 ": the daemon computed the result again", i);
             ns[count++] = p->outcome[i].ns;
         }
         run_command_all(p, 1, ACT_RELEASE, 0);
@@ -177,7 +177,7 @@ static uint64_t used(const struct party *p, const shuf_daemon *status)
     return p->transport == SHUF_MEMFD ? status->host_used : status->memory_used;
 }
 
-/* The daemon's and all processes' host memory, as the kernel counts it. */
+/* Host memory of the daemon and all processes, as the kernel accounts it. */
 static double kernel_bytes(const struct party *p)
 {
     double bytes = process_memory(p->daemon.pid);
@@ -208,7 +208,7 @@ static void memory_rows(struct party *p, const shuf_daemon *before)
             computed, blocks, held, bytes, most);
 }
 
-/* What the peer does, too: everybody wants it, and nobody has it yet. */
+/* All processes request a result that is not computed yet, as the processes of the peer do. */
 static void all_at_once(struct party *p)
 {
     uint64_t processes = p->settings->processes;
@@ -246,7 +246,8 @@ static void measure(struct party *p)
     all_at_once(p);
 }
 
-/* A daemon and processes of its own for each transport: what the one before mapped is no help. */
+/* Each transport has a new daemon and new processes, so it cannot use memory that another one
+ * mapped. */
 static void transport_rows(struct report *report, const struct settings *settings,
                            shuf_transport transport)
 {
@@ -274,10 +275,10 @@ static void peer_rows(struct report *report, const struct settings *settings, co
     size_t count = python_peer_numbers(peer, "ns", &ns);
     if (json_unpack(peer, "{s:s, s:s, s:b, s:F}", "torch", &version, "dtype", &dtype, "together",
                     &together, "wall_ns", &wall) != 0)
-        die("randperm_share.py: something is missing in what it printed");
+        die("randperm_share.py: a member is missing in its output");
     report_fact(report, "torch", version);
     report_fact(report, "torch's processes",
-                together ? "all at the same time" : "one after another, for want of memory");
+                together ? "all at the same time" : "one after another: not enough memory");
     snprintf(label, sizeof label, "torch.randperm, %s, %s, each process", device, dtype + 6);
     report_latency(report, label, settings->n, ns, count);
     snprintf(label, sizeof label, "torch.randperm, %s, %s, all of them", device, dtype + 6);
@@ -340,7 +341,7 @@ int main(int argc, char **argv)
     struct daemon daemon;
     struct report *report =
         report_begin_with("one permutation for several processes", options, argc, argv);
-    /* Two results of 4 GB are there at a time. */
+    /* The daemon keeps two results at a time: with n = 1e9, 4 GB each. */
     if (!n)
         n = available_bytes() < 12e9 ? "1e8" : "1e9";
     settings.n = number("--n", n, 1, UINT64_C(1) << 40);

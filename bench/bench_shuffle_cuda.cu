@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles on the GPU, device time, records of many sizes resident: there and back, next to a copy
- * of the same bytes and, for words of 8 bytes, a gather by indices that are there and thrust.
+ * Shuffles on the GPU, device time, with records of many sizes in device memory: forward and
+ * inverse. Peers are a copy of the same bytes and, for 8-byte records, a gather by indices in
+ * memory and Thrust.
  */
 #include "backend.h"
 #include "device.cuh"
@@ -20,13 +21,13 @@ using bench::check;
 using bench::die;
 using bench::time_device;
 
-constexpr uint64_t most = (uint64_t{4} << 30) + 4096; /* bytes of records */
+constexpr uint64_t most = (uint64_t{4} << 30) + 4096; /* bytes of the largest input */
 
 struct Size {
     uint64_t record, n;
 };
 
-/* More of what takes microseconds, each of which counts. */
+/* Short runs need more samples, because a microsecond counts there. */
 constexpr int few_samples = 9, many_samples = 101;
 constexpr uint64_t small_bytes = 64 << 20;
 
@@ -60,13 +61,13 @@ struct Bench {
     shuf__backend *backend;
     shuf__block in, to, index;
 
-    /* Their median, in nanoseconds. */
+    /* Returns the median in nanoseconds. */
     double row(const char *label, const Size &size, Times &times)
     {
         const std::string name = std::string(label) + ", " + std::to_string(size.record) + " bytes";
         report_add(out, name.c_str(), size.n, size.n, "records", 2 * size.n * size.record, times.ns,
                    times.count);
-        return times.ns[times.count / 2]; /* they are sorted by now */
+        return times.ns[times.count / 2]; /* report_add() has sorted them */
     }
 
     double ours(const Size &size, shuf_algorithm algorithm, bool inverse)

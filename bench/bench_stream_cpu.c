@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams on the CPU: values a second of each distribution and type, every instruction
- * set on one thread and the best on all, next to plain loops and numpy. Values are written
- * to memory that was touched before, and checked before the clock runs. One thread is timed
- * by its own clock, so that a core's rate is reported though others have work for it; all of
- * them by the wall's.
+ * Streams on the CPU: the rate in values a second of each distribution and type, for every
+ * instruction set on one thread and for the best one on all threads. Peers are plain loops and
+ * numpy. The program touches the memory and checks the values before it starts the clock. Rows of
+ * one thread use the CPU time of the thread, so other work on the core does not count. Rows of all
+ * threads use the wall clock.
  */
 #include "backend.h"
 #include "clock.h"
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     const uint64_t n = processor_number("--n", n_text, 1e11);
     const unsigned samples = (unsigned)processor_number("--samples", samples_text, SAMPLES_MOST);
     processor_say(report);
-    report_fact(report, "clock", "one thread: its own; all threads: the wall's");
+    report_fact(report, "clock", "one thread: CPU time; all threads: wall time");
     if (!no_peers)
         numpy_rows(report, n, samples);
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams on the GPU, device time, values resident: each distribution and type next to a
- * memset of the same bytes, Gaussian values that are summed where they are made instead
- * of stored, cuRAND and torch, all in one run. Values are checked before they are timed.
- * With --moments N, moments 1 to 8 over N values of each Gaussian type instead.
+ * Streams on the GPU, device time, with the values in device memory. Each distribution and type has
+ * its rate next to a memset of the same bytes. Other rows are Gaussian values that are summed in
+ * registers and not stored, cuRAND, and torch. The program checks values before it times them. With
+ * --moments N, it measures moments 1 to 8 of N values of each Gaussian type instead.
  */
 #include "backend.h"
 #include "cuda/stream.cuh"
@@ -38,7 +38,7 @@ struct Kind {
     unsigned width;
 };
 
-/* By width: each follows its memset. */
+/* Sorted by width: the memset of a width comes before its kinds. */
 constexpr Kind kinds[] = {
     {SHUF_DISTRIBUTION_GAUSS, SHUF_F64, "gauss f64", 8},
     {SHUF_DISTRIBUTION_BOX_MULLER, SHUF_F64, "box-muller f64", 8},
@@ -66,7 +66,7 @@ struct Bench {
     shuf__block values;
     float *table;
     int sm_count;
-    double memset_ns; /* of the last one */
+    double memset_ns; /* the last memset's time */
     std::vector<Share> shares;
 
     static shuf__computation timed(const Kind &kind, uint64_t n)
@@ -74,7 +74,7 @@ struct Bench {
         return timed_stream(kind.distribution, kind.dtype, 7, n);
     }
 
-    /* The median, before the report sorts them. */
+    /* Returns the median. It leaves ns[] in order of time for the report. */
     static double median_of(const double (&ns)[samples])
     {
         double sorted[samples];
@@ -103,7 +103,7 @@ struct Bench {
         const shuf__computation computation = timed(kind, n);
         shuf__error error;
         double ns[samples];
-        for (int i = -1; i < samples; i++) { /* the first is a warm-up, and looked at */
+        for (int i = -1; i < samples; i++) { /* the first is a warm-up and is checked */
             uint64_t took;
             if (shuf__backend_compute(backend, &computation, &values, &took, &error) ||
                 (i < 0 && stream_check(backend, &values, &computation.request, &error)))
@@ -155,7 +155,7 @@ struct Bench {
             const auto work = [&] { return peer_curand_draw(r.kind, values.memory, n); };
             double ns[samples];
             if (!work()) {
-                report_fact(out, label.c_str(), "failed");
+                report_fact(out, label.c_str(), "cuRAND returned an error");
                 continue;
             }
             time_device(label.c_str(), ns, work);
@@ -202,7 +202,7 @@ uint64_t number(const char *option, const char *text)
         value = std::pow(value, strtod(end + 1, &end));
     if (end == text || *end != '\0' || !(value >= 1 && value <= 0x1p50) ||
         value != std::floor(value))
-        die(option, "expected a whole number from 1 to 2^50, as in 1e12 or 2^40");
+        die(option, "expected an integer from 1 to 2^50, such as 1e12 or 2^40");
     return static_cast<uint64_t>(value);
 }
 

@@ -32,7 +32,7 @@ static const char *load(struct driver *driver)
     };
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return "libcuda.so.1 is not there";
+        return "libcuda.so.1 is not installed";
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (!symbol)
@@ -59,19 +59,19 @@ const char *context_hold(const char *device_id)
     if (why)
         return why;
     if (driver.init(0) != 0 || driver.count(&devices) != 0)
-        return "libcuda cannot be initialised";
+        return "cannot initialise libcuda";
     for (int i = 0; i < devices; i++) {
         unsigned char uuid[16];
         char name[64];
         void *context;
         if (driver.get(&device, i) != 0 || driver.uuid(uuid, device) != 0)
-            return "a GPU does not answer";
+            return "cannot read the UUID of a GPU";
         name_of(uuid, name);
         if (strcmp(name, device_id) != 0)
             continue;
         if (driver.retain(&context, device) != 0 || driver.set_current(context) != 0)
-            return "the GPU gives no context";
+            return "cannot create a context on the GPU";
         return NULL;
     }
-    return "the daemon's GPU is not visible here";
+    return "the daemon's GPU is not visible to this process";
 }

@@ -58,7 +58,7 @@ void cost_add(struct cost *cost, const char *device, const char *algorithm, uint
     fflush(stdout);
 }
 
-/* FILE.svg for FILE.csv. */
+/* Returns FILE.svg for FILE.csv. */
 static char *picture_of(const char *path)
 {
     const size_t length = strlen(path);
@@ -77,7 +77,7 @@ static int draw(const char *path)
     pid_t pid;
     int status = 0;
     if (posix_spawnp(&pid, argv[0], NULL, NULL, (char **)argv, environ) != 0)
-        printf("gnuplot is not there, so there is no %s\n", picture);
+        printf("gnuplot is not installed: %s is not drawn\n", picture);
     else if (waitpid(pid, &status, 0) < 0 || status != 0)
         status = 1;
     free(picture);
@@ -88,7 +88,7 @@ int cost_end(struct cost *cost)
 {
     int failed = ferror(cost->file) | fclose(cost->file);
     if (failed)
-        fprintf(stderr, "%s: cannot be written\n", cost->path);
+        fprintf(stderr, "%s: cannot write the file\n", cost->path);
     else
         failed = draw(cost->path);
     free(cost->path);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-# Cost against n, of every device and algorithm in a file of bench/cost.h:
+# Draws cost against n for every device and algorithm in a file of bench/cost.h:
 #
 #   gnuplot -c bench/cost.gp IN.csv OUT.svg
 #
-# A line goes through n = 2^w; the open circles are n = 2^w + 1, the worst case of what works on a
-# power of two.
+# The lines connect n = 2^w. The open circles are n = 2^w + 1, the worst case of an algorithm for
+# powers of two.
 in = ARG1
 set datafile separator comma
 set datafile missing NaN
@@ -21,7 +21,7 @@ set grid xtics ytics lc rgb "#dddddd"
 set key outside below maxcols 3 samplen 2
 set xtics 256, 4
 
-# The names of the series as they come, each in quotes.
+# The names of the series in the order of the file, each in quotes.
 name(algorithm, device) = algorithm . ", " . device
 series = ""
 note(item) = strstrt(series, item) ? 0 : (series = series . " " . item, 0)

@@ -42,7 +42,7 @@ void daemon_status(const struct daemon *daemon, shuf_daemon *status)
     shuf_close(handle);
 }
 
-static bool answers(const struct daemon *daemon)
+static bool is_listening(const struct daemon *daemon)
 {
     shuf *handle;
     shuf_status status = shuf_connect(&handle, daemon->socket);
@@ -50,11 +50,11 @@ static bool answers(const struct daemon *daemon)
     return status == SHUF_OK;
 }
 
-static void wait_until_it_answers(const struct daemon *daemon)
+static void wait_until_listening(const struct daemon *daemon)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     double start = now_ns();
-    while (!answers(daemon)) {
+    while (!is_listening(daemon)) {
         int status;
         if (process_ended(daemon->pid, &status) || now_ns() - start > start_ns) {
             show_log();
@@ -64,7 +64,7 @@ static void wait_until_it_answers(const struct daemon *daemon)
     }
 }
 
-/* The machine is the benchmark's own: the daemon may use and keep nearly all memory. */
+/* The benchmark has the machine for itself, so the daemon may use and keep nearly all memory. */
 static const char *write_config(void)
 {
     const char *path = process_file("shufd.conf");
@@ -72,7 +72,7 @@ static const char *write_config(void)
     if (!file || fputs("host_memory = 90%\ndevice_memory = 90%\n"
                        "host_cache = 90%\ndevice_cache = 90%\n",
                        file) < 0)
-        die("%s: cannot be written", path);
+        die("%s: cannot write the file", path);
     fclose(file);
     return path;
 }
@@ -81,11 +81,11 @@ void daemon_start(struct daemon *daemon, const char *backend)
 {
     shuf_daemon status;
     daemon->socket = process_file("shufd");
-    process_file("shufd.lock"); /* the daemon's own */
+    process_file("shufd.lock"); /* deletes the daemon's lock file at exit */
     const char *argv[] = {SHUFD_PATH,     "--config",  write_config(), "--socket",
                           daemon->socket, "--backend", backend,        NULL};
     daemon->pid = process_start(argv, process_file("shufd.log"));
-    wait_until_it_answers(daemon);
+    wait_until_listening(daemon);
     daemon_status(daemon, &status);
     snprintf(daemon->backend, sizeof daemon->backend, "%s", status.backend);
     snprintf(daemon->device_id, sizeof daemon->device_id, "%s", status.device_id);

@@ -24,19 +24,19 @@
 
 enum {
     CONNECTIONS = 64,
-    ROOM = 16384,   /* a reply and its values */
-    REQUEST = 256,  /* bytes of a request */
-    BLOCKS = 65536, /* ids of blocks that may come */
-    QUIET = 4000,   /* requests without a new block, after which everything is mapped */
-    CHECKED = 1000, /* one result in so many is compared value by value */
+    ROOM = 16384,   /* largest reply with its values, in bytes */
+    REQUEST = 256,  /* largest request, in bytes */
+    BLOCKS = 65536, /* limit of the ids of blocks */
+    QUIET = 4000,   /* after so many requests without a new block, all blocks are mapped */
+    CHECKED = 1000, /* one result in 1000 is compared value by value */
     VARINT_MOST = 10,
 };
 
 static const uint64_t seed = 7;
 static const char ping[] = "*1\r\n$4\r\nPING\r\n", pong[] = "+PONG\r\n";
 
-/* A packed request, and where in it the numbers stand that change. They are varints of the full
- * ten bytes, whatever their value, so that each can be overwritten where it is. */
+/* A packed request with the offsets of the numbers that change. Every number is a varint of ten
+ * bytes, so it can be overwritten in place with any value. */
 struct form {
     uint8_t bytes[REQUEST];
     size_t size, id, epoch, lease;
@@ -44,18 +44,18 @@ struct form {
 
 struct connection {
     int fd;
-    uint64_t id, epoch, lease; /* of the request in flight; of the last reply */
+    uint64_t id, epoch, lease; /* id and epoch of the request in flight; lease of the last reply */
     size_t have;
     uint8_t in[ROOM];
 };
 
 struct generator {
     const struct load *load;
-    struct form first, next; /* without and with a lease to give back */
+    struct form first, next; /* request without and with a lease to release */
     int poll;
     uint64_t requests, last_epoch;
-    uint64_t quiet;               /* requests since a descriptor came last */
-    const uint8_t *views[BLOCKS]; /* by block; the same for all connections */
+    uint64_t quiet;               /* requests since the last descriptor */
+    const uint8_t *views[BLOCKS]; /* by block id, for all connections */
     struct shuf__arena arena;
     struct connection connections[CONNECTIONS];
 };
@@ -69,20 +69,20 @@ static void put_varint(uint8_t *at, uint64_t value)
     at[VARINT_MOST - 1] = (uint8_t)value;
 }
 
-/* Where the number stands that was packed as a mark. */
+/* Returns the offset of the number that was packed as `mark`. */
 static size_t find_mark(const struct form *form, uint64_t mark)
 {
     uint8_t varint[VARINT_MOST];
     put_varint(varint, mark);
     const uint8_t *at = memmem(form->bytes, form->size, varint, sizeof varint);
     if (!at)
-        die("request: a field is missing in what was packed");
+        die("request: a field is missing in the packed message");
     return (size_t)(at - form->bytes);
 }
 
 static void make_form(const struct load *load, bool gives_back, struct form *form)
 {
-    enum { ID = 1, EPOCH, LEASE }; /* below 2^64, so that each is a varint of ten bytes */
+    enum { ID = 1, EPOCH, LEASE }; /* 2^64 - 1 - ID is a varint of ten bytes */
     uint64_t lease = UINT64_MAX - LEASE;
     Shuf__Transport accept = load->kind == LOAD_INLINE ? SHUF__TRANSPORT__TRANSPORT_INLINE
                                                        : SHUF__TRANSPORT__TRANSPORT_MEMFD;
@@ -108,7 +108,7 @@ static void make_form(const struct load *load, bool gives_back, struct form *for
 
 static void send_all(const struct connection *c, const void *bytes, size_t size)
 {
-    /* With one request in flight there is always room. */
+    /* The socket buffer always has room for the only request in flight. */
     if (send(c->fd, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
         die("send: %s", strerror(errno));
 }
@@ -130,7 +130,7 @@ static void send_request(struct generator *g, struct connection *c)
 
 /* ---- Replies ---- */
 
-/* Reads what there is; the descriptor that comes along, or -1. */
+/* Reads the available bytes. Returns the descriptor that came with them, or -1. */
 static int receive(struct connection *c)
 {
     union {
@@ -146,21 +146,21 @@ static int receive(struct connection *c)
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     int fd = -1;
     if (got <= 0)
-        die("receive: %s", got == 0 ? "the server hung up" : strerror(errno));
+        die("receive: %s", got == 0 ? "the server closed the connection" : strerror(errno));
     c->have += (size_t)got;
     if (header && header->cmsg_type == SCM_RIGHTS)
         memcpy(&fd, CMSG_DATA(header), sizeof fd);
     return fd;
 }
 
-/* A block that comes for the first time is mapped, once for all connections. */
+/* Maps a block at its first reply, once for all connections. */
 static const uint8_t *view(struct generator *g, const Shuf__ResultReply *p, int fd)
 {
     if (p->block == 0 || p->block >= BLOCKS)
         die("reply: block %" PRIu64 ": expected 1 to %d", p->block, BLOCKS - 1);
     const uint8_t **memory = &g->views[p->block];
     if (p->descriptor != (fd >= 0) || (!*memory && fd < 0))
-        die("reply: block %" PRIu64 ": a descriptor is missing, or one too many", p->block);
+        die("reply: block %" PRIu64 ": expected a descriptor with its first reply only", p->block);
     if (!*memory) {
         void *at = mmap(NULL, p->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
         if (at == MAP_FAILED)
@@ -201,7 +201,7 @@ static void check(const struct generator *g, const struct connection *c, const u
         die("epoch %" PRIu64 ": other values than expected", c->epoch);
 }
 
-/* The reply is whole where *size of its bytes are there. */
+/* Takes a reply if it is complete. Sets *size to its bytes. */
 static bool take_reply(struct generator *g, struct connection *c, int fd, size_t *size)
 {
     size_t length, payload = g->load->kind == LOAD_INLINE ? g->load->n * sizeof(uint32_t) : 0;
@@ -211,7 +211,7 @@ static bool take_reply(struct generator *g, struct connection *c, int fd, size_t
     *size = SHUF__FRAME_HEADER + length + payload;
     if (result == SHUF__FRAME_PARTIAL || c->have < *size) {
         if (fd >= 0)
-            die("reply: a descriptor ahead of its frame");
+            die("reply: the descriptor came before its frame");
         return false;
     }
     const Shuf__ResultReply *p = open_reply(g, c, length);
@@ -233,7 +233,7 @@ static bool take_pong(const struct connection *c, size_t *size)
     return true;
 }
 
-/* There is one request in flight, so nothing follows its reply. */
+/* Only one request is in flight, so no bytes may follow its reply. */
 static void serve(struct generator *g, struct connection *c)
 {
     size_t size;
@@ -299,7 +299,7 @@ static void begin(struct generator *g, const char *socket)
 
 /* ---- The run ---- */
 
-/* Goes on for at least that long; how long it was. */
+/* Runs for at least `ns`. Returns the real duration. */
 static double run_for(struct generator *g, double ns)
 {
     struct epoll_event events[CONNECTIONS];
@@ -345,6 +345,6 @@ double load_rate(const struct load *load, const char *socket, double warm_ns, do
     bool reported = read(ends[0], &rate, sizeof rate) == sizeof rate;
     close(ends[0]);
     if (process_end(pid, 0) != 0 || !reported)
-        die("the load failed");
+        die("the process that generates load failed");
     return rate;
 }

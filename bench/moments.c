@@ -10,21 +10,21 @@
 #include <stdint.h>
 #include <string.h>
 
-/* P(a < z < b), 0 <= a < b: by the tail, which keeps its precision far out. */
+/* P(a < z < b) for 0 <= a < b. The difference of upper tails keeps its precision for large a. */
 static long double probability(long double a, long double b)
 {
     return (erfcl(a * sqrtl(0.5L)) - erfcl(b * sqrtl(0.5L))) / 2;
 }
 
-/* 1, 0, 1, 0, 3, 0, 15, ... */
+/* The moments of the normal law: 1, 0, 1, 0, 3, 0, 15, ... */
 static void of_law(double moment[MOMENTS_MOST + 1])
 {
     for (int k = 0; k <= MOMENTS_MOST; k++)
         moment[k] = k == 0 ? 1 : k == 1 ? 0 : (k - 1) * moment[k - 2];
 }
 
-/* Each number stands for what lies nearer to it than to its neighbours. Past 40 the law has
- * nothing that a double could tell from 0. */
+/* The moments after rounding: a 16-bit number has the probability of the interval that rounds to
+ * it. The terms above 40 are below the precision of a double. */
 static void of_rounded(float (*value)(uint16_t), double moment[MOMENTS_MOST + 1])
 {
     long double sum[MOMENTS_MOST + 1] = {0};

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The tables of the paper from files of bench/paper.h: rows of 2^w + 1, or 2^w, a column an
-# algorithm, in millions of items a second; one table a device.
+# Prints the tables of the paper from files of bench/paper.h, one table for each device. A row is a
+# size 2^w + 1 or 2^w, a column is an algorithm, and figures are in millions of items a second.
 #
 #   awk -f bench/paper.awk FILE.csv...
 BEGIN {
@@ -22,7 +22,7 @@ BEGIN {
 }
 
 {
-    # 2^w and 2^w + 1 share a row of the table: no algorithm has both.
+    # 2^w and 2^w + 1 share a row of the table, because no algorithm has both.
     w = int(log($3) / log(2) + 1e-9)
     at[$1, $2, w] = $4
     if (!(($1, w) in sized)) {
@@ -53,6 +53,6 @@ END {
                     printf " %16s", "-"
             printf "\n"
         }
-        printf "\nn is 2^w + 1, in columns that end in -whole 2^w.\n"
+        printf "\nn is 2^w + 1, or 2^w in columns whose names end in -whole.\n"
     }
 }

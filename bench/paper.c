@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct state {
-    struct paper paper; /* first, so that one is the other */
+    struct paper paper; /* first member: a pointer to it points to this struct too */
     const char *only, *csv_path;
     char *device;
     FILE *csv;
@@ -72,7 +72,7 @@ void paper_device(struct paper *paper, const char *device)
     free(s->device);
     s->device = to;
     for (; *device; device++)
-        if (!strchr(",\"'", *device)) /* marks of the file itself */
+        if (!strchr(",\"'", *device)) /* these have a meaning in the CSV file */
             *to++ = *device;
     *to = '\0';
 }
@@ -95,17 +95,17 @@ void paper_add(struct paper *paper, const char *row, uint64_t n, double *ns, siz
     report_add(paper->report, row, n, n, "items", 16 * n, ns, trials);
     if (!s->csv)
         return;
-    /* sorted by now */
+    /* ns[] is sorted */
     const double median = (ns[trials / 2] + ns[(trials - 1) / 2]) / 2;
     fprintf(s->csv, "%s,%s,%llu,%.6g\n", s->device, row, (unsigned long long)n,
             (double)n * 1e3 / median);
     fflush(s->csv);
 }
 
-void paper_not_there(struct paper *paper, const char *row, uint64_t n, const char *why)
+void paper_skip(struct paper *paper, const char *row, uint64_t n, const char *why)
 {
     (void)paper;
-    printf("%-44s %12llu not there: %s\n", row, (unsigned long long)n, why);
+    printf("%-44s %12llu skipped: %s\n", row, (unsigned long long)n, why);
     fflush(stdout);
 }
 
@@ -120,7 +120,7 @@ int paper_end(struct paper *paper)
     struct state *s = state_of(paper);
     int failed = s->wrong | report_end(paper->report);
     if (s->csv && (ferror(s->csv) | fclose(s->csv))) {
-        fprintf(stderr, "%s: cannot be written\n", s->csv_path);
+        fprintf(stderr, "%s: cannot write the file\n", s->csv_path);
         failed = 1;
     }
     free(s->device);

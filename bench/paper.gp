@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Throughput against n, of a file of bench/paper.h, beside what the paper's authors published:
+# Draws throughput against n from a file of bench/paper.h, and the figures of the paper's authors:
 #
 #   gnuplot -c bench/paper.gp IN.csv AUTHORS.csv OUT.svg
 #
-# Lines are measured, open circles of the same colour are theirs, on their machine.
+# Lines are our measurements. Open circles of the same colour are the authors', on their machine.
 in = ARG1
 authors = ARG2
 set datafile separator comma
@@ -26,7 +26,7 @@ do for [i = 1:words(colours)] {
 }
 set linetype cycle words(colours)
 
-# The names of the rows as they come, of those that the authors have too, and of the device.
+# The names of the rows in the order of the file, of the rows that the authors have too, and of the device.
 rows = ""
 theirs = ""
 device = ""

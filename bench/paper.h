@@ -52,10 +52,11 @@ bool paper_wants(const struct paper *paper, const char *row);
 /* Adds the durations of trials with n items, in nanoseconds. Sorts them. */
 void paper_add(struct paper *paper, const char *row, uint64_t n, double *ns, size_t trials);
 
-/* Instead of paper_add(): a line with the reason that there are no figures. */
-void paper_not_there(struct paper *paper, const char *row, uint64_t n, const char *why);
+/* Instead of paper_add(): prints the reason why the row has no figures. */
+void paper_skip(struct paper *paper, const char *row, uint64_t n, const char *why);
 
-/* Instead of paper_add(): the output is not a shuffle, or not the right one. */
+/* Instead of paper_add(): prints the error of an output that is not a shuffle, or not the right
+ * one. */
 void paper_wrong(struct paper *paper, const char *row, uint64_t n, const char *why);
 
 /* Writes the files and frees `paper`. Returns the exit code: 1 after paper_wrong(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See paper_kernels.cuh. The bijections and the ranks in a tile are the backend's; what is made
- * here anew is the gather that the paper puts in the place of the store of an index.
+ * See paper_kernels.cuh. The bijections and the ranks in a tile come from the backend. The gather
+ * is added here: the backend's kernels store an index at its place.
  */
 #include "paper_kernels.cuh"
 
@@ -40,7 +40,7 @@ unsigned blocks_for(uint64_t work, int threads = tuning::threads)
     return static_cast<unsigned>((work + threads - 1) / threads);
 }
 
-/* Work with the bijection of such a domain. */
+/* Calls `work` with the bijection for n. */
 template <typename Work> cudaError_t with_philox(uint64_t n, Work work)
 {
     if (shuf_domain_bits(n) % 2)
@@ -50,14 +50,15 @@ template <typename Work> cudaError_t with_philox(uint64_t n, Work work)
     return cudaGetLastError();
 }
 
-/* ---- What the kernels share ---- */
+/* ---- Common parts of the kernels ---- */
 
 __device__ __forceinline__ uint32_t first_of_thread()
 {
     return blockIdx.x * tile + threadIdx.x / 32 * (32 * items) + threadIdx.x % 32;
 }
 
-/* f of this thread's numbers, as rank_kept() wants them; n or more where the domain has ended. */
+/* Sets x to f of this thread's numbers, in the order that rank_kept() expects. Numbers past the end
+ * of the domain give n. */
 template <typename Bijection>
 __device__ __forceinline__ void evaluate_tile(const Bijection &f, const Parameters &parameters,
                                               uint32_t *key, uint32_t (&x)[items])
@@ -76,7 +77,7 @@ __device__ __forceinline__ void evaluate_tile(const Bijection &f, const Paramete
     }
 }
 
-/* All of them are under way before any is waited for. */
+/* Issues all loads before it uses the first one, so their latencies overlap. */
 __device__ __forceinline__ void load(const Arrays &arrays, const Parameters &parameters,
                                      const uint32_t (&x)[items], uint64_t (&item)[items])
 {
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
             out[rank[i]] = item[i];
 }
 
-/* ---- The bound, and the checks ---- */
+/* ---- Gather and checks ---- */
 
 constexpr int gather_items = 4;
 

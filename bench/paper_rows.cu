@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See paper_rows.cuh. Scans over numbers in memory, selection and sorting are CUB's.
+ * See paper_rows.cuh. CUB does the scans in memory, the selection and the sort.
  */
 #include "paper_rows.cuh"
 
@@ -31,7 +31,7 @@ unsigned blocks_for(uint64_t work)
     return static_cast<unsigned>((work + threads - 1) / threads);
 }
 
-/* Device memory, given back with the last copy. */
+/* Device memory. The destructor of the last copy frees it. */
 template <typename T = char> std::shared_ptr<T> memory(uint64_t count)
 {
     void *at = nullptr;
@@ -39,7 +39,7 @@ template <typename T = char> std::shared_ptr<T> memory(uint64_t count)
     return std::shared_ptr<T>(static_cast<T *>(at), cudaFree);
 }
 
-/* CUB's calls are made twice: with no memory, to be told how much, and with it. */
+/* Calls a function of CUB twice: the first call returns the size of the temporary memory. */
 template <typename Call> auto with_memory(Call call)
 {
     size_t bytes = 0;
@@ -55,7 +55,7 @@ auto scan(uint32_t *counts, uint32_t *places, uint64_t count)
     });
 }
 
-/* Of SplitMix64: a bijection of 64 bits. */
+/* The mixing function of SplitMix64: a bijection of 64 bits. */
 __device__ __forceinline__ uint64_t mixed(uint64_t z)
 {
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of bench_paper_cuda that do not use the backend. A row is made for its arrays, and
- * allocates all other memory. It then queues its work on the default stream, for one epoch after
- * the other.
+ * The rows of bench_paper_cuda that do not use the backend. Each function allocates scratch memory
+ * for its arrays. The Shuffle that it returns queues the work of one epoch on the default stream.
  */
 #ifndef SHUF__BENCH_PAPER_ROWS_CUH
 #define SHUF__BENCH_PAPER_ROWS_CUH
@@ -20,11 +19,11 @@ using Shuffle = std::function<void(uint64_t epoch)>;
 Shuffle bijective0(const Arrays &arrays);
 Shuffle bijective1(const Arrays &arrays);
 
-/* Each item's index is thrown at a table of 2n places until it finds a free one. The indices in the
- * table's order are the permutation, which differs each time. */
+/* Writes the index of each item to a random free place of a table with 2n places. The permutation
+ * is the order of the indices in the table. It differs in each run. */
 Shuffle dart_throwing(const Arrays &arrays);
 
-/* Items sorted by 64 random bits. */
+/* Sorts the items by 64 random bits. */
 Shuffle sort_shuffle(const Arrays &arrays);
 
 /* thrust::shuffle, unchanged. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a value costs on one thread, against n: whole permutations, or so much of one as
- * fits the memory. std::shuffle cannot make a part of one, so it ends where a minute does. By the
- * thread's own clock, which stands while others have the core.
+ * The cost of a value against n on one thread: of the whole permutation, or of the largest slice
+ * that fits the memory. std::shuffle cannot compute a slice, so it stops at n = 2^30 + 1. Times are
+ * CPU times of the thread, so other work on the core does not count.
  */
 #include "backend.h"
 #include "cost.h"
@@ -25,7 +25,7 @@ struct setup {
     struct shuf__backend *backend;
     struct shuf__block block;
     struct shuf__computation computation;
-    uint32_t *values; /* of std::shuffle */
+    uint32_t *values; /* the output of std::shuffle */
 };
 
 static void permute(struct setup *s)
@@ -67,7 +67,8 @@ static double once(struct setup *s, void (*work)(struct setup *), unsigned times
     return (thread_ns() - start) / times;
 }
 
-/* Nanoseconds of one: the median of several samples, each of as many as make a millisecond. */
+/* Nanoseconds of one call: the median of several samples. A sample repeats the call for at least a
+ * millisecond. */
 static double time_of(struct setup *s, void (*work)(struct setup *))
 {
     double first = once(s, work, 1), ns[SAMPLES];
@@ -99,12 +100,11 @@ static void costs_of_backend(struct cost *cost, struct setup *s)
         cost_of(cost, s, SHUF_ALGORITHM_PHILOX24, "philox24", n);
 }
 
-/* The largest only as powers of two and one more. */
 static void costs_of_std_shuffle(struct cost *cost, struct setup *s)
 {
     uint64_t n;
     if (!(s->values = malloc(shuffle_most * sizeof *s->values)))
-        die("no memory for %llu values", (unsigned long long)shuffle_most);
+        die("out of memory: cannot allocate %llu values", (unsigned long long)shuffle_most);
     memset(s->values, 1, shuffle_most * sizeof *s->values);
     for (unsigned i = 0; (n = cost_size(i)) != 0 && n <= shuffle_most; i++) {
         s->computation.request.permutation.n = n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See permute_cpu.h. What every peer made is looked at: the values of [0, n), each once, as far as
- * a sum can tell.
+ * See permute_cpu.h. The output of every peer is checked by a hash sum: it has each value of [0, n)
+ * once.
  */
 #include "clock.h"
 #include "peers/shuffles.h"
@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No row goes on for longer: some peers take a minute for 1e9 values. */
+/* A row takes no further samples after this time. Some peers take a minute for 1e9 values. */
 static const double minute_ns = 60e9;
 
 /* ---- numpy ---- */
 
 static void numpy_row(struct report *report, const char *label, uint64_t n, unsigned bytes,
-                      const json_t *answer, const char *member)
+                      const json_t *reply, const char *member)
 {
     double *ns;
-    size_t samples = python_peer_numbers(answer, member, &ns);
+    size_t samples = python_peer_numbers(reply, member, &ns);
     report_add(report, label, n, n, "values", n * bytes, ns, samples);
     free(ns);
 }
@@ -35,14 +35,14 @@ void numpy_rows(struct report *report, uint64_t n, unsigned samples)
     snprintf(n_text, sizeof n_text, "%llu", (unsigned long long)n);
     snprintf(samples_text, sizeof samples_text, "%u", samples);
     const char *const arguments[] = {"--n", n_text, "--samples", samples_text, NULL};
-    json_t *answer = python_peer_run(report, "numpy_permutation.py", arguments);
-    if (!answer)
+    json_t *reply = python_peer_run(report, "numpy_permutation.py", arguments);
+    if (!reply)
         return;
-    report_fact(report, "numpy", json_string_value(json_object_get(answer, "numpy")));
-    numpy_row(report, "numpy Generator.permutation, i64, fresh memory", n, 8, answer,
+    report_fact(report, "numpy", json_string_value(json_object_get(reply, "numpy")));
+    numpy_row(report, "numpy Generator.permutation, i64, fresh memory", n, 8, reply,
               "permutation_ns");
-    numpy_row(report, "numpy Generator.shuffle, u32", n, 4, answer, "shuffle_ns");
-    json_decref(answer);
+    numpy_row(report, "numpy Generator.shuffle, u32", n, 4, reply, "shuffle_ns");
+    json_decref(reply);
 }
 
 /* ---- In process ---- */
@@ -70,7 +70,7 @@ static void merge_shuffle(const struct room *room, int threads)
     peer_merge_shuffle(room->values, room->n, 7, threads);
 }
 
-/* What one would write without the backend. */
+/* The loop that a user would write without the backend. */
 static void plain_loop(const struct room *room, int threads)
 {
     const shuf_philox24 f = shuf_philox24_make(room->n, 7, 0);
@@ -83,7 +83,8 @@ static void plain_loop(const struct room *room, int threads)
     }
 }
 
-/* The same for a set of values in every order, and hardly for any other. */
+/* A sum of hashes: it does not depend on the order of the values, and differs if a value is
+ * missing. */
 static uint64_t sum_over(const uint32_t *values, uint64_t n)
 {
     uint64_t sum = 0;
@@ -115,7 +116,7 @@ static uint32_t *touched(uint64_t n)
 {
     uint32_t *memory = malloc(n * sizeof *memory);
     if (!memory)
-        die("no memory for %llu values", (unsigned long long)n);
+        die("out of memory: cannot allocate %llu values", (unsigned long long)n);
     memset(memory, 1, n * sizeof *memory);
     return memory;
 }

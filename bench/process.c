@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See process.h. The tables are plain arrays, since a signal's handler goes through them:
- * it may allocate nothing.
+ * See process.h. The tables are static arrays, because the signal handler reads them and must not
+ * allocate.
  */
 #include "process.h"
 
@@ -22,13 +22,14 @@ enum { CHILDREN = 128, FILES = 16, PATH = 96, WAIT_MS = 60000, POLL_MS = 2 };
 
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-static pid_t owner; /* whose table it is: a forked child has a copy, and no business with it */
+/* the process that owns the tables; a forked child has a copy that it must not use */
+static pid_t owner;
 static volatile pid_t children[CHILDREN];
 static char directory[PATH];
 static char files[FILES][PATH];
 static volatile int file_count;
 
-/* ---- The end ---- */
+/* ---- Cleanup ---- */
 
 static void tidy(void)
 {
@@ -53,11 +54,11 @@ static void tidy(void)
 static void on_signal(int signal)
 {
     tidy();
-    raise(signal); /* the handler is used once: now it ends us */
+    raise(signal); /* SA_RESETHAND has restored the default action: the signal ends the process */
 }
 
-/* Begins the watch, with the first thing that needs it. */
-static void watch(void)
+/* Installs the handlers on the first call. */
+static void install_handlers(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     if (owner == getpid())
@@ -88,7 +89,7 @@ static void make_directory(void)
 {
     const char *temporary = getenv("TMPDIR");
     char path[PATH];
-    /* A socket's path has 108 bytes at most. */
+    /* The path of a socket has at most 108 bytes. */
     if (!temporary || strlen(temporary) > 48)
         temporary = "/tmp";
     snprintf(path, sizeof path, "%s/shuf-bench-XXXXXX", temporary);
@@ -100,7 +101,7 @@ static void make_directory(void)
 const char *process_file(const char *name)
 {
     char path[2 * PATH];
-    watch();
+    install_handlers();
     if (directory[0] == '\0')
         make_directory();
     int length = snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -108,7 +109,7 @@ const char *process_file(const char *name)
         if (strcmp(files[i], path) == 0)
             return files[i];
     if (file_count == FILES || length < 0 || length >= PATH)
-        die("%s: one file too many, or too long a name", path);
+        die("%s: expected at most %d files and %d bytes of path", path, FILES, PATH - 1);
     memcpy(files[file_count], path, (size_t)length + 1);
     return files[file_count++];
 }
@@ -123,7 +124,7 @@ static void keep(pid_t pid)
             return;
         }
     kill(pid, SIGKILL);
-    die("%d processes: one too many", CHILDREN + 1);
+    die("expected at most %d processes", CHILDREN);
 }
 
 static void forget(pid_t pid)
@@ -133,7 +134,8 @@ static void forget(pid_t pid)
             children[i] = 0;
 }
 
-/* In a group of its own, which is ended as a whole; and Ctrl-C is for us to pass on. */
+/* The child leads its own process group, so the parent can kill all its descendants. Ctrl-C reaches
+ * only the parent. */
 static void begin_child(const sigset_t *mask)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -145,11 +147,11 @@ static void begin_child(const sigset_t *mask)
         _exit(1);
 }
 
-/* No signal comes between its start and its place in the table. */
+/* Blocks all signals until the child is in the table, so a handler always finds it. */
 pid_t process_fork(void)
 {
     sigset_t all, before;
-    watch();
+    install_handlers();
     fflush(NULL);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
@@ -223,7 +225,7 @@ static char *read_all(int fd)
             text = realloc(text, room *= 2);
     }
     if (!text || got < 0)
-        die("reading a program's output: %s", strerror(errno));
+        die("cannot read the output of a program: %s", strerror(errno));
     text[size] = '\0';
     return text;
 }

@@ -15,7 +15,7 @@ uint64_t processor_number(const char *option, const char *text, double most)
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end != '\0' || !(value >= 1 && value <= most) || value != floor(value))
-        die("%s: %s: expected a whole number from 1 to %.0f, as in 1e6", option, text, most);
+        die("%s: %s: expected an integer from 1 to %.0f, such as 1e6", option, text, most);
     return (uint64_t)value;
 }
 

@@ -25,7 +25,7 @@ json_t *python_peer_run(struct report *report, const char *script, const char *c
 {
     char *text = output_of(script, arguments);
     json_t *object = text ? json_loads(text, 0, NULL) : NULL;
-    const char *absent = "python3 is not there, or the script failed";
+    const char *absent = "python3 is not installed, or the script failed";
     free(text);
     json_unpack(object, "{s:s}", "absent", &absent);
     if (object && !json_object_get(object, "absent"))
@@ -40,7 +40,7 @@ size_t python_peer_numbers(const json_t *object, const char *member, double **nu
     const json_t *list = json_object_get(object, member);
     size_t count = json_array_size(list);
     if (count == 0 || !(*numbers = malloc(count * sizeof **numbers)))
-        die("peer: no \"%s\" in what it printed", member);
+        die("peer: its output has no member \"%s\"", member);
     for (size_t i = 0; i < count; i++)
         (*numbers)[i] = json_number_value(json_array_get(list, i));
     return count;

@@ -64,7 +64,7 @@ static void read_options(struct report *report, const struct report_option *opti
     }
 }
 
-/* Whether the machine had other work: figures of a busy one are worth little. */
+/* Figures from a busy machine are not reliable, so the report has its load. */
 static void add_load(struct report *report)
 {
     double load[1];
@@ -110,7 +110,7 @@ void report_fact(struct report *report, const char *name, const char *value)
 
 /* ---- Rows ---- */
 
-/* The columns' names come where a row is of another table than the one before. */
+/* Prints the names of the columns when a row has other columns than the row before. */
 static void print_heading(const char *columns)
 {
     static const char *printed;
@@ -140,7 +140,7 @@ static double median_of(const double *sorted, size_t count)
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-/* The least sample that `percent` of them do not exceed. */
+/* The smallest sample that is not below `percent` of all samples. */
 static double percentile(const double *sorted, size_t count, double percent)
 {
     size_t place = (size_t)((double)count * percent / 100);
@@ -235,7 +235,8 @@ void report_value(struct report *report, const char *label, uint64_t n, double v
 }
 
 void report_kernel(struct report *report, const char *label, uint64_t n, uint64_t items,
-                   const char *unit, double *ns, size_t samples, const struct report_taken *taken)
+                   const char *unit, double *ns, size_t samples,
+                   const struct report_resources *resources)
 {
     static const char columns[] =
         "   median ms      best ms            G/s       registers  local shared warps";
@@ -244,13 +245,14 @@ void report_kernel(struct report *report, const char *label, uint64_t n, uint64_
     add_row(report, label, n,
             json_pack("{s:I, s:s, s:f, s:o, s:i, s:i, s:i, s:i}", "items", (json_int_t)items,
                       "unit", unit, "median_ns", median, "samples_ns", numbers(ns, samples),
-                      "registers", taken->registers, "local_bytes", taken->local, "shared_bytes",
-                      taken->shared, "warps_per_multiprocessor", taken->warps));
+                      "registers", resources->registers, "local_bytes", resources->local,
+                      "shared_bytes", resources->shared, "warps_per_multiprocessor",
+                      resources->warps));
     print_heading(columns);
     print_name(label, n);
     printf("%12.4f %12.4f %9.2f %-6s %9d %6d %6d %5d", median / 1e6, ns[0] / 1e6,
-           (double)items / median, unit, taken->registers, taken->local, taken->shared,
-           taken->warps);
+           (double)items / median, unit, resources->registers, resources->local, resources->shared,
+           resources->warps);
     end_row();
 }
 
@@ -273,7 +275,7 @@ int report_end(struct report *report)
     int failed = 0;
     if (report->path &&
         json_dump_file(report->root, report->path, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) != 0) {
-        fprintf(stderr, "%s: cannot be written\n", report->path);
+        fprintf(stderr, "%s: cannot write the report\n", report->path);
         failed = 1;
     }
     json_decref(report->root);

@@ -51,13 +51,14 @@ void report_value(struct report *report, const char *label, uint64_t n, double v
 
 /* The resources of a kernel: registers of a thread, bytes of local and of shared memory, and
  * resident warps of a multiprocessor. */
-struct report_taken {
+struct report_resources {
     int registers, local, shared, warps;
 };
 
 /* As report_add(), for a kernel. */
 void report_kernel(struct report *report, const char *label, uint64_t n, uint64_t items,
-                   const char *unit, double *ns, size_t samples, const struct report_taken *taken);
+                   const char *unit, double *ns, size_t samples,
+                   const struct report_resources *resources);
 
 /* Adds a figure with its expected value and the standard error. `spread`: the deviation of partial
  * figures from each other, divided by the deviation that the error implies. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small requests by one client of libshuf, from call to values that can be read. Each asks for
- * another epoch, so that none is answered from the cache, and gives back the lease before it.
+ * Latency of small requests by one client of libshuf, from the call until the values can be read.
+ * Each request has another epoch, so the cache never has its result, and releases the lease before
+ * it.
  */
 #include "clock.h"
 #include "context.h"
@@ -19,18 +20,18 @@ enum { N = 1000, SAMPLES = 20000, BATCH = 500, WARM_UP = 1000, CHECKED = 500 };
 
 static const uint64_t seed = 7;
 
-/* Every so often, outside the clock. */
+/* Compares the values of every CHECKED-th lease, outside of the measured time. */
 static void check(shuf *handle, const shuf_lease *lease, const char *algorithm, uint64_t epoch)
 {
     uint32_t values[N];
     if (lease->shared)
-        die("epoch %llu: shared, expected one of its own", (unsigned long long)epoch);
+        die("epoch %llu: the lease is shared, expected a new result", (unsigned long long)epoch);
     if (epoch % CHECKED != 0)
         return;
     if (shuf_lease_read(handle, lease, 0, sizeof values, values) != SHUF_OK)
         die("lease: %s", shuf_message(handle));
     if (!is_expected(algorithm, values, N, seed, epoch))
-        die("epoch %llu: other values than expected", (unsigned long long)epoch);
+        die("epoch %llu: wrong values", (unsigned long long)epoch);
 }
 
 struct row {
@@ -39,7 +40,7 @@ struct row {
     double ns[SAMPLES];
 };
 
-/* `count` requests; the times of the last of them are kept from `ns` on, unless it is NULL. */
+/* Runs `count` requests. Unless `ns` is NULL, it receives their times. */
 static void time_requests(shuf *handle, struct row *row, const shuf_lease_options *options,
                           shuf_lease **lease, double *ns, int count)
 {
@@ -55,7 +56,7 @@ static void time_requests(shuf *handle, struct row *row, const shuf_lease_option
     }
 }
 
-/* Batches of the algorithms alternate, so that whatever else goes on meets both. */
+/* Batches of the algorithms alternate, so other load on the machine affects both alike. */
 static void transport_rows(struct report *report, const struct daemon *daemon,
                            shuf_transport transport)
 {
@@ -99,7 +100,7 @@ static void peer_row(struct report *report, const char *device)
     json_decref(peer);
 }
 
-/* Each transport with a daemon of its own: the epochs are the same. */
+/* Each transport has a new daemon: they use the same epochs, which must not be in the cache. */
 void requests_latency(struct report *report, const char *backend)
 {
     static const struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many small requests a second shufd answers, next to redis-benchmark's PING against a
- * redis-server of our own, and next to PING by our own generator, so that what the generators cost
- * is seen too. The runs alternate, so that whatever else the machine does meets all of them.
+ * The rate at which shufd replies to small requests. Peers are redis-benchmark's PING to a
+ * redis-server that this program starts, and the same PING by the load generator of this program,
+ * which shows the cost of the generators. The runs of all rows alternate, so other load affects
+ * them alike.
  */
 #include "clock.h"
 #include "daemon.h"
@@ -25,7 +26,7 @@ static const double warm_ns = 0.3e9, run_ns = 0.7e9;
 struct row {
     const char *label;
     struct load load;
-    const char *pings; /* redis-benchmark: requests of a run; NULL: our load */
+    const char *pings; /* requests of a run of redis-benchmark; NULL: use load.h */
 };
 
 static const struct row rows[] = {
@@ -52,11 +53,11 @@ enum { ROWS = sizeof rows / sizeof *rows };
 /* ---- Redis ---- */
 
 struct redis {
-    pid_t pid; /* 0: it is not there */
+    pid_t pid; /* 0: not installed */
     const char *socket;
 };
 
-static bool answers(const char *path)
+static bool is_listening(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
@@ -89,7 +90,7 @@ static void redis_start(struct redis *redis, struct report *report)
                           redis->socket,  "--save", "",  "--appendonly",
                           "no",           NULL};
     redis->pid = process_start(argv, process_file("redis.log"));
-    while (!answers(redis->socket)) {
+    while (!is_listening(redis->socket)) {
         if (process_ended(redis->pid, &status))
             die("redis-server did not start");
         nanosleep(&pause, NULL);
@@ -122,7 +123,7 @@ static double rate_of(const struct row *row, const struct daemon *daemon, const 
                      warm_ns, run_ns);
 }
 
-/* One daemon for each run: the epochs are the same. */
+/* Each run has a new daemon: they use the same epochs, which must not be in the cache. */
 static void run_row(const struct row *row, const char *backend, const struct redis *redis,
                     double *rate)
 {

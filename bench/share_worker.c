@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See share_worker.h. The first and the last values of a view are held to the cipher's own,
- * evaluated here; of what lies between, a fingerprint is reported, to be the same in each process.
+ * See share_worker.h. Compares the first and last values with those that the inline C computes.
+ * Reports a fingerprint of slices in between, which must be equal in all processes.
  */
 #include "share_worker.h"
 
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    EDGE = 4096, /* values at each end that are compared */
-    PLACES = 16, /* slices between them, of so many values too */
-    GLANCE = 16, /* values that are compared at the end of each view */
+    EDGE = 4096, /* values to compare at each end */
+    PLACES = 16, /* slices in the fingerprint, of EDGE values each */
+    GLANCE = 16, /* values to compare before a release */
 };
 
 struct worker {
@@ -43,7 +43,7 @@ static void connect_worker(struct worker *w)
         fail(w, "connect", shuf_message(w->handle));
 }
 
-/* What a process of a training job has done long before. */
+/* Does the work that a training process has done before its first request. */
 static void begin(struct worker *w)
 {
     bool cuda = w->transport == SHUF_CUDA_FD || w->transport == SHUF_CUDA_IPC;
@@ -53,7 +53,7 @@ static void begin(struct worker *w)
     connect_worker(w);
 }
 
-/* The clock stops when the first value is there to be read, where the host can. */
+/* The time ends when the first value is read, or, for device memory, when the call returns. */
 static void take(struct worker *w, uint64_t epoch)
 {
     shuf_permutation request = {.n = w->n, .seed = share_seed, .epoch = epoch};
@@ -140,7 +140,7 @@ static void release(struct worker *w)
     w->lease = NULL;
 }
 
-static void obey(struct worker *w, const struct command *command)
+static void run_command(struct worker *w, const struct command *command)
 {
     switch (command->act) {
     case ACT_BEGIN:
@@ -168,7 +168,7 @@ _Noreturn void share_work(const struct daemon *daemon, shuf_transport transport,
     while (recv(fd, &command, sizeof command, 0) == sizeof command) {
         struct outcome outcome = {0};
         w.outcome = &outcome;
-        obey(&w, &command);
+        run_command(&w, &command);
         if (send(fd, &outcome, sizeof outcome, 0) != sizeof outcome)
             break;
     }

@@ -6,7 +6,7 @@
     bench/speed.py --check    # fails if docs/speed.svg does not match the reports
 
 After a new report: change REPORT below, run it, and commit the picture with the report. It needs
-Python's standard library alone. No figure stands in this file.
+Python's standard library alone. This file contains no figures.
 """
 import json
 import pathlib
@@ -58,7 +58,7 @@ COLUMNS, WIDTH, PANEL = 2, 880, 424
 MARGIN, LABELS, BARS, ROW, BAR = 16, 166, 194, 24, 15
 HEAD, FOOT, TITLE, GAP = 44, 34, 46, 20
 
-# Both schemes have a background of their own, so that text is readable on any page.
+# Both colour schemes set a background, so the text is readable on any page.
 STYLE = """
 text { font: 12px -apple-system, "Segoe UI", "DejaVu Sans", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .title { font-size: 14px; font-weight: 600 }
@@ -86,10 +86,10 @@ def load(name):
 
 
 def rate(report, what, n):
-    """10^9 a second, from the median time of the one row of that name and size."""
+    """The rate in 10^9 a second, from the median time of the row with this name and size."""
     rows = [row for row in report["results"] if row["what"] == what and row["n"] == n]
     if len(rows) != 1:
-        raise SystemExit(f"{REPORT}: {len(rows)} rows are called {what!r} with n = {n}: expected 1")
+        raise SystemExit(f"{REPORT}: {len(rows)} rows have the name {what!r} and n = {n}, expected 1")
     return rows[0]["items"] / rows[0]["median_ns"]
 
 
@@ -144,10 +144,10 @@ def legend(y):
 
 
 def source(reports):
-    """The line below: all reports must be of one device, driver and commit."""
+    """The line below the panels. All reports must have the same device, driver and commit."""
     facts = {(r["device"], r["driver"], r["commit"], r["date"][:10]) for r in reports}
     if len(facts) != 1:
-        raise SystemExit(f"{REPORT}: reports of several devices or commits: {sorted(facts)}")
+        raise SystemExit(f"{REPORT}: reports of several devices or commits: {sorted(facts)}, expected one")
     device, driver, commit, date = facts.pop()
     return f"One {device}, {driver}, commit {commit}, {date}. Medians of device time. {REPORT}"
 
@@ -187,7 +187,7 @@ def main(arguments):
     if not arguments:
         PICTURE.write_bytes(drawn)
     elif not PICTURE.exists() or PICTURE.read_bytes() != drawn:
-        raise SystemExit(f"{PICTURE.relative_to(ROOT)}: not what the reports give; run bench/speed.py")
+        raise SystemExit(f"{PICTURE.relative_to(ROOT)}: does not match the reports; run bench/speed.py")
 
 
 if __name__ == "__main__":

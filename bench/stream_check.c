@@ -24,7 +24,7 @@ static shuf_status check_samples(struct shuf__backend *backend, const struct shu
     for (uint64_t k = 0; k < SAMPLES; k++) {
         const uint64_t i = shuf_fingerprint_term(k, 0) % shape.count,
                        expected = bits_at(request, i);
-        uint64_t found = 0; /* its lower bytes are the value */
+        uint64_t found = 0; /* the value is in the lower bytes */
         if (backend->ops->read(backend, block, i * shape.width, shape.width, &found, error))
             return error->status;
         if (found != expected)

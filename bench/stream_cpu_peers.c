@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_cpu.h. What a loop made is looked at: a mean of 0 and a variance of 1, as
- * far as so many values can tell.
+ * See stream_cpu.h. The output of each loop is checked: its mean is 0 and its variance is 1 within
+ * the sampling error.
  */
 #include "peers/normals.h"
 #include "process.h"
@@ -14,11 +14,11 @@
 
 /* ---- numpy ---- */
 
-static void numpy_row(struct report *report, uint64_t n, const json_t *answer, const char *member,
+static void numpy_row(struct report *report, uint64_t n, const json_t *reply, const char *member,
                       const char *label)
 {
     double *ns;
-    const size_t samples = python_peer_numbers(answer, member, &ns);
+    const size_t samples = python_peer_numbers(reply, member, &ns);
     rate_row(report, label, n, ns, (unsigned)samples);
     free(ns);
 }
@@ -39,14 +39,14 @@ void numpy_rows(struct report *report, uint64_t n, unsigned samples)
     snprintf(n_text, sizeof n_text, "%llu", (unsigned long long)n);
     snprintf(samples_text, sizeof samples_text, "%u", samples);
     const char *const arguments[] = {"--n", n_text, "--samples", samples_text, NULL};
-    json_t *answer = python_peer_run(report, "numpy_streams.py", arguments);
-    if (!answer)
+    json_t *reply = python_peer_run(report, "numpy_streams.py", arguments);
+    if (!reply)
         return;
-    report_fact(report, "numpy", json_string_value(json_object_get(answer, "numpy")));
-    report_fact(report, "numpy's words", json_string_value(json_object_get(answer, "words")));
+    report_fact(report, "numpy", json_string_value(json_object_get(reply, "numpy")));
+    report_fact(report, "numpy's words", json_string_value(json_object_get(reply, "words")));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        numpy_row(report, n, answer, rows[i].member, rows[i].label);
-    json_decref(answer);
+        numpy_row(report, n, reply, rows[i].member, rows[i].label);
+    json_decref(reply);
 }
 
 /* ---- Plain loops ---- */
@@ -86,7 +86,7 @@ void plain_rows(struct report *report, uint64_t n, unsigned samples)
 {
     double *memory = malloc(n * sizeof *memory);
     if (!memory)
-        die("no memory for %llu values", (unsigned long long)n);
+        die("out of memory: cannot allocate %llu values", (unsigned long long)n);
     memset(memory, 1, n * sizeof *memory);
     row_box_muller_f64(report, "Box-Muller, libm, SplitMix64, f64", memory, n, samples);
     row_box_muller_f32(report, "Box-Muller, libm, SplitMix64, f32", memory, n, samples);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuRAND, for stream_cuda.h. Looked for at run time: the benchmark runs where a driver is
- * and no toolkit.
+ * cuRAND, for stream_cuda.h. The library is loaded at run time, so the program also runs on a
+ * machine that has a driver and no CUDA toolkit.
  */
 #include "stream_cuda.h"
 
@@ -63,7 +63,7 @@ bool peer_curand_begin(struct report *report, bool dynamic)
     char text[32];
     int version = 0;
     if (!load()) {
-        report_fact(report, "cuRAND", "not there");
+        report_fact(report, "cuRAND", "not installed");
         return false;
     }
     curand.version(&version);
@@ -74,7 +74,7 @@ bool peer_curand_begin(struct report *report, bool dynamic)
         curand.order(generator, dynamic ? CURAND_ORDERING_PSEUDO_DYNAMIC
                                         : CURAND_ORDERING_PSEUDO_DEFAULT) == CURAND_STATUS_SUCCESS)
         return true;
-    report_fact(report, "cuRAND", "its generator cannot be made");
+    report_fact(report, "cuRAND", "cannot create a generator");
     return false;
 }
 
@@ -105,7 +105,7 @@ void peer_curand_end(void)
 bool peer_curand_begin(struct report *report, bool dynamic)
 {
     (void)dynamic;
-    report_fact(report, "cuRAND", "was not there when this was built");
+    report_fact(report, "cuRAND", "not in this build: its header was not installed");
     return false;
 }
 

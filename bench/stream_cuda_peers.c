@@ -33,10 +33,10 @@ void torch_rows(struct report *report, const uint64_t *sizes, size_t count)
         snprintf(text[i], sizeof text[i], "%llu", (unsigned long long)sizes[i]);
         arguments[1 + i] = text[i];
     }
-    json_t *answer = python_peer_run(report, "torch_normal.py", arguments);
-    if (!answer)
+    json_t *reply = python_peer_run(report, "torch_normal.py", arguments);
+    if (!reply)
         return;
-    report_fact(report, "torch", json_string_value(json_object_get(answer, "torch")));
-    json_array_foreach(json_object_get(answer, "rows"), i, row) torch_row(report, row);
-    json_decref(answer);
+    report_fact(report, "torch", json_string_value(json_object_get(reply, "torch")));
+    json_array_foreach(json_object_get(reply, "rows"), i, row) torch_row(report, row);
+    json_decref(reply);
 }

@@ -19,7 +19,7 @@ namespace tuning = shuf::tuning;
 
 /* ---- Not stored ---- */
 
-/* gauss_whole, with a sum instead of its stores, which takes a register more. */
+/* gauss_whole with a sum instead of stores. The sum needs one more register. */
 constexpr int not_stored_threads = 256, not_stored_blocks_per_sm = 2;
 
 template <typename Number>
@@ -72,7 +72,7 @@ cudaError_t not_stored(const shuf__stream &s, const float *table, int sm_count, 
 
 /* ---- Moments ---- */
 
-constexpr int moment_threads = 256; /* a block an SM: as many registers as there are */
+constexpr int moment_threads = 256; /* one block per SM, so a thread can have the most registers */
 constexpr int part_turns = part_values / (moment_threads * block);
 
 __device__ __forceinline__ double rounded(F64, double x)
@@ -108,8 +108,8 @@ __device__ __forceinline__ void add_powers(double z, double (&sum)[powers])
     sum[7] = fma(z4, z4, sum[7]);
 }
 
-/* Sums of 32 are added to a thread's, and these, once, to the block's: no sum has so many terms
- * that its roundings could be seen. */
+/* Sums in three levels: 32 values, a thread, a block. No sum has so many terms that its rounding
+ * errors are visible. */
 template <typename Number>
 __global__ void __launch_bounds__(moment_threads, 1)
     gauss_moments(__grid_constant__ const Gauss g, uint64_t first, Part *parts)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_moments.cuh. The moments are reported next to what independent normal values
- * of that type have: the expected moment, its standard error, and how far off it is in
- * standard errors. Values of a block share their table entries, so the spread of the
- * parts' means is reported too, as a ratio to what independent values would show.
+ * See stream_moments.cuh. Each moment is reported next to its value for independent normal numbers
+ * of that type: the expected moment, its standard error, and the difference in standard errors.
+ * Values of a block share table entries. Therefore the report also has the spread of the parts'
+ * means, as a ratio to the spread of independent values.
  */
 #include "stream_moments.cuh"
 
@@ -24,8 +24,8 @@ namespace
 constexpr uint64_t launch_parts = 1 << 14;
 constexpr uint64_t launch_values = launch_parts * part_values;
 
-/* Of one power: the sum over all parts, and the sums of the parts' distances from what is
- * expected. */
+/* Sums for one power: over all values, and over the differences of the parts' means from the
+ * expected moment. */
 struct Sums {
     exact_sum whole, distance, square;
 };
@@ -68,7 +68,7 @@ void rows_of(report *out, const float *table, shuf_dtype dtype, const char *name
     Part *memory;
     shuf__computation computation = timed_stream(SHUF_DISTRIBUTION_GAUSS, dtype, 7, launch_values);
     shuf__stream &s = computation.request.stream;
-    s.stream = dtype; /* streams of their own */
+    s.stream = dtype; /* each type has its own stream */
     moments_expected(dtype, expected);
     check(cudaMalloc(&memory, launch_parts * sizeof *memory), "memory for sums");
     for (; s.offset < count; s.offset += launch_values) {

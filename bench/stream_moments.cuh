@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Moments 1 to 8 of Gaussian streams over more values than any memory has.
+ * Moments 1 to 8 of Gaussian streams, over more values than fit into memory.
  */
 #ifndef SHUF__BENCH_STREAM_MOMENTS_CUH
 #define SHUF__BENCH_STREAM_MOMENTS_CUH

@@ -41,6 +41,7 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     *fetch.result = (shuf_result){.shape = m->shape};
     if (exchange->memory || exchange->sink) {
         exchange->payload_bytes = m->shape.bytes;
+        exchange->width = m->shape.width;
         if (shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
             return handle->error.status;
     }
@@ -91,11 +92,28 @@ shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *option
     return fetch_dividing(handle, options, &m, &exchange, result);
 }
 
+/* A sink of the caller. */
+struct guarded_sink {
+    shuf *handle;
+    shuf_sink sink;
+    void *context;
+};
+
+static bool feed_guarded(void *context, const void *bytes, size_t size)
+{
+    const struct guarded_sink *g = context;
+    const struct shuf__error before = shuf__handle_begin_callback(g->handle);
+    const bool continues = g->sink(g->context, bytes, size);
+    shuf__handle_end_callback(g->handle, &before);
+    return continues;
+}
+
 shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *options,
                              shuf_sink sink, void *context, shuf_result *result)
 {
     struct shuf__request_message m;
-    struct shuf__exchange exchange = {.sink = sink, .sink_context = context};
+    struct guarded_sink guarded = {handle, sink, context};
+    struct shuf__exchange exchange = {.sink = sink ? feed_guarded : NULL, .sink_context = &guarded};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
     return sink ? fetch_dividing(handle, options, &m, &exchange, result)

@@ -34,6 +34,13 @@ const char *shuf__dtype_name(int dtype)
     return traits ? traits->name : NULL;
 }
 
+const char *shuf__dtype_label(int dtype, char number[SHUF__DTYPE_TEXT])
+{
+    const char *name = shuf__dtype_name(dtype);
+    snprintf(number, SHUF__DTYPE_TEXT, "%d", dtype);
+    return name ? name : number;
+}
+
 unsigned shuf__dtype_bytes(int dtype)
 {
     const struct traits *traits = traits_of(dtype);

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-enum { SHUF__ERROR_TEXT = 256 };
+enum { SHUF__ERROR_TEXT = 512 };
 
 struct shuf__error {
     shuf_status status;

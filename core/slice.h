@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which positions of a row a permutation's slice (request.h) has, for host and device.
- *
- * Value i stands at position offset + i * stride. Only the last value of a padded shard may lie
- * past the end; it wraps to the front. A caller with values of a part of the row asks
- * shuf__slice_hits() for the part's position and, where the slice wraps, once more for that
- * position + n.
+ * The positions of a row that a permutation's slice (request.h) has, for host and device. Value i
+ * stands at position offset + i * stride. Only the last value of a padded shard may lie past the
+ * end; it wraps to the front. A caller with values of a part of the row calls shuf__slice_hits()
+ * for the part's position and, if the slice wraps, again for that position + n.
  */
 #ifndef SHUF__SLICE_H
 #define SHUF__SLICE_H

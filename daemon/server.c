@@ -85,7 +85,7 @@ static void close_handles(struct shuf__server *server)
 static void settle(struct shuf__server *server)
 {
     if (!server->draining || server->ended || !LIST_EMPTY(&server->service.sessions.list) ||
-        !shuf__engine_is_idle(server->engine) || server->service.allocations.aside > 0)
+        !shuf__engine_is_idle(server->engine) || server->service.allocations.worker_blocks > 0)
         return;
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
@@ -108,13 +108,13 @@ static void on_session_closed(struct shuf__sessions *sessions)
                                    offsetof(struct shuf__server, service.sessions)));
 }
 
-static void on_aside_done(struct shuf__allocations *allocations)
+static void on_workers_done(struct shuf__allocations *allocations)
 {
     settle((struct shuf__server *)((char *)allocations -
                                    offsetof(struct shuf__server, service.allocations)));
 }
 
-/* Calls `end` for each session, any of which may leave the list. */
+/* Calls `end` for each session. Any call may remove sessions from the list. */
 static void for_each_session(struct shuf__server *server, void (*end)(struct shuf__session *))
 {
     struct shuf__session *session = LIST_FIRST(&server->service.sessions.list);
@@ -322,7 +322,7 @@ static void init_handles(struct shuf__server *server)
     server->send.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     server->service.sessions.closed = on_session_closed;
-    server->service.allocations.aside_done = on_aside_done;
+    server->service.allocations.workers_done = on_workers_done;
     for (int i = 0; i < SIGNALS; i++)
         server->signals[i].data = server;
 }

@@ -86,12 +86,12 @@ def complete(name, scripts, folder):
     if not terminal.expect("ready "):
         yield f"{name}: no prompt: {terminal.text}"
         return
-    for typed, wanted in LINES:
+    for typed, expected in LINES:
         terminal.type(f"shufctl {typed}\r")
         found = terminal.expect(r"<([^>\r\n]*)>")
         got = found[1].strip() if found else terminal.text
-        if got.replace("=", " ") != wanted.replace("=", " "):  # zsh completes --algorithm=lcg
-            yield f"{name}: {typed!r}: {got!r}, expected {wanted!r}"
+        if got.replace("=", " ") != expected.replace("=", " "):  # zsh completes --algorithm=lcg
+            yield f"{name}: {typed!r}: {got!r}, expected {expected!r}"
     # On a terminal without a pager, fish goes from one value to the next.
     line = "shufctl permute --algorithm "
     terminal.type(f"complete -C '{line}'\r" if name == "fish" else f"{line}\t\t")

@@ -19,7 +19,7 @@ struct faults {
     unsigned read_us;         /* duration of each read */
     uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
     bool permute_fails, hangs;
-    uint64_t best, least;       /* bytes of a permutation's workspace: wanted, required */
+    uint64_t best, least;       /* bytes of a permutation's workspace: best, least */
     bool elsewhere;             /* the workspace is in device memory, results in host memory */
     uint64_t available, total;  /* bytes of host memory; 0: the real values */
     bool blocks_count;          /* blocks of host memory reduce `available` */

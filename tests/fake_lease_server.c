@@ -116,7 +116,7 @@ static void send_reply(int fd, uint64_t id, struct lease_server_reply *p, int co
     free(values);
 }
 
-static void answer_permute(int fd, uint64_t id, const Shuf__Permute *request, int connection)
+static void reply_permute(int fd, uint64_t id, const Shuf__Permute *request, int connection)
 {
     log_request(request->prefetch ? " prefetch" : " take");
     log_release(request->give_back);
@@ -134,7 +134,7 @@ static void answer_permute(int fd, uint64_t id, const Shuf__Permute *request, in
     send_reply(fd, id, &p, connection);
 }
 
-static void answer_allocate(int fd, uint64_t id, const Shuf__Allocate *request, int connection)
+static void reply_allocate(int fd, uint64_t id, const Shuf__Allocate *request, int connection)
 {
     Shuf__Permute permute = SHUF__PERMUTE__INIT;
     permute.n = request->bytes / 4;
@@ -157,7 +157,7 @@ static void answer_allocate(int fd, uint64_t id, const Shuf__Allocate *request, 
     send_reply(fd, id, &p, connection);
 }
 
-static void answer_write(int fd, uint64_t id, const Shuf__Write *request)
+static void reply_write(int fd, uint64_t id, const Shuf__Write *request)
 {
     Shuf__WriteReply done = SHUF__WRITE_REPLY__INIT;
     Shuf__ReleaseReply released = SHUF__RELEASE_REPLY__INIT;
@@ -173,7 +173,7 @@ static void answer_write(int fd, uint64_t id, const Shuf__Write *request)
     peer_put_reply(fd, &reply, NULL, 0);
 }
 
-static void answer_release(int fd, uint64_t id, const Shuf__Release *release)
+static void reply_release(int fd, uint64_t id, const Shuf__Release *release)
 {
     Shuf__ReleaseReply done = SHUF__RELEASE_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -200,13 +200,13 @@ void lease_server_script(int fd, int connection)
             return;
         }
         if (request->body_case == SHUF__REQUEST__BODY_PERMUTE)
-            answer_permute(fd, request->id, request->permute, connection);
+            reply_permute(fd, request->id, request->permute, connection);
         else if (request->body_case == SHUF__REQUEST__BODY_ALLOCATE)
-            answer_allocate(fd, request->id, request->allocate, connection);
+            reply_allocate(fd, request->id, request->allocate, connection);
         else if (request->body_case == SHUF__REQUEST__BODY_WRITE)
-            answer_write(fd, request->id, request->write);
+            reply_write(fd, request->id, request->write);
         else if (request->body_case == SHUF__REQUEST__BODY_RELEASE)
-            answer_release(fd, request->id, request->release);
+            reply_release(fd, request->id, request->release);
         else
             return;
     }

@@ -150,7 +150,7 @@ int harness_connect(const char *path)
 
 /* Waits for the end of the probing connection too, so that it is in nobody's
  * count of clients or descriptors. */
-static bool answers(const char *path)
+static bool is_listening(const char *path)
 {
     char byte;
     int fd = harness_connect(path);
@@ -163,20 +163,20 @@ static bool answers(const char *path)
     return true;
 }
 
-static bool wait_until_it_answers(struct harness *h)
+static bool wait_until_listening(struct harness *h)
 {
     for (long waited = 0; waited < HARNESS_WAIT_MS; waited += POLL_MS) {
-        if (answers(h->socket))
+        if (is_listening(h->socket))
             return true;
         int status;
         if (waitpid(h->pid, &status, WNOHANG) == h->pid) {
-            fprintf(stderr, "shufd ended before it answered, wait status 0x%x\n", status);
+            fprintf(stderr, "shufd ended before it listened, wait status 0x%x\n", status);
             h->pid = 0;
             return false;
         }
         pause_ms(POLL_MS);
     }
-    fprintf(stderr, "shufd (pid %d) did not answer within %d ms\n", (int)h->pid, HARNESS_WAIT_MS);
+    fprintf(stderr, "shufd (pid %d) did not listen within %d ms\n", (int)h->pid, HARNESS_WAIT_MS);
     return false;
 }
 
@@ -211,7 +211,7 @@ bool harness_restart(struct harness *h)
     }
     h->pid = spawn(arguments, log, log, &h->passed);
     close(log);
-    if (h->pid > 0 && wait_until_it_answers(h))
+    if (h->pid > 0 && wait_until_listening(h))
         return true;
     show_log(h);
     if (h->pid > 0) {

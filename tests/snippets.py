@@ -45,8 +45,8 @@ def shell_line(line, directory):
     say = f"echo {shlex.quote('+ ' + command)} >&2\n"
     if not numbers:
         return f"{say}{command}\n"
-    want = shlex.quote(" ".join(map(str, numbers)))
-    return f'{say}got=$({command} | tr -s "\\n" " "); [ "${{got% }}" = {want} ] || {{ echo "$got"; exit 1; }}\n'
+    expected = shlex.quote(" ".join(map(str, numbers)))
+    return f'{say}got=$({command} | tr -s "\\n" " "); [ "${{got% }}" = {expected} ] || {{ echo "$got"; exit 1; }}\n'
 
 
 def blocks(text):

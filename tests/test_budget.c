@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a daemon may hold where other programs use the memory: what the system has left, less a
- * reserve, and what it has given already, which is not what was asked of it. On a device
- * that always has the same left.
+ * The memory limit of a daemon on a machine with other programs: the free memory less a reserve,
+ * plus the memory of its own blocks, counted by their real size and not by the requested one. The
+ * fake device always has the same amount of free memory.
  */
 #include "fake_backend.h"
 #include "support/cmocka_all.h"
@@ -57,14 +57,14 @@ static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
     return *wire_expect(by, SHUF_OK, "")->result;
 }
 
-/* The limit is looked at when memory is asked for. */
+/* An allocation updates the limit. */
 static uint64_t limit(void)
 {
     const uint64_t blocks = wire_status(&h).blocks;
-    struct wire *asking = wire_greet(&h);
-    allocate(asking, 1);
+    struct wire *client = wire_greet(&h);
+    allocate(client, 1);
     const uint64_t found = wire_status(&h).host_limit;
-    wire_close(asking);
+    wire_close(client);
     WIRE_AWAIT(&h, s, s.blocks == blocks);
     return found;
 }

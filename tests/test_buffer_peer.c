@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buffers against a peer that plays the daemon's part: what the client says to have one,
- * to write to it and to give it back, and which answers it refuses.
+ * Buffers of a client whose peer is a fake daemon: the messages that it sends to allocate, write
+ * and release a buffer, and the replies that it refuses.
  */
 #include "fake_lease_server.h"
 #include "support/cmocka_all.h"

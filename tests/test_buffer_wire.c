@@ -238,7 +238,10 @@ static void budgets(void **state)
     wire_expect(w, SHUF_NO_MEMORY, "needs 18 MiB of host memory, the limit is 16 MiB");
     Shuf__ResultReply b = wire_allocate(w, 12 << 20, HOST);
     wire_send_allocate(other, 12 << 20, HOST);
-    wire_expect(other, SHUF_BUSY, "12 MiB of 16 MiB are in use by other results");
+    wire_expect(
+        other, SHUF_BUSY,
+        "needs 12 MiB of host memory, 12 MiB of 16 MiB are held by this user's own leases and "
+        "requests (host_memory): release a lease");
     Shuf__Shuffle s = wire_shuffle_of(b.lease, 12 << 20, 1, HOST);
     wire_send_shuffle(w, &s);
     wire_expect(w, SHUF_NO_MEMORY,

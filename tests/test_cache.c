@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results are computed once for all who ask, kept for those who ask again, given up
- * for others' sake in the right order, and made ahead of time.
+ * The result cache: equal requests share one computation, later ones find its result, eviction
+ * follows LRU order, and prefetches compute results early.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,7 +133,8 @@ static struct golden find_golden(uint64_t n)
     return row;
 }
 
-enum { EIGHT = 8, MANY = 16777217 }; /* which takes a CPU longer than eight processes need to ask */
+/* MANY: computing so many values takes longer than eight processes need to send requests */
+enum { EIGHT = 8, MANY = 16777217 };
 
 static void request_many(int channel, void *context)
 {
@@ -152,7 +154,8 @@ static void request_many(int channel, void *context)
     wire_close(w);
 }
 
-/* All ask while the engine is at other work, or, without `held`, as it comes. */
+/* All eight processes send an equal request, with `held` while a job of the engine waits, else at
+ * any time. */
 static void eight_processes(bool held)
 {
     struct harness h;
@@ -302,6 +305,35 @@ static void leased_ones_stay(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Holds three blocks of four until the parent has seen the refusal. */
+static void hold_as_another(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        wire_lease(w, BLOCK_N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_close(w);
+}
+
+static void another_user_is_in_the_way(void **state)
+{
+    (void)state;
+    struct harness h;
+    if (geteuid() != 0 || own != SHUF__TRANSPORT__TRANSPORT_MEMFD)
+        skip();
+    wire_start(&h, backend, "host_memory = 8Mi\nsocket_mode = 0666\n");
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    struct child other = child_start_as(CHILD_NOBODY, hold_as_another, &h);
+    child_hear(other.channel);
+    struct wire *w = wire_greet(&h);
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6.29 MB of 8.39 MB are in use by other ");
+    child_say(other.channel, 0);
+    child_join(&other);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void over_the_budget(void **state)
 {
     (void)state;
@@ -312,14 +344,15 @@ static void over_the_budget(void **state)
     expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10 MiB of ");
     for (uint64_t i = 0; i < 4; i++)
         ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
-    expect_refused(w, BLOCK_N, 9, SHUF_BUSY, "memory, 8 MiB of 8 MiB are in use by ");
-    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results (");
+    expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
+                   "memory, 8 MiB of 8 MiB are held by this user's own leases and ");
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "held by this user's own leases and requests (");
     assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
     wire_send_release(owner, ids, 1, NULL, 0);
     wire_expect(owner, SHUF_OK, "");
     assert_false(touch(w, BLOCK_N, 9)); /* in the owner's block, which it keeps mapped */
-    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "try again"); /* for which that cannot make room */
-    assert_true(touch(w, BLOCK_N, 9));                     /* and so is not given up in vain */
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* cannot make room */
+    assert_true(touch(w, BLOCK_N, 9)); /* and so is not given up in vain */
     wire_send_goodbye(owner);
     wire_expect(owner, SHUF_OK, "");
     wire_close(owner);
@@ -392,12 +425,19 @@ static void kept_for_a_while(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_ones_share),     cmocka_unit_test(unequal_ones_do_not),
-        cmocka_unit_test(summary_then_lease),   cmocka_unit_test(eight_processes_at_once),
-        cmocka_unit_test(eight_processes_wait), cmocka_unit_test(joined_is_served),
-        cmocka_unit_test(last_one_cancels),     cmocka_unit_test(least_recently_used_goes),
-        cmocka_unit_test(leased_ones_stay),     cmocka_unit_test(over_the_budget),
-        cmocka_unit_test(too_large_at_once),    cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(equal_ones_share),
+        cmocka_unit_test(unequal_ones_do_not),
+        cmocka_unit_test(summary_then_lease),
+        cmocka_unit_test(eight_processes_at_once),
+        cmocka_unit_test(eight_processes_wait),
+        cmocka_unit_test(joined_is_served),
+        cmocka_unit_test(last_one_cancels),
+        cmocka_unit_test(least_recently_used_goes),
+        cmocka_unit_test(leased_ones_stay),
+        cmocka_unit_test(over_the_budget),
+        cmocka_unit_test(another_user_is_in_the_way),
+        cmocka_unit_test(too_large_at_once),
+        cmocka_unit_test(nothing_is_kept),
         cmocka_unit_test(kept_for_a_while),
     };
     backend = harness_backend_or_skip(argc, argv);

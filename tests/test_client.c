@@ -118,7 +118,7 @@ static void every_type_and_view(void **state)
     shuf_close(handle);
 }
 
-/* A row of the table, its values as they arrived in the type asked for. */
+/* Compares a row of the golden table with the values of a reply of the requested type. */
 static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtype)
 {
     shuf_permutation request = {.algorithm = row->algorithm,
@@ -409,7 +409,7 @@ static void many_clients(void **state)
         assert_int_equal(status, 0);
     }
     assert_true(right);
-    assert_true(at_once > CLIENTS); /* they, and the one that asked */
+    assert_true(at_once > CLIENTS); /* the clients, and the connection of this status request */
     close(gate.go[0]);
     close(gate.ready[0]);
     close(gate.ready[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf against peers that are no shufd: a thread on a raw socket that sends
- * garbage, answers wrongly, or leaves at the worst moment. Each has its status,
- * and none makes a call hang.
+ * libshuf against peers that are not shufd: a thread on a raw socket that sends garbage or wrong
+ * replies, or closes the connection in the middle of a call. Each fault has its status, and no call
+ * hangs.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -26,10 +26,10 @@ static uint64_t get_request(int fd, uint64_t *epoch)
 
 enum { VALUES = 300007, BYTES = VALUES * 4 };
 static const shuf_permutation expected_request = {.n = VALUES, .seed = 7, .epoch = 3};
-static uint32_t answer[VALUES];
+static uint32_t values_sent[VALUES];
 
 /* The right reply, but for what a script changed; then `bytes` of the payload. */
-static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
+static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
 {
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -48,7 +48,7 @@ static void put_answer(int fd, const Shuf__ResultReply *changed, uint64_t payloa
     reply.result = &permute;
     reply.payload_bytes = payload;
     peer_put_reply(fd, &reply, NULL, 0);
-    peer_put(fd, answer, bytes);
+    peer_put(fd, values_sent, bytes);
 }
 
 /* ---- Greetings ---------------------------------------------------------- */
@@ -81,7 +81,7 @@ static void says_too_much(int fd, int connection)
     peer_wait_until_gone(fd);
 }
 
-static void answers_another(int fd, int connection)
+static void replies_with_another_id(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 1);
@@ -116,7 +116,7 @@ static void succeeds_under_no_id(int fd, int connection)
     peer_wait_until_gone(fd);
 }
 
-static void answers_without_a_body(int fd, int connection)
+static void replies_without_a_body(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
@@ -161,12 +161,12 @@ static void greetings(void **state)
         {says_http, SHUF_PROTOCOL, "frame length 1347703880: expected 1 to 65536"},
         {says_nothing_at_length, SHUF_PROTOCOL, "frame length 0"},
         {says_too_much, SHUF_PROTOCOL, "frame length 65537"},
-        {answers_another, SHUF_PROTOCOL, "reply id 2: expected 1"},
+        {replies_with_another_id, SHUF_PROTOCOL, "reply id 2: expected 1"},
         {speaks_version_2, SHUF_VERSION, "protocol version 2 of " PEER_HOSTILE_SHOWN ":"},
         {refuses_the_version, SHUF_VERSION, "because"},
         {is_busy, SHUF_BUSY, "because?[2J?"},
         {succeeds_under_no_id, SHUF_PROTOCOL, "reply id 0"},
-        {answers_without_a_body, SHUF_PROTOCOL, "HelloReply"},
+        {replies_without_a_body, SHUF_PROTOCOL, "HelloReply"},
         {claims_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
         {closes, SHUF_NO_DAEMON, "the daemon left"},
         {closes_in_a_frame, SHUF_NO_DAEMON, "the daemon left"},
@@ -185,33 +185,33 @@ static void greetings(void **state)
     }
 }
 
-/* ---- Answers ------------------------------------------------------------ */
+/* ---- Replies ------------------------------------------------------------ */
 
-static void answers_too_few_bytes(int fd, int connection)
+static void replies_with_too_few_bytes(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, NULL, BYTES - 1, BYTES - 1);
+    put_reply(fd, NULL, BYTES - 1, BYTES - 1);
     peer_wait_until_gone(fd);
 }
 
-static void answers_too_many_rows(int fd, int connection)
+static void replies_with_too_many_rows(int fd, int connection)
 {
     (void)connection;
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.rows = 2;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, &permute, BYTES, BYTES);
+    put_reply(fd, &permute, BYTES, BYTES);
     peer_wait_until_gone(fd);
 }
 
-static void answers_another_type(int fd, int connection)
+static void replies_with_another_type(int fd, int connection)
 {
     (void)connection;
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.dtype = SHUF__DTYPE__DTYPE_I64;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, &permute, BYTES, BYTES);
+    put_reply(fd, &permute, BYTES, BYTES);
     peer_wait_until_gone(fd);
 }
 
@@ -239,7 +239,7 @@ static void ends_in_words(int fd, int connection)
     peer_wait_until_gone(fd);
 }
 
-static void wrong_answers(void **state)
+static void wrong_replies(void **state)
 {
     (void)state;
     static const struct {
@@ -247,9 +247,9 @@ static void wrong_answers(void **state)
         int status;
         const char *words;
     } rows[] = {
-        {answers_too_few_bytes, SHUF_PROTOCOL, "payload_bytes 1200027: expected 1200028"},
-        {answers_too_many_rows, SHUF_PROTOCOL, "reply of 2 x "},
-        {answers_another_type, SHUF_PROTOCOL, "reply of 1 x "},
+        {replies_with_too_few_bytes, SHUF_PROTOCOL, "payload_bytes 1200027: expected 1200028"},
+        {replies_with_too_many_rows, SHUF_PROTOCOL, "reply of 2 x "},
+        {replies_with_another_type, SHUF_PROTOCOL, "reply of 1 x "},
         {refuses_with_bulk, SHUF_PROTOCOL, "payload_bytes 10: expected 0"},
         {greets_again, SHUF_PROTOCOL, "ResultReply"},
         {ends_in_words, 200, "because?[2J?"},
@@ -275,7 +275,7 @@ static void describes_with_escapes(int fd, int connection)
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.algorithm = permute.backend = permute.device = peer_hostile;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, &permute, BYTES, BYTES);
+    put_reply(fd, &permute, BYTES, BYTES);
     peer_wait_until_gone(fd);
 }
 
@@ -328,7 +328,7 @@ static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
 static void leaves_later_each_time(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, NULL, BYTES, cuts[connection]);
+    put_reply(fd, NULL, BYTES, cuts[connection]);
     if (cuts[connection] == BYTES)
         peer_wait_until_gone(fd);
 }
@@ -341,7 +341,7 @@ static void memory_across_losses(void **state)
     peer_start(leaves_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
-    assert_memory_equal(out, answer, sizeof out);
+    assert_memory_equal(out, values_sent, sizeof out);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
 }
@@ -351,7 +351,7 @@ enum { LOSSES = 40 };
 static void leaves_often(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
+    put_reply(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
     if (connection == LOSSES)
         peer_wait_until_gone(fd);
 }
@@ -365,7 +365,7 @@ static void many_losses(void **state)
     peer_start(leaves_often);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
-    assert_memory_equal(out, answer, sizeof out);
+    assert_memory_equal(out, values_sent, sizeof out);
     shuf_close(handle);
     assert_int_equal(peer_stop(), LOSSES + 1);
 }
@@ -379,7 +379,7 @@ static bool follow(void *context, const void *bytes, size_t size)
 {
     struct sequence *s = context;
     s->right = s->right && size > 0 && size <= BYTES - s->size &&
-               memcmp((const char *)answer + s->size, bytes, size) == 0;
+               memcmp((const char *)values_sent + s->size, bytes, size) == 0;
     s->size += size;
     return true;
 }
@@ -433,11 +433,11 @@ static void losses_without_reconnecting(void **state)
     assert_int_equal(peer_stop(), 1);
 }
 
-static void answers_once(int fd, int connection)
+static void replies_once(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, NULL, BYTES, BYTES);
+    put_reply(fd, NULL, BYTES, BYTES);
 }
 
 /* The loss comes while the handle rests; the next call meets it. */
@@ -446,25 +446,25 @@ static void loss_between_calls(void **state)
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    peer_start(answers_once);
+    peer_start(replies_once);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     for (int i = 0; i < 3; i++) {
         memset(out, 0, sizeof out);
         assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
-        assert_memory_equal(out, answer, sizeof out);
+        assert_memory_equal(out, values_sent, sizeof out);
     }
     shuf_close(handle);
     assert_int_equal(peer_stop(), 3);
 }
 
-static void answers_beyond_n(int fd, int connection)
+static void replies_with_values_beyond_n(int fd, int connection)
 {
-    const uint32_t kept = answer[100000];
+    const uint32_t kept = values_sent[100000];
     (void)connection;
-    answer[100000] = VALUES;
+    values_sent[100000] = VALUES;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_answer(fd, NULL, BYTES, BYTES);
-    answer[100000] = kept;
+    put_reply(fd, NULL, BYTES, BYTES);
+    values_sent[100000] = kept;
 }
 
 static bool take_none(void *context, const void *bytes, size_t size)
@@ -482,7 +482,7 @@ static void values_of_no_record(void **state)
     const shuf_records records = {
         .n = VALUES, .record = 1, .seed = expected_request.seed, .epoch = expected_request.epoch};
     shuf *handle;
-    peer_start(answers_beyond_n);
+    peer_start(replies_with_values_beyond_n);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_shuffle_each(handle, &records, in, sizeof in, take_none, NULL, NULL),
                      SHUF_PROTOCOL);
@@ -496,7 +496,7 @@ static int prepare(void **state)
     (void)state;
     uint64_t count, *values = expected_values(&expected_request, &count);
     for (uint64_t i = 0; i < count; i++)
-        answer[i] = (uint32_t)values[i];
+        values_sent[i] = (uint32_t)values[i];
     free(values);
     return count == VALUES ? 0 : -1;
 }
@@ -505,7 +505,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(greetings),
-        cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(wrong_replies),
         cmocka_unit_test(words_are_printable),
         cmocka_unit_test(memory_across_losses),
         cmocka_unit_test(many_losses),

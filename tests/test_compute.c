@@ -12,7 +12,7 @@ enum { UNIT = SHUF__BLOCK_UNIT };
 
 /* What the backend does, */
 static struct {
-    struct shuf__workspace wanted;
+    struct shuf__workspace workspace;
     uint64_t available, total;
     shuf_status launch;
 } does;
@@ -66,7 +66,7 @@ static struct shuf__workspace fake_workspace(const struct shuf__backend *backend
     (void)backend;
     (void)request;
     assert_int_equal(kind, SHUF__MEMORY_MEMFD);
-    return does.wanted;
+    return does.workspace;
 }
 
 static shuf_status fake_launch(struct shuf__backend *backend,
@@ -113,7 +113,7 @@ static int reset(void **state)
     memset(&seen, 0, sizeof seen);
     does.available = 8 * UNIT;
     does.total = 16 * UNIT;
-    does.wanted.kind = SHUF__MEMORY_PRIVATE;
+    does.workspace.kind = SHUF__MEMORY_PRIVATE;
     return 0;
 }
 
@@ -156,8 +156,8 @@ static void in_nothing(void **state)
 static void in_what_is_best(void **state)
 {
     (void)state;
-    does.wanted.best = 7 * UNIT + 1;
-    does.wanted.least = 1;
+    does.workspace.best = 7 * UNIT + 1;
+    does.workspace.least = 1;
     assert_int_equal(compute(&any), SHUF_OK);
     expect_given(1, 8, 1);
 }
@@ -165,8 +165,8 @@ static void in_what_is_best(void **state)
 static void in_the_least(void **state)
 {
     (void)state;
-    does.wanted.best = 8 * UNIT + 1;
-    does.wanted.least = 2 * UNIT - 1;
+    does.workspace.best = 8 * UNIT + 1;
+    does.workspace.least = 2 * UNIT - 1;
     assert_int_equal(compute(&any), SHUF_OK);
     expect_given(2, 2, 1);
 }
@@ -175,7 +175,7 @@ static void in_the_least(void **state)
 static void in_nothing_rather_than_not(void **state)
 {
     (void)state;
-    does.wanted.best = 9 * UNIT;
+    does.workspace.best = 9 * UNIT;
     assert_int_equal(compute(&any), SHUF_OK);
     expect_given(2, 0, 1);
     assert_int_equal(seen.launches, 1);
@@ -187,7 +187,7 @@ static void in_its_own(void **state)
     struct shuf__computation computation = any;
     const struct shuf__block own = {.bytes = 0};
     computation.workspace = &own;
-    does.wanted.best = does.wanted.least = UNIT;
+    does.workspace.best = does.workspace.least = UNIT;
     assert_int_equal(compute(&computation), SHUF_OK);
     assert_ptr_equal(seen.workspace, &own);
     assert_int_equal(seen.allocations + seen.frees, 0);
@@ -197,11 +197,11 @@ static void in_its_own(void **state)
 static void not_without_it(void **state)
 {
     (void)state;
-    does.wanted.best = does.wanted.least = 9 * UNIT;
+    does.workspace.best = does.workspace.least = 9 * UNIT;
     assert_int_equal(compute(&any), SHUF_NO_MEMORY);
     expect_given(1, 9, 0);
     does.total = 0;
-    does.wanted.least = UNIT;
+    does.workspace.least = UNIT;
     assert_int_equal(compute(&any), SHUF_DEVICE);
     expect_given(2, 9, 0);
     assert_int_equal(seen.launches, 0);
@@ -210,7 +210,7 @@ static void not_without_it(void **state)
 static void given_back_by_what_fails(void **state)
 {
     (void)state;
-    does.wanted.best = UNIT;
+    does.workspace.best = UNIT;
     does.launch = SHUF_CANCELLED;
     assert_int_equal(compute(&any), SHUF_CANCELLED);
     expect_given(1, 1, 1);

@@ -293,6 +293,28 @@ static void test_device_hangs(void **state)
     wire_close(w);
 }
 
+/* A copy and a summary come from a prefetched result, whatever memory it is in. */
+static void test_result_in_other_memory(void **state)
+{
+    (void)state;
+    enum { N = 3000000 };
+    struct harness h;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute prefetch = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    prefetch.prefetch = true;
+    wire_send_permute(w, &prefetch);
+    wire_expect(w, SHUF_OK, "");
+    Shuf__Permute summary = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    summary.fingerprint = true;
+    wire_send_permute(w, &summary);
+    assert_true(wire_expect(w, SHUF_OK, "")->result->shared);
+    assert_int_equal(seen->launches, 1);
+    check_values(w, N);
+    assert_int_equal(seen->launches, 1);
+    assert_true(harness_stop(&h));
+}
+
 static void test_no_device(void **state)
 {
     (void)state;
@@ -316,6 +338,7 @@ int main(void)
         cmocka_unit_test_setup(test_device_fails_in_bulk, fake_backend_reset),
         cmocka_unit_test_setup(test_shuffles_what_is_under_way, fake_backend_reset),
         cmocka_unit_test_setup(test_device_hangs, fake_backend_reset),
+        cmocka_unit_test_setup(test_result_in_other_memory, fake_backend_reset),
         cmocka_unit_test_setup(test_no_device, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

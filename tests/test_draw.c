@@ -26,9 +26,9 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
-    if (got != wanted || !strstr(shuf_message(handle), words))
+    if (got != expected || !strstr(shuf_message(handle), words))
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
 }
 
@@ -245,10 +245,10 @@ static double central(const shuf_numbers *request, const void *values, double me
     return sum / (double)request->count;
 }
 
-static void expect_near(double got, double wanted, double scale)
+static void expect_near(double got, double expected, double scale)
 {
-    if (!(fabs(got - wanted) <= 1e-9 * scale))
-        fail_msg("%.17g, expected %.17g", got, wanted);
+    if (!(fabs(got - expected) <= 1e-9 * scale))
+        fail_msg("%.17g, expected %.17g", got, expected);
 }
 
 static void check_moments(const shuf_numbers *request, const void *values, const shuf_moments *m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers from a peer that answers wrongly: of something else than what was asked
- * for, or without what was asked for beside it.
+ * Streams from a peer with wrong replies: with other parameters than requested, or without the
+ * requested moments or fingerprint.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -23,7 +23,7 @@ static struct {
 
 static Shuf__Stream heard; /* the last request; its pointers are gone */
 
-static void answer(int fd, uint64_t id)
+static void send_reply(int fd, uint64_t id)
 {
     static const double values[COUNT];
     static uint64_t first[6] = {1, 2, 3, 4, 5, 6}; /* more than there is room for */
@@ -54,14 +54,14 @@ static void answer(int fd, uint64_t id)
     peer_put(fd, values, BYTES);
 }
 
-static void answers(int fd, int connection)
+static void serve(int fd, int connection)
 {
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     while ((request = peer_get(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
         heard = *request->stream;
-        answer(fd, request->id);
+        send_reply(fd, request->id);
     }
 }
 
@@ -83,7 +83,7 @@ static int start(void **state)
     part.rows = 1;
     part.count = COUNT;
     part.sums = true;
-    peer_start(answers);
+    peer_start(serve);
     *state = shuf_connect(&handle, peer_path()) == SHUF_OK ? handle : NULL;
     return *state ? 0 : -1;
 }

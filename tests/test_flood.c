@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors that nobody asked for and connections without end: others are served
- * meanwhile, and afterwards the daemon has open what it had before.
+ * Clients that send descriptors which no request needs, or open connections without end. The daemon
+ * serves other clients meanwhile, and afterwards has no more descriptors open than before.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -24,7 +24,7 @@ enum {
 
 static const char *backend;
 
-/* False when the kernel holds that there are enough of this user's on their way. */
+/* Returns false if the user has reached the kernel's limit of descriptors in flight. */
 static bool send_descriptors(const struct wire *w, const void *bytes, size_t size)
 {
     int descriptors[DESCRIPTORS];
@@ -49,7 +49,7 @@ static bool send_descriptors(const struct wire *w, const void *bytes, size_t siz
     return true;
 }
 
-/* With each request, which is answered. */
+/* Sends descriptors with each request. The daemon replies to each. */
 static void send_with_descriptors(struct wire *w)
 {
     uint8_t frame[64];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Framing: what a header says, at every length where the answer changes. The
- * bytes stand in blocks of exactly their size, so that AddressSanitizer sees a
- * read beyond them.
+ * The parser of frame headers, at every length where its result changes. Each input is a heap block
+ * of its exact size, so AddressSanitizer detects a read beyond it.
  */
 #include "support/cmocka_all.h"
 

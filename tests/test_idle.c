@@ -197,7 +197,8 @@ static void device_is_short(void **state)
     stop();
 }
 
-/* The driver is not asked while a job runs, and then at once. */
+/* The daemon does not call the driver while a job runs. When the job ends, it does so
+ * immediately. */
 static void device_is_busy(void **state)
 {
     (void)state;

@@ -28,11 +28,11 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
-    if (got != wanted || !strstr(shuf_message(handle), words))
+    if (got != expected || !strstr(shuf_message(handle), words))
         fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
-    assert_int_equal(got, wanted);
+    assert_int_equal(got, expected);
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
@@ -160,7 +160,7 @@ static void samples_of_large_ones(void **state)
     shuf_close(handle);
 }
 
-/* The ends of what one request holds, and of what is done on the spot; `out` is `at`. */
+/* Counts around the limit of one request and around that of immediate look-ups; `out` is `at`. */
 static void many_at_once(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void every_mistake(void **state)
         {{.n = 2000, .rank = 3}, 0, "rank 3: expected 0 with index"},
         {{.n = 2000, .world = 3}, 0, "world 3: expected 0 with index"},
         {{.n = 2000, .drop_last = true}, 0, "drop_last 1: expected 0 with index"},
-        {{.n = 2000, .dtype = SHUF_U64}, 0, "dtype 2: expected 0 with index"},
+        {{.n = 2000, .dtype = SHUF_U64}, 0, "dtype u64: expected auto with index"},
         {{.n = 2000, .fingerprint = true}, 0, "fingerprint 1: expected 0 with index"},
         {{.n = BIT(36) + 1, .algorithm = "philox24"},
          0,
@@ -284,7 +284,7 @@ static void found_before_it_is_sent(void **state)
     shuf_close(handle);
 }
 
-static void the_next_daemon_answers(void **state)
+static void the_next_daemon_replies(void **state)
 {
     (void)state;
     uint64_t at[3] = {1, 2, 3}, before[3], after[3];
@@ -415,7 +415,7 @@ static void no_room_for_a_table(void **state)
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
     expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
-           "2 MiB of 2 MiB are in use by other results (host_memory)");
+           "2 MiB of 2 MiB are held by this user's own leases and requests (host_memory)");
     shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, plain_values(3)[0]);
@@ -452,7 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_mistake),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(found_before_it_is_sent),
-        cmocka_unit_test(the_next_daemon_answers),
+        cmocka_unit_test(the_next_daemon_replies),
         cmocka_unit_test(late_slices),
         cmocka_unit_test(many_rank_indexes),
         cmocka_unit_test(no_room_for_a_table),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Single places from a peer that answers wrongly, and from one that goes away
- * between two of the requests that one call makes.
+ * Look-ups at a peer that sends wrong replies, and at one that closes the connection between two of
+ * the requests of one call.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -26,7 +26,7 @@ static char heard[3][64];   /* the algorithms of the requests */
 static size_t requested[3]; /* and how many places each had */
 static unsigned requests;
 
-static void answer(int fd, const Shuf__Request *request)
+static void send_reply(int fd, const Shuf__Request *request)
 {
     static uint64_t values[N];
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -49,7 +49,7 @@ static void answer(int fd, const Shuf__Request *request)
     peer_put_reply(fd, &reply, NULL, 0);
 }
 
-static void answers(int fd, int connection)
+static void serve(int fd, int connection)
 {
     const Shuf__Request *request;
     (void)connection;
@@ -59,7 +59,7 @@ static void answers(int fd, int connection)
             snprintf(heard[requests], sizeof heard[0], "%s", request->index->algorithm);
             requested[requests++] = request->index->n_at;
         }
-        answer(fd, request);
+        send_reply(fd, request);
         if (replies == part.leaves_after)
             return;
     }
@@ -74,7 +74,7 @@ static shuf *begin(void)
     part.body = SHUF__REPLY__BODY_INDEX;
     part.algorithm = (char *)"first";
     requests = 0;
-    peer_start(answers);
+    peer_start(serve);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     return handle;
 }
@@ -95,7 +95,7 @@ static void expect_protocol(shuf *handle, const char *words)
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-static void wrong_answers(void **state)
+static void wrong_replies(void **state)
 {
     (void)state;
     shuf *handle = begin();
@@ -115,8 +115,8 @@ static void wrong_answers(void **state)
     finish(handle, 5);
 }
 
-/* Whatever is in the way, each place is answered once, and all by the algorithm that answered
- * first. */
+/* Each query has one reply, in spite of lost connections, and all replies are by the algorithm of
+ * the first one. */
 static void check_all(int leaves_after, int connections)
 {
     static uint64_t at[N];
@@ -153,7 +153,7 @@ static void several_daemons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_answers),
+        cmocka_unit_test(wrong_replies),
         cmocka_unit_test(several_requests),
         cmocka_unit_test(several_daemons),
     };

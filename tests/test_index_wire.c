@@ -101,7 +101,7 @@ static void refused_by_hand(void **state)
     wire_close(w);
 }
 
-/* Answers come in the order of the questions, whoever's thread found them. */
+/* Replies come in the order of the requests, whichever thread computes them. */
 static void pipelined(void **state)
 {
     (void)state;
@@ -174,8 +174,8 @@ static void clients_that_leave(void **state)
     wire_close(w);
 }
 
-/* Minutes of counting, unless the client leaves. What others want of the same permutation is right
- * then, though the rank index has only the counts until then. */
+/* The count for the rank index takes minutes unless the client leaves. Other requests for the same
+ * permutation have correct results, although the rank index is incomplete. */
 static void counting_is_cancelled(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static void counting_is_cancelled(void **state)
     }
 }
 
-/* Accepted requests are answered whole, however many places they have. */
+/* A stopping daemon replies to accepted requests completely, however many queries they have. */
 static void drained(void **state)
 {
     (void)state;

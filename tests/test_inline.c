@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inline ciphers on their own: known answers of Philox4x64-10, the key
- * schedule's words, the golden table by a plain loop, and that each bijection is one.
+ * The inline code alone: known answers of Philox4x64-10, the words of the key schedule, the golden
+ * tables by a plain loop, and that each bijection is one.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"

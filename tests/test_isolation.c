@@ -90,7 +90,7 @@ static void check_block(struct user *user, const shuf_lease *lease)
     free(found);
 }
 
-/* Values of 62 bits: that one comes up twice by chance is out of the question. */
+/* Values of 62 bits, so the same value does not occur twice by chance. */
 static shuf_permutation canary(uint64_t seed, uint64_t bytes)
 {
     return (shuf_permutation){.n = UINT64_C(1) << 62,
@@ -100,7 +100,7 @@ static shuf_permutation canary(uint64_t seed, uint64_t bytes)
                               .stride = 1};
 }
 
-/* One that shares nothing with what anybody asked before. */
+/* Each request differs from all requests before, so no result is shared. */
 static void use(struct user *user, uint64_t bytes, shuf_lease **lease)
 {
     const shuf_permutation request = canary(user->seed++, bytes);

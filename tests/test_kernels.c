@@ -105,7 +105,8 @@ static void quick_computations(void **state)
     }
 }
 
-/* primefold costs what is asked for, except where it follows each of n exchanges. */
+/* The cost of primefold depends only on the number of requested values, except for small n, where
+ * it follows each of n exchanges. */
 static void quick_jobs_by_position(void **state)
 {
     (void)state;
@@ -362,8 +363,9 @@ static void long_row_is_cancelled(void **state)
     check_cancelled_at_once(computation_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 26, 7, 0));
 }
 
-/* Being asked changes nothing, and a cancelled computation leaves the backend whole. */
-static void question_changes_nothing(void **state)
+/* A call of `cancelled` that returns false does not change the result. After a cancelled
+ * computation, the backend still works. */
+static void cancel_check_changes_nothing(void **state)
 {
     (void)state;
     struct shuf__computation computation =
@@ -389,7 +391,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_job_is_cancelled),
         cmocka_unit_test(many_rows_are_cancelled),
         cmocka_unit_test(long_row_is_cancelled),
-        cmocka_unit_test(question_changes_nothing),
+        cmocka_unit_test(cancel_check_changes_nothing),
     };
     return computation_main(argc, argv, tests);
 }

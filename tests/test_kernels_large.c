@@ -129,8 +129,8 @@ static void large_shuffles(void **state)
     compare_shuffle((UINT64_C(192) << 20) - 7, 2, true);
 }
 
-/* In the last tile but behind the last place there is one, n + 433, that this seed's maps leave
- * where it is: who walked on from there would never come below n. */
+/* The maps of this seed leave n + 433 unchanged. It is in the last tile, after the last position: a
+ * cycle walk from there would never end. */
 static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static void check_cancelled(struct rank_indexes *t)
     check_rank_index(t);
 }
 
-/* Before the first launch a shuffle asks as well. */
+/* A shuffle also calls `cancelled` before its first launch. */
 static void cancelled_shuffles(void **state)
 {
     (void)state;

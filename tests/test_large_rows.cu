@@ -77,8 +77,8 @@ template <typename Value> struct Row {
     }
 };
 
-/* All numbers up to 1100 and from `whole` on after every map, some of the values that are walked
- * on, some at random. */
+/* All numbers up to 1100 and from `whole` on after every map; some of the values with cycle
+ * walking; and random values. */
 template <typename Value>
 void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = true)
 {
@@ -198,8 +198,8 @@ struct Inverse {
     }
 };
 
-/* Remainders up to 1100 of the multiplications on the way back, and all numbers from `whole` on,
- * which are not folded; some of the positions that are walked on, some at random. */
+/* Remainders up to 1100 of the inverse multiplications, and all numbers from `whole` on, which are
+ * not folded; positions of values with cycle walking; and random positions. */
 void check_inverse(uint64_t n, bool with_windows)
 {
     const Inverse row(n, with_windows);

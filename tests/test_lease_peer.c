@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- Right answers ------------------------------------------------------------ */
+/* ---- Correct replies ------------------------------------------------------------ */
 
 static void a_view(void **state)
 {
@@ -188,7 +188,8 @@ static void closed_with_leases_out(void **state)
 
 /* ---- Failures -------------------------------------------------------------------- */
 
-/* The old lease is gone, and the daemon knows, whether it was asked for another or not. */
+/* The old lease is released, and the daemon has its release, even if the request for the new lease
+ * was not sent. */
 static void failed_exchange(void **state)
 {
     (void)state;
@@ -230,7 +231,7 @@ static void busy_by_own_doing(void **state)
     lease_server_take(handle, 1, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &next, NULL, &lease), SHUF_OK);
     assert_int_equal(lease_server_mappings(), 1);
-    lease_server.busy_takes = 2; /* it is asked once more, not for ever */
+    lease_server.busy_takes = 2; /* the client repeats the request only once */
     assert_int_equal(shuf_lease_take(handle, &next, NULL, &lease), SHUF_BUSY);
     lease_server_finish(handle, "hello take+ take-1 release/1 take+ take-2 release/3 take");
 }

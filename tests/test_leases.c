@@ -315,7 +315,7 @@ static void outlives_ended_daemon(void **state)
     outlives_daemon(SIGTERM);
 }
 
-/* A request that was accepted before the end is answered, and its lease is good too. */
+/* A stopping daemon replies to an accepted request, and its lease is valid. */
 static void taken_at_the_end(void **state)
 {
     (void)state;

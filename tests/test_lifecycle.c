@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How shufd starts and ends: whose place it takes and whose not, and that it answers
- * what it has accepted before it goes.
+ * The start and the end of shufd: which sockets and locks it replaces, and that it replies to all
+ * accepted requests before it ends.
  */
 #include "socket.h"
 #include "support/cmocka_all.h"
@@ -53,7 +53,7 @@ static void test_drain(void **state)
     wire_send_permute(in_flight, &permute);
     while (recv(in_flight->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
            wire_status(&h).queued == 0)
-        continue; /* until it is accepted, or even answered */
+        continue; /* until the daemon has accepted it, and perhaps replied */
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);
     wire_expect_end(idle);

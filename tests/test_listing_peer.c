@@ -19,7 +19,7 @@ static struct {
     int users;
 } part;
 
-static void answer_leases(int fd, uint64_t id, uint64_t after)
+static void reply_leases(int fd, uint64_t id, uint64_t after)
 {
     static Shuf__LeaseEntry entries[PAGE];
     static Shuf__LeaseEntry *list[PAGE];
@@ -54,7 +54,7 @@ static void answer_leases(int fd, uint64_t id, uint64_t after)
 }
 
 /* User u has (u * 7) mod 101 bytes, so no two of 101 the same. */
-static void answer_status(int fd, uint64_t id)
+static void reply_status(int fd, uint64_t id)
 {
     static Shuf__User users[101];
     static Shuf__User *list[101];
@@ -93,9 +93,9 @@ static void lists(int fd, int connection)
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     while ((request = peer_get(fd)))
         if (request->body_case == SHUF__REQUEST__BODY_LEASES)
-            answer_leases(fd, request->id, request->leases->after);
+            reply_leases(fd, request->id, request->leases->after);
         else if (request->body_case == SHUF__REQUEST__BODY_STATUS)
-            answer_status(fd, request->id);
+            reply_status(fd, request->id);
         else
             peer_refuse(fd, request->id, SHUF_OK, 0);
 }

@@ -99,10 +99,10 @@ static void next_one_waits(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* What a daemon is refused with, in a process of its own. */
+/* A daemon that is refused the lock, in its own process. */
 struct refusal {
     const struct harness *h;
-    pid_t holder;
+    pid_t lock_owner;
 };
 
 static void expect_refused(int channel, void *context)
@@ -112,7 +112,7 @@ static void expect_refused(int channel, void *context)
     char output[4096], text[96];
     (void)channel;
     snprintf(text, sizeof text, "pid %ld, uid %ld, was killed and is not all gone yet; try again",
-             (long)refusal->holder, (long)getuid());
+             (long)refusal->lock_owner, (long)getuid());
     const int status = harness_run(arguments, output, sizeof output);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EX_CANTCREAT);

@@ -184,8 +184,9 @@ static void changed_block(void **state)
     lease_server_finish(handle, "hello take+ take-1");
 }
 
-/* A lease that another call did not ask for would never be given back. */
-static void unasked_lease(void **state)
+/* A lease in a reply to a call that requests none is an error: the client would never release
+ * it. */
+static void unrequested_lease(void **state)
 {
     (void)state;
     uint32_t values[LEASE_SERVER_SMALL];
@@ -321,7 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_offers),
         cmocka_unit_test(changed_block),
-        cmocka_unit_test(unasked_lease),
+        cmocka_unit_test(unrequested_lease),
         cmocka_unit_test(descriptor_among_the_values),
         cmocka_unit_test(no_room_for_a_descriptor),
         cmocka_unit_test(slow_reply),

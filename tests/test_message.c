@@ -149,8 +149,8 @@ static size_t put_field(uint8_t *to, unsigned field, size_t length)
     return used;
 }
 
-/* ResultReply.first, packed: each byte of input would take eight. The arena
- * refuses; the process's own heap is never asked. */
+/* ResultReply.first, packed: each byte of input would take eight bytes. The arena refuses, and the
+ * parser does not use the heap. */
 static void hostile_growth_is_refused(void **state)
 {
     (void)state;

@@ -40,7 +40,7 @@ static void expect_changes(char *before, char *after, const struct change *chang
 #define EXPECT_CHANGES(before, after, changes) \
     expect_changes(before, after, changes, sizeof(changes) / sizeof *(changes))
 
-/* Every kind is asked for once, so that its rows are there. */
+/* Sends one request of each kind, so that the metrics have its rows. */
 static void each_kind_once(void)
 {
     free(shufctl_succeed(NULL, "permute --n 100 --seed 1"));

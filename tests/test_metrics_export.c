@@ -254,7 +254,7 @@ static void run_slow_clients(int channel, void *context)
         }
 }
 
-/* Each asks as often as it can, and reads no answer to its end. */
+/* Each client sends requests as fast as it can, and reads no reply completely. */
 static void run_greedy_clients(int channel, void *context)
 {
     static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -266,8 +266,8 @@ static void run_greedy_clients(int channel, void *context)
         if (fd < 0)
             continue;
         send(fd, head, sizeof head - 1, MSG_NOSIGNAL);
-        struct pollfd answer = {fd, POLLIN, 0};
-        poll(&answer, 1, 20);
+        struct pollfd reply = {fd, POLLIN, 0};
+        poll(&reply, 1, 20);
         if (recv(fd, bytes, sizeof bytes, 0) < 0)
             errno = 0;
         close(fd);
@@ -334,8 +334,8 @@ static void deadline(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Sends `size` bytes behind a header's name; the answer, or "". */
-static void send_large(size_t size, char *answer, size_t room)
+/* Sends a header with a value of `size` bytes. Returns the reply in `text`, or "". */
+static void send_large(size_t size, char *text, size_t room)
 {
     char *header = malloc(size);
     const int fd = connect_http();
@@ -355,8 +355,8 @@ static void send_large(size_t size, char *answer, size_t room)
     }
     struct pollfd reply = {fd, POLLIN, 0};
     assert_int_equal(poll(&reply, 1, HARNESS_WAIT_MS), 1);
-    const ssize_t got = recv(fd, answer, room - 1, 0);
-    answer[got > 0 ? got : 0] = '\0';
+    const ssize_t got = recv(fd, text, room - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
     close(fd);
     free(header);
 }
@@ -364,12 +364,12 @@ static void send_large(size_t size, char *answer, size_t room)
 static void large_headers(void **state)
 {
     (void)state;
-    char answer[256];
+    char reply[256];
     start_unix("");
     for (size_t size = 17 << 10; size <= 64 << 20; size *= 64) {
-        send_large(size, answer, sizeof answer);
-        if (*answer)
-            assert_memory_equal(answer, "HTTP/1.1 4", 10);
+        send_large(size, reply, sizeof reply);
+        if (*reply)
+            assert_memory_equal(reply, "HTTP/1.1 4", 10);
     }
     if (!WIRE_SANITIZED)
         assert_true(wire_private_bytes(h.pid) < 64 << 20);

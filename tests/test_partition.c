@@ -163,8 +163,8 @@ static bool at_last(void *context)
     return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
 }
 
-/* At the third time that it is asked, and at the third time in the second pass: by each thread in
- * each pass, and no more. */
+/* `cancelled` returns true from its third call on, then from the third call of the second pass on.
+ * After that, each thread makes at most one more call in each pass. */
 static void cancelled(void **state)
 {
     (void)state;
@@ -235,18 +235,18 @@ static void with_and_without_workspace(void **state)
     for (uint64_t i = 0; i < n; i++)
         in[i] = (uint32_t)i * 2654435761u;
     input.memory = in;
-    const struct shuf__workspace wanted = shuf__host_workspace(2, &computation.request);
-    assert_int_equal(wanted.kind, SHUF__MEMORY_PRIVATE);
-    assert_int_equal(wanted.least, 0);
-    assert_true(wanted.best >= 2 * n);
-    workspace.memory = room(wanted.best, 0x5a);
+    const struct shuf__workspace needs = shuf__host_workspace(2, &computation.request);
+    assert_int_equal(needs.kind, SHUF__MEMORY_PRIVATE);
+    assert_int_equal(needs.least, 0);
+    assert_true(needs.best >= 2 * n);
+    workspace.memory = room(needs.best, 0x5a);
     for (int i = 0; i < 3; i++) {
         out[i] = room(4 * n, 0xa5);
-        workspace.bytes = i == 2 ? wanted.best : wanted.best - 1;
+        workspace.bytes = i == 2 ? needs.best : needs.best - 1;
         computation.workspace = i == 0 ? NULL : &workspace;
         assert_true(shuf__host_shuffle(simd, 2, &computation, out[i]));
         bool used = false;
-        for (uint64_t at = 0; at < wanted.best; at++)
+        for (uint64_t at = 0; at < needs.best; at++)
             used |= ((const uint8_t *)workspace.memory)[at] != 0x5a;
         assert_int_equal(used, i == 2);
         assert_memory_equal(out[i], out[0], 4 * n + GUARD);

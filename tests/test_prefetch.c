@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results that are made ahead of time: asked for without waiting, there when they
- * are leased, four to a connection, and gone with it.
+ * Prefetches: a reply without waiting, a result that later leases share, at most four for a
+ * connection, and their end with it.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -170,7 +170,7 @@ static void ends_with_its_process(void **state)
     WIRE_AWAIT(h, s, s.queued == 0 && s.leases == 0);
 }
 
-/* What cannot be made is no failure of who asked ahead; the lease then fails. */
+/* A prefetch of a result above the budget fails like a lease. The connection stays open. */
 static void beyond_the_budget(void **state)
 {
     (void)state;

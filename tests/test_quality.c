@@ -24,11 +24,11 @@ static void add_findings(const char *generator, unsigned rounds, uint32_t n, uin
                                         .rounds = rounds ? rounds : g->rounds,
                                         .seed = seed,
                                         .vary_seed = vary_seed};
-    const struct shuf__task task = {
+    const struct shuf__run_options options = {
         .origin = &origin, .n = n, .samples = samples, .tests = tests, .threads = 2};
     struct shuf__outcome outcome;
     struct shuf__error error;
-    if (shuf__run(&task, findings, &outcome, &error) != SHUF_OK)
+    if (shuf__run(&options, findings, &outcome, &error) != SHUF_OK)
         fail_msg("%s", error.text);
     assert_int_equal(outcome.rows, samples);
 }
@@ -198,9 +198,9 @@ static void one_thread_finds_the_same(void **state)
     struct shuf__findings one = {.alpha = 0.001};
     struct shuf__outcome outcome;
     struct shuf__error error;
-    const struct shuf__task task = {
+    const struct shuf__run_options options = {
         .origin = &origin, .n = 20, .samples = 5001, .tests = SHUF__TESTS_ALL, .threads = 1};
-    assert_int_equal(shuf__run(&task, &one, &outcome, &error), SHUF_OK);
+    assert_int_equal(shuf__run(&options, &one, &outcome, &error), SHUF_OK);
     assert_int_equal(one.count, two.count);
     for (size_t i = 0; i < one.count; i++)
         assert_true(one.finding[i].p == two.finding[i].p);

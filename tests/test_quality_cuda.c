@@ -23,16 +23,17 @@ static struct shuf__findings judge_rows(uint32_t n, uint64_t samples, bool vary_
                                         .rounds = shuf__generator_primefold.rounds,
                                         .seed = 7,
                                         .vary_seed = vary_seed};
-    struct shuf__task task = {.origin = &origin, .n = n, .samples = samples, .threads = 2};
+    struct shuf__run_options options = {
+        .origin = &origin, .n = n, .samples = samples, .threads = 2};
     struct shuf__findings findings = {.alpha = 0.001};
     struct shuf__outcome outcome;
     struct shuf__error error;
     for (int i = 0; shuf__tests[i].name; i++)
         if (strcmp(shuf__tests[i].name, "parallelograms") == 0)
-            task.tests = UINT32_C(1) << i;
-    const shuf_status status = device
-                                   ? shuf__run_on_device("cuda", &task, &findings, &outcome, &error)
-                                   : shuf__run(&task, &findings, &outcome, &error);
+            options.tests = UINT32_C(1) << i;
+    const shuf_status status =
+        device ? shuf__run_on_device("cuda", &options, &findings, &outcome, &error)
+               : shuf__run(&options, &findings, &outcome, &error);
     if (status != SHUF_OK)
         fail_msg("%s", error.text);
     assert_int_equal(outcome.rows, samples);
@@ -77,7 +78,7 @@ static struct shuf__findings judge_stream(shuf_dtype dtype, bool device)
     const struct shuf__stream_origin origin = {
         .generator = &shuf__stream_gauss, .dtype = dtype, .seed = 7, .stream = 3};
     assert_int_equal(shuf__stream_law_make(&law, false, dtype, &error), SHUF_OK);
-    struct shuf__stream_task task = {
+    struct shuf__stream_run_options options = {
         .origin = &origin, .law = &law, .samples = VALUES, .threads = 2};
     for (int i = 0; shuf__stream_tests[i]; i++)
         if (shuf__stream_tests[i] == &shuf__stream_lattice ||
@@ -85,10 +86,10 @@ static struct shuf__findings judge_stream(shuf_dtype dtype, bool device)
             shuf__stream_tests[i] == &shuf__stream_signs ||
             shuf__stream_tests[i] == &shuf__stream_places ||
             (shuf__stream_tests[i] == &shuf__stream_ties && law.rounded))
-            task.tests |= UINT32_C(1) << i;
+            options.tests |= UINT32_C(1) << i;
     const shuf_status status =
-        device ? shuf__stream_run_on_device("cuda", &task, 0, &findings, &outcome, &error)
-               : shuf__stream_run(&task, &findings, &outcome, &error);
+        device ? shuf__stream_run_on_device("cuda", &options, 0, &findings, &outcome, &error)
+               : shuf__stream_run(&options, &findings, &outcome, &error);
     if (status != SHUF_OK)
         fail_msg("%s", error.text);
     assert_int_equal(outcome.values, VALUES);

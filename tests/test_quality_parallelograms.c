@@ -125,14 +125,15 @@ static struct shuf__findings judge(const char *generator, uint32_t n, uint64_t m
                                         .generator = shuf__generator_find(generator),
                                         .modulus = modulus,
                                         .seed = 7};
-    struct shuf__task task = {.origin = &origin, .n = n, .samples = samples, .threads = 2};
+    struct shuf__run_options options = {
+        .origin = &origin, .n = n, .samples = samples, .threads = 2};
     struct shuf__findings findings = {.alpha = 0.001};
     struct shuf__outcome outcome;
     struct shuf__error error;
     for (int i = 0; shuf__tests[i].name; i++)
         if (strcmp(shuf__tests[i].name, "parallelograms") == 0)
-            task.tests = UINT32_C(1) << i;
-    assert_int_equal(shuf__run(&task, &findings, &outcome, &error), SHUF_OK);
+            options.tests = UINT32_C(1) << i;
+    assert_int_equal(shuf__run(&options, &findings, &outcome, &error), SHUF_OK);
     shuf__findings_decide(&findings);
     return findings;
 }

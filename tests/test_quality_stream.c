@@ -219,10 +219,10 @@ static void add_findings(const char *name, shuf_dtype dtype, uint64_t samples, u
     struct shuf__stream_law *law = law_of(g->uniform, dtype);
     const struct shuf__stream_origin origin = {
         .generator = g, .dtype = dtype, .uniform = g->uniform, .seed = seed};
-    const struct shuf__stream_task task = {
+    const struct shuf__stream_run_options options = {
         .origin = &origin, .law = law, .samples = samples, .tests = tests, .threads = threads};
     struct shuf__error error;
-    if (shuf__stream_run(&task, findings, &outcome, &error) != SHUF_OK)
+    if (shuf__stream_run(&options, findings, &outcome, &error) != SHUF_OK)
         fail_msg("%s", error.text);
     assert_int_equal(outcome.values, samples);
     drop(law);
@@ -493,15 +493,15 @@ static void faults_are_found(void **state)
         struct shuf__stream_law *law = law_of(false, rows[i].dtype);
         const struct shuf__stream_origin origin = {
             .generator = &spoilt, .dtype = rows[i].dtype, .seed = 5};
-        const struct shuf__stream_task task = {.origin = &origin,
-                                               .law = law,
-                                               .samples = rows[i].samples,
-                                               .tests = only(rows[i].test),
-                                               .threads = 1};
+        const struct shuf__stream_run_options options = {.origin = &origin,
+                                                         .law = law,
+                                                         .samples = rows[i].samples,
+                                                         .tests = only(rows[i].test),
+                                                         .threads = 1};
         struct shuf__findings all = {.alpha = 0.001};
         struct shuf__error error;
         spoil = rows[i].spoil;
-        assert_int_equal(shuf__stream_run(&task, &all, &outcome, &error), SHUF_OK);
+        assert_int_equal(shuf__stream_run(&options, &all, &outcome, &error), SHUF_OK);
         shuf__findings_decide(&all);
         const struct shuf__finding *f = find(&all, rows[i].detail);
         if (!f || !f->failed)

@@ -272,8 +272,8 @@ static unsigned cost_of(struct fixture *s, uint64_t offset, uint64_t count, uint
     return atomic_load(&cancel_calls);
 }
 
-/* One question for the row, and one for each tile; a few threads may ask once more. A GPU is given
- * more at once. */
+/* One call of `cancelled` for the row and one for each tile. A few threads may make another one. A
+ * GPU computes more tiles at once. */
 static void only_needed_tiles(void **state)
 {
     (void)state;
@@ -354,7 +354,7 @@ static void whom_it_helps(void **state)
     assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->n = 1000000000;
     p->offset = 3;
-    p->stride = 5000; /* wants something everywhere */
+    p->stride = 5000; /* every tile has requested values */
     p->count = p->n / 5000;
     assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->stride = 5000 + 1024; /* may pass over 1024 values at a time */

@@ -27,9 +27,9 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status wanted, const char *words)
+static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
-    if (got != wanted || !strstr(shuf_message(handle), words))
+    if (got != expected || !strstr(shuf_message(handle), words))
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
 }
 

@@ -347,7 +347,7 @@ static void summary_as_json(void **state)
     json_decref(o);
 }
 
-/* Beside the values on stdout, the summary is asked for and goes to stderr. */
+/* If the values go to stdout, --summary prints the summary on stderr. */
 static void summary_beside_values(void **state)
 {
     (void)state;

@@ -209,10 +209,10 @@ static double power_mean(const char *values, shuf_dtype dtype, double centre, in
     return sum / COUNT;
 }
 
-static void expect_near(double got, double wanted, double scale)
+static void expect_near(double got, double expected, double scale)
 {
-    if (!(fabs(got - wanted) <= 1e-9 * scale))
-        fail_msg("%.17g, expected %.17g", got, wanted);
+    if (!(fabs(got - expected) <= 1e-9 * scale))
+        fail_msg("%.17g, expected %.17g", got, expected);
 }
 
 static void check_moments(int kind, const json_t *moments)

@@ -133,7 +133,7 @@ static uint64_t status_member(const char *key)
     return value;
 }
 
-/* Computed once, for who asked ahead and who asks then; in memory of the right kind. */
+/* The daemon computes once for the prefetch and the lease, in memory of the right kind. */
 static void prefetched(void **state)
 {
     (void)state;

@@ -129,8 +129,7 @@ static void sizes_and_records(void **state)
                 every_algorithm(sizes[s], records[r]);
 }
 
-/* 1002 is where these maps leave it, among the numbers beyond n that are passed over: who walked on
- * from there would never come below n. */
+/* These maps leave 1002 unchanged, a number beyond n: a cycle walk from there would never end. */
 static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
@@ -169,7 +168,7 @@ static void huge_records(void **state)
     check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 2, 50000001));
 }
 
-/* The input may have what it wants behind its last record, and the block may be larger. */
+/* The input may have any bytes after its last record, and the block may be larger. */
 static void random_computations(void **state)
 {
     (void)state;
@@ -213,7 +212,7 @@ static void cancelled(void **state)
         const shuf_status status = shuf__backend_compute(backend, &computation, &out, &ns, &error);
         if (backend->ops == &shuf__cpu_ops)
             assert_true(calls >= 3);
-        if (calls >= 3) /* a GPU may be done before it asks */
+        if (calls >= 3) /* a GPU may finish before the third call */
             assert_int_equal(status, SHUF_CANCELLED);
         else
             assert_int_equal(status, SHUF_OK);

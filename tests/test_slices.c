@@ -63,8 +63,8 @@ static void edges_of_slices(void **state)
     }
 }
 
-/* Values on both sides of every place where a tile of the domain may begin,
- * each as the last one asked for: a backend that stops early must not stop there. */
+/* The last requested value is on either side of each place where a tile may begin: a backend that
+ * stops early must not stop there. */
 static void ends_at_tiles(void **state)
 {
     (void)state;
@@ -173,7 +173,7 @@ static void batches_of_slices(void **state)
     p->stride = 1000;
     p->count = 1001;
     check(computation);
-    p->n = BIT(62) - 1; /* each row must stop where it has what was asked for */
+    p->n = BIT(62) - 1; /* each row must stop after its last requested value */
     computation_set_width(&computation, 8);
     p->count = 5;
     check(computation);
@@ -207,8 +207,8 @@ static void edges_of_words(void **state)
             computation_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
         computation_check(&computation);
     }
-    /* Where n is large up to one value in 32 is walked on, most of them where n is one more than a
-     * power. */
+    /* For large n, cycle walking computes up to one value in 32, most of them if n is one more than
+     * a power of two. */
     static const unsigned bits[] = {18, 24, 28, 29, 31, 33, 40, 50};
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
         for (uint64_t n = BIT(bits[i]) - 1; n <= BIT(bits[i]) + 1; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the socket is when nobody says so: each case in a process of its own,
- * because the rule asks the environment and the user.
+ * The default path of the socket. Each case has its own process, because the path depends on the
+ * environment and the user.
  */
 #include "socket.h"
 

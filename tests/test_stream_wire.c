@@ -163,7 +163,8 @@ static void refused_by_name(void **state)
     wire_close(w);
 }
 
-/* What is asked for in another way is the same result, and what differs in anything is not. */
+/* Requests that spell the same stream differently share its result. Requests with any other
+ * parameter do not. */
 static void equal_requests_share(void **state)
 {
     (void)state;
@@ -219,8 +220,8 @@ static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *repl
     assert_non_null(s);
     const double got[] = {s->z1, s->z2, s->z3, s->z4};
     for (int power = 1; power <= 4; power++) {
-        const double wanted = plain_sum(stream, s, power);
-        assert_true(fabs(got[power - 1] - wanted) < 1e-6);
+        const double expected = plain_sum(stream, s, power);
+        assert_true(fabs(got[power - 1] - expected) < 1e-6);
     }
     assert_true(s->least < s->centre && s->centre < s->largest);
     assert_true(reply->n_first == 4 && reply->n_last == 4);

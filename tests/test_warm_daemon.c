@@ -39,7 +39,7 @@ static uint64_t lease_and_count(const struct harness *h, uint64_t seed, uint64_t
     const uint64_t before = page_faults(h);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     const uint64_t faults = page_faults(h) - before;
-    *used = wire_status(h).memory_used;
+    *used = wire_status(h).host_used; /* of a GPU, the workspace is in device memory */
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     shuf_close(handle);
     return faults;

@@ -14,7 +14,7 @@
 
 enum { UNIT = SHUF__BLOCK_UNIT };
 
-static struct shuf__workspace wanted_by(const struct shuf__computation *computation)
+static struct shuf__workspace needs_of(const struct shuf__computation *computation)
 {
     return backend->ops->workspace(backend, &computation->request, computation_kind);
 }
@@ -37,11 +37,11 @@ static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
 {
     struct shuf__block out, workspace = {.fd = -1};
     struct shuf__error error = {0};
-    const struct shuf__workspace wanted = wanted_by(&computation);
+    const struct shuf__workspace needs = needs_of(&computation);
     uint64_t ns, fingerprint;
     computation_alloc(computation_bytes(&computation), &out);
     if (bytes > 0) {
-        assert_int_equal(backend->ops->alloc(backend, wanted.kind, bytes, &workspace, &error),
+        assert_int_equal(backend->ops->alloc(backend, needs.kind, bytes, &workspace, &error),
                          SHUF_OK);
         make_dirty(&workspace);
         computation.workspace = &workspace;
@@ -69,12 +69,12 @@ static void check(const struct shuf__computation *computation)
 {
     struct shuf__error error = {0};
     struct shuf__block out;
-    const struct shuf__workspace wanted = wanted_by(computation);
-    const uint64_t best = whole_units(wanted.best), least = whole_units(wanted.least);
+    const struct shuf__workspace needs = needs_of(computation);
+    const uint64_t best = whole_units(needs.best), least = whole_units(needs.least);
     uint64_t ns, expected;
-    assert_true(wanted.least <= wanted.best);
-    assert_true(wanted.best == 0 || backend->ops->makes[wanted.kind]);
-    assert_true(wanted.best == 0 || shuf__memory_is_private(wanted.kind));
+    assert_true(needs.least <= needs.best);
+    assert_true(needs.best == 0 || backend->ops->makes[needs.kind]);
+    assert_true(needs.best == 0 || shuf__memory_is_private(needs.kind));
     computation_alloc(computation_bytes(computation), &out);
     assert_int_equal(shuf__backend_compute(backend, computation, &out, &ns, &error), SHUF_OK);
     assert_int_equal(backend->ops->fingerprint(backend, &out, 4, computation_bytes(computation) / 4,
@@ -82,8 +82,8 @@ static void check(const struct shuf__computation *computation)
                      SHUF_OK);
     backend->ops->free(backend, &out);
     printf("%s of %" PRIu64 " bytes: %" PRIu64 " bytes to work in, at least %" PRIu64 "\n",
-           shuf__request_name(&computation->request), computation_bytes(computation), wanted.best,
-           wanted.least);
+           shuf__request_name(&computation->request), computation_bytes(computation), needs.best,
+           needs.least);
     assert_int_equal(made_with(*computation, best), expected);
     assert_int_equal(made_with(*computation, best + 5 * UNIT), expected);
     assert_int_equal(made_with(*computation, least), expected);
@@ -108,14 +108,14 @@ static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
     backend->ops->free(backend, &in);
 }
 
-/* As many records as it takes for one to be wanted: more than the caches hold. */
+/* Enough records to exceed the caches, so that a shuffle needs a workspace. */
 static void shuffles_of_many(void **state)
 {
     (void)state;
     struct shuf__computation computation =
         computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3, 8);
     struct shuf__permutation *p = &computation.request.shuffle.permutation;
-    for (; wanted_by(&computation).best == 0; p->count = p->n *= 2)
+    for (; needs_of(&computation).best == 0; p->count = p->n *= 2)
         assert_in_range(p->n, 1, 1 << 26);
     check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, p->n + 1);
 }
@@ -128,7 +128,7 @@ static void shuffles_by_scans(void **state)
         for (uint64_t record = 1; record <= 16; record *= 2) {
             const struct shuf__computation computation =
                 computation_shuffle((enum shuf_algorithm)a, UINT64_C(1) << 33, 7, 3, record);
-            assert_int_equal(wanted_by(&computation).best, 0);
+            assert_int_equal(needs_of(&computation).best, 0);
         }
     check_shuffle(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1);
     check_shuffle(SHUF_ALGORITHM_LCG, (1 << 20) - 1);
@@ -147,8 +147,8 @@ static void permutations_and_streams(void **state)
     const struct shuf__computation stream =
         computation_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 3, 5, (3 << 20) + 1);
     const bool copied = is_gpu() && shuf__memory_is_host(computation_kind);
-    assert_int_equal(wanted_by(&permutation).least > 0, copied);
-    assert_int_equal(wanted_by(&stream).least > 0, copied);
+    assert_int_equal(needs_of(&permutation).least > 0, copied);
+    assert_int_equal(needs_of(&stream).least > 0, copied);
     check(&permutation);
     check(&stream);
 }
@@ -160,8 +160,8 @@ static void small_jobs_want_none(void **state)
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
         const struct shuf__computation values = computation_whole(algorithm, 10000, 7, 3);
         const struct shuf__computation records = computation_shuffle(algorithm, 10000, 7, 3, 12);
-        assert_int_equal(wanted_by(&values).best, 0);
-        assert_int_equal(wanted_by(&records).best, 0);
+        assert_int_equal(needs_of(&values).best, 0);
+        assert_int_equal(needs_of(&records).best, 0);
         check_shuffle(algorithm, 10000);
     }
 }

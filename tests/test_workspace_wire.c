@@ -90,7 +90,7 @@ static void given_up_for_results(void **state)
     stop();
 }
 
-/* Though it was used last: a result may be asked for again. */
+/* The workspace is freed first although it was used last: a result may be requested again. */
 static void given_up_before_results(void **state)
 {
     (void)state;
@@ -223,8 +223,8 @@ static void others_are_in_its_way(void **state)
     expect_used(14 * MI, 2);
     send(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
-                "with its workspace, the request needs 10 MiB of host memory, 14 MiB of 16 MiB "
-                "are in use by other results (host_memory); try again");
+                "with its workspace, the request needs 10 MiB of host memory, 8 MiB of 16 MiB "
+                "are held by this user's own leases and requests (host_memory): release a lease");
     expect_used(14 * MI, 2); /* nothing was given up in vain */
     assert_int_equal(seen->launches, 1);
     wire_release(owner, lease, block);
@@ -325,8 +325,8 @@ static void device_fails_for_a_wish(void **state)
     stop();
 }
 
-/* With as much as the device has: what the job has already is not counted twice when it is asked
- * again, and then it takes what it needs. */
+/* The device has just enough memory. The second check does not count the memory that the job
+ * already has, so the job gets all that it needs. */
 static void device_has_less_for_both(void **state)
 {
     (void)state;
@@ -399,7 +399,7 @@ static void cancelled(void **state)
     stop();
 }
 
-/* ---- whose it is, and what wants none ---- */
+/* ---- its owner, and computations that need none ---- */
 
 static void request_as_another(int channel, void *context)
 {

@@ -8,6 +8,7 @@ set -eu
 cmake=$1
 build=$2
 source=$3
+. "$source/tests/support/syscalls.sh"
 prefix=$build/units-test
 units=$prefix/lib/systemd/system
 most_exposure=1.0
@@ -42,7 +43,8 @@ for unit in shufd.service shufd@.service; do
         'BEGIN { exit !(found != "" && found + 0 <= most + 0) }' ||
         fail "$unit: exposure '$found', expected at most $most_exposure"
     for needed in DevicePolicy=closed "DeviceAllow=char-nvidia rw" \
-        "DeviceAllow=char-nvidia-uvm rw" "DeviceAllow=char-nvidiactl rw" Type=notify; do
+        "DeviceAllow=char-nvidia-uvm rw" "DeviceAllow=char-nvidiactl rw" Type=notify \
+        Restart=on-failure RestartSec=500ms "Wants=shufd-gpus.service nvidia-persistenced.service"; do
         grep -qx "$needed" "$units/$unit" || fail "$unit: no line $needed"
     done
     # With these the daemon would lose its GPU, or could not tell its users apart.
@@ -53,25 +55,9 @@ done
 
 # ---- System calls --------------------------------------------------------------
 
-# The calls of a group, and of the groups in it.
-calls_of() {
-    systemd-analyze syscall-filter --no-pager "$1" | sed -n 's/^  *\([^# ].*\)/\1/p' |
-        while read -r call; do
-            case $call in
-            @*) calls_of "$call" ;;
-            *) echo "$call" ;;
-            esac
-        done
-}
-
 admitted=$build/units-test.admitted
 filter=$(sed -n 's/^SystemCallFilter=//p' "$units/shufd.service")
-for entry in @default $filter; do
-    case $entry in
-    @*) calls_of "$entry" ;;
-    *) echo "$entry" ;;
-    esac
-done | sort -u >"$admitted"
+calls_admitted $filter >"$admitted"
 [ "$(wc -l <"$admitted")" -gt 100 ] || fail "the filter admits only $(wc -l <"$admitted") calls"
 
 called=$(grep -v '^#' "$source/systemd/syscalls.txt")

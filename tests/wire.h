@@ -71,7 +71,7 @@ void wire_expect_end(struct wire *w);
 /* w->descriptor becomes the caller's. */
 int wire_take_descriptor(struct wire *w);
 
-/* Asks on a connection of its own. The strings in it are not kept. */
+/* Requests the status on a new connection. The strings in the reply are not valid. */
 Shuf__StatusReply wire_status(const struct harness *h);
 /* Idle bytes, on both sides. */
 uint64_t wire_idle(const struct harness *h);

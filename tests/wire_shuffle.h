@@ -8,7 +8,7 @@
 
 #include "wire.h"
 
-/* A buffer of so many bytes: asks for one; the same, and it is granted as the protocol says. */
+/* Requests a buffer of so many bytes; the second function also checks the reply. */
 void wire_send_allocate(struct wire *w, uint64_t bytes, Shuf__Transport transport);
 Shuf__ResultReply wire_allocate(struct wire *w, uint64_t bytes, Shuf__Transport transport);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ways to transpose a matrix in the registers of neighbouring lanes, a row each. For every way and
- * size there are two kernels: one transposes, and one needs the transposition for a Fourier
+ * Methods to transpose a matrix in the registers of neighbouring lanes, one row in each lane. Each
+ * method and size has two kernels: one transposes, the other uses the transposition in a Fourier
  * transform.
  */
 #ifndef SHUF__BENCH_EXCHANGE_CUH
@@ -12,24 +12,25 @@
 namespace bench
 {
 
-constexpr int exchange_threads = 128; /* of a block */
+constexpr int exchange_threads = 128; /* threads of a block */
 constexpr int fft_lanes = 16, fft_points = 256;
-constexpr int fft_block = exchange_threads / fft_lanes; /* transforms that a block makes together */
+/* transforms that a block computes together */
+constexpr int fft_block = exchange_threads / fft_lanes;
 
-/* Kernels for matrices of size x size words, a lane each row. They make `times` transpositions of
- * the words at each thread's place: void (const uint32_t *in, uint32_t *out, int times). A thread's
- * row follows that of the thread before. */
+/* Kernels for matrices of size x size words, one row in each lane. They transpose the words of each
+ * thread `times` times: void (const uint32_t *in, uint32_t *out, int times). The row of a thread
+ * follows the row of the thread before. */
 struct Transposes {
-    const char *way;
+    const char *method;
     int size;
     const void *kernel;
 };
 
-/* Kernels for transforms of 256 complex points by 16 lanes, in natural order on both sides, divided
- * by 16. They make `times` transforms of each of `batch` inputs, a multiple of fft_block: void
- * (const float2 *in, float2 *out, int batch, int times). */
+/* Kernels for transforms of 256 complex points by 16 lanes, in natural order on input and output,
+ * divided by 16. They compute `times` transforms of each of `batch` inputs, a multiple of
+ * fft_block: void (const float2 *in, float2 *out, int batch, int times). */
 struct Transforms {
-    const char *way;
+    const char *method;
     const void *kernel;
 };
 

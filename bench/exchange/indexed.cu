@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The transposition that is the shortest to write: each lane names the register by what
- * it knows of itself. Registers have no such index, so the compiler keeps the row in local
- * memory; that is why this file alone is compiled without the options that forbid it.
+ * The shortest transposition to write: each lane computes the index of the register to send.
+ * Registers cannot be indexed at run time, so the compiler keeps the row in local memory. Only this
+ * file is compiled without the options that forbid local memory.
  */
 #include "kernels.cuh"
 

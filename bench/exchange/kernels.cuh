@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of exchange.cuh, for a Way: a struct with
- *
+ * The kernels of exchange.cuh, for a Method: a struct with
  *     template <int N, typename Word> static void transpose(Word (&x)[N], unsigned lane);
- *
- * Lane `lane` of N neighbours has row `lane` and gets column `lane`.
+ * On input, lane `lane` of N neighbours has row `lane`; on output, it has column `lane`.
  */
 #ifndef SHUF__BENCH_EXCHANGE_KERNELS_CUH
 #define SHUF__BENCH_EXCHANGE_KERNELS_CUH
@@ -23,7 +21,7 @@ namespace
 
 constexpr unsigned all_lanes = 0xffffffff;
 
-template <int N, typename Way>
+template <int N, typename Method>
 __global__ void __launch_bounds__(exchange_threads)
     transposes(const uint32_t *in, uint32_t *out, int times)
 {
@@ -34,7 +32,7 @@ __global__ void __launch_bounds__(exchange_threads)
         x[i] = in[at + i];
 #pragma unroll 1
     for (int i = 0; i < times; i++)
-        Way::template transpose<N>(x, threadIdx.x % N);
+        Method::template transpose<N>(x, threadIdx.x % N);
 #pragma unroll
     for (int i = 0; i < N; i++)
         out[at + i] = x[i];
@@ -61,7 +59,7 @@ __device__ __forceinline__ void rotate(float &re, float &im, int turn)
     im = im * c - old * s;
 }
 
-/* The bits of p reversed: the index of the result at p after the last butterfly. */
+/* Reverses the bits of p: the index of the result that the last butterfly leaves at p. */
 __device__ __forceinline__ constexpr int reversed(int p)
 {
     return (p & 1) << 3 | (p & 2) << 1 | (p & 4) >> 1 | (p & 8) >> 3;
@@ -95,9 +93,9 @@ __device__ __forceinline__ void transform(float (&re)[16], float (&im)[16])
     }
 }
 
-/* A lane has point 16 p + lane at p, before and after. The steps are 16-point transforms, the
- * twiddle factors, the transposition, and 16-point transforms again. */
-template <typename Way>
+/* x[p] is point 16 p + lane, on input and output. The steps are 16-point transforms, the twiddle
+ * factors, the transposition, and 16-point transforms again. */
+template <typename Method>
 __global__ void __launch_bounds__(exchange_threads)
     transforms(const float2 *in, float2 *out, int batch, int times)
 {
@@ -127,8 +125,8 @@ __global__ void __launch_bounds__(exchange_threads)
                 re[p] = old * cosine[p] + im[p] * sine[p];
                 im[p] = im[p] * cosine[p] - old * sine[p];
             }
-            Way::template transpose<16>(re, lane);
-            Way::template transpose<16>(im, lane);
+            Method::template transpose<16>(re, lane);
+            Method::template transpose<16>(im, lane);
             transform(re, im);
         }
 #pragma unroll
@@ -137,14 +135,14 @@ __global__ void __launch_bounds__(exchange_threads)
     }
 }
 
-template <int N, typename Way> Transposes transposes_of(const char *way)
+template <int N, typename Method> Transposes transposes_of(const char *method)
 {
-    return {way, N, reinterpret_cast<const void *>(transposes<N, Way>)};
+    return {method, N, reinterpret_cast<const void *>(transposes<N, Method>)};
 }
 
-template <typename Way> Transforms transforms_of(const char *way)
+template <typename Method> Transforms transforms_of(const char *method)
 {
-    return {way, reinterpret_cast<const void *>(transforms<Way>)};
+    return {method, reinterpret_cast<const void *>(transforms<Method>)};
 }
 
 } // namespace

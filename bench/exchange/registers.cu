@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ways to transpose that need no local memory: all indices of registers are constants. A
- * build in which one of them uses it fails.
+ * Transpositions without local memory: every index of a register is a constant. The build fails if
+ * one of them uses local memory.
  */
 #include "kernels.cuh"
 
@@ -11,7 +11,7 @@ namespace bench
 namespace
 {
 
-/* Rows are one word longer than they need be, so that neither rows nor columns meet in a bank. */
+/* The padding of one word per row prevents bank conflicts in rows and in columns. */
 struct Shared {
     template <int N, typename Word>
     static __device__ __forceinline__ void transpose(Word (&x)[N], unsigned lane)
@@ -29,7 +29,7 @@ struct Shared {
     }
 };
 
-/* The empty statement keeps the compiler from making selects of the branch that this is in. */
+/* The empty asm statement prevents the compiler from replacing the caller's branch by selects. */
 template <int N, typename Word>
 __device__ __forceinline__ void swap_halves(Word (&x)[N], unsigned step)
 {
@@ -43,8 +43,9 @@ __device__ __forceinline__ void swap_halves(Word (&x)[N], unsigned step)
     asm volatile("");
 }
 
-/* Blocks of step x step trade places: the upper lanes bring what they give to where the lower
- * ones have it, and what they got to where it belongs. */
+/* Swaps step x step blocks. Before the exchange, the upper lanes move the words to send into the
+ * registers from which the lower lanes send. Afterwards they move the received words to their
+ * registers. */
 struct Branches {
     template <int N, typename Word>
     static __device__ __forceinline__ void transpose(Word (&x)[N], unsigned lane)
@@ -63,7 +64,7 @@ struct Branches {
     }
 };
 
-/* x[i] becomes x[i ^ lane], a bit of the lane at a time. */
+/* Sets x[i] to x[i ^ lane], one bit of the lane at a time. */
 template <int N, typename Word> __device__ __forceinline__ void permute(Word (&x)[N], unsigned lane)
 {
 #pragma unroll
@@ -78,8 +79,8 @@ template <int N, typename Word> __device__ __forceinline__ void permute(Word (&x
     }
 }
 
-/* The word for lane ^ i goes to place i, from there to place i of that lane, and from there to
- * where it belongs: the fewest exchanges, N - 1, and 2 N log N selects. */
+/* Moves the word for lane ^ i to register i, sends it to register i of that lane, and moves it
+ * there to its final register. It needs N - 1 exchanges, the minimum, and 2 N log N selects. */
 struct OutOfPlace {
     template <int N, typename Word>
     static __device__ __forceinline__ void transpose(Word (&x)[N], unsigned lane)
@@ -92,8 +93,8 @@ struct OutOfPlace {
     }
 };
 
-/* Blocks trade places as with branches, a pair of registers at a time: N/2 log N exchanges, three
- * selects each. */
+/* Swaps the same blocks as Branches, one pair of registers at a time: N/2 log N exchanges with
+ * three selects each. */
 struct InPlace {
     template <int N, typename Word>
     static __device__ __forceinline__ void transpose(Word (&x)[N], unsigned lane)

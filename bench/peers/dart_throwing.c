@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffles.h. Which of two threads is first at a place decides, so that only the law
- * of the result is known.
+ * See shuffles.h. The threads race for places, so the result differs in each run. Only its
+ * distribution is defined.
  */
 #include "draw.h"
 #include "shuffles.h"
@@ -13,7 +13,7 @@
 
 static const uint32_t free_place = UINT32_MAX;
 
-/* Part t of `of` parts of n things begins here. */
+/* The start of part t if n elements are divided into `of` parts. */
 static uint64_t part(uint64_t n, int t, int of)
 {
     return n * (uint64_t)t / (uint64_t)of;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers for the peers in C: SplitMix64 (Steele, Lea, Flood: "Fast splittable
- * pseudorandom number generators", OOPSLA 2014), which costs about a nanosecond each.
+ * Random numbers for the peers in C: SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+ * number generators", OOPSLA 2014). A number takes about a nanosecond.
  */
 #ifndef SHUF__BENCH_DRAW_H
 #define SHUF__BENCH_DRAW_H
@@ -20,7 +20,7 @@ static inline uint64_t draw_word(struct draw *draw)
     return z ^ z >> 31;
 }
 
-/* A stream of its own for each (seed, part). */
+/* A separate stream for each (seed, part). */
 static inline struct draw draw_for(uint64_t seed, uint64_t part)
 {
     struct draw draw = {seed ^ part << 32};
@@ -28,7 +28,7 @@ static inline struct draw draw_for(uint64_t seed, uint64_t part)
     return draw;
 }
 
-/* 0 .. n - 1, as good as evenly: n is far below 2^64. */
+/* 0 .. n - 1. The bias is negligible, because n is far below 2^64. */
 static inline uint64_t draw_below(struct draw *draw, uint64_t n)
 {
     return (uint64_t)((unsigned __int128)draw_word(draw) * n >> 64);

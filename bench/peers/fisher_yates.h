@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step that both peers in C take where values fit the cache.
+ * The shuffle of values that fit the cache, for both peers in C.
  */
 #ifndef SHUF__BENCH_FISHER_YATES_H
 #define SHUF__BENCH_FISHER_YATES_H
@@ -8,7 +8,7 @@
 #include "draw.h"
 #include "value.h"
 
-enum { IN_CACHE = (256 << 10) / sizeof(value) }; /* values that an L2 holds */
+enum { IN_CACHE = (256 << 10) / sizeof(value) }; /* values that fit the L2 cache */
 
 static inline void exchange(value *values, uint64_t i, uint64_t j)
 {

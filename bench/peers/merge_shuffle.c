@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffles.h. The merges of a level run side by side; the last is one thread's.
+ * See shuffles.h. The merges of a level run in parallel. The last merge runs on one thread.
  */
 #include "fisher_yates.h"
 #include "shuffles.h"
@@ -8,18 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Two shuffled runs, v[0 .. middle) and v[middle .. n), become one. A coin says of which the next
- * value comes; when that one is used up, the rest takes places at random. */
+/* Merges two shuffled runs, v[0 .. middle) and v[middle .. n). A coin selects the run of the next
+ * value. When the selected run is empty, the rest is inserted at random places. */
 static void merge(value *v, uint64_t middle, uint64_t n, struct draw *draw)
 {
     uint64_t i = 0, j = middle;
-    while (j - i > 64 && n - j > 64) { /* neither can be used up by 64 tosses */
+    while (j - i > 64 && n - j > 64) { /* 64 tosses cannot empty a run */
         uint64_t coins = draw_word(draw);
-        value second = v[j]; /* kept, so that no toss waits for the last one's store */
+        /* in a register, so a toss does not wait for the store of the toss before */
+        value second = v[j];
         for (int toss = 0; toss < 64; toss++, i++, coins >>= 1) {
             const value first = v[i], next = v[j + 1];
             const value mask = 0 - (value)(coins & 1), change = (first ^ second) & mask;
-            v[i] = first ^ change; /* without a branch, which would be mispredicted */
+            v[i] = first ^ change; /* no branch: it would be mispredicted */
             v[j] = second ^ change;
             second ^= (second ^ next) & mask;
             j += coins & 1;

@@ -14,7 +14,7 @@ static uint64_t splitmix64(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* In (0, 1]: it has a logarithm. */
+/* A number in (0, 1], so its logarithm is finite. */
 static double unit_f64(uint64_t *state)
 {
     return (double)((splitmix64(state) >> 11) + 1) * 0x1p-53;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What permute on the CPU is measured against: numpy's Generator, one thread.
+"""The peer of permute on the CPU: numpy's Generator on one thread.
 
-permutation(n) makes int64 in memory of its own; shuffle() works on uint32 that are there.
+permutation(n) allocates int64 values. shuffle() works on existing uint32 values.
 Prints one JSON object with every sample in nanoseconds.
 """
 import argparse
@@ -14,7 +14,7 @@ MINUTE_NS = 60 * 10**9
 
 
 def timed(work, count):
-    """So many samples, or fewer where they take longer than a minute."""
+    """Times `count` samples, but begins none after a minute."""
     taken = []
     while len(taken) < count and sum(taken) < MINUTE_NS:
         start = time.perf_counter_ns()
@@ -41,8 +41,8 @@ def main():
     except MemoryError as error:
         print(json.dumps({"absent": str(error)}))
         return
-    answer = {"numpy": numpy.__version__, "permutation_ns": permutation, "shuffle_ns": shuffle}
-    json.dump(answer, sys.stdout)
+    reply = {"numpy": numpy.__version__, "permutation_ns": permutation, "shuffle_ns": shuffle}
+    json.dump(reply, sys.stdout)
 
 
 if __name__ == "__main__":

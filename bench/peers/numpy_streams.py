@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What streams on the CPU are measured against: numpy's Generator, one thread.
+"""The peer of streams on the CPU: numpy's Generator on one thread.
 
-Into memory that was written before, where numpy can (integers() cannot).
-Prints one JSON object with every sample in nanoseconds of the thread's own clock.
+The output is existing memory that was touched before. integers() cannot use it and allocates.
+Prints one JSON object with every sample in nanoseconds of the thread's CPU time.
 """
 import argparse
 import json
@@ -11,7 +11,7 @@ import time
 
 
 def timed(work, count):
-    """So many samples, after one that warms up."""
+    """Times `count` samples after a warm-up run."""
     work()
     taken = []
     for _ in range(count):
@@ -33,17 +33,17 @@ def main():
         return
     n, samples = options.n, options.samples
     generator = numpy.random.default_rng(7)
-    answer = {"numpy": numpy.__version__, "words": type(generator.bit_generator).__name__}
+    reply = {"numpy": numpy.__version__, "words": type(generator.bit_generator).__name__}
     for name, dtype in (("f64", numpy.float64), ("f32", numpy.float32)):
         out = numpy.ones(n, dtype)
         for what, draw in (("normal", generator.standard_normal), ("random", generator.random)):
-            answer[f"{what}_{name}_ns"] = timed(lambda: draw(dtype=dtype, out=out), samples)
+            reply[f"{what}_{name}_ns"] = timed(lambda: draw(dtype=dtype, out=out), samples)
     for name, dtype in (("u32", numpy.uint32), ("u64", numpy.uint64)):
         top = int(numpy.iinfo(dtype).max) + 1
-        answer[f"integers_{name}_ns"] = timed(
+        reply[f"integers_{name}_ns"] = timed(
             lambda: generator.integers(0, top, n, dtype), samples
         )
-    json.dump(answer, sys.stdout)
+    json.dump(reply, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a small request is measured against: torch.randperm(n) in process, call to synchronised.
+"""The peer of small requests: torch.randperm(n) in process, from the call to the synchronised result.
 
 Prints one JSON object with every sample in nanoseconds.
 """

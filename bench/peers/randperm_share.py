@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What sharing is measured against: so many processes, each with a torch.randperm(n) of its own.
+"""The peer of sharing: several processes that each call torch.randperm(n).
 
-Prints one JSON object. All run at the same time where the memory allows it, else in turn.
+Prints one JSON object. The processes run at the same time if the memory suffices, else in turn.
 """
 import argparse
 import ctypes
@@ -24,7 +24,7 @@ def free_bytes(torch, device):
 
 
 def permute(torch, device, n):
-    """Seconds of one permutation, and its type."""
+    """Returns the seconds of one permutation, and its type."""
     dtype = torch.int32 if n <= 2**31 else torch.int64
     start = time.monotonic()
     result = torch.randperm(n, dtype=dtype, device=device)
@@ -34,8 +34,8 @@ def permute(torch, device, n):
     return seconds, str(result.dtype)
 
 
-def work(n, device, ready, go, turn, answers):
-    """One process: everything is loaded and warm before it says that it is ready."""
+def work(n, device, ready, go, turn, replies):
+    """The worker process. It reports that it is ready after it has loaded torch and done a warm-up run."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     import torch
 
@@ -44,15 +44,15 @@ def work(n, device, ready, go, turn, answers):
     go.wait()
     if turn:
         with turn:
-            answers.put(permute(torch, device, n))
+            replies.put(permute(torch, device, n))
             if device == "cuda":
                 torch.cuda.empty_cache()
     else:
-        answers.put(permute(torch, device, n))
+        replies.put(permute(torch, device, n))
 
 
 def bytes_each(torch, device, n):
-    """What one permutation takes at its peak. On the GPU it is a sort, so that is tried out."""
+    """Peak memory of one permutation. On the GPU torch sorts, so a run measures the peak."""
     if device != "cuda":
         return n * (4 if n <= 2**31 else 8)
     torch.cuda.reset_peak_memory_stats()
@@ -62,31 +62,31 @@ def bytes_each(torch, device, n):
     return peak
 
 
-def answer_of(answers, workers):
-    """The next answer; ends the program where a process failed instead."""
+def reply_of(replies, workers):
+    """Returns the next reply of a worker. Ends the program if a worker failed."""
     while True:
         try:
-            return answers.get(timeout=1)
+            return replies.get(timeout=1)
         except queue.Empty:
             if any(worker.exitcode for worker in workers):
-                sys.exit("a process failed")
+                sys.exit("a worker process failed")
 
 
 def measure(torch, n, device, processes):
     spawn = multiprocessing.get_context("spawn")
     each = bytes_each(torch, device, n)
     together = each * processes * 1.1 < free_bytes(torch, device)
-    ready, answers, go = spawn.Queue(), spawn.Queue(), spawn.Event()
+    ready, replies, go = spawn.Queue(), spawn.Queue(), spawn.Event()
     turn = None if together else spawn.Lock()
-    arguments = (n, device, ready, go, turn, answers)
+    arguments = (n, device, ready, go, turn, replies)
     workers = [spawn.Process(target=work, args=arguments, daemon=True) for _ in range(processes)]
     for worker in workers:
         worker.start()
     for _ in workers:
-        answer_of(ready, workers)
+        reply_of(ready, workers)
     start = time.monotonic()
     go.set()
-    results = [answer_of(answers, workers) for _ in workers]
+    results = [reply_of(replies, workers) for _ in workers]
     wall = time.monotonic() - start
     for worker in workers:
         worker.join()

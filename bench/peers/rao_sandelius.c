@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffles.h. Each level draws its random bytes twice, to count and to place,
- * instead of keeping them.
+ * See shuffles.h. Each level draws its random bytes twice, once to count them and once to move the
+ * values. So it does not store them.
  */
 #include "fisher_yates.h"
 #include "shuffles.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 256, DRAWS = 8 }; /* bytes of a word */
+enum { PARTS = 256, DRAWS = 8 }; /* DRAWS: random bytes of a word */
 
-/* place[b]: how many of n random bytes are b. */
+/* Sets place[b] to the number of the n random bytes that equal b. */
 static void count(uint64_t n, struct draw draw, uint64_t place[PARTS])
 {
     memset(place, 0, PARTS * sizeof *place);
@@ -24,7 +24,8 @@ static void count(uint64_t n, struct draw draw, uint64_t place[PARTS])
     }
 }
 
-/* Up to DRAWS values to the places of their bytes' parts; they are from[k], or first + k. */
+/* Moves up to DRAWS values to the parts that the bytes of `word` select. The values are from[k], or
+ * first + k if `from` is NULL. */
 static inline void scatter_some(const value *from, uint64_t first, uint64_t some, uint64_t word,
                                 uint64_t place[PARTS], value *to)
 {
@@ -41,7 +42,7 @@ static void scatter(const value *from, uint64_t first, uint64_t n, struct draw d
     scatter_some(from ? from + i : NULL, first + i, n - i, draw_word(&draw), place, to);
 }
 
-/* Counts become places. */
+/* Replaces the size of each part by its start. */
 static void sum_up(uint64_t place[PARTS])
 {
     for (uint64_t b = 0, begin = 0; b < PARTS; b++) {
@@ -51,7 +52,7 @@ static void sum_up(uint64_t place[PARTS])
     }
 }
 
-/* Shuffles what stands in `here`, to be left there if it is the result, else in `there`. */
+/* Shuffles the n values of `here`. The result is in `here` if `result`, else in `there`. */
 static void shuffle(value *here, value *there, uint64_t n, bool result, struct draw *draw)
 {
     uint64_t place[PARTS];
@@ -65,13 +66,14 @@ static void shuffle(value *here, value *there, uint64_t n, bool result, struct d
     count(n, bytes, place);
     sum_up(place);
     scatter(here, 0, n, bytes, place, there);
-    for (uint64_t b = 0, begin = 0; b < PARTS; b++) { /* place[b] has moved on to the part's end */
+    /* scatter() has advanced place[b] to the end of part b */
+    for (uint64_t b = 0, begin = 0; b < PARTS; b++) {
         shuffle(there + begin, here + begin, place[b] - begin, !result, draw);
         begin = place[b];
     }
 }
 
-/* The same of all threads' counts: a part has first what the first thread gives it. */
+/* Does the same for the sizes of all threads: the values of thread 0 come first in each part. */
 static void sum_up_all(uint64_t (*place)[PARTS], uint64_t threads, uint64_t begin[PARTS])
 {
     for (uint64_t b = 0, sum = 0; b < PARTS; b++) {
@@ -84,8 +86,8 @@ static void sum_up_all(uint64_t (*place)[PARTS], uint64_t threads, uint64_t begi
     }
 }
 
-/* The first level, by all threads: each has a stretch of what is shuffled. Then begin[b] is
- * where part b begins. */
+/* Runs the first level on all threads, each with its share of the values. Sets begin[b] to the
+ * start of part b. */
 static void split(const value *given, value *to, uint64_t n, uint64_t seed, int threads,
                   uint64_t begin[PARTS])
 {

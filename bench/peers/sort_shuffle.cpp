@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See shuffles.h. The library's parallel mode is OpenMP's, and sorts by merging.
+// See shuffles.h. The parallel sort is the merge sort of libstdc++'s parallel mode, on OpenMP.
 #include "draw.h"
 #include "shuffles.h"
 
@@ -42,7 +42,7 @@ void peer_sort_shuffle(const uint64_t *from, uint64_t *to, uint64_t n, uint64_t 
     const uint64_t stream = draw_for(seed, 0).state;
 #pragma omp parallel for num_threads(threads)
     for (uint64_t i = 0; i < n; i++) {
-        draw at = {stream + i * UINT64_C(0x9E3779B97F4A7C15)}; // where i draws would have left it
+        draw at = {stream + i * UINT64_C(0x9E3779B97F4A7C15)}; // the state after i draws
         keyed[i] = {draw_word(&at), from[i]};
     }
     sort(keyed.get(), keyed.get() + n, threads);

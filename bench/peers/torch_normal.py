@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What Gaussian streams on a GPU are measured against: torch's normal_(), which is randn's kernel.
+"""The peer of Gaussian streams on a GPU: torch's normal_(), which runs the kernel of randn().
 
-Into memory that is there, device time by events. Prints one JSON object with every sample in
-nanoseconds.
+It writes to existing memory. Times are device times by events. Prints one JSON object with every
+sample in nanoseconds.
 """
 import argparse
 import json
@@ -12,7 +12,7 @@ SAMPLES = 9
 
 
 def samples(torch, values):
-    """After one that warms up."""
+    """Returns the times of SAMPLES runs after a warm-up run."""
     start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     taken = []
     for _ in range(1 + SAMPLES):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The peers in C are compiled twice, so that each is as fast as it can be: for u32 that they make
- * themselves, 0, 1, 2, ..., and with PEER_ITEMS for u64 that they are given.
+ * The peers in C are compiled twice, for the best code in both cases: for u32 values 0, 1, 2, ...
+ * that they generate, and with PEER_ITEMS for given u64 items.
  */
 #ifndef SHUF__BENCH_VALUE_H
 #define SHUF__BENCH_VALUE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Microseconds of a lease that replaces the one before, as samplers.py measures it in Python: wall
- * time, then CPU time of this process.
+ * Times a lease that replaces the lease before, as samplers.py does in Python. Prints microseconds
+ * of wall time and of CPU time of this process.
  *     python_call SOCKET N ROUNDS
  */
 #include <shuf.h>
@@ -22,8 +22,8 @@ static void take(shuf *handle, uint64_t n, uint64_t rounds, shuf_lease **lease)
 {
     const shuf_lease_options options = {.transports = SHUF_MEMFD | SHUF_INLINE};
     for (uint64_t epoch = 0; epoch < rounds; epoch++) {
-        const shuf_permutation order = {.n = n, .seed = 7, .epoch = epoch % 4};
-        if (shuf_lease_take(handle, &order, &options, lease)) {
+        const shuf_permutation request = {.n = n, .seed = 7, .epoch = epoch % 4};
+        if (shuf_lease_take(handle, &request, &options, lease)) {
             fprintf(stderr, "%s\n", shuf_message(handle));
             exit(1);
         }

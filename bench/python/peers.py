@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The samplers that are compared: each gives the indices of one rank of an epoch of [0, n).
+"""The samplers to compare. Each yields the indices of one rank in an epoch of [0, n).
 
-A peer is a class with the methods of Peer. One that lacks a method has no such figure.
+A peer is a class with the methods of Peer. If it lacks a method, the report has no figure for it.
 """
 
 import importlib.metadata
@@ -12,7 +12,7 @@ SEED = 7
 
 
 class Numbers:
-    """A dataset whose sample is its index; batches in one call."""
+    """A dataset whose samples are their indices. It returns a batch in one call."""
 
     def __init__(self, n):
         self.n = n
@@ -28,7 +28,7 @@ class Numbers:
 
 
 class Peer:
-    """What every peer can do. `position` counts the indices of this rank."""
+    """The methods of all peers. `position` counts the indices of this rank."""
 
     packages = ()
 
@@ -89,7 +89,7 @@ class Shufd(Peer):
         )  # fmt: skip
 
     def array_loader(self, epoch, workers):
-        """With batches as arrays, which only our BatchSampler has."""
+        """Batches as arrays; only shufd's BatchSampler has them."""
         return self.torch.utils.data.DataLoader(
             Numbers(self.n), num_workers=workers, collate_fn=self.torch.as_tensor,
             batch_sampler=self.samplers.BatchSampler(self.sampler(epoch), BATCH, False, as_arrays=True),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One rank of samplers.py: reads the names of measurements from its standard input, and answers each
-with a figure, or null where the peer has no such figure.
+"""One rank of samplers.py. It reads the names of measurements from its standard input, and replies to
+each with a figure, or null if the peer does not have that figure.
 
     rank.py PEER N RANK WORLD
 """
@@ -13,11 +13,11 @@ import time
 
 from peers import BATCH, PEERS
 
-SECONDS = 1.5  # of a rate
+SECONDS = 1.5  # duration of the measurement of a rate
 
 
 class Timer:
-    """Wall and CPU time since it was made."""
+    """Wall and CPU time since the timer was created."""
 
     def __init__(self):
         self.wall, self.cpu = time.perf_counter(), time.process_time()
@@ -26,12 +26,12 @@ class Timer:
         return time.perf_counter() - self.wall > SECONDS
 
     def rates(self, count):
-        """So many a second, and a second of this process's CPU time."""
+        """`count` per second of wall time, and per second of CPU time of this process."""
         return count / (time.perf_counter() - self.wall), count / (time.process_time() - self.cpu)
 
 
 def rate(iterator, size):
-    """Indices a second, from the second item on, for some time; `size` of them in an item."""
+    """Indices a second over SECONDS, without the first item. An item has `size` indices."""
     next(iterator)
     timer, done = Timer(), 0
     for _ in iterator:
@@ -42,7 +42,7 @@ def rate(iterator, size):
 
 
 def one_at_a_time(iterator, count):
-    """Indices a second in a loop of Python over `count` indices, but not for much longer than SECONDS."""
+    """Indices a second in a Python loop over at most `count` indices, for about SECONDS at most."""
     next(iterator)
     timer, done = Timer(), 0
     while done + 65_536 < count and not timer.is_over():
@@ -60,8 +60,8 @@ def latency(make):
 
 
 class Rank:
-    """The measurements of one peer: the wall figure, and that of CPU time where it has one. A new epoch
-    is one that no rank has begun; the parent holds it from then on."""
+    """The measurements of one peer: each returns the figure by wall time, and by CPU time or None. In
+    `new`, no rank has started the epoch before; afterwards the parent keeps it in memory."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -95,7 +95,7 @@ class Rank:
         return rate(iter(self.peer.array_loader(epoch, 2)), BATCH)
 
 
-def answer(rank, name, epoch):
+def reply(rank, name, epoch):
     try:
         value, cpu = getattr(rank, name)(epoch)
         return {"value": value, "cpu": cpu}
@@ -112,7 +112,7 @@ def main():
     print(json.dumps({"ready": peer.versions()}), flush=True)
     for line in sys.stdin:
         name, epoch = line.split()
-        print(json.dumps(answer(measured, name, int(epoch))), flush=True)
+        print(json.dumps(reply(measured, name, int(epoch))), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@
     samplers.py DIRECTORY [--sizes 1e6,1e8,1e9] [--peers shufd,torch,...] [--ranks 4] [--call PROGRAM]
                 [--modes alone,together] [--figures new,resume,...]
 
-Each peer and size is a file in DIRECTORY, and one that exists is not measured again: an interrupted
-run continues. report.txt there has all of them as a table. Every figure is measured twice: in one
-rank alone, while the others wait, and in all ranks at once. Rates are also those of CPU time, which
-other programs on the machine disturb less. Private memory is that of the largest rank over the time
-after the imports, read by this process from /proc.
+Each peer and size has a file in DIRECTORY. The program skips a file that exists, so an interrupted
+run continues. report.txt there has all figures as a table. Every figure is measured twice: in one
+rank while the others wait, and in all ranks at once. Rates are reported by wall time and by CPU time:
+other programs affect CPU time less. Private memory is the largest increase of a rank after its
+imports. This process reads it from /proc.
 """
 
 import argparse
@@ -43,11 +43,11 @@ FIGURES = [
     ("array_loader2", "the same, batches as arrays, 2 workers", "M/s", 1e6),
 ]
 
-IN_WORKERS = ("loader2", "array_loader2")  # the CPU time of the rank tells little
+IN_WORKERS = ("loader2", "array_loader2")  # most CPU time is in the workers, not in the rank
 
 
 def private_bytes(pid):
-    """Memory that only this process has."""
+    """Bytes of private memory of the process."""
     try:
         text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
@@ -56,7 +56,7 @@ def private_bytes(pid):
 
 
 class Memory(threading.Thread):
-    """Follows the private memory of processes."""
+    """Samples the private memory of processes."""
 
     def __init__(self, pids):
         super().__init__(daemon=True)
@@ -76,7 +76,7 @@ class Memory(threading.Thread):
 
 
 class Ranks:
-    """The processes of a peer."""
+    """The rank processes of a peer."""
 
     def __init__(self, peer, n, world):
         self.processes = [
@@ -99,9 +99,9 @@ class Ranks:
             if process.poll() is None:
                 process.stdin.write(f"{name} {epoch}\n")
                 process.stdin.flush()
-        answers = [self.read(process) for process in processes]
-        wrong = [answer["error"] for answer in answers if answer.get("value") is None]
-        return (None, wrong[0]) if wrong else ([(answer["value"], answer["cpu"]) for answer in answers], None)
+        replies = [self.read(process) for process in processes]
+        wrong = [reply["error"] for reply in replies if reply.get("value") is None]
+        return (None, wrong[0]) if wrong else ([(reply["value"], reply["cpu"]) for reply in replies], None)
 
     def end(self):
         for process in self.processes:
@@ -115,15 +115,15 @@ def available():
 
 
 def limit_memory(processes, total):
-    """Divides so many bytes of private memory between the processes: more is a MemoryError there."""
+    """Divides a limit of private memory evenly among the processes. Above it, they raise MemoryError."""
     for process in processes:
         share = total // len(processes)
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (share, resource.RLIM_INFINITY))
 
 
 def measure_mode(ranks, processes, epoch, options, errors, hold):
-    """The figures, in these processes at once. A peer that cannot begin an epoch has no others. `hold`
-    keeps an epoch in the daemon's memory, as another rank in the middle of it would."""
+    """Measures the figures in these processes at once. If a peer cannot begin an epoch, it has no other
+    figures. hold() keeps an epoch in the daemon's memory, as a rank in the middle of the epoch does."""
     found, held = {}, None
     for name in options.figures:
         found[name], error = ranks.measure(name, epoch, processes)
@@ -170,7 +170,7 @@ def call_in_python(client, n, rounds):
 
 
 def measure_call(client, program, n=1000, rounds=20_000):
-    """A call that finds its result, in C and in Python by turns."""
+    """Times a call whose result is in the cache, alternately in C and in Python."""
     pairs = []
     for _ in range(9):
         c = subprocess.run([program, client.socket, str(n), str(rounds)], check=True, capture_output=True, text=True)
@@ -182,7 +182,7 @@ def measure_call(client, program, n=1000, rounds=20_000):
 
 
 def text_of(values, unit, divisor):
-    """The worst rank."""
+    """The figure of the worst rank."""
     return f"{(max if unit == 'ms' else min)(values) / divisor:.3g}"
 
 

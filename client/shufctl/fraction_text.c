@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See fraction_text.h. snprintf() and strtod() would be the slowest step between device and file, so
- * values near 1 are converted by integers of 128 bits, which is exact: a value m * 2^q has the p digits
- * round(m * 5^k / 2^s), with k = p - 1 - (its decimal exponent) and s = -(q + k).
+ * See fraction_text.h. snprintf() and strtod() would be the slowest step between device and file,
+ * so values near 1 are converted by integers of 128 bits, which is exact: a value m * 2^q has the p
+ * digits round(m * 5^k / 2^s), with k = p - 1 - (its decimal exponent) and s = -(q + k).
  */
 #include "fraction_text.h"
 
@@ -22,9 +22,12 @@ enum {
 
 #define FIVES(x) x, x * 5, x * 25, x * 125
 static const uint64_t fives[POWERS] = {
-    FIVES(UINT64_C(1)),               FIVES(UINT64_C(625)),
-    FIVES(UINT64_C(390625)),          FIVES(UINT64_C(244140625)),
-    FIVES(UINT64_C(152587890625)),    FIVES(UINT64_C(95367431640625)),
+    FIVES(UINT64_C(1)),
+    FIVES(UINT64_C(625)),
+    FIVES(UINT64_C(390625)),
+    FIVES(UINT64_C(244140625)),
+    FIVES(UINT64_C(152587890625)),
+    FIVES(UINT64_C(95367431640625)),
     FIVES(UINT64_C(59604644775390625)),
 };
 
@@ -89,8 +92,8 @@ static struct binary split(double value, bool wide)
                            fraction == 0};
 }
 
-/* Whether the decimal number (d / 2^shift) reads back as b, with both scaled by 5^k * 2^-q. The values
- * beside b are 5^k away, or half of it; a tie goes to the even m. */
+/* Whether the decimal number (d / 2^shift) reads back as b, with both scaled by 5^k * 2^-q. The
+ * values beside b are 5^k away, or half of it; a tie goes to the even m. */
 static bool reads_back(const struct binary *b, wide_uint exact, wide_uint d, int k)
 {
     const bool below = d < exact;

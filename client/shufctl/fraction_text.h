@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Floating-point values as decimal text, as "%.*g" prints them, with the fewest digits that read back
- * as the same value.
+ * Floating-point values as decimal text, as "%.*g" prints them, with the fewest digits that read
+ * back as the same value.
  */
 #ifndef SHUF__FRACTION_TEXT_H
 #define SHUF__FRACTION_TEXT_H

@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Waits for an entry, without a reference of its own. `finished` is called once, from the loop,
- * unless the waiter leaves before. The parts of `options` are there then, or *error says why not.
- * `event`: of a computation that is launched and not yet over, else NULL. */
+/* A request that waits for an entry; it holds no reference of its own. `finished` is called once,
+ * on the loop's thread, unless the waiter leaves. If `error` is NULL, the summary has all that
+ * `options` request. `event` is the IPC event of a launched, incomplete computation, else NULL. */
 struct shuf__waiter {
     struct shuf__cache_entry *entry;
     struct shuf__compute_options options;
@@ -24,8 +24,8 @@ struct shuf__waiter {
     TAILQ_ENTRY(shuf__waiter) link;
 };
 
-/* *there: all parts of `options` are there, or have been computed at once. Fails if the device
- * does. */
+/* Computes a small entry on the loop's thread, if memory is ready for it and the engine is idle.
+ * *there: the summary has all that `options` request. Fails if the device does. */
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
                               const struct shuf__compute_options *options, bool *there,
                               struct shuf__error *error);

@@ -92,8 +92,8 @@ bool shuf__engine_is_idle(const struct shuf__engine *engine);
 /* The number of jobs that wait or run. */
 uint64_t shuf__engine_queued(const struct shuf__engine *engine);
 
-/* Safe here are only the names and the calls that backend.h allows on any thread. All other calls
- * need ownership of the backend. */
+/* Only its names and the calls that backend.h marks "on any thread" are safe. All other calls
+ * belong in a job, or need shuf__engine_borrow(). */
 struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine);
 
 #endif

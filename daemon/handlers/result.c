@@ -75,10 +75,29 @@ static shuf_status check_lease_limit(const struct shuf__result_request *r,
     return shuf__lease_check_limit(&r->session->leases, error);
 }
 
+/* A reply that copies the values, or has only a summary, can use a result in any memory. */
+static struct shuf__cache_entry *find_in_memory(const struct shuf__result_request *r,
+                                                struct shuf__cache *cache)
+{
+    static const enum shuf__memory exported[] = {SHUF__MEMORY_MEMFD, SHUF__MEMORY_CUDA_FD,
+                                                 SHUF__MEMORY_CUDA_IPC};
+    const struct shuf__backend_ops *ops = shuf__engine_backend(cache->engine)->ops;
+    struct shuf__cache_entry *entry = shuf__cache_find(cache, &r->key);
+    struct shuf__key key = r->key;
+    if (shuf__result_request_leases(r))
+        return entry;
+    for (size_t i = 0; !entry && i < sizeof exported / sizeof *exported; i++)
+        if (exported[i] != r->key.kind && ops->makes[exported[i]]) {
+            key.kind = exported[i];
+            entry = shuf__cache_find(cache, &key);
+        }
+    return entry;
+}
+
 static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache)
 {
     struct shuf__cache_entry *entry =
-        shuf__key_is_shared(&r->key) ? shuf__cache_find(cache, &r->key) : NULL;
+        shuf__key_is_shared(&r->key) ? find_in_memory(r, cache) : NULL;
     if (!entry)
         return false;
     r->shared = true;

@@ -4,9 +4,12 @@
  */
 #include "acquire.h"
 
-/* Idle allocations of one size class that stay before the least recently used one is reused. Small
- * results are cheap to compute, and clients have few reused blocks mapped already. Of the largest
- * size one stays, since fresh memory costs more than computing. */
+#include "refusal.h"
+
+/* A size class with more idle allocations than this is full: the next request overwrites its least
+ * recently used result instead of allocating. A full class has 64 results or 128 MiB, but at least
+ * one. Small results are cheap to compute again, and clients have these few blocks mapped. Fresh
+ * memory costs more than computing a large result. */
 enum { KEEP_MOST = 64 };
 static const uint64_t keep_bytes = UINT64_C(128) << 20;
 
@@ -45,8 +48,9 @@ static bool is_full(const struct shuf__size_class *class)
     return class->count > KEEP_MOST || class->count > (keep < 1 ? 1 : keep);
 }
 
-/* The least recently used one whose block may be rewritten. The others are dropped while the class
- * is full, or their number would grow without limit. A full class has another allocation left. */
+/* The least recently used allocation whose block may be rewritten. Those before it are dropped
+ * while the class is full, else their number would grow without limit. A full class has more than
+ * one allocation, so one is left. */
 static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
                                                 struct shuf__size_class *class)
 {
@@ -60,7 +64,7 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
     return allocation;
 }
 
-/* Of the warm block's size one is enough: the memory of a second one would have to be touched. */
+/* One allocation of the warm block's size is enough: a second one would be slow to touch. */
 static bool may_replace(const struct shuf__allocation *allocation,
                         const struct shuf__size_class *class)
 {
@@ -144,10 +148,12 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
-shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind, uint64_t bytes,
+shuf_status shuf__pool_check_room(struct shuf__pool *pool,
+                                  const struct shuf__memory_request *request,
                                   struct shuf__error *error)
 {
-    const uint64_t size = shuf__allocations_least_size(bytes);
+    const enum shuf__memory kind = request->kind;
+    const uint64_t size = shuf__allocations_least_size(request->bytes);
     if (shuf__allocations_measure(pool->allocations, kind, error))
         return error->status;
     if (shuf__allocations_fit(pool->allocations, kind, size))
@@ -156,7 +162,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kin
     give_up_warm(pool, kind, size);
     return could_evict(pool, kind, size, true)
                ? SHUF_OK
-               : shuf__allocations_refuse(pool->allocations, kind, size, error);
+               : shuf__refuse_allocation(pool->allocations, request->uid, kind, size, error);
 }
 
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)
@@ -209,7 +215,7 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
         return NULL;
     if (!find_room(pool, request, all, &size, &allocation)) {
         if (all)
-            shuf__allocations_refuse(pool->allocations, request->kind, size, error);
+            shuf__refuse_allocation(pool->allocations, request->uid, request->kind, size, error);
         return NULL;
     }
     if (!allocation)

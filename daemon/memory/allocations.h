@@ -31,12 +31,12 @@ struct shuf__allocation {
     bool pending_free;    /* unused, but still mapped by some process */
     bool untracked;       /* host memory that a process without a connection may have mapped */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    unsigned detached; /* mappings of processes without a connection: the daemon cannot notify
-                        * them that the block has new contents */
+    unsigned detached; /* mappings by detached processes: the daemon cannot notify these that the
+                        * block has new contents */
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__engine_job free_job;
-    uv_work_t free_aside; /* instead */
+    uv_work_t free_work; /* the same on a worker thread */
 
     /* Of an idle allocation, private to the pool (pool.h). */
     struct shuf__size_class *size_class; /* NULL: in use */
@@ -80,8 +80,9 @@ struct shuf__allocations {
     uint64_t buffers;        /* of `count` */
     uint64_t max_count;      /* limit of `count`: each may need a descriptor */
     const char *config_file; /* for messages; NULL or "": none */
-    uint64_t aside;          /* blocks that are being freed aside; the backend must stay open */
-    void (*aside_done)(struct shuf__allocations *allocations); /* none is left */
+    /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
+    uint64_t worker_blocks;
+    void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
 };
@@ -106,18 +107,6 @@ uint64_t shuf__allocations_least_size(uint64_t bytes);
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
                            uint64_t size);
 
-/* Fails with SHUF_NO_MEMORY if `bytes` bytes could not fit even with nothing but `beside` bytes in
- * use. */
-shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocations,
-                                        enum shuf__memory kind, uint64_t bytes, uint64_t beside,
-                                        struct shuf__error *error);
-
-/* Says why that size does not fit: SHUF_NO_MEMORY if it is above the largest limit, SHUF_BUSY if
- * other allocations or other programs use the memory. Both name the bytes requested and allowed. */
-shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
-                                     enum shuf__memory kind, uint64_t size,
-                                     struct shuf__error *error);
-
 /* Charges the budget. block.memory is NULL until a job allocates it. NULL when out of memory. */
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
@@ -133,14 +122,14 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
 /* No job uses it any more. Frees it now, or when every process has unmapped it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
 
-/* Ends the charge of an allocation whose memory a thread is still writing to. Later
- * shuf__allocation_free_aside() frees its host memory. */
+/* Ends the charge of an allocation whose memory a worker thread is still writing to. Later
+ * shuf__allocation_free_on_worker() frees its host memory. */
 void shuf__allocation_end_charge(struct shuf__allocation *allocation);
-void shuf__allocation_free_aside(struct shuf__allocation *allocation);
+void shuf__allocation_free_on_worker(struct shuf__allocation *allocation);
 
-/* Drops an allocation of host memory that no process has mapped, without waiting for the jobs of
- * the engine. */
-void shuf__allocation_drop_aside(struct shuf__allocation *allocation);
+/* Drops an allocation of host memory that no process has mapped. A worker thread frees it, because
+ * the engine may be busy for long. */
+void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation);
 
 /* No process can have it mapped: dropping it frees it at once. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);

@@ -210,7 +210,7 @@ static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *all
     dropped->results += allocation->contents != NULL;
     shuf__pool_end_contents(pool, allocation);
     if (unmapped && shuf__memory_is_host(allocation->kind))
-        shuf__allocation_drop_aside(allocation);
+        shuf__allocation_drop_on_worker(allocation);
     else
         shuf__allocation_drop(allocation);
 }
@@ -225,7 +225,7 @@ static uint64_t count_and_drop_warm(struct shuf__pool *pool, enum shuf__side sid
     const uint64_t bytes = allocation->bytes;
     dropped->bytes[side] += bytes;
     if (side == SHUF__SIDE_HOST)
-        shuf__allocation_drop_aside(allocation);
+        shuf__allocation_drop_on_worker(allocation);
     else
         shuf__allocation_drop(allocation);
     return bytes;

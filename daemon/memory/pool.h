@@ -7,8 +7,7 @@
  * thread.
  *
  * A side may have a warm block (warm.h): memory that no user has had yet, ready for a result of
- * more than half its size. Of the idle allocations of that size one does not count against the
- * limit.
+ * more than half its size. One idle allocation of that size does not count against the limit.
  */
 #ifndef SHUFD_POOL_H
 #define SHUFD_POOL_H

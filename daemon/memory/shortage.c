@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shortage.h. Memory is short when less than an eighth of it is available, and not more than
- * 4 GiB; while processes wait for memory, twice as much.
- *
- * A program that takes memory quickly must not reach the end before the next look. So the daemon
- * looks the sooner the less is left: within the time in which a fast program takes the rest.
+ * See shortage.h. Polls the available memory every 10 to 250 ms, more often the less there is: a
+ * program that allocates 4 GiB a second must not take the rest between two polls. Memory is short
+ * if less than min(total / 8, 4 GiB) is available. The limit doubles while processes wait for
+ * memory.
  */
 #include "shortage.h"
 
@@ -16,25 +15,25 @@
 
 enum {
     SHORT_PART = 8,
-    LOOK_SOONEST_MS = 10, /* from one look to the next */
-    LOOK_LATEST_MS = 250,
+    POLL_MIN_MS = 10, /* from one poll to the next */
+    POLL_MAX_MS = 250,
 };
 static const uint64_t short_most = UINT64_C(4) << 30;
 static const uint64_t taken_per_ms = UINT64_C(4) << 20; /* by a fast program */
 
 /* Bytes that should be available. */
-static uint64_t wanted(uint64_t total, bool stalled)
+static uint64_t needed_bytes(uint64_t total, bool stalled)
 {
     const uint64_t part = total / SHORT_PART, bytes = part < short_most ? part : short_most;
     return stalled ? 2 * bytes : bytes;
 }
 
-static uint64_t next_look_ms(enum shuf__side side, uint64_t margin)
+static uint64_t next_poll_ms(enum shuf__side side, uint64_t margin)
 {
     const uint64_t ms = margin / taken_per_ms;
-    if (side == SHUF__SIDE_DEVICE || ms > LOOK_LATEST_MS)
-        return LOOK_LATEST_MS;
-    return ms < LOOK_SOONEST_MS ? LOOK_SOONEST_MS : ms;
+    if (side == SHUF__SIDE_DEVICE || ms > POLL_MAX_MS)
+        return POLL_MAX_MS;
+    return ms < POLL_MIN_MS ? POLL_MIN_MS : ms;
 }
 
 static enum shuf__memory kind_of(enum shuf__side side)
@@ -43,8 +42,8 @@ static enum shuf__memory kind_of(enum shuf__side side)
 }
 
 /* Gives idle memory back if that side is short of memory. Returns the milliseconds until the next
- * look. A driver may be slow to answer while a job runs, so the device is not asked then. */
-static uint64_t look(struct shuf__shortage *shortage, enum shuf__side side, bool stalled)
+ * poll. A driver may be slow to answer while a job runs, so the device is not polled then. */
+static uint64_t poll_memory(struct shuf__shortage *shortage, enum shuf__side side, bool stalled)
 {
     struct shuf__pool *pool = shortage->pool;
     struct shuf__engine *engine = pool->allocations->engine;
@@ -54,16 +53,16 @@ static uint64_t look(struct shuf__shortage *shortage, enum shuf__side side, bool
     uint64_t available, total;
     if ((side == SHUF__SIDE_DEVICE && !shuf__engine_borrow(engine)) ||
         backend->ops->memory(backend, kind_of(side), &available, &total, &ignored))
-        return LOOK_LATEST_MS;
+        return POLL_MAX_MS;
     available += pool->allocations->budgets[side].releasing;
-    const uint64_t needed = wanted(total, stalled);
+    const uint64_t needed = needed_bytes(total, stalled);
     if (available >= needed)
-        return next_look_ms(side, available - needed);
+        return next_poll_ms(side, available - needed);
     shuf__pool_give_back(pool, side, needed - available, &dropped);
     if (dropped.bytes[side] == 0) /* processes have the rest mapped */
-        return LOOK_LATEST_MS;
+        return POLL_MAX_MS;
     shortage->gave_back(shortage, &dropped);
-    return LOOK_SOONEST_MS;
+    return POLL_MIN_MS;
 }
 
 bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__side side,
@@ -76,10 +75,10 @@ bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__sid
     if ((side == SHUF__SIDE_DEVICE && !shuf__engine_borrow(engine)) ||
         backend->ops->memory(backend, kind_of(side), &available, &total, &ignored))
         return false;
-    return available >= bytes && available - bytes >= wanted(total, true);
+    return available >= bytes && available - bytes >= needed_bytes(total, true);
 }
 
-/* ---- when to look ---- */
+/* ---- when to poll ---- */
 
 static bool is_stalled(struct shuf__shortage *shortage)
 {
@@ -96,14 +95,14 @@ static void on_timer(uv_timer_t *timer)
     if (shortage->pool->idle_bytes[side] == 0)
         return;
     const bool stalled = side == SHUF__SIDE_HOST && is_stalled(shortage);
-    uv_timer_start(timer, on_timer, look(shortage, side, stalled), 0);
+    uv_timer_start(timer, on_timer, poll_memory(shortage, side, stalled), 0);
 }
 
 static void on_stall(void *context)
 {
     struct shuf__shortage *shortage = context;
     if (shortage->pool->idle_bytes[SHUF__SIDE_HOST] > 0)
-        look(shortage, SHUF__SIDE_HOST, true);
+        poll_memory(shortage, SHUF__SIDE_HOST, true);
 }
 
 static void on_idle(void *context, enum shuf__side side)
@@ -111,7 +110,7 @@ static void on_idle(void *context, enum shuf__side side)
     struct shuf__shortage *shortage = context;
     uv_timer_t *timer = &shortage->timers[side];
     if (!uv_is_active((uv_handle_t *)timer))
-        uv_timer_start(timer, on_timer, LOOK_SOONEST_MS, 0);
+        uv_timer_start(timer, on_timer, POLL_MIN_MS, 0);
 }
 
 /* ---- all of it ---- */

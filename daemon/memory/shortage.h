@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Gives idle memory back when other programs need it: when the machine, the control group or the
- * GPU has little free memory, or when processes wait for memory (psi.h). It looks only while there
+ * GPU has little free memory, or when processes wait for memory (psi.h). It polls only while there
  * is idle memory. On the loop's thread.
  */
 #ifndef SHUFD_SHORTAGE_H
@@ -14,7 +14,7 @@ enum { SHUF__PSI_FILES = 2 }; /* of the machine and of the control group */
 
 struct shuf__shortage {
     struct shuf__pool *pool;
-    uv_timer_t timers[SHUF__SIDES]; /* the next look at free memory */
+    uv_timer_t timers[SHUF__SIDES]; /* the next poll */
     struct shuf__psi psi[SHUF__PSI_FILES];
     /* Idle memory has been given back. */
     void (*gave_back)(struct shuf__shortage *shortage, const struct shuf__dropped *dropped);
@@ -24,8 +24,8 @@ struct shuf__shortage {
 void shuf__shortage_init(struct shuf__shortage *shortage, uv_loop_t *loop, struct shuf__pool *pool,
                          const char *root);
 
-/* Whether memory would not be short with `bytes` bytes less, and would stay so for a while. A
- * device that works is not asked: false. */
+/* Whether memory would not be short with `bytes` bytes less, and would stay so for a while. False
+ * for a device while a job runs. */
 bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__side side,
                            uint64_t bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See warm.h. Host memory is touched slice by slice on a thread of libuv's, so that the loop can
+ * See warm.h. Host memory is touched slice by slice on a worker thread of libuv, so the loop can
  * give up the block in between. Device memory has no page faults: the engine allocates it as a job.
  */
 #include "warm.h"
@@ -13,7 +13,7 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
-enum { LOOK_MS = 1000, SLICE = 64 << 20 };
+enum { CHECK_MS = 1000, SLICE = 64 << 20 };
 
 static struct shuf__budget *budget_of(const struct shuf__warm_block *b)
 {
@@ -27,7 +27,7 @@ static void give_up(struct shuf__warm_block *b)
     struct shuf__allocation *allocation = b->allocation;
     b->allocation = NULL;
     if (b->abandoned)
-        shuf__allocation_free_aside(allocation);
+        shuf__allocation_free_on_worker(allocation);
     else
         shuf__allocation_drop(allocation);
 }
@@ -68,7 +68,7 @@ static void touch_slice(uv_work_t *work)
 
 static void touch_next(struct shuf__warm_block *b);
 
-/* The daemon does not end while a block is written to: see `aside`. */
+/* The daemon does not end while a thread writes to a block: see `worker_blocks`. */
 static void end_slice(uv_work_t *work, int status)
 {
     (void)status; /* nobody cancels it */
@@ -82,8 +82,8 @@ static void end_slice(uv_work_t *work, int status)
         return;
     }
     finish(b);
-    if (--all->aside == 0)
-        all->aside_done(all);
+    if (--all->worker_blocks == 0)
+        all->workers_done(all);
 }
 
 static void touch_next(struct shuf__warm_block *b)
@@ -100,7 +100,7 @@ static void make_host(struct shuf__warm_block *b)
         give_up(b);
         return;
     }
-    b->warm->pool->allocations->aside++;
+    b->warm->pool->allocations->worker_blocks++;
     touch_next(b);
 }
 
@@ -195,7 +195,7 @@ static void make_block(struct shuf__warm_block *b)
         (b->side == SHUF__SIDE_HOST ? make_host : make_device)(b);
 }
 
-static void on_look(uv_timer_t *timer)
+static void on_check(uv_timer_t *timer)
 {
     struct shuf__warm *warm = timer->data;
     for (int side = 0; side < SHUF__SIDES; side++)
@@ -217,7 +217,7 @@ void shuf__warm_start(struct shuf__warm *warm)
     drop_other_sizes(warm);
     if (budget_of(&warm->blocks[SHUF__SIDE_HOST])->warm_size > 0 ||
         budget_of(&warm->blocks[SHUF__SIDE_DEVICE])->warm_size > 0)
-        uv_timer_start(&warm->timer, on_look, 0, LOOK_MS);
+        uv_timer_start(&warm->timer, on_check, 0, CHECK_MS);
     else
         uv_timer_stop(&warm->timer);
 }

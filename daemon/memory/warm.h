@@ -28,7 +28,7 @@ struct shuf__warm_block {
 struct shuf__warm {
     struct shuf__pool *pool;
     const struct shuf__shortage *shortage;
-    uv_timer_t timer; /* the next look whether a block is missing */
+    uv_timer_t timer; /* the next check for a missing block */
     bool stopped;
     struct shuf__warm_block blocks[SHUF__SIDES];
     /* A block is ready. */

@@ -27,16 +27,16 @@ static void on_deadline(uv_timer_t *timer);
 
 /* ---- life ---- */
 
-static void drop_hold(struct shuf__session *session)
+static void drop_ref(struct shuf__session *session)
 {
-    assert(session->holds > 0);
-    if (--session->holds == 0)
+    assert(session->refs > 0);
+    if (--session->refs == 0)
         free(session);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    drop_hold(handle->data);
+    drop_ref(handle->data);
 }
 
 /* uv_poll_start() makes two system calls, so it is called only for changes. */
@@ -71,9 +71,9 @@ void shuf__session_close(struct shuf__session *session)
     shuf__leases_end(&session->leases);
     shuf__client_detach(&session->client);
     shuf__outbox_drop_descriptor(&session->outbox);
-    session->holds++; /* until this function ends */
+    session->refs++; /* until this function ends */
     if (!shuf__payload_end(&session->outbox.payload))
-        session->holds++; /* until on_payload_ready() */
+        session->refs++; /* until on_payload_ready() */
     uv_close((uv_handle_t *)&session->poll, on_handle_closed);
     uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
     close(session->fd);
@@ -81,7 +81,7 @@ void shuf__session_close(struct shuf__session *session)
     LIST_REMOVE(session, link);
     session->all->count--;
     session->all->closed(session->all);
-    drop_hold(session);
+    drop_ref(session);
 }
 
 static void set_deadline(struct shuf__session *session, uint64_t ms)
@@ -251,7 +251,7 @@ static void handle_frame(struct shuf__session *session, const uint8_t *bytes, si
     refuse_frame(session, 0, SHUF_PROTOCOL, text);
 }
 
-/* A begun frame has until the deadline. */
+/* The rest of a frame must arrive before the deadline. */
 static void await_rest(struct shuf__session *session)
 {
     size_t rest = shuf__inbox_compact(&session->inbox);
@@ -296,7 +296,7 @@ void shuf__sessions_send(struct shuf__sessions *sessions)
     struct shuf__session *session;
     uint64_t end = uv_hrtime() + TURN_NS;
     while ((session = TAILQ_FIRST(&sessions->replying)) != NULL) {
-        session->holds++;
+        session->refs++;
         if (uv_hrtime() < end) {
             flush(session);
         } else { /* in the loop's next iteration */
@@ -304,7 +304,7 @@ void shuf__sessions_send(struct shuf__sessions *sessions)
             watch(session, UV_WRITABLE | UV_DISCONNECT);
         }
         advance(session);
-        drop_hold(session);
+        drop_ref(session);
     }
 }
 
@@ -332,7 +332,7 @@ static void on_readable(struct shuf__session *session)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct shuf__session *session = poll->data;
-    session->holds++;
+    session->refs++;
     if (status < 0 || (events & UV_DISCONNECT))
         shuf__session_close(session);
     else if (events & UV_READABLE)
@@ -340,7 +340,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if ((events & UV_WRITABLE) && session->state == SHUF__SESSION_SENDING)
         flush(session);
     advance(session);
-    drop_hold(session);
+    drop_ref(session);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -355,10 +355,10 @@ static void on_deadline(uv_timer_t *timer)
         return;
     snprintf(text, sizeof text, "frame: %zu bytes of it came within %" PRIu64 " ms, expected all",
              session->inbox.end - session->inbox.begin, session->all->frame_timeout_ms);
-    session->holds++;
+    session->refs++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
     advance(session);
-    drop_hold(session);
+    drop_ref(session);
 }
 
 /* ---- pending work ---- */
@@ -390,14 +390,14 @@ static void on_payload_ready(void *context)
     struct shuf__session *session = context;
     if (session->state == SHUF__SESSION_CLOSED) {
         shuf__payload_end(&session->outbox.payload);
-        drop_hold(session);
+        drop_ref(session);
         return;
     }
-    session->holds++;
+    session->refs++;
     if (session->state == SHUF__SESSION_SENDING)
         flush(session);
     advance(session);
-    drop_hold(session);
+    drop_ref(session);
 }
 
 void shuf__session_drain(struct shuf__session *session)
@@ -429,11 +429,11 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
     if (result) {
         shuf__log(sessions->log, SHUF__LOG_WARNING, "client refused: %s", uv_strerror(result));
         close(fd);
-        session->holds = 1;
+        session->refs = 1;
         uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
         return;
     }
-    session->holds = 2;
+    session->refs = 2;
     session->outbox.payload.ready = on_payload_ready;
     session->client.died = on_client_death;
     LIST_INSERT_HEAD(&sessions->list, session, link);

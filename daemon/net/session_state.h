@@ -51,7 +51,7 @@ enum shuf__session_state {
     SHUF__SESSION_WORKING,     /* waits for its pending work */
     SHUF__SESSION_SENDING,     /* the reply and its payload */
     SHUF__SESSION_HALF_CLOSED, /* the last reply is sent; waits for the client to close */
-    SHUF__SESSION_CLOSED,      /* its memory stays while `holds` > 0 */
+    SHUF__SESSION_CLOSED,      /* its memory stays while `refs` > 0 */
 };
 
 struct shuf__session {
@@ -63,7 +63,7 @@ struct shuf__session {
     uv_poll_t poll;
     uv_timer_t deadline; /* of a frame, or of the client's close */
     int watched;         /* the events that `poll` watches */
-    unsigned holds;      /* handles not yet closed, fetches not yet done, functions that run */
+    unsigned refs;       /* open handles, running fetches, functions that use the session */
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;

@@ -11,7 +11,8 @@
 
 enum { BATCH = 16 }; /* superblocks that a thread takes at a time */
 
-struct work {
+/* The state of one computation, which its threads share. */
+struct run {
     const struct shuf__computation *computation;
     const struct shuf__stream *stream; /* of the computation */
     unsigned width;                    /* bytes of a value */
@@ -23,37 +24,37 @@ struct work {
     atomic_bool cancelled;
 };
 
-static void draw_part(const struct work *work, uint64_t super, uint64_t from, uint64_t to)
+static void draw_part(const struct run *run, uint64_t super, uint64_t from, uint64_t to)
 {
-    const struct shuf__stream *s = work->stream;
+    const struct shuf__stream *s = run->stream;
     uint64_t whole[SHUF__SUPER];
-    work->draw(&work->source, super, whole);
-    memcpy(work->out + (from - s->offset) * work->width,
-           (const char *)whole + from % SHUF__SUPER * work->width, (to - from) * work->width);
+    run->draw(&run->source, super, whole);
+    memcpy(run->out + (from - s->offset) * run->width,
+           (const char *)whole + from % SHUF__SUPER * run->width, (to - from) * run->width);
 }
 
-static void draw_super(const struct work *work, uint64_t super)
+static void draw_super(const struct run *run, uint64_t super)
 {
-    const struct shuf__stream *s = work->stream;
+    const struct shuf__stream *s = run->stream;
     const uint64_t from = super * SHUF__SUPER, to = from + SHUF__SUPER;
     const uint64_t end = s->offset + s->count;
     if (from >= s->offset && to <= end)
-        work->draw(&work->source, super, work->out + (from - s->offset) * work->width);
+        run->draw(&run->source, super, run->out + (from - s->offset) * run->width);
     else
-        draw_part(work, super, from < s->offset ? s->offset : from, to < end ? to : end);
+        draw_part(run, super, from < s->offset ? s->offset : from, to < end ? to : end);
 }
 
-static void join(struct work *work)
+static void run_thread(struct run *run)
 {
-    const struct shuf__computation *computation = work->computation;
+    const struct shuf__computation *computation = run->computation;
     for (;;) {
-        uint64_t super = atomic_fetch_add(&work->next, BATCH);
+        uint64_t super = atomic_fetch_add(&run->next, BATCH);
         if (computation->cancelled && computation->cancelled(computation->cancel_context))
-            atomic_store(&work->cancelled, true);
-        if (super >= work->end || atomic_load(&work->cancelled))
+            atomic_store(&run->cancelled, true);
+        if (super >= run->end || atomic_load(&run->cancelled))
             return;
-        for (int i = 0; i < BATCH && super < work->end; i++, super++)
-            draw_super(work, super);
+        for (int i = 0; i < BATCH && super < run->end; i++, super++)
+            draw_super(run, super);
     }
 }
 
@@ -73,24 +74,24 @@ bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,
 {
     const shuf_dtype dtype = computation->request.dtype;
     const struct shuf__stream *s = &computation->request.stream;
-    struct work work = {.computation = computation,
-                        .stream = s,
-                        .width = shuf__dtype_bytes((int)dtype),
-                        .out = out};
+    struct run run = {.computation = computation,
+                      .stream = s,
+                      .width = shuf__dtype_bytes((int)dtype),
+                      .out = out};
     if (s->count == 0)
         return true;
-    work.draw = simd->stream(s->distribution, dtype);
-    assert(work.draw);
-    make_source(s, &work.source);
-    work.super = s->offset / SHUF__SUPER;
-    work.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
-    atomic_init(&work.next, work.super);
-    atomic_init(&work.cancelled, false);
-    if (threads == 1 || work.end - work.super <= BATCH) {
-        join(&work);
+    run.draw = simd->stream(s->distribution, dtype);
+    assert(run.draw);
+    make_source(s, &run.source);
+    run.super = s->offset / SHUF__SUPER;
+    run.end = (s->offset + s->count - 1) / SHUF__SUPER + 1;
+    atomic_init(&run.next, run.super);
+    atomic_init(&run.cancelled, false);
+    if (threads == 1 || run.end - run.super <= BATCH) {
+        run_thread(&run);
     } else {
 #pragma omp parallel num_threads(threads)
-        join(&work);
+        run_thread(&run);
     }
-    return !atomic_load(&work.cancelled);
+    return !atomic_load(&run.cancelled);
 }

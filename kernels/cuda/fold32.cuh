@@ -21,8 +21,8 @@ namespace shuf
 {
 
 /* evaluate_unchecked() also folds the p - `whole` numbers beyond the whole blocks, and does not
- * reduce the few remainders that are p too large. With a range check, in_range() says whether such
- * a number came before a fold. */
+ * reduce the few remainders that are too large by p. With a range check, in_range() says whether
+ * such a number came before a fold. */
 template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
 struct Fold32 : SumsModP {
     using Word = uint32_t;
@@ -52,7 +52,7 @@ struct Fold32 : SumsModP {
     {
     }
 
-    /* Only remainders below this bound may come out p too large. 2 p plus the bound fits 32 bits,
+    /* Only remainders below this bound may be too large by p. 2 p plus the bound fits 32 bits,
      * because no p is just below 2^31: the tail there would be long, so shuf_primefold_shape_of()
      * takes a p above 2^31. */
     static uint32_t small(const shuf_primefold_shape &shape)
@@ -177,7 +177,7 @@ struct Fold32 : SumsModP {
         return __vimax3_u32(__vimax3_u32(x[0], x[1], x[2]), x[3], 0);
     }
 
-    /* Reduces a value that evaluate_unchecked() left p too large. Only the last map leaves such
+    /* Reduces a value that evaluate_unchecked() left too large by p. Only the last map leaves such
      * values: a fold detects those of the others. */
     __device__ __forceinline__ uint32_t settled(uint32_t x) const
     {

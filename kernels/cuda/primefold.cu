@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
 }
 
 /* The numbers that a form without a range check gets wrong: those below `small` after each map,
- * which may be p too large; those of `whole` or more before a fold; and those of n or more at the
- * end. */
+ * which may be too large by p; those of `whole` or more before a fold; and those of n or more at
+ * the end. */
 struct Beyond {
     uint32_t small, folds, all; /* the bound; numbers before the end; all numbers */
 };

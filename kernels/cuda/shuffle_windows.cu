@@ -135,9 +135,9 @@ struct Ranks {
     }
 };
 
-/* `count` has the number of the tile's indices in each window. Reserves the runs of the tile in the
- * lists. Then `count` has the begin of each run in the sorted tile, and `less` its begin in the
- * list less that. */
+/* On entry, count[w] is the number of the tile's indices in window w. On return, count[w] is the
+ * start of run w in the sorted tile, and less[w] is its start in the list minus count[w]. Reserves
+ * the runs of the tile in the lists. */
 __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, uint32_t *count,
                                         uint32_t *less)
 {
@@ -392,7 +392,7 @@ cudaError_t partition_all(Of of, const shuf__shuffle &s, const shuf_primefold_sh
 }
 
 template <typename Record>
-cudaError_t bring(const Windows &w, const void *in, void *out, cudaStream_t stream)
+cudaError_t gather_and_unpermute(const Windows &w, const void *in, void *out, cudaStream_t stream)
 {
     constexpr uint32_t shared = tile * sizeof(Record);
     const cudaError_t e = allow_shared(unpermute<Record>, shared);
@@ -437,13 +437,13 @@ cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, voi
         return e;
     switch (s.record) {
     case 1:
-        return bring<uint8_t>(w, in, out, stream);
+        return gather_and_unpermute<uint8_t>(w, in, out, stream);
     case 2:
-        return bring<uint16_t>(w, in, out, stream);
+        return gather_and_unpermute<uint16_t>(w, in, out, stream);
     case 4:
-        return bring<uint32_t>(w, in, out, stream);
+        return gather_and_unpermute<uint32_t>(w, in, out, stream);
     default:
-        return bring<uint64_t>(w, in, out, stream);
+        return gather_and_unpermute<uint64_t>(w, in, out, stream);
     }
 }
 

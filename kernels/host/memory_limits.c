@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See memory.h.
+ * See memory_limits.h.
  */
 #include "host/memory_limits.h"
 

@@ -46,7 +46,8 @@ struct layout {
     uint64_t spare; /* spare chunks of each part: as many as threads */
 };
 
-struct work {
+/* The state of one computation, which its threads share. */
+struct run {
     const struct shuf__simd_ops *simd;
     const struct shuf__computation *computation;
     uint64_t n;              /* records */
@@ -64,18 +65,18 @@ struct work {
 
 /* The state of a thread in the first pass. */
 struct collector {
-    struct work *work;
+    struct run *run;
     char *lines;     /* for each part: the places of a chunk, then the records of a group */
     uint32_t *chunk; /* for each part: the chunk that its records go to */
     uint16_t *fill;  /* for each part: records of the chunk so far */
 };
 
-static bool is_cancelled(struct work *work)
+static bool is_cancelled(struct run *run)
 {
-    const struct shuf__computation *computation = work->computation;
+    const struct shuf__computation *computation = run->computation;
     if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&work->cancelled, true);
-    return atomic_load(&work->cancelled);
+        atomic_store(&run->cancelled, true);
+    return atomic_load(&run->cancelled);
 }
 
 /* Writes whole lines past the caches, because neither their old nor their new contents are read
@@ -106,24 +107,24 @@ struct chunk {
     char *records, *places;
 };
 
-static uint64_t records_of(const struct work *work, uint64_t part)
+static uint64_t records_of(const struct run *run, uint64_t part)
 {
-    const uint64_t rest = work->n - (part << work->l.bits), most = UINT64_C(1) << work->l.bits;
+    const uint64_t rest = run->n - (part << run->l.bits), most = UINT64_C(1) << run->l.bits;
     return rest < most ? rest : most;
 }
 
-static struct chunk chunk_at(const struct work *work, uint64_t part, uint64_t index)
+static struct chunk chunk_at(const struct run *run, uint64_t part, uint64_t index)
 {
-    const struct layout *l = &work->l;
-    const uint64_t inside = records_of(work, part) / l->chunk;
+    const struct layout *l = &run->l;
+    const uint64_t inside = records_of(run, part) / l->chunk;
     const size_t records = l->chunk * l->record;
     if (index < inside) {
         const uint64_t first = (part << l->bits) + index * l->chunk;
-        return (struct chunk){work->out + first * l->record, work->places + first * l->place_bytes};
+        return (struct chunk){run->out + first * l->record, run->places + first * l->place_bytes};
     }
     assert(index - inside < l->spare);
-    char *spare = work->spare + (part * l->spare + index - inside) *
-                                    (records + (size_t)l->chunk * l->place_bytes);
+    char *spare = run->spare + (part * l->spare + index - inside) *
+                                   (records + (size_t)l->chunk * l->place_bytes);
     return (struct chunk){spare, spare + records};
 }
 
@@ -133,12 +134,12 @@ static struct chunk chunk_at(const struct work *work, uint64_t part, uint64_t in
 static __attribute__((noinline)) void write_group(struct collector *c, uint64_t part, unsigned fill,
                                                   size_t record, size_t place_bytes)
 {
-    struct work *work = c->work;
-    const struct layout *l = &work->l;
+    struct run *run = c->run;
+    const struct layout *l = &run->l;
     const char *places = c->lines + part * l->collect, *records = places + l->chunk * place_bytes;
     if (fill == l->group)
-        c->chunk[part] = atomic_fetch_add(&work->claimed[part], 1);
-    const struct chunk to = chunk_at(work, part, c->chunk[part]);
+        c->chunk[part] = atomic_fetch_add(&run->claimed[part], 1);
+    const struct chunk to = chunk_at(run, part, c->chunk[part]);
     write_lines(to.records + (fill - l->group) * record, records, l->group * record);
     if (fill == l->chunk)
         write_lines(to.places, places, l->chunk * place_bytes);
@@ -175,26 +176,26 @@ static inline __attribute__((always_inline)) void collect(struct collector *c, s
 
 static struct lines lines_of_collector(const struct collector *c)
 {
-    const struct layout *l = &c->work->l;
+    const struct layout *l = &c->run->l;
     return (struct lines){c->lines, c->fill, l->collect, l->group - 1, l->chunk - 1};
 }
 
 static inline __attribute__((always_inline)) void
 collect_batch(struct collector *c, uint64_t first, size_t count, size_t record, size_t place_bytes)
 {
-    struct work *work = c->work;
+    struct run *run = c->run;
     const struct lines l = lines_of_collector(c);
-    const unsigned bits = work->l.bits;
+    const unsigned bits = run->l.bits;
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
-    const char *from = (const char *)work->computation->input->memory + first * record;
+    const char *from = (const char *)run->computation->input->memory + first * record;
     uint32_t narrow[BATCH];
     uint64_t wide[BATCH];
-    if (work->narrow)
-        work->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&work->f, (uint32_t)first, 1, narrow, count);
+    if (run->narrow)
+        run->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](&run->f, (uint32_t)first, 1, narrow, count);
     else
-        work->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](&work->f, first, 1, wide, count);
+        run->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](&run->f, first, 1, wide, count);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t place = work->narrow ? narrow[i] : wide[i];
+        const uint64_t place = run->narrow ? narrow[i] : wide[i];
         collect(c, l, place >> bits, (uint32_t)(place & mask), from + i * record, record,
                 place_bytes);
     }
@@ -204,7 +205,7 @@ collect_batch(struct collector *c, uint64_t first, size_t count, size_t record, 
 static inline __attribute__((always_inline)) void fill_up(struct collector *c, uint64_t part,
                                                           size_t record, size_t place_bytes)
 {
-    const struct layout *l = &c->work->l;
+    const struct layout *l = &c->run->l;
     const char *places = c->lines + part * l->collect, *records = places + l->chunk * place_bytes;
     const unsigned last = c->fill[part] - 1u;
     char copy[RECORD_MOST];
@@ -221,17 +222,17 @@ static inline __attribute__((always_inline)) void fill_up(struct collector *c, u
 static inline __attribute__((always_inline)) void collect_all(struct collector *c, size_t record,
                                                               size_t place_bytes)
 {
-    struct work *work = c->work;
-    const uint64_t n = work->n;
+    struct run *run = c->run;
+    const uint64_t n = run->n;
     for (;;) {
-        const uint64_t first = atomic_fetch_add(&work->next, 16 * BATCH);
-        if (first >= n || is_cancelled(work))
+        const uint64_t first = atomic_fetch_add(&run->next, 16 * BATCH);
+        if (first >= n || is_cancelled(run))
             break;
         const uint64_t end = n - first < 16 * BATCH ? n : first + 16 * BATCH;
         for (uint64_t i = first; i < end; i += BATCH)
             collect_batch(c, i, end - i < BATCH ? end - i : BATCH, record, place_bytes);
     }
-    for (uint64_t part = 0; part < work->l.parts; part++)
+    for (uint64_t part = 0; part < run->l.parts; part++)
         fill_up(c, part, record, place_bytes);
     written();
 }
@@ -250,81 +251,81 @@ static inline __attribute__((always_inline)) void order_chunks(const struct chun
 }
 
 static inline __attribute__((always_inline)) void
-order_part(struct work *work, uint64_t part, char *window, size_t record, size_t place_bytes)
+order_part(struct run *run, uint64_t part, char *window, size_t record, size_t place_bytes)
 {
-    const struct layout *l = &work->l;
-    const uint64_t count = records_of(work, part), inside = count / l->chunk;
+    const struct layout *l = &run->l;
+    const uint64_t count = records_of(run, part), inside = count / l->chunk;
     const size_t bytes = count * record, lines = bytes / LINE * LINE;
-    const struct chunk first = {work->out + (part << l->bits) * record,
-                                work->places + (part << l->bits) * place_bytes};
+    const struct chunk first = {run->out + (part << l->bits) * record,
+                                run->places + (part << l->bits) * place_bytes};
     order_chunks(&first, inside * l->chunk, window, record, place_bytes);
-    for (uint64_t i = inside; i < atomic_load(&work->claimed[part]); i++) {
-        const struct chunk beside = chunk_at(work, part, i);
+    for (uint64_t i = inside; i < atomic_load(&run->claimed[part]); i++) {
+        const struct chunk beside = chunk_at(run, part, i);
         order_chunks(&beside, l->chunk, window, record, place_bytes);
     }
     write_lines(first.records, window, lines);
     memcpy(first.records + lines, window + lines, bytes - lines);
 }
 
-static inline __attribute__((always_inline)) void order_all(struct work *work, char *window,
+static inline __attribute__((always_inline)) void order_all(struct run *run, char *window,
                                                             size_t record, size_t place_bytes)
 {
     for (;;) {
-        const uint64_t part = atomic_fetch_add(&work->next_part, 1);
-        if (part >= work->l.parts || is_cancelled(work))
+        const uint64_t part = atomic_fetch_add(&run->next_part, 1);
+        if (part >= run->l.parts || is_cancelled(run))
             break;
-        order_part(work, part, window, record, place_bytes);
+        order_part(run, part, window, record, place_bytes);
     }
     written();
 }
 
 /* ---- Both, by every thread ---- */
 
-static inline __attribute__((always_inline)) void join(struct work *work, size_t record,
-                                                       size_t place_bytes)
+static inline __attribute__((always_inline)) void run_passes(struct run *run, size_t record,
+                                                             size_t place_bytes)
 {
-    const uint64_t parts = work->l.parts;
-    char *own = work->own + (size_t)omp_get_thread_num() * work->own_bytes;
-    struct collector c = {.work = work, .lines = own};
-    c.chunk = (uint32_t *)(void *)(own + parts * work->l.collect);
+    const uint64_t parts = run->l.parts;
+    char *own = run->own + (size_t)omp_get_thread_num() * run->own_bytes;
+    struct collector c = {.run = run, .lines = own};
+    c.chunk = (uint32_t *)(void *)(own + parts * run->l.collect);
     c.fill = (uint16_t *)(void *)(c.chunk + parts);
     memset(c.fill, 0, parts * sizeof *c.fill);
     collect_all(&c, record, place_bytes);
 #pragma omp barrier
-    order_all(work, own, record, place_bytes);
+    order_all(run, own, record, place_bytes);
 }
 
-static inline __attribute__((always_inline)) void join_with(struct work *work, size_t record)
+static inline __attribute__((always_inline)) void run_thread_with(struct run *run, size_t record)
 {
-    if (work->l.place_bytes == 2)
-        join(work, record, 2);
+    if (run->l.place_bytes == 2)
+        run_passes(run, record, 2);
     else
-        join(work, record, 4);
+        run_passes(run, record, 4);
 }
 
-static void join_any(struct work *work)
+static void run_thread(struct run *run)
 {
-    switch (work->l.record) {
+    switch (run->l.record) {
     case 1:
-        join_with(work, 1);
+        run_thread_with(run, 1);
         return;
     case 2:
-        join_with(work, 2);
+        run_thread_with(run, 2);
         return;
     case 4:
-        join_with(work, 4);
+        run_thread_with(run, 4);
         return;
     case 8:
-        join_with(work, 8);
+        run_thread_with(run, 8);
         return;
     case 12:
-        join_with(work, 12);
+        run_thread_with(run, 12);
         return;
     case 16:
-        join_with(work, 16);
+        run_thread_with(run, 16);
         return;
     default:
-        join_with(work, work->l.record);
+        run_thread_with(run, run->l.record);
     }
 }
 
@@ -391,29 +392,28 @@ bool shuf__partition(const struct shuf__simd_ops *simd, int threads,
 {
     const struct shuf__shuffle *shuffle = &computation->request.shuffle;
     const uint64_t n = shuffle->permutation.n;
-    struct work work = {simd, computation, .n = n, .l = lay_out(shuffle, bits, threads),
-                        .out = out};
-    assert(shuffle->record <= RECORD_MOST && bits <= PLACE_BITS && work.l.chunk >> bits <= 1 &&
+    struct run run = {simd, computation, .n = n, .l = lay_out(shuffle, bits, threads), .out = out};
+    assert(shuffle->record <= RECORD_MOST && bits <= PLACE_BITS && run.l.chunk >> bits <= 1 &&
            ((uintptr_t)out | (uintptr_t)memory) % LINE == 0);
     const shuf_primefold_shape shape = shuf__primefold_shape(n);
-    const struct room room = make_room(&work.l, threads);
-    work.own_bytes = room.own_bytes;
-    work.places = (char *)memory + room.places;
-    work.own = (char *)memory + room.own;
-    work.spare = (char *)memory + room.spare;
-    work.claimed = (atomic_uint *)((char *)memory + room.claimed);
-    for (uint64_t part = 0; part < work.l.parts; part++)
-        atomic_init(&work.claimed[part], 0);
-    work.narrow = shuf__primefold_word_bits(&shape) <= 32;
-    shuf__bijection_make(&shuffle->permutation, 0, &shape, &work.f);
+    const struct room room = make_room(&run.l, threads);
+    run.own_bytes = room.own_bytes;
+    run.places = (char *)memory + room.places;
+    run.own = (char *)memory + room.own;
+    run.spare = (char *)memory + room.spare;
+    run.claimed = (atomic_uint *)((char *)memory + room.claimed);
+    for (uint64_t part = 0; part < run.l.parts; part++)
+        atomic_init(&run.claimed[part], 0);
+    run.narrow = shuf__primefold_word_bits(&shape) <= 32;
+    shuf__bijection_make(&shuffle->permutation, 0, &shape, &run.f);
     if (!shuffle->inverse)
-        shuf__primefold_invert(&work.f.primefold);
-    atomic_init(&work.next, 0);
-    atomic_init(&work.next_part, 0);
-    atomic_init(&work.cancelled, false);
+        shuf__primefold_invert(&run.f.primefold);
+    atomic_init(&run.next, 0);
+    atomic_init(&run.next_part, 0);
+    atomic_init(&run.cancelled, false);
 #pragma omp parallel num_threads(threads)
-    join_any(&work);
-    return !atomic_load(&work.cancelled);
+    run_thread(&run);
+    return !atomic_load(&run.cancelled);
 }
 
 /* ---- When, and how ---- */

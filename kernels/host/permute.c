@@ -35,8 +35,8 @@ struct row {
     atomic_bool stop; /* complete, or cancelled */
 };
 
-/* All threads read it. None writes to it, except to `cancelled`. */
-struct work {
+/* The state of one computation, which its threads share. They write only to `cancelled`. */
+struct run {
     const struct shuf__simd_ops *simd;
     const struct shuf__computation *computation;
     const struct shuf__permutation *p; /* of the computation */
@@ -51,25 +51,25 @@ struct work {
     atomic_bool cancelled;
 };
 
-static bool is_cancelled(struct work *work)
+static bool is_cancelled(struct run *run)
 {
-    const struct shuf__computation *computation = work->computation;
+    const struct shuf__computation *computation = run->computation;
     if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&work->cancelled, true);
-    return atomic_load(&work->cancelled);
+        atomic_store(&run->cancelled, true);
+    return atomic_load(&run->cancelled);
 }
 
 /* out[i] = tile[from + i * step], converted to the computation's width. */
-static void copy_values(const struct work *work, const struct shuf__tile *tile, size_t from,
+static void copy_values(const struct run *run, const struct shuf__tile *tile, size_t from,
                         size_t step, void *out, size_t count)
 {
-    const unsigned width = work->width;
-    if (work->narrow && width == 4 && step == 1)
+    const unsigned width = run->width;
+    if (run->narrow && width == 4 && step == 1)
         memcpy(out, tile->narrow + from, 4 * count);
-    else if (work->narrow && width == 4)
+    else if (run->narrow && width == 4)
         for (size_t i = 0; i < count; i++)
             ((uint32_t *)out)[i] = tile->narrow[from + i * step];
-    else if (work->narrow)
+    else if (run->narrow)
         for (size_t i = 0; i < count; i++)
             ((uint64_t *)out)[i] = tile->narrow[from + i * step];
     else if (width == 4)
@@ -80,30 +80,31 @@ static void copy_values(const struct work *work, const struct shuf__tile *tile, 
             ((uint64_t *)out)[i] = tile->wide[from + i * step];
 }
 
-static void place(const struct work *work, const struct shuf__tile *tile, uint64_t base,
+static void place(const struct run *run, const struct shuf__tile *tile, uint64_t base,
                   uint64_t kept, char *out)
 {
-    const struct shuf__computation *computation = work->computation;
-    const struct shuf__hits hits = shuf__slice_hits(&work->slice, base, kept);
-    const uint64_t stride = work->slice.stride, count = shuf__hits_count(&hits, stride);
-    const struct shuf__places places = {work->narrow, tile, base, kept};
-    if (work->moves)
+    const struct shuf__computation *computation = run->computation;
+    const struct shuf__hits hits = shuf__slice_hits(&run->slice, base, kept);
+    const uint64_t stride = run->slice.stride, count = shuf__hits_count(&hits, stride);
+    const struct shuf__places places = {run->narrow, tile, base, kept};
+    if (run->moves)
         shuf__move(&computation->request.shuffle, computation->input->memory, &places, out);
     else if (count > 0)
-        copy_values(work, tile, hits.first, stride, out + hits.index * work->width, count);
+        copy_values(run, tile, hits.first, stride, out + hits.index * run->width, count);
 }
 
 /* A padded shard takes its values past the end from the front. */
-static void place_all(const struct work *work, const struct shuf__tile *tile, uint64_t base,
+static void place_all(const struct run *run, const struct shuf__tile *tile, uint64_t base,
                       uint64_t kept, char *out)
 {
-    place(work, tile, base, kept, out);
-    if (shuf__slice_wraps(&work->slice))
-        place(work, tile, base + work->p->n, kept, out);
+    place(run, tile, base, kept, out);
+    if (shuf__slice_wraps(&run->slice))
+        place(run, tile, base + run->p->n, kept, out);
 }
 
-/* False if the row was stopped meanwhile. The system may have preempted the thread that has the
- * turn, so a waiting thread yields its core. */
+/* Waits until the row's first position of this tile is known. Returns false if the row is
+ * stopped. The system may have preempted the thread whose turn it is, so a waiting thread yields
+ * its core. */
 static bool wait_for_turn(struct row *row, uint64_t index)
 {
     for (unsigned spins = 0; atomic_load(&row->turn) != index; spins++) {
@@ -115,220 +116,220 @@ static bool wait_for_turn(struct row *row, uint64_t index)
     return true;
 }
 
-static bool has_hits(const struct work *work, uint64_t base, uint64_t kept)
+static bool has_hits(const struct run *run, uint64_t base, uint64_t kept)
 {
-    const struct shuf__hits hits = shuf__slice_hits(&work->slice, base, kept);
+    const struct shuf__hits hits = shuf__slice_hits(&run->slice, base, kept);
     return hits.first < hits.end;
 }
 
-/* Skips a tile without requested values. */
-static void work_on_known(struct work *work, struct row *row, uint64_t index,
-                          struct shuf__tile *tile)
+/* Computes a tile whose first position is in the rank index, unless it has no requested values. */
+static void take_known_tile(struct run *run, struct row *row, uint64_t index,
+                            struct shuf__tile *tile)
 {
-    const struct shuf__permutation *p = work->p;
-    const struct shuf__rank_index *ranks = work->computation->rank_index;
+    const struct shuf__permutation *p = run->p;
+    const struct shuf__rank_index *ranks = run->computation->rank_index;
     const uint64_t base = ranks->before[index], kept = ranks->before[index + 1] - base;
-    if (!has_hits(work, base, kept) &&
-        !(shuf__slice_wraps(&work->slice) && has_hits(work, base + p->n, kept)))
+    if (!has_hits(run, base, kept) &&
+        !(shuf__slice_wraps(&run->slice) && has_hits(run, base + p->n, kept)))
         return;
-    shuf__tile_fill(work->simd, p, &row->f, index, tile);
-    place_all(work, tile, base, kept, row->out);
+    shuf__tile_fill(run->simd, p, &row->f, index, tile);
+    place_all(run, tile, base, kept, row->out);
 }
 
-/* Called by the thread that has the turn. */
-static void note(const struct work *work, uint64_t index, uint64_t after)
+/* Adds a tile to the rank index. Only the thread whose turn it is calls it. */
+static void extend_rank_index(const struct run *run, uint64_t index, uint64_t after)
 {
-    struct shuf__rank_index *ranks = work->computation->rank_index;
+    struct shuf__rank_index *ranks = run->computation->rank_index;
     if (!ranks)
         return;
     ranks->before[index + 1] = after;
     ranks->known = index + 1;
 }
 
-static void work_on_unknown(struct work *work, struct row *row, uint64_t index,
-                            struct shuf__tile *tile)
+static void take_unknown_tile(struct run *run, struct row *row, uint64_t index,
+                              struct shuf__tile *tile)
 {
-    uint64_t kept = shuf__tile_fill(work->simd, work->p, &row->f, index, tile);
+    uint64_t kept = shuf__tile_fill(run->simd, run->p, &row->f, index, tile);
     if (!wait_for_turn(row, index))
         return;
     uint64_t base = row->base;
     row->base = base + kept;
-    note(work, index, row->base);
-    if (row->base > work->slice.last) /* values that wrap are at the front, so they are written */
+    extend_rank_index(run, index, row->base);
+    if (row->base > run->slice.last) /* values that wrap are at the front, so they are written */
         atomic_store(&row->stop, true);
     atomic_store(&row->turn, index + 1);
-    place_all(work, tile, base, kept, row->out);
+    place_all(run, tile, base, kept, row->out);
 }
 
-static void work_on_row(struct work *work, struct row *row, struct shuf__tile *tile)
+static void take_tiles(struct run *run, struct row *row, struct shuf__tile *tile)
 {
     for (;;) {
         uint64_t index = atomic_fetch_add(&row->next, 1);
         if (index >= row->end || atomic_load(&row->stop))
             return;
-        if (is_cancelled(work)) {
+        if (is_cancelled(run)) {
             atomic_store(&row->stop, true);
             return;
         }
         if (index < row->known)
-            work_on_known(work, row, index, tile);
+            take_known_tile(run, row, index, tile);
         else
-            work_on_unknown(work, row, index, tile);
+            take_unknown_tile(run, row, index, tile);
     }
 }
 
 /* Writes the values at positions x0, x0 + stride, ..., for `direct`. The loops write straight to
  * `out` if they write the requested width. */
-static void evaluate_direct(const struct work *work, const union shuf__bijection *f, uint64_t x0,
+static void evaluate_direct(const struct run *run, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
-    const struct shuf__permutation *p = work->p;
-    const bool there = work->narrow == (work->width == 4);
-    if (work->narrow)
-        work->simd->narrow[p->algorithm](f, (uint32_t)x0, (uint32_t)p->stride,
-                                         there ? (uint32_t *)out : tile->narrow, count);
+    const struct shuf__permutation *p = run->p;
+    const bool there = run->narrow == (run->width == 4);
+    if (run->narrow)
+        run->simd->narrow[p->algorithm](f, (uint32_t)x0, (uint32_t)p->stride,
+                                        there ? (uint32_t *)out : tile->narrow, count);
     else
-        work->simd->wide[p->algorithm](f, x0, p->stride, there ? (uint64_t *)out : tile->wide,
-                                       count);
+        run->simd->wide[p->algorithm](f, x0, p->stride, there ? (uint64_t *)out : tile->wide,
+                                      count);
     if (!there)
-        copy_values(work, tile, 0, 1, out, count);
+        copy_values(run, tile, 0, 1, out, count);
 }
 
 /* Only the last value can be at a position past n. It is taken from the front. */
-static void work_on_direct_row(struct work *work, struct row *row, struct shuf__tile *tile)
+static void take_direct_tiles(struct run *run, struct row *row, struct shuf__tile *tile)
 {
-    const struct shuf__permutation *p = work->p;
+    const struct shuf__permutation *p = run->p;
     for (;;) {
         uint64_t first = atomic_fetch_add(&row->next, 1) * SHUF__TILE;
-        if (first >= p->count || is_cancelled(work))
+        if (first >= p->count || is_cancelled(run))
             return;
         size_t count = p->count - first < SHUF__TILE ? p->count - first : SHUF__TILE;
-        bool wraps = first + count == p->count && shuf__slice_wraps(&work->slice);
-        char *out = (char *)row->out + first * work->width;
+        bool wraps = first + count == p->count && shuf__slice_wraps(&run->slice);
+        char *out = (char *)row->out + first * run->width;
         if (count > wraps)
-            evaluate_direct(work, &row->f, p->offset + first * p->stride, count - wraps, tile, out);
+            evaluate_direct(run, &row->f, p->offset + first * p->stride, count - wraps, tile, out);
         if (wraps)
-            evaluate_direct(work, &row->f, work->slice.last - p->n, 1, tile,
-                            out + (count - 1) * work->width);
+            evaluate_direct(run, &row->f, run->slice.last - p->n, 1, tile,
+                            out + (count - 1) * run->width);
     }
 }
 
-/* Known tiles before the first requested value or after the last are not taken. */
-static void begin_row(struct work *work, struct row *row, uint64_t index)
+/* Skips known tiles before the first requested value and after the last. */
+static void begin_row(struct run *run, struct row *row, uint64_t index)
 {
-    const struct shuf__permutation *p = work->p;
-    const struct shuf__rank_index *ranks = work->computation->rank_index;
-    const uint64_t first = shuf__slice_wraps(&work->slice) ? 0 : p->offset;
-    shuf__bijection_make(p, index, &work->shape, &row->f);
-    row->out = work->out + index * p->count * work->width;
+    const struct shuf__permutation *p = run->p;
+    const struct shuf__rank_index *ranks = run->computation->rank_index;
+    const uint64_t first = shuf__slice_wraps(&run->slice) ? 0 : p->offset;
+    shuf__bijection_make(p, index, &run->shape, &row->f);
+    row->out = run->out + index * p->count * run->width;
     row->known = ranks ? ranks->known : 0;
     row->base = row->known ? ranks->before[row->known] : 0;
-    row->end = row->base > work->slice.last ? shuf__rank_index_find(ranks, work->slice.last) + 1
-                                            : work->tiles;
+    row->end = row->base > run->slice.last ? shuf__rank_index_find(ranks, run->slice.last) + 1
+                                           : run->tiles;
     atomic_init(&row->next, row->base > first ? shuf__rank_index_find(ranks, first) : row->known);
     atomic_init(&row->turn, row->known);
     atomic_init(&row->stop, false);
 }
 
-static void join_row(struct work *work, struct row *row, struct shuf__tile *tile)
+static void run_thread(struct run *run, struct row *row, struct shuf__tile *tile)
 {
-    if (work->direct)
-        work_on_direct_row(work, row, tile);
+    if (run->direct)
+        take_direct_tiles(run, row, tile);
     else
-        work_on_row(work, row, tile);
+        take_tiles(run, row, tile);
 }
 
 /* A thread takes several small rows at a time, because to take one costs more than to compute
  * it. */
-static int rows_at_once(const struct work *work, int threads)
+static int rows_at_once(const struct run *run, int threads)
 {
-    uint64_t share = work->p->rows / (8 * (uint64_t)threads);
-    return work->tiles > 1 || share < 1 ? 1 : share < 64 ? (int)share : 64;
+    uint64_t share = run->p->rows / (8 * (uint64_t)threads);
+    return run->tiles > 1 || share < 1 ? 1 : share < 64 ? (int)share : 64;
 }
 
-static void each_row_by_one_thread(struct work *work, int threads)
+static void run_one_thread_per_row(struct run *run, int threads)
 {
-    const int handful = rows_at_once(work, threads);
+    const int batch = rows_at_once(run, threads);
 #pragma omp parallel num_threads(threads)
     {
         struct shuf__tile tile;
-#pragma omp for schedule(dynamic, handful)
-        for (uint64_t index = 0; index < work->p->rows; index++) {
+#pragma omp for schedule(dynamic, batch)
+        for (uint64_t index = 0; index < run->p->rows; index++) {
             struct row row;
-            if (is_cancelled(work))
+            if (is_cancelled(run))
                 continue;
-            begin_row(work, &row, index);
-            join_row(work, &row, &tile);
+            begin_row(run, &row, index);
+            run_thread(run, &row, &tile);
         }
     }
 }
 
 /* Small computations run without OpenMP: even a team of one thread takes longer to start. */
-static void by_this_thread(struct work *work, struct row *row)
+static void run_here(struct run *run, struct row *row)
 {
     struct shuf__tile tile;
-    join_row(work, row, &tile);
+    run_thread(run, row, &tile);
 }
 
-static void by_a_team(struct work *work, struct row *row, int threads)
+static void run_team(struct run *run, struct row *row, int threads)
 {
 #pragma omp parallel num_threads(threads)
     {
         struct shuf__tile tile;
-        join_row(work, row, &tile);
+        run_thread(run, row, &tile);
     }
 }
 
 /* With a rank index a row may have few tiles to take, so it gets no more threads than tiles. */
-static void row_by_row(struct work *work, int threads)
+static void run_rows(struct run *run, int threads)
 {
-    for (uint64_t index = 0; index < work->p->rows && !is_cancelled(work); index++) {
+    for (uint64_t index = 0; index < run->p->rows && !is_cancelled(run); index++) {
         struct row row;
-        begin_row(work, &row, index);
+        begin_row(run, &row, index);
         uint64_t tiles = row.end - atomic_load(&row.next);
         if (threads == 1 || tiles == 1)
-            by_this_thread(work, &row);
+            run_here(run, &row);
         else
-            by_a_team(work, &row, tiles < (uint64_t)threads ? (int)tiles : threads);
+            run_team(run, &row, tiles < (uint64_t)threads ? (int)tiles : threads);
     }
 }
 
-static void plan_work(struct work *work)
+static void plan_run(struct run *run)
 {
-    const struct shuf__permutation *p = work->p;
+    const struct shuf__permutation *p = run->p;
     const uint64_t domain = UINT64_C(1) << shuf_domain_bits(p->n);
-    assert(!work->moves || (p->n != domain && !shuf_algorithm_has_random_access(p->algorithm)));
-    work->slice = shuf__slice_make(p);
-    work->narrow = shuf__tile_is_narrow(p);
-    work->direct = shuf_algorithm_has_random_access(p->algorithm) || p->n == domain;
+    assert(!run->moves || (p->n != domain && !shuf_algorithm_has_random_access(p->algorithm)));
+    run->slice = shuf__slice_make(p);
+    run->narrow = shuf__tile_is_narrow(p);
+    run->direct = shuf_algorithm_has_random_access(p->algorithm) || p->n == domain;
     if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
-        work->shape = shuf__primefold_shape(p->n);
-        work->narrow = shuf__primefold_word_bits(&work->shape) <= 32;
+        run->shape = shuf__primefold_shape(p->n);
+        run->narrow = shuf__primefold_word_bits(&run->shape) <= 32;
     }
-    uint64_t values = work->direct ? p->count : domain;
-    work->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
+    uint64_t values = run->direct ? p->count : domain;
+    run->tiles = (values + SHUF__TILE - 1) / SHUF__TILE;
 }
 
 bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out)
 {
-    struct work work = {.simd = simd,
-                        .computation = computation,
-                        .p = shuf__request_permutation(&computation->request),
-                        .width = (unsigned)shuf__request_shape(&computation->request).width,
-                        .moves = computation->request.kind == SHUF__SHUFFLE,
-                        .out = out};
-    assert(work.p->offset < work.p->n && work.p->stride <= UINT64_C(1) << 62);
+    struct run run = {.simd = simd,
+                      .computation = computation,
+                      .p = shuf__request_permutation(&computation->request),
+                      .width = (unsigned)shuf__request_shape(&computation->request).width,
+                      .moves = computation->request.kind == SHUF__SHUFFLE,
+                      .out = out};
+    assert(run.p->offset < run.p->n && run.p->stride <= UINT64_C(1) << 62);
     assert(!computation->rank_index ||
-           (work.p->rows == 1 && shuf__rank_index_bytes(work.p->algorithm, work.p->n) > 0));
-    if (work.p->count == 0)
+           (run.p->rows == 1 && shuf__rank_index_bytes(run.p->algorithm, run.p->n) > 0));
+    if (run.p->count == 0)
         return true;
-    plan_work(&work);
-    atomic_init(&work.cancelled, false);
-    if (threads > 1 && work.p->rows > 1 &&
-        (work.tiles == 1 || work.p->rows / ROWS_PER_THREAD >= (uint64_t)threads))
-        each_row_by_one_thread(&work, threads);
+    plan_run(&run);
+    atomic_init(&run.cancelled, false);
+    if (threads > 1 && run.p->rows > 1 &&
+        (run.tiles == 1 || run.p->rows / ROWS_PER_THREAD >= (uint64_t)threads))
+        run_one_thread_per_row(&run, threads);
     else
-        row_by_row(&work, threads);
-    return !atomic_load(&work.cancelled);
+        run_rows(&run, threads);
+    return !atomic_load(&run.cancelled);
 }

@@ -24,13 +24,14 @@ enum {
     LISTED_MOST = 1 << 20, /* values in a list: so few tiles would leave threads without work */
 };
 
-struct work {
+/* The state of one computation, which its threads share. */
+struct run {
     const struct shuf__simd_ops *simd;
     const struct shuf__computation *computation;
     const struct shuf__shuffle *shuffle; /* of the computation */
     union shuf__bijection f;
     bool narrow;      /* whether values have 32 bits */
-    const void *list; /* all values; NULL: join() evaluates them */
+    const void *list; /* all values; NULL: run_thread() evaluates them */
     uint64_t part;    /* positions that a thread takes at a time */
     uint64_t pieces;  /* of a record; more than 1 only if `part` is 1 */
     uint64_t items;   /* parts of the positions, times pieces */
@@ -39,84 +40,84 @@ struct work {
     atomic_bool cancelled;
 };
 
-static bool is_cancelled(struct work *work)
+static bool is_cancelled(struct run *run)
 {
-    const struct shuf__computation *computation = work->computation;
+    const struct shuf__computation *computation = run->computation;
     if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&work->cancelled, true);
-    return atomic_load(&work->cancelled);
+        atomic_store(&run->cancelled, true);
+    return atomic_load(&run->cancelled);
 }
 
-static const void *values_at(const struct work *work, uint64_t first, size_t count,
+static const void *values_at(const struct run *run, uint64_t first, size_t count,
                              struct shuf__tile *tile)
 {
-    const enum shuf_algorithm algorithm = work->shuffle->permutation.algorithm;
-    if (work->list)
-        return (const char *)work->list + first * (work->narrow ? 4 : 8);
-    if (work->narrow)
-        work->simd->narrow[algorithm](&work->f, (uint32_t)first, 1, tile->narrow, count);
+    const enum shuf_algorithm algorithm = run->shuffle->permutation.algorithm;
+    if (run->list)
+        return (const char *)run->list + first * (run->narrow ? 4 : 8);
+    if (run->narrow)
+        run->simd->narrow[algorithm](&run->f, (uint32_t)first, 1, tile->narrow, count);
     else
-        work->simd->wide[algorithm](&work->f, first, 1, tile->wide, count);
+        run->simd->wide[algorithm](&run->f, first, 1, tile->wide, count);
     return tile;
 }
 
 /* Threads share a record that is larger than a part. */
-static void move_piece(struct work *work, const void *in, const struct shuf__places *places,
+static void move_piece(struct run *run, const void *in, const struct shuf__places *places,
                        uint64_t piece)
 {
-    const uint64_t offset = piece * PART_BYTES, left = work->shuffle->record - offset;
-    shuf__move_piece(work->shuffle, in, places, offset, left < PART_BYTES ? left : PART_BYTES,
-                     work->out);
+    const uint64_t offset = piece * PART_BYTES, left = run->shuffle->record - offset;
+    shuf__move_piece(run->shuffle, in, places, offset, left < PART_BYTES ? left : PART_BYTES,
+                     run->out);
 }
 
-static void join(struct work *work)
+static void run_thread(struct run *run)
 {
     struct shuf__tile tile;
-    const uint64_t n = work->shuffle->permutation.n;
-    const void *in = work->computation->input->memory;
+    const uint64_t n = run->shuffle->permutation.n;
+    const void *in = run->computation->input->memory;
     for (;;) {
-        const uint64_t item = atomic_fetch_add(&work->next, 1);
-        if (item >= work->items || is_cancelled(work))
+        const uint64_t item = atomic_fetch_add(&run->next, 1);
+        if (item >= run->items || is_cancelled(run))
             return;
-        const uint64_t first = item / work->pieces * work->part;
-        const size_t count = n - first < work->part ? n - first : work->part;
-        const struct shuf__places places = {work->narrow, values_at(work, first, count, &tile),
-                                            first, count};
-        if (work->pieces == 1)
-            shuf__move(work->shuffle, in, &places, work->out);
+        const uint64_t first = item / run->pieces * run->part;
+        const size_t count = n - first < run->part ? n - first : run->part;
+        const struct shuf__places places = {run->narrow, values_at(run, first, count, &tile), first,
+                                            count};
+        if (run->pieces == 1)
+            shuf__move(run->shuffle, in, &places, run->out);
         else
-            move_piece(work, in, &places, item % work->pieces);
+            move_piece(run, in, &places, item % run->pieces);
     }
 }
 
-static bool move_all(struct work *work, int threads)
+static bool move_all(struct run *run, int threads)
 {
-    const uint64_t n = work->shuffle->permutation.n, record = work->shuffle->record;
+    const uint64_t n = run->shuffle->permutation.n, record = run->shuffle->record;
     const uint64_t most = record < PART_BYTES ? PART_BYTES / record : 1;
-    work->part = most < SHUF__TILE ? most : SHUF__TILE;
-    work->pieces = (record - 1) / PART_BYTES + 1;
-    work->items = ((n - 1) / work->part + 1) * work->pieces;
-    if (threads == 1 || work->items == 1) {
-        join(work);
+    run->part = most < SHUF__TILE ? most : SHUF__TILE;
+    run->pieces = (record - 1) / PART_BYTES + 1;
+    run->items = ((n - 1) / run->part + 1) * run->pieces;
+    if (threads == 1 || run->items == 1) {
+        run_thread(run);
     } else {
 #pragma omp parallel num_threads(threads)
-        join(work);
+        run_thread(run);
     }
-    return !atomic_load(&work->cancelled);
+    return !atomic_load(&run->cancelled);
 }
 
 /* Moves the records by a list of the values. False if there is no memory for the list. */
-static bool move_listed(struct work *work, int threads, bool *done)
+static bool move_listed(struct run *run, int threads, bool *done)
 {
-    struct shuf__computation values = *work->computation;
+    struct shuf__computation values = *run->computation;
     values.request = (struct shuf__request){.kind = SHUF__PERMUTATION,
-                                            .dtype = work->narrow ? SHUF_U32 : SHUF_U64,
-                                            .permutation = work->shuffle->permutation};
+                                            .dtype = run->narrow ? SHUF_U32 : SHUF_U64,
+                                            .permutation = run->shuffle->permutation};
     void *list = malloc(shuf__request_shape(&values.request).bytes);
     if (!list)
         return false;
-    work->list = list;
-    *done = shuf__host_permute(work->simd, threads, &values, list) && move_all(work, threads);
+    run->list = list;
+    *done = shuf__host_permute(run->simd, threads, &values, list) && move_all(run, threads);
     free(list);
     return true;
 }
@@ -131,24 +132,24 @@ bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
                                  const struct shuf__computation *computation, void *out)
 {
     const struct shuf__permutation *p = &computation->request.shuffle.permutation;
-    struct work work = {.simd = simd,
-                        .computation = computation,
-                        .shuffle = &computation->request.shuffle,
-                        .out = out};
+    struct run run = {.simd = simd,
+                      .computation = computation,
+                      .shuffle = &computation->request.shuffle,
+                      .out = out};
     shuf_primefold_shape shape = {0};
     bool done;
     assert(p->rows == 1 && p->offset == 0 && p->count == p->n && p->stride == 1);
-    atomic_init(&work.next, 0);
-    atomic_init(&work.cancelled, false);
-    work.narrow = shuf__tile_is_narrow(p);
+    atomic_init(&run.next, 0);
+    atomic_init(&run.cancelled, false);
+    run.narrow = shuf__tile_is_narrow(p);
     if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
         shape = shuf__primefold_shape(p->n);
-        work.narrow = shuf__primefold_word_bits(&shape) <= 32;
+        run.narrow = shuf__primefold_word_bits(&shape) <= 32;
     }
-    shuf__bijection_make(p, 0, &shape, &work.f);
+    shuf__bijection_make(p, 0, &shape, &run.f);
     if (!has_compaction(p))
-        return move_all(&work, threads);
-    if (p->n <= LISTED_MOST && move_listed(&work, threads, &done))
+        return move_all(&run, threads);
+    if (p->n <= LISTED_MOST && move_listed(&run, threads, &done))
         return done;
     return shuf__host_permute(simd, threads, computation, out);
 }

@@ -130,7 +130,7 @@ static inline void split(const struct narrow *f, __m512i x, __m512i y, __m512i *
         _mm512_and_si512(_mm512_mask_blend_epi16(odd, x, _mm512_slli_epi32(y, 16)), f->right_mask);
 }
 
-static inline void join(const struct narrow *f, __m512i left, __m512i right, uint32_t *out)
+static inline void interleave(const struct narrow *f, __m512i left, __m512i right, uint32_t *out)
 {
     const __m512i even = _mm512_set1_epi32(0xffff);
     __m512i lx = _mm512_and_si512(left, even), ly = _mm512_srli_epi32(left, 16);
@@ -160,10 +160,10 @@ static inline void narrow_block(const struct narrow *f, enum product product, bo
     }
     for (int v = 0; v < VECTORS; v++)
         if (product == MULTIPLIED)
-            join(f, left[v], right[v], out + 32 * v);
+            interleave(f, left[v], right[v], out + 32 * v);
         else
-            join(f, _mm512_and_si512(left[v], f->left_mask), _mm512_srli_epi16(left[v], 8),
-                 out + 32 * v);
+            interleave(f, _mm512_and_si512(left[v], f->left_mask), _mm512_srli_epi16(left[v], 8),
+                       out + 32 * v);
 }
 
 static inline __attribute__((always_inline)) void

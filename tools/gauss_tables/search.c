@@ -122,7 +122,7 @@ static void make_gram(const struct search *s, const struct shuf__pair *pair, mat
                 s->single[i] * s->single[j] * dot(pair->slope[i + 1], pair->slope[j + 1], V);
 }
 
-struct work {
+struct workspace {
     matrix gram[P], factor[P], kept[P];
     double trace; /* the largest of a gram */
     double scale; /* unit of the damping: the trace of the mean's contribution */
@@ -130,8 +130,8 @@ struct work {
 };
 
 /* The equations of the mean: `mixed` g = `by`. */
-static void mix(const struct search *s, const struct point *at, const struct work *w, matrix mixed,
-                double *by)
+static void mix(const struct search *s, const struct point *at, const struct workspace *w,
+                matrix mixed, double *by)
 {
     double d[N];
     memset(mixed, 0, sizeof(matrix));
@@ -165,7 +165,7 @@ static void find_step_of_pair(const struct search *s, const struct shuf__pair *p
  * damping |step|^2. With g = total times the mean after the step, each pair's step follows alone.
  * False if the damping is too small for the matrices. */
 static bool find_step(const struct search *s, const struct point *at, double damping,
-                      struct work *w)
+                      struct workspace *w)
 {
     static matrix mixed;
     double g[N];
@@ -186,7 +186,7 @@ static bool find_step(const struct search *s, const struct point *at, double dam
     return true;
 }
 
-static double longest(const struct work *w)
+static double longest(const struct workspace *w)
 {
     double most = 0;
     for (int p = 0; p < P; p++)
@@ -196,7 +196,7 @@ static double longest(const struct work *w)
 }
 
 /* Makes a step. Magnitudes stay a little below the largest that fits. */
-static void move(const struct search *s, const struct point *from, const struct work *w,
+static void move(const struct search *s, const struct point *from, const struct workspace *w,
                  struct point *to)
 {
     const double most = 0.999 * SHUF__LARGEST / (s->sum.scale * SHUF__DEVIATION);
@@ -219,7 +219,7 @@ static void set_weights(struct search *s)
     s->single[0] = 1; /* rounding makes the variances equal, so they should be equal here */
 }
 
-static void make_grams(const struct search *s, const struct point *at, struct work *w)
+static void make_grams(const struct search *s, const struct point *at, struct workspace *w)
 {
     w->trace = w->scale = 0;
     for (int p = 0; p < P; p++) {
@@ -235,14 +235,14 @@ static void make_grams(const struct search *s, const struct point *at, struct wo
 }
 
 /* Raises the damping until the step is within reach. */
-static void find_short_step(struct search *s, const struct point *at, struct work *w)
+static void find_short_step(struct search *s, const struct point *at, struct workspace *w)
 {
     s->damping = fmax(s->damping, least_damping * w->trace / w->scale);
     while (!find_step(s, at, s->damping * w->scale, w) || !(longest(w) < s->reach))
         s->damping *= 3;
 }
 
-static void descend(struct search *s, struct point *at, struct point *next, struct work *w)
+static void descend(struct search *s, struct point *at, struct point *next, struct workspace *w)
 {
     look(s, at);
     make_grams(s, at, w);
@@ -266,7 +266,7 @@ bool shuf__search(shuf__reals *x)
 {
     static struct search s = {.damping = 1e-6, .reach = 0.02};
     struct point *at = malloc(sizeof *at), *next = malloc(sizeof *next);
-    struct work *w = malloc(sizeof *w);
+    struct workspace *w = malloc(sizeof *w);
     const bool enough = at && next && w;
     if (enough) {
         shuf__sum_start(&s.sum);

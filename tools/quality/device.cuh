@@ -21,7 +21,7 @@ namespace quality
 {
 
 /* SHUF_OK, or a line that names the failed step. */
-inline shuf_status told(cudaError_t e, const char *what, shuf__error *error)
+inline shuf_status to_status(cudaError_t e, const char *what, shuf__error *error)
 {
     if (e == cudaSuccess)
         return SHUF_OK;

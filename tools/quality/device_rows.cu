@@ -89,11 +89,11 @@ class Counting
         all_ = rows.rows * rows.distances;
         at_once_ = counts_at_once(rows.modulus, all_);
         words_ = tally_words(rows.modulus);
-        shuf_status status = told(tally_.allocate(at_once_ * words_), "tallies", error);
+        shuf_status status = to_status(tally_.allocate(at_once_ * words_), "tallies", error);
         if (status == SHUF_OK)
-            status = told(counts_.allocate(at_once_), "counts", error);
+            status = to_status(counts_.allocate(at_once_), "counts", error);
         if (status == SHUF_OK)
-            status = told(found_.allocate(2 * all_), "counts", error);
+            status = to_status(found_.allocate(2 * all_), "counts", error);
         return status;
     }
 
@@ -101,7 +101,8 @@ class Counting
     {
         for (uint64_t first = 0; first < all_; first += at_once_) {
             const uint64_t count = all_ - first < at_once_ ? all_ - first : at_once_;
-            const shuf_status status = told(run(rows, values, first, count), "counting", error);
+            const shuf_status status =
+                to_status(run(rows, values, first, count), "counting", error);
             if (status != SHUF_OK)
                 return status;
         }
@@ -111,7 +112,7 @@ class Counting
     shuf_status read(shuf__parallelograms *counted, shuf__error *error) const
     {
         std::vector<unsigned long long> found(2 * all_);
-        const shuf_status status = told(found_.get(found.data()), "counts", error);
+        const shuf_status status = to_status(found_.get(found.data()), "counts", error);
         for (uint64_t i = 0; i < all_ && status == SHUF_OK; i++) {
             counted[i].equal = found[2 * i] / 2;
             counted[i].either = found[2 * i] / 2 + found[2 * i + 1];

@@ -18,10 +18,10 @@
 
 /* ---- Permutations ---------------------------------------------------------------- */
 
-static const struct shuf__test *parallelograms(uint32_t wanted)
+static const struct shuf__test *parallelograms(uint32_t selected)
 {
     for (int i = 0; shuf__tests[i].name; i++)
-        if (strcmp(shuf__tests[i].name, "parallelograms") == 0 && wanted >> i & 1)
+        if (strcmp(shuf__tests[i].name, "parallelograms") == 0 && selected >> i & 1)
             return &shuf__tests[i];
     return NULL;
 }
@@ -33,79 +33,80 @@ struct rows {
     uint64_t *words;
 };
 
-static shuf_status count_rows(struct shuf__device *device, const struct shuf__task *task,
+static shuf_status count_rows(struct shuf__device *device, const struct shuf__run_options *options,
                               uint64_t first, uint64_t count, struct rows *rows,
                               struct shuf__error *error)
 {
-    const struct shuf__origin *origin = task->origin;
-    const uint32_t n = task->n, distances = shuf__parallelogram_distances(n);
+    const struct shuf__origin *origin = options->origin;
+    const uint32_t n = options->n, distances = shuf__parallelogram_distances(n);
     const uint64_t modulus = shuf__parallelogram_modulus(n, shuf__origin_modulus(origin, n));
-    const struct shuf__device_rows ask = {.algorithm = origin->generator->name,
-                                          .n = n,
-                                          .modulus = modulus,
-                                          .seed = origin->seed + (origin->vary_seed ? first : 0),
-                                          .epoch = origin->epoch + (origin->vary_seed ? 0 : first),
-                                          .rows = count,
-                                          .vary_seed = origin->vary_seed,
-                                          .distances = distances,
-                                          .distance = rows->distance};
+    const struct shuf__device_rows request = {
+        .algorithm = origin->generator->name,
+        .n = n,
+        .modulus = modulus,
+        .seed = origin->seed + (origin->vary_seed ? first : 0),
+        .epoch = origin->epoch + (origin->vary_seed ? 0 : first),
+        .rows = count,
+        .vary_seed = origin->vary_seed,
+        .distances = distances,
+        .distance = rows->distance};
     for (uint64_t i = 0; i < count * distances; i++) {
         rows->distance[i] =
             shuf__parallelogram_distance(n, first + i / distances, (uint32_t)(i % distances));
         rows->counted[i] = shuf__parallelogram_places(n, rows->distance[i]);
     }
-    const shuf_status status = shuf__device_count_rows(device, &ask, rows->counted, error);
+    const shuf_status status = shuf__device_count_rows(device, &request, rows->counted, error);
     for (uint64_t r = 0; r < count && status == SHUF_OK; r++)
         shuf__parallelograms_take(n, modulus, first + r, rows->counted + r * distances,
                                   rows->words);
     return status;
 }
 
-static shuf_status run_rows(struct shuf__device *device, const struct shuf__task *task,
+static shuf_status run_rows(struct shuf__device *device, const struct shuf__run_options *options,
                             struct rows *rows, struct shuf__outcome *outcome,
                             struct shuf__error *error)
 {
-    const uint64_t at_once = shuf__device_rows_at_once(task->n);
+    const uint64_t at_once = shuf__device_rows_at_once(options->n);
     struct shuf__quality_progress progress = {
-        .enabled = task->progress, .all = task->samples, .unit = "rows"};
+        .enabled = options->progress, .all = options->samples, .unit = "rows"};
     shuf_status status = SHUF_OK;
     shuf__quality_progress_start(&progress);
-    while (outcome->rows < task->samples && status == SHUF_OK && !shuf__run_interrupted()) {
-        const uint64_t left = task->samples - outcome->rows;
+    while (outcome->rows < options->samples && status == SHUF_OK && !shuf__run_interrupted()) {
+        const uint64_t left = options->samples - outcome->rows;
         const uint64_t count = left < at_once ? left : at_once;
-        status = count_rows(device, task, outcome->rows, count, rows, error);
+        status = count_rows(device, options, outcome->rows, count, rows, error);
         outcome->rows += status == SHUF_OK ? count : 0;
         shuf__quality_progress_show(&progress, outcome->rows);
     }
-    outcome->interrupted = outcome->rows < task->samples;
+    outcome->interrupted = outcome->rows < options->samples;
     return status;
 }
 
-shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
+shuf_status shuf__run_on_device(const char *spec, const struct shuf__run_options *options,
                                 struct shuf__findings *findings, struct shuf__outcome *outcome,
                                 struct shuf__error *error)
 {
-    const struct shuf__test *test = parallelograms(task->tests);
+    const struct shuf__test *test = parallelograms(options->tests);
     const uint64_t start_ns = shuf__clock_ns();
     const uint64_t most =
-        shuf__device_rows_at_once(task->n) * shuf__parallelogram_distances(task->n);
+        shuf__device_rows_at_once(options->n) * shuf__parallelogram_distances(options->n);
     struct shuf__device *device;
     struct rows rows;
     *outcome = (struct shuf__outcome){0};
-    if (!test || task->n < test->least)
+    if (!test || options->n < test->least)
         return SHUF_OK;
     shuf_status status = shuf__device_open(spec, &device, error);
     if (status != SHUF_OK)
         return status;
     rows.distance = malloc(most * sizeof *rows.distance);
     rows.counted = malloc(most * sizeof *rows.counted);
-    rows.words = calloc(test->words(task->n), sizeof *rows.words);
+    rows.words = calloc(test->words(options->n), sizeof *rows.words);
     status = rows.distance && rows.counted && rows.words
-                 ? run_rows(device, task, &rows, outcome, error)
+                 ? run_rows(device, options, &rows, outcome, error)
                  : shuf__fail(error, SHUF_NO_MEMORY, "no memory");
     findings->test = test->name;
     if (status == SHUF_OK && outcome->rows > 0)
-        test->judge(task->n, rows.words, findings);
+        test->judge(options->n, rows.words, findings);
     outcome->seconds = (double)(shuf__clock_ns() - start_ns) / 1e9;
     free(rows.distance);
     free(rows.counted);
@@ -123,80 +124,81 @@ struct words {
     const struct shuf__stream_test *test;
     uint64_t *count;
     double *sum;
-    bool wanted;
+    bool is_selected;
 };
 
 static const struct shuf__stream_test *const known[KNOWN] = {
     &shuf__stream_lattice, &shuf__stream_cosines, &shuf__stream_norms,
     &shuf__stream_ties,    &shuf__stream_signs,   &shuf__stream_places};
 
-static bool set_up(const struct shuf__stream_task *task, struct words words[KNOWN])
+static bool set_up(const struct shuf__stream_run_options *options, struct words words[KNOWN])
 {
     bool all = true;
     for (int k = 0; k < KNOWN; k++) {
         words[k] = (struct words){.test = known[k]};
         for (int i = 0; shuf__stream_tests[i]; i++)
-            words[k].wanted |= shuf__stream_tests[i] == known[k] && task->tests >> i & 1;
-        words[k].wanted &= shuf__stream_applies(known[k], task->law, true);
+            words[k].is_selected |= shuf__stream_tests[i] == known[k] && options->tests >> i & 1;
+        words[k].is_selected &= shuf__stream_applies(known[k], options->law, true);
         words[k].count = calloc(known[k]->counts + 1, sizeof *words[k].count);
         words[k].sum = calloc(known[k]->sums + 1, sizeof *words[k].sum);
         all &= words[k].count && words[k].sum;
     }
-    words[TIES].wanted &= task->law->rounded;
+    words[TIES].is_selected &= options->law->rounded;
     return all;
 }
 
 /* The request to the device, with the parameters of the law. */
-static struct shuf__device_stream ask_for(const struct shuf__stream_task *task,
-                                          const struct words words[KNOWN],
-                                          double mean[SHUF__FREQUENCIES],
-                                          double scale[SHUF__FREQUENCIES])
+static struct shuf__device_stream make_request(const struct shuf__stream_run_options *options,
+                                               const struct words words[KNOWN],
+                                               double mean[SHUF__FREQUENCIES],
+                                               double scale[SHUF__FREQUENCIES])
 {
-    const struct shuf__stream_law *law = task->law;
-    struct shuf__device_stream ask = {.seed = task->origin->seed,
-                                      .stream = task->origin->stream,
-                                      .dtype = shuf__dtype_name(law->dtype),
-                                      .digits = shuf__dtype_digits(law->dtype),
-                                      .frequencies = SHUF__FREQUENCIES,
-                                      .frequency = SHUF__FREQUENCY,
-                                      .mean = mean,
-                                      .scale = scale,
-                                      .square_mean = law->mean[1],
-                                      .fourth_mean = law->fourth_mean,
-                                      .fourth_variance = law->fourth_variance};
+    const struct shuf__stream_law *law = options->law;
+    struct shuf__device_stream request = {.seed = options->origin->seed,
+                                          .stream = options->origin->stream,
+                                          .dtype = shuf__dtype_name(law->dtype),
+                                          .digits = shuf__dtype_digits(law->dtype),
+                                          .frequencies = SHUF__FREQUENCIES,
+                                          .frequency = SHUF__FREQUENCY,
+                                          .mean = mean,
+                                          .scale = scale,
+                                          .square_mean = law->mean[1],
+                                          .fourth_mean = law->fourth_mean,
+                                          .fourth_variance = law->fourth_variance};
     for (unsigned k = 0; k < SHUF__FREQUENCIES; k++) {
         mean[k] = law->cosine[k].mean;
         scale[k] = 1 / sqrt(law->cosine[k].variance);
     }
-    shuf__stream_lattice_steps(law->dtype, &ask.least_step, &ask.most_step);
-    ask.square_scale = 1 / sqrt(SHUF__BLOCK * law->variance[1]);
-    ask.odds = words[LATTICE].wanted ? words[LATTICE].count : NULL;
-    ask.cosines = words[COSINES].wanted ? words[COSINES].sum : NULL;
-    ask.norms = words[NORMS].wanted ? words[NORMS].sum : NULL;
-    ask.ties = words[TIES].wanted ? words[TIES].count : NULL;
-    ask.scale4 = 1 / sqrt(4 * law->spread_variance);
-    ask.scale8 = 1 / sqrt(8 * law->spread_variance);
-    ask.edges = law->transformed.edge;
-    ask.signs = words[SIGNS].wanted ? words[SIGNS].count : NULL;
-    ask.places = words[PLACES].wanted ? words[PLACES].count : NULL;
-    return ask;
+    shuf__stream_lattice_steps(law->dtype, &request.least_step, &request.most_step);
+    request.square_scale = 1 / sqrt(SHUF__BLOCK * law->variance[1]);
+    request.odds = words[LATTICE].is_selected ? words[LATTICE].count : NULL;
+    request.cosines = words[COSINES].is_selected ? words[COSINES].sum : NULL;
+    request.norms = words[NORMS].is_selected ? words[NORMS].sum : NULL;
+    request.ties = words[TIES].is_selected ? words[TIES].count : NULL;
+    request.scale4 = 1 / sqrt(4 * law->spread_variance);
+    request.scale8 = 1 / sqrt(8 * law->spread_variance);
+    request.edges = law->transformed.edge;
+    request.signs = words[SIGNS].is_selected ? words[SIGNS].count : NULL;
+    request.places = words[PLACES].is_selected ? words[PLACES].count : NULL;
+    return request;
 }
 
-static shuf_status run_stream(struct shuf__device *device, const struct shuf__stream_task *task,
-                              struct shuf__device_stream *ask, struct shuf__stream_outcome *outcome,
-                              struct shuf__error *error)
+static shuf_status run_stream(struct shuf__device *device,
+                              const struct shuf__stream_run_options *options,
+                              struct shuf__device_stream *request,
+                              struct shuf__stream_outcome *outcome, struct shuf__error *error)
 {
-    const uint64_t all = task->samples / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
+    const uint64_t all = options->samples / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
     struct shuf__quality_progress progress = {
-        .enabled = task->progress, .all = all, .unit = "values"};
+        .enabled = options->progress, .all = all, .unit = "values"};
     shuf_status status = SHUF_OK;
     shuf__quality_progress_start(&progress);
     while (outcome->values < all && status == SHUF_OK && !shuf__run_interrupted()) {
         const uint64_t left = all - outcome->values;
-        ask->first = outcome->values;
-        ask->count = left < SHUF__DEVICE_UNIT ? left : SHUF__DEVICE_UNIT;
-        status = shuf__device_count_stream(device, ask, error);
-        outcome->values += status == SHUF_OK ? ask->count : 0;
+        request->first = outcome->values;
+        request->count = left < SHUF__DEVICE_UNIT ? left : SHUF__DEVICE_UNIT;
+        status = shuf__device_count_stream(device, request, error);
+        outcome->values += status == SHUF_OK ? request->count : 0;
         shuf__quality_progress_show(&progress, outcome->values);
     }
     outcome->interrupted = outcome->values < all;
@@ -205,20 +207,21 @@ static shuf_status run_stream(struct shuf__device *device, const struct shuf__st
 
 /* The last word of each test is the number of blocks; of `digits`, of pairs. `ties` has no such
  * word. */
-static void judge(const struct shuf__stream_task *task, struct words words[KNOWN], uint64_t values,
-                  struct shuf__findings *findings)
+static void judge(const struct shuf__stream_run_options *options, struct words words[KNOWN],
+                  uint64_t values, struct shuf__findings *findings)
 {
     for (int k = 0; k < KNOWN; k++) {
-        if (!words[k].wanted)
+        if (!words[k].is_selected)
             continue;
         if (k != TIES)
             words[k].count[words[k].test->counts - 1] = values / (k == PLACES ? 2 : SHUF__BLOCK);
         findings->test = words[k].test->name;
-        words[k].test->judge(task->law, values, words[k].count, words[k].sum, findings);
+        words[k].test->judge(options->law, values, words[k].count, words[k].sum, findings);
     }
 }
 
-shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stream_task *task,
+shuf_status shuf__stream_run_on_device(const char *spec,
+                                       const struct shuf__stream_run_options *options,
                                        uint64_t subsets, struct shuf__findings *findings,
                                        struct shuf__stream_outcome *outcome,
                                        struct shuf__error *error)
@@ -231,13 +234,14 @@ shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stre
     shuf_status status = shuf__device_open(spec, &device, error);
     if (status != SHUF_OK)
         return status;
-    if (set_up(task, words)) {
-        struct shuf__device_stream ask = ask_for(task, words, mean, scale);
-        status = run_stream(device, task, &ask, outcome, error);
+    if (set_up(options, words)) {
+        struct shuf__device_stream request = make_request(options, words, mean, scale);
+        status = run_stream(device, options, &request, outcome, error);
         if (status == SHUF_OK && outcome->values > 0)
-            judge(task, words, outcome->values, findings);
+            judge(options, words, outcome->values, findings);
         if (status == SHUF_OK && subsets > 0 && !shuf__run_interrupted())
-            status = shuf__device_judge_subsets(device, task, &ask, subsets, findings, error);
+            status =
+                shuf__device_judge_subsets(device, options, &request, subsets, findings, error);
         outcome->interrupted |= subsets > 0 && shuf__run_interrupted();
     } else
         status = shuf__fail(error, SHUF_NO_MEMORY, "no memory");

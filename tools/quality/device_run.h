@@ -12,13 +12,14 @@
 enum { SHUF__DEVICE_N_MAX = 1 << 30 };
 
 /* The test `parallelograms` on permutations. */
-shuf_status shuf__run_on_device(const char *spec, const struct shuf__task *task,
+shuf_status shuf__run_on_device(const char *spec, const struct shuf__run_options *options,
                                 struct shuf__findings *findings, struct shuf__outcome *outcome,
                                 struct shuf__error *error);
 
 /* The tests `lattice`, `cosines`, `norms`, `ties`, `signs` and `digits` on streams. With `subsets`,
  * also products over all sets of 2 to 5 positions, over the first `subsets` values. */
-shuf_status shuf__stream_run_on_device(const char *spec, const struct shuf__stream_task *task,
+shuf_status shuf__stream_run_on_device(const char *spec,
+                                       const struct shuf__stream_run_options *options,
                                        uint64_t subsets, struct shuf__findings *findings,
                                        struct shuf__stream_outcome *outcome,
                                        struct shuf__error *error);

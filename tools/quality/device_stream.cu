@@ -363,5 +363,5 @@ extern "C" shuf_status shuf__device_count_stream(shuf__device *device,
     const cudaError_t e = quality::by_type(stream->dtype, [&](auto type) {
         return quality::Stream<decltype(type)>(*stream, values).run();
     });
-    return quality::told(e, "counting", error);
+    return quality::to_status(e, "counting", error);
 }

@@ -57,28 +57,30 @@ static void read_gram(const double *gram, double blocks, double t, struct best b
 }
 
 /* Adds the first `values` values at frequency `number` to the matrix, and their number to *done. */
-static shuf_status add_all(struct shuf__device *device, const struct shuf__device_stream *ask,
+static shuf_status add_all(struct shuf__device *device, const struct shuf__device_stream *request,
                            unsigned number, uint64_t values, double *gram, uint64_t *done,
                            struct shuf__error *error)
 {
-    struct shuf__device_stream part = *ask;
+    struct shuf__device_stream part = *request;
     shuf_status status = SHUF_OK;
     *done = 0;
     while (*done < values && status == SHUF_OK && !shuf__run_interrupted()) {
         const uint64_t left = values - *done;
         part.first = *done;
         part.count = left < SHUF__DEVICE_UNIT ? left : SHUF__DEVICE_UNIT;
-        status = shuf__device_count_subsets(device, &part, (number + 1) * SHUF__FREQUENCY,
-                                            ask->mean[number], ask->scale[number], gram, error);
+        status =
+            shuf__device_count_subsets(device, &part, (number + 1) * SHUF__FREQUENCY,
+                                       request->mean[number], request->scale[number], gram, error);
         *done += part.count;
     }
     return status;
 }
 
 /* Whether the mean of products of SIZES - 1 cosines over so many blocks is nearly normal. */
-static bool are_enough(const struct shuf__stream_task *task, unsigned number, double blocks)
+static bool are_enough(const struct shuf__stream_run_options *options, unsigned number,
+                       double blocks)
 {
-    const double kurtosis = pow(task->law->cosine[number].fourth, SIZES - 1);
+    const double kurtosis = pow(options->law->cosine[number].fourth, SIZES - 1);
     return blocks >= LEAST_BLOCKS && kurtosis <= 0.01 * blocks;
 }
 
@@ -95,8 +97,8 @@ static void find(const struct best best[SIZES], uint64_t values, unsigned freque
 }
 
 shuf_status shuf__device_judge_subsets(struct shuf__device *device,
-                                       const struct shuf__stream_task *task,
-                                       const struct shuf__device_stream *ask, uint64_t values,
+                                       const struct shuf__stream_run_options *options,
+                                       const struct shuf__device_stream *request, uint64_t values,
                                        struct shuf__findings *findings, struct shuf__error *error)
 {
     const size_t size = (size_t)SHUF__DEVICE_FACTORS * SHUF__DEVICE_PAIRS;
@@ -110,11 +112,11 @@ shuf_status shuf__device_judge_subsets(struct shuf__device *device,
     for (unsigned f = 0; f < FREQUENCIES && status == SHUF_OK && !shuf__run_interrupted(); f++) {
         uint64_t done;
         memset(gram, 0, size * sizeof *gram);
-        if (task->progress)
+        if (options->progress)
             fprintf(stderr, "\rsubsets: %u of %d frequencies \033[K", f, FREQUENCIES);
-        status = add_all(device, ask, frequency[f], values, gram, &done, error);
+        status = add_all(device, request, frequency[f], values, gram, &done, error);
         const double blocks = (double)(done / SHUF__BLOCK);
-        if (status == SHUF_OK && done == values && are_enough(task, frequency[f], blocks)) {
+        if (status == SHUF_OK && done == values && are_enough(options, frequency[f], blocks)) {
             read_gram(gram, blocks, (frequency[f] + 1) * SHUF__FREQUENCY, best);
             taken++;
         }

@@ -136,15 +136,16 @@ struct Room {
         const size_t size = size_t{pairs} * factors;
         shuf_status status = blas.open(error);
         if (status == SHUF_OK)
-            status = told(sets.allocate(1), "sets", error);
+            status = to_status(sets.allocate(1), "sets", error);
         if (status == SHUF_OK)
-            status = told(sets.put(&listed), "sets", error);
+            status = to_status(sets.put(&listed), "sets", error);
         if (status == SHUF_OK)
-            status = told(product.allocate(size_t{factors} * blocks_at_once), "products", error);
+            status =
+                to_status(product.allocate(size_t{factors} * blocks_at_once), "products", error);
         if (status == SHUF_OK)
-            status = told(gram.allocate(size), "sums", error);
+            status = to_status(gram.allocate(size), "sums", error);
         if (status == SHUF_OK)
-            status = told(sum.allocate(size), "sums", error);
+            status = to_status(sum.allocate(size), "sums", error);
         return status;
     }
 };
@@ -185,7 +186,7 @@ extern "C" shuf_status shuf__device_count_subsets(shuf__device *device,
         status = room->open(error);
     }
     if (status == SHUF_OK)
-        status = quality::told(room->sum.clear(), "sums", error);
+        status = quality::to_status(room->sum.clear(), "sums", error);
     if (status == SHUF_OK)
         status = quality::make(device, stream, error);
     if (status != SHUF_OK)
@@ -200,7 +201,7 @@ extern "C" shuf_status shuf__device_count_subsets(shuf__device *device,
         e = room->sum.get(sums.data());
     for (size_t i = 0; i < sums.size() && e == cudaSuccess; i++)
         gram[i] += sums[i];
-    return quality::told(e, "products", error);
+    return quality::to_status(e, "products", error);
 }
 
 #else

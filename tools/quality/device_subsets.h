@@ -11,8 +11,8 @@
 /* Judges the first `values` values at 12 frequencies, with one finding for each size of set. After
  * an interrupt it judges the frequencies that have had all values. */
 shuf_status shuf__device_judge_subsets(struct shuf__device *device,
-                                       const struct shuf__stream_task *task,
-                                       const struct shuf__device_stream *ask, uint64_t values,
+                                       const struct shuf__stream_run_options *options,
+                                       const struct shuf__device_stream *request, uint64_t values,
                                        struct shuf__findings *findings, struct shuf__error *error);
 
 #endif

@@ -46,11 +46,11 @@ static inline uint32_t cell_of(const struct mirror *m, uint32_t x)
 /* The different ones of 1, 2, 3, n/8, n/4 and n/2 that are at most n / 2. */
 static unsigned distances_of(uint32_t n, uint32_t distance[DISTANCES])
 {
-    const uint32_t wanted[DISTANCES] = {1, 2, 3, n / 8, n / 4, n / 2};
+    const uint32_t candidate[DISTANCES] = {1, 2, 3, n / 8, n / 4, n / 2};
     unsigned count = 0;
     for (unsigned i = 0; i < DISTANCES; i++)
-        if (wanted[i] <= n / 2 && (count == 0 || wanted[i] > distance[count - 1]))
-            distance[count++] = wanted[i];
+        if (candidate[i] <= n / 2 && (count == 0 || candidate[i] > distance[count - 1]))
+            distance[count++] = candidate[i];
     return count;
 }
 

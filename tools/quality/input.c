@@ -49,14 +49,14 @@ static shuf_status look_at_first(struct shuf__input *input, const void *bytes, s
                       input->name);
 }
 
-shuf_status shuf__input_read(struct shuf__input *input, void *bytes, size_t wanted, size_t *got,
+shuf_status shuf__input_read(struct shuf__input *input, void *bytes, size_t size, size_t *got,
                              struct shuf__error *error)
 {
-    for (*got = 0; *got < wanted;) {
+    for (*got = 0; *got < size;) {
         shuf_status status = wait_for_bytes(input, error);
         if (status != SHUF_OK)
             return status;
-        const ssize_t now = read(input->fd, (char *)bytes + *got, wanted - *got);
+        const ssize_t now = read(input->fd, (char *)bytes + *got, size - *got);
         if (now < 0 && errno != EINTR)
             return shuf__fail(error, SHUF_IO, "%.128s: %s", input->name, strerror(errno));
         if (now == 0)

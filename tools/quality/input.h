@@ -20,9 +20,9 @@ struct shuf__input {
 shuf_status shuf__input_open(struct shuf__input *input, const char *path,
                              struct shuf__error *error);
 
-/* Reads `wanted` bytes, or fewer at the end. SHUF_CANCELLED: interrupted. SHUF_INVALID: the input
+/* Reads `size` bytes, or fewer at the end. SHUF_CANCELLED: interrupted. SHUF_INVALID: the input
  * is a .npy file, and its header would count as values. */
-shuf_status shuf__input_read(struct shuf__input *input, void *bytes, size_t wanted, size_t *got,
+shuf_status shuf__input_read(struct shuf__input *input, void *bytes, size_t size, size_t *got,
                              struct shuf__error *error);
 
 void shuf__input_close(const struct shuf__input *input);

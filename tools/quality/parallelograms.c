@@ -243,13 +243,15 @@ static void judge_bests(uint32_t n, uint64_t modulus, const uint64_t *words,
                         const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
 {
     const uint64_t most = REFERENCE_WORK / ((uint64_t)shuf__parallelogram_distances(n) * n);
-    const uint64_t wanted = words[ROWS] < most ? words[ROWS] : most;
+    const uint64_t reference_rows = words[ROWS] < most ? words[ROWS] : most;
     uint64_t reference[WORDS] = {0};
-    if (wanted < LEAST_REFERENCE ||
-        make_reference(n, modulus, wanted, law, words[EITHER] + words[SQUARES], reference) < wanted)
+    if (reference_rows < LEAST_REFERENCE ||
+        make_reference(n, modulus, reference_rows, law, words[EITHER] + words[SQUARES], reference) <
+            reference_rows)
         return;
     shuf__find_chi_squared(
-        findings, n, compare(words + BESTS, reference + BESTS, (double)words[ROWS], (double)wanted),
+        findings, n,
+        compare(words + BESTS, reference + BESTS, (double)words[ROWS], (double)reference_rows),
         "best distances");
 }
 

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* Checks, before the work, whether a picture can be written. Returns 0, or prints a line and
- * returns the exit code. */
+/* Checks before a run whether a picture can be written. Returns 0, or prints a line and returns the
+ * exit code. */
 int shuf__picture_check(const char *path);
 
 /* Writes an SVG. Returns 0, or prints a line and returns the exit code; then an old file is

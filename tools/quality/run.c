@@ -20,10 +20,10 @@
 
 enum { BLOCK_VALUES = 1 << 16, BLOCKS = 512, SEED_BITS = 64 };
 
-struct work {
-    const struct shuf__task *task;
+struct run {
+    const struct shuf__run_options *options;
     void *source;
-    bool relatives;      /* some test needs them */
+    bool relatives;      /* a selected test compares related rows */
     size_t block, words; /* rows of a block; words of all tests */
     uint64_t next, done; /* rows; `next` and the fields below change by one thread at a time */
     bool stop;           /* at the end, or for the reason in `status` */
@@ -34,8 +34,8 @@ struct work {
     struct shuf__quality_progress progress;
 };
 
-/* The memory of a thread. */
-struct desk {
+/* The buffers and counts of a thread. */
+struct thread_state {
     uint32_t *row, *relative, *scratch;
     uint64_t *words;
     struct shuf__rows rows;
@@ -71,11 +71,11 @@ bool shuf__run_interrupted(void)
     return interrupted_ns != 0;
 }
 
-static bool wanted(const struct work *work, int test)
+static bool is_selected(const struct run *run, int test)
 {
-    const struct shuf__task *task = work->task;
-    return task->tests >> test & 1 &&
-           shuf__test_applies(&shuf__tests[test], task->n, task->origin->type->relatives);
+    const struct shuf__run_options *options = run->options;
+    return options->tests >> test & 1 &&
+           shuf__test_applies(&shuf__tests[test], options->n, options->origin->type->relatives);
 }
 
 /* The rows of a block: they fit a cache, their number is even, and there are enough blocks for
@@ -90,220 +90,226 @@ static size_t rows_at_once(uint32_t n, uint64_t samples)
     return rows < 2 ? 2 : (size_t)rows & ~(size_t)1;
 }
 
-static void size_up(struct work *work)
+static void sum_sizes(struct run *run)
 {
-    work->block = rows_at_once(work->task->n, work->task->samples);
+    run->block = rows_at_once(run->options->n, run->options->samples);
     for (int i = 0; shuf__tests[i].name; i++)
-        if (wanted(work, i)) {
-            work->words += shuf__tests[i].words(work->task->n);
-            work->relatives |= shuf__tests[i].relatives;
+        if (is_selected(run, i)) {
+            run->words += shuf__tests[i].words(run->options->n);
+            run->relatives |= shuf__tests[i].relatives;
         }
 }
 
-static void fail(struct work *work, shuf_status status, const struct shuf__error *error)
+static void fail(struct run *run, shuf_status status, const struct shuf__error *error)
 {
-    work->stop = true;
-    if (status == SHUF_CANCELLED || work->status != SHUF_OK)
+    run->stop = true;
+    if (status == SHUF_CANCELLED || run->status != SHUF_OK)
         return; /* an interrupt is not a failure; or an earlier failure exists */
-    work->status = status;
-    *work->error = *error;
+    run->status = status;
+    *run->error = *error;
 }
 
-static shuf_status read_rows(struct work *work, struct desk *desk, struct shuf__error *error)
+static shuf_status read_rows(struct run *run, struct thread_state *thread,
+                             struct shuf__error *error)
 {
-    const struct shuf__source_type *type = work->task->origin->type;
-    struct shuf__rows *rows = &desk->rows;
-    struct shuf__ask ask = {.first = rows->first, .count = rows->count};
-    shuf_status status = type->read(work->source, &ask, desk->row, &rows->count, error);
+    const struct shuf__source_type *type = run->options->origin->type;
+    struct shuf__rows *rows = &thread->rows;
+    struct shuf__row_request request = {.first = rows->first, .count = rows->count};
+    shuf_status status = type->read(run->source, &request, thread->row, &rows->count, error);
     if (status != SHUF_OK || rows->relation == SHUF__SELF || rows->count == 0)
         return status;
-    ask.relation = rows->relation;
-    ask.bit = rows->bit;
-    return type->read(work->source, &ask, desk->relative, &ask.count, error);
+    request.relation = rows->relation;
+    request.bit = rows->bit;
+    return type->read(run->source, &request, thread->relative, &request.count, error);
 }
 
 /* Chooses the next rows, and the relation of the other rows. */
-static void assign(const struct work *work, struct shuf__rows *rows, uint32_t *relative)
+static void assign(const struct run *run, struct shuf__rows *rows, uint32_t *relative)
 {
-    const struct shuf__task *task = work->task;
-    const uint64_t left = task->samples - work->next, index = work->next / work->block;
-    rows->first = work->next;
-    rows->count = left < work->block ? (size_t)left : work->block;
+    const struct shuf__run_options *options = run->options;
+    const uint64_t left = options->samples - run->next, index = run->next / run->block;
+    rows->first = run->next;
+    rows->count = left < run->block ? (size_t)left : run->block;
     rows->relation = SHUF__SELF;
-    if (work->relatives)
+    if (run->relatives)
         rows->relation = index % 2 == 0 ? SHUF__NEIGHBOUR : SHUF__FLIPPED;
     rows->bit = rows->relation == SHUF__FLIPPED ? index / 2 % SEED_BITS : 0;
-    rows->seed = task->origin->seed + (rows->vary_seed ? rows->first : 0);
+    rows->seed = options->origin->seed + (rows->vary_seed ? rows->first : 0);
     rows->relative = rows->relation == SHUF__SELF ? NULL : relative;
 }
 
 /* Takes the next block; false if there is none. One thread at a time calls it. */
-static bool take(struct work *work, struct desk *desk)
+static bool take(struct run *run, struct thread_state *thread)
 {
     struct shuf__error error;
-    if (shuf__run_interrupted() || work->stop || work->next == work->task->samples)
+    if (shuf__run_interrupted() || run->stop || run->next == run->options->samples)
         return false;
-    assign(work, &desk->rows, desk->relative);
-    if (!work->task->origin->type->parallel) {
-        const size_t asked = desk->rows.count;
-        const shuf_status status = read_rows(work, desk, &error);
+    assign(run, &thread->rows, thread->relative);
+    if (!run->options->origin->type->parallel) {
+        const size_t requested = thread->rows.count;
+        const shuf_status status = read_rows(run, thread, &error);
         if (status != SHUF_OK) {
-            work->bad_rows = status == SHUF_INVALID && work->task->origin->type->data;
-            fail(work, status, &error);
+            run->bad_rows = status == SHUF_INVALID && run->options->origin->type->data;
+            fail(run, status, &error);
             return false;
         }
-        work->stop = desk->rows.count < asked;
+        run->stop = thread->rows.count < requested;
     }
-    work->next += desk->rows.count;
-    shuf__quality_progress_show(&work->progress, work->next);
-    return desk->rows.count > 0;
+    run->next += thread->rows.count;
+    shuf__quality_progress_show(&run->progress, run->next);
+    return thread->rows.count > 0;
 }
 
-static shuf_status check(const struct work *work, const struct desk *desk,
+static shuf_status check(const struct run *run, const struct thread_state *thread,
                          struct shuf__error *error)
 {
-    const struct shuf__rows *rows = &desk->rows;
-    shuf_status status =
-        shuf__rows_check(work->task->n, desk->row, rows->count, rows->first, desk->scratch, error);
+    const struct shuf__rows *rows = &thread->rows;
+    shuf_status status = shuf__rows_check(run->options->n, thread->row, rows->count, rows->first,
+                                          thread->scratch, error);
     if (status != SHUF_OK || !rows->relative)
         return status;
-    return shuf__rows_check(work->task->n, desk->relative, rows->count, rows->first, desk->scratch,
-                            error);
+    return shuf__rows_check(run->options->n, thread->relative, rows->count, rows->first,
+                            thread->scratch, error);
 }
 
-static void count(const struct work *work, struct desk *desk)
+static void count(const struct run *run, struct thread_state *thread)
 {
-    uint64_t *words = desk->words;
+    uint64_t *words = thread->words;
     for (int i = 0; shuf__tests[i].name; i++)
-        if (wanted(work, i)) {
-            shuf__tests[i].add(&desk->rows, words);
-            words += shuf__tests[i].words(work->task->n);
+        if (is_selected(run, i)) {
+            shuf__tests[i].add(&thread->rows, words);
+            words += shuf__tests[i].words(run->options->n);
         }
 }
 
-static void work_at(struct work *work, struct desk *desk)
+static void run_thread(struct run *run, struct thread_state *thread)
 {
     for (;;) {
         struct shuf__error error;
         shuf_status status = SHUF_OK;
         bool more;
 #pragma omp critical(shuf_run)
-        more = take(work, desk);
+        more = take(run, thread);
         if (!more)
             return;
-        if (work->task->origin->type->parallel)
-            status = read_rows(work, desk, &error);
+        if (run->options->origin->type->parallel)
+            status = read_rows(run, thread, &error);
         const bool read = status == SHUF_OK;
         if (read)
-            status = check(work, desk, &error);
+            status = check(run, thread, &error);
         if (status == SHUF_OK)
-            count(work, desk);
+            count(run, thread);
 #pragma omp critical(shuf_run)
         {
-            work->bad_rows |= read && status != SHUF_OK;
+            run->bad_rows |= read && status != SHUF_OK;
             if (status != SHUF_OK)
-                fail(work, status, &error);
+                fail(run, status, &error);
             else
-                work->done += desk->rows.count;
+                run->done += thread->rows.count;
         }
         if (status != SHUF_OK)
             return;
     }
 }
 
-static bool set_up(const struct work *work, struct desk *desk)
+static bool set_up(const struct run *run, struct thread_state *thread)
 {
-    const struct shuf__task *task = work->task;
-    const size_t values = work->block * task->n;
-    desk->row = malloc(values * sizeof *desk->row);
-    desk->relative = work->relatives ? malloc(values * sizeof *desk->relative) : NULL;
-    desk->scratch = malloc((2 * (size_t)task->n + task->n / 32 + 1) * sizeof *desk->scratch);
-    desk->words = calloc(work->words + 1, sizeof *desk->words);
-    desk->rows = (struct shuf__rows){.n = task->n,
-                                     .row = desk->row,
-                                     .scratch = desk->scratch,
-                                     .vary_seed = task->origin->vary_seed,
-                                     .modulus = shuf__origin_modulus(task->origin, task->n)};
-    return desk->row && desk->scratch && desk->words && (desk->relative || !work->relatives);
+    const struct shuf__run_options *options = run->options;
+    const size_t values = run->block * options->n;
+    thread->row = malloc(values * sizeof *thread->row);
+    thread->relative = run->relatives ? malloc(values * sizeof *thread->relative) : NULL;
+    thread->scratch =
+        malloc((2 * (size_t)options->n + options->n / 32 + 1) * sizeof *thread->scratch);
+    thread->words = calloc(run->words + 1, sizeof *thread->words);
+    thread->rows =
+        (struct shuf__rows){.n = options->n,
+                            .row = thread->row,
+                            .scratch = thread->scratch,
+                            .vary_seed = options->origin->vary_seed,
+                            .modulus = shuf__origin_modulus(options->origin, options->n)};
+    return thread->row && thread->scratch && thread->words && (thread->relative || !run->relatives);
 }
 
-static void clear(struct desk *desk)
+static void clear(struct thread_state *thread)
 {
-    free(desk->row);
-    free(desk->relative);
-    free(desk->scratch);
-    free(desk->words);
+    free(thread->row);
+    free(thread->relative);
+    free(thread->scratch);
+    free(thread->words);
 }
 
-static void work_by_all(struct work *work)
+static void run_threads(struct run *run)
 {
-#pragma omp parallel num_threads(work->task->threads)
+#pragma omp parallel num_threads(run->options->threads)
     {
-        struct desk desk;
-        if (set_up(work, &desk)) {
-            work_at(work, &desk);
+        struct thread_state thread;
+        if (set_up(run, &thread)) {
+            run_thread(run, &thread);
 #pragma omp critical(shuf_run)
-            for (size_t i = 0; i < work->words; i++)
-                work->sum[i] += desk.words[i];
+            for (size_t i = 0; i < run->words; i++)
+                run->sum[i] += thread.words[i];
         } else {
             struct shuf__error error;
             shuf__fail(&error, SHUF_NO_MEMORY, "n %" PRIu32 ": its rows do not fit in memory",
-                       work->task->n);
+                       run->options->n);
 #pragma omp critical(shuf_run)
-            fail(work, SHUF_NO_MEMORY, &error);
+            fail(run, SHUF_NO_MEMORY, &error);
         }
-        clear(&desk);
+        clear(&thread);
     }
 }
 
-static void judge(const struct work *work, struct shuf__findings *findings)
+static void judge(const struct run *run, struct shuf__findings *findings)
 {
-    const uint64_t *words = work->sum;
+    const uint64_t *words = run->sum;
     for (int i = 0; shuf__tests[i].name; i++)
-        if (wanted(work, i)) {
+        if (is_selected(run, i)) {
             findings->test = shuf__tests[i].name;
-            shuf__tests[i].judge(work->task->n, words, findings);
-            words += shuf__tests[i].words(work->task->n);
+            shuf__tests[i].judge(run->options->n, words, findings);
+            words += shuf__tests[i].words(run->options->n);
         }
 }
 
-static shuf_status run_source(struct work *work, struct shuf__findings *findings,
+static shuf_status run_source(struct run *run, struct shuf__findings *findings,
                               struct shuf__outcome *outcome)
 {
-    shuf__quality_progress_start(&work->progress);
-    work_by_all(work);
-    shuf__quality_progress_end(&work->progress);
-    if (work->status == SHUF_OK && work->done > 0)
-        judge(work, findings);
-    outcome->rows = work->done;
-    outcome->bad_rows = work->bad_rows;
-    outcome->seconds = shuf__quality_progress_seconds(&work->progress);
-    outcome->interrupted = shuf__run_interrupted() && work->done < work->task->samples;
-    return work->status;
+    shuf__quality_progress_start(&run->progress);
+    run_threads(run);
+    shuf__quality_progress_end(&run->progress);
+    if (run->status == SHUF_OK && run->done > 0)
+        judge(run, findings);
+    outcome->rows = run->done;
+    outcome->bad_rows = run->bad_rows;
+    outcome->seconds = shuf__quality_progress_seconds(&run->progress);
+    outcome->interrupted = shuf__run_interrupted() && run->done < run->options->samples;
+    return run->status;
 }
 
-shuf_status shuf__run(const struct shuf__task *task, struct shuf__findings *findings,
+shuf_status shuf__run(const struct shuf__run_options *options, struct shuf__findings *findings,
                       struct shuf__outcome *outcome, struct shuf__error *error)
 {
-    const struct shuf__source_type *type = task->origin->type;
-    struct work work = {
-        .task = task,
+    const struct shuf__source_type *type = options->origin->type;
+    struct run run = {
+        .options = options,
         .error = error,
-        .progress = {.enabled = task->progress, .n = task->n, .all = task->samples, .unit = "rows"},
+        .progress = {.enabled = options->progress,
+                     .n = options->n,
+                     .all = options->samples,
+                     .unit = "rows"},
     };
     *outcome = (struct shuf__outcome){0};
-    size_up(&work);
-    work.source = calloc(1, type->state);
-    work.sum = calloc(work.words + 1, sizeof *work.sum);
+    sum_sizes(&run);
+    run.source = calloc(1, type->state);
+    run.sum = calloc(run.words + 1, sizeof *run.sum);
     shuf_status status =
-        work.source && work.sum
-            ? type->open(work.source, task->origin, task->n, error)
-            : shuf__fail(error, SHUF_NO_MEMORY, "n %" PRIu32 ": no memory", task->n);
+        run.source && run.sum
+            ? type->open(run.source, options->origin, options->n, error)
+            : shuf__fail(error, SHUF_NO_MEMORY, "n %" PRIu32 ": no memory", options->n);
     if (status == SHUF_OK)
-        status = run_source(&work, findings, outcome);
-    if (work.source)
-        type->close(work.source);
-    free(work.source);
-    free(work.sum);
+        status = run_source(&run, findings, outcome);
+    if (run.source)
+        type->close(run.source);
+    free(run.source);
+    free(run.sum);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include "source.h"
 
-struct shuf__task {
+struct shuf__run_options {
     const struct shuf__origin *origin;
     uint32_t n;
     uint64_t samples; /* most rows */
@@ -25,13 +25,13 @@ struct shuf__outcome {
 
 #define SHUF__TESTS_ALL UINT32_MAX
 
-/* Adds the findings of the tests. After a failure there are none; an interrupt is not a failure.
- * SHUF_INVALID: a row is not a permutation. */
-shuf_status shuf__run(const struct shuf__task *task, struct shuf__findings *findings,
+/* Adds the findings of the tests. A failed run adds none. An interrupted run judges the rows it
+ * has. SHUF_INVALID: a row is not a permutation. */
+shuf_status shuf__run(const struct shuf__run_options *options, struct shuf__findings *findings,
                       struct shuf__outcome *outcome, struct shuf__error *error);
 
-/* Makes SIGINT and SIGTERM end the current run, and the later ones immediately, so that the report
- * has the work done. A second signal ends the process. */
+/* Makes SIGINT and SIGTERM end the current run, and later runs immediately, so that the report has
+ * the rows done so far. A second signal ends the process. */
 void shuf__run_catch_signals(void);
 bool shuf__run_interrupted(void);
 

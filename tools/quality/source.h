@@ -26,8 +26,8 @@ struct shuf__origin {
     uint64_t modulus;      /* requested modulus; 0: the generator's */
 };
 
-/* A request for rows. */
-struct shuf__ask {
+/* The rows to read. */
+struct shuf__row_request {
     uint64_t first;
     size_t count;
     enum shuf__relation relation;
@@ -42,8 +42,8 @@ struct shuf__source_type {
     size_t state;   /* bytes of a source's state, which begins with zeros */
     shuf_status (*open)(void *state, const struct shuf__origin *, uint32_t n, struct shuf__error *);
     /* *count: the number of rows, less than requested only at the end. */
-    shuf_status (*read)(void *state, const struct shuf__ask *, uint32_t *rows, size_t *count,
-                        struct shuf__error *);
+    shuf_status (*read)(void *state, const struct shuf__row_request *, uint32_t *rows,
+                        size_t *count, struct shuf__error *);
     void (*close)(void *state);
 };
 

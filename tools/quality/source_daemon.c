@@ -20,14 +20,14 @@ static shuf_status open_daemon(void *state, const struct shuf__origin *origin, u
     return status == SHUF_OK ? SHUF_OK : shuf__fail(error, status, "%s", shuf_message(s->daemon));
 }
 
-static shuf_status read_daemon(void *state, const struct shuf__ask *ask, uint32_t *rows,
+static shuf_status read_daemon(void *state, const struct shuf__row_request *request, uint32_t *rows,
                                size_t *count, struct shuf__error *error)
 {
     struct service *s = state;
-    const size_t batch = s->origin->vary_seed ? 1 : ask->count;
-    for (size_t r = 0; r < ask->count; r += batch) {
+    const size_t batch = s->origin->vary_seed ? 1 : request->count;
+    for (size_t r = 0; r < request->count; r += batch) {
         const struct shuf__place place =
-            shuf__place_of(s->origin, ask->relation, ask->bit, ask->first + r);
+            shuf__place_of(s->origin, request->relation, request->bit, request->first + r);
         const shuf_permutation what = {
             .algorithm = s->origin->algorithm,
             .n = s->n,
@@ -41,7 +41,7 @@ static shuf_status read_daemon(void *state, const struct shuf__ask *ask, uint32_
         if (status != SHUF_OK)
             return shuf__fail(error, status, "%s", shuf_message(s->daemon));
     }
-    *count = ask->count;
+    *count = request->count;
     return SHUF_OK;
 }
 

@@ -41,37 +41,37 @@ static shuf_status narrow(const struct input *in, const uint64_t *wide, size_t c
     return SHUF_OK;
 }
 
-static shuf_status read_wide(struct input *in, uint64_t first, uint32_t *values, size_t wanted,
+static shuf_status read_wide(struct input *in, uint64_t first, uint32_t *values, size_t count,
                              size_t *bytes, struct shuf__error *error)
 {
     uint64_t buffer[BUFFER];
     size_t now = 1;
     *bytes = 0;
-    for (size_t got = 0; got < wanted && now != 0; got += now / sizeof *buffer) {
-        const size_t ask = wanted - got < BUFFER ? wanted - got : BUFFER;
+    for (size_t got = 0; got < count && now != 0; got += now / sizeof *buffer) {
+        const size_t size = count - got < BUFFER ? count - got : BUFFER;
         shuf_status status =
-            shuf__input_read(&in->bytes, buffer, ask * sizeof *buffer, &now, error);
+            shuf__input_read(&in->bytes, buffer, size * sizeof *buffer, &now, error);
         if (status == SHUF_OK)
             status = narrow(in, buffer, now / sizeof *buffer, first, got, values, error);
         if (status != SHUF_OK)
             return status;
         *bytes += now;
-        if (now < ask * sizeof *buffer)
+        if (now < size * sizeof *buffer)
             break;
     }
     return SHUF_OK;
 }
 
-static shuf_status read_file(void *state, const struct shuf__ask *ask, uint32_t *rows,
+static shuf_status read_file(void *state, const struct shuf__row_request *request, uint32_t *rows,
                              size_t *count, struct shuf__error *error)
 {
     struct input *in = state;
     const unsigned width = in->wide ? 8 : 4;
-    const size_t wanted = ask->count * in->n, row = (size_t)in->n * width;
+    const size_t values = request->count * in->n, row = (size_t)in->n * width;
     size_t bytes;
     shuf_status status =
-        in->wide ? read_wide(in, ask->first, rows, wanted, &bytes, error)
-                 : shuf__input_read(&in->bytes, rows, wanted * sizeof *rows, &bytes, error);
+        in->wide ? read_wide(in, request->first, rows, values, &bytes, error)
+                 : shuf__input_read(&in->bytes, rows, values * sizeof *rows, &bytes, error);
     if (status != SHUF_OK)
         return status;
     *count = bytes / row;
@@ -79,7 +79,7 @@ static shuf_status read_file(void *state, const struct shuf__ask *ask, uint32_t 
         return shuf__fail(error, SHUF_INVALID,
                           "row %" PRIu64 ": ends after %zu byte%s, in value number %zu"
                           ": expected %" PRIu32 " values of %u bytes",
-                          ask->first + *count, bytes % row, shuf__plural(bytes % row),
+                          request->first + *count, bytes % row, shuf__plural(bytes % row),
                           bytes % row / width, in->n, width);
     return SHUF_OK;
 }

@@ -19,19 +19,20 @@ static shuf_status open_generator(void *state, const struct shuf__origin *origin
     return SHUF_OK;
 }
 
-static shuf_status read_generator(void *state, const struct shuf__ask *ask, uint32_t *rows,
-                                  size_t *count, struct shuf__error *error)
+static shuf_status read_generator(void *state, const struct shuf__row_request *request,
+                                  uint32_t *rows, size_t *count, struct shuf__error *error)
 {
     const struct generated *g = state;
     const struct shuf__origin *o = g->origin;
     _Alignas(64) unsigned char made[SHUF__GENERATOR_STATE] = {0};
     (void)error;
-    for (size_t r = 0; r < ask->count; r++) {
-        const struct shuf__place place = shuf__place_of(o, ask->relation, ask->bit, ask->first + r);
+    for (size_t r = 0; r < request->count; r++) {
+        const struct shuf__place place =
+            shuf__place_of(o, request->relation, request->bit, request->first + r);
         o->generator->make(made, g->n, place.seed, place.epoch, o->rounds);
         o->generator->fill(made, g->n, rows + r * g->n);
     }
-    *count = ask->count;
+    *count = request->count;
     return SHUF_OK;
 }
 

@@ -92,7 +92,7 @@ extern const struct shuf__stream_generator shuf__stream_gauss, shuf__stream_box_
 
 const struct shuf__stream_generator *shuf__stream_generator_find(const char *name);
 
-struct shuf__stream_task {
+struct shuf__stream_run_options {
     const struct shuf__stream_origin *origin;
     const struct shuf__stream_law *law;
     uint64_t samples; /* most values */
@@ -110,7 +110,8 @@ struct shuf__stream_outcome {
 
 /* Adds the findings of the tests. SHUF_INVALID: a value is not a number, or the input ends inside a
  * value. */
-shuf_status shuf__stream_run(const struct shuf__stream_task *task, struct shuf__findings *findings,
-                             struct shuf__stream_outcome *outcome, struct shuf__error *error);
+shuf_status shuf__stream_run(const struct shuf__stream_run_options *options,
+                             struct shuf__findings *findings, struct shuf__stream_outcome *outcome,
+                             struct shuf__error *error);
 
 #endif

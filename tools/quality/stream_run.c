@@ -19,8 +19,8 @@
 typedef __int128 fixed;
 #define FIXED_ONE 4294967296.0
 
-struct work {
-    const struct shuf__stream_task *task;
+struct run {
+    const struct shuf__stream_run_options *options;
     struct shuf__input input;
     bool relatives;
     size_t counts, sums; /* of all tests together */
@@ -33,8 +33,8 @@ struct work {
     struct shuf__quality_progress progress;
 };
 
-/* The memory of a thread. */
-struct desk {
+/* The buffers and counts of a thread. */
+struct thread_state {
     unsigned char *raw;
     double *value, *z, *spread, *by_block, *by_place, *relative, *scratch;
     uint64_t *count;
@@ -44,67 +44,68 @@ struct desk {
     struct shuf__chunk chunk;
 };
 
-static bool wanted(const struct work *work, int test)
+static bool is_selected(const struct run *run, int test)
 {
-    const struct shuf__stream_task *task = work->task;
-    return task->tests >> test & 1 && shuf__stream_applies(shuf__stream_tests[test], task->law,
-                                                           task->origin->generator != NULL);
+    const struct shuf__stream_run_options *options = run->options;
+    return options->tests >> test & 1 &&
+           shuf__stream_applies(shuf__stream_tests[test], options->law,
+                                options->origin->generator != NULL);
 }
 
-static void size_up(struct work *work)
+static void sum_sizes(struct run *run)
 {
     for (int i = 0; shuf__stream_tests[i]; i++)
-        if (wanted(work, i)) {
-            work->counts += shuf__stream_tests[i]->counts;
-            work->sums += shuf__stream_tests[i]->sums;
-            work->relatives |= shuf__stream_tests[i]->relatives;
+        if (is_selected(run, i)) {
+            run->counts += shuf__stream_tests[i]->counts;
+            run->sums += shuf__stream_tests[i]->sums;
+            run->relatives |= shuf__stream_tests[i]->relatives;
         }
 }
 
-static void fail(struct work *work, shuf_status status, const struct shuf__error *error)
+static void fail(struct run *run, shuf_status status, const struct shuf__error *error)
 {
-    work->stop = true;
-    if (status == SHUF_CANCELLED || work->status != SHUF_OK)
+    run->stop = true;
+    if (status == SHUF_CANCELLED || run->status != SHUF_OK)
         return; /* an interrupt is not a failure; or an earlier failure exists */
-    work->status = status;
-    *work->error = *error;
+    run->status = status;
+    *run->error = *error;
 }
 
 /* ---- Values ---------------------------------------------------------------------- */
 
-static shuf_status read_raw(struct work *work, struct desk *desk, struct shuf__error *error)
+static shuf_status read_raw(struct run *run, struct thread_state *thread, struct shuf__error *error)
 {
-    const shuf_dtype dtype = work->task->origin->dtype;
+    const shuf_dtype dtype = run->options->origin->dtype;
     const unsigned width = shuf__dtype_bytes(dtype);
-    struct shuf__chunk *chunk = &desk->chunk;
+    struct shuf__chunk *chunk = &thread->chunk;
     size_t got;
     shuf_status status =
-        shuf__input_read(&work->input, desk->raw, chunk->count * width, &got, error);
-    work->bad_values |= status == SHUF_INVALID;
+        shuf__input_read(&run->input, thread->raw, chunk->count * width, &got, error);
+    run->bad_values |= status == SHUF_INVALID;
     if (status != SHUF_OK)
         return status;
     chunk->count = got / width;
     if (got % width == 0)
         return SHUF_OK;
-    work->bad_values = true;
+    run->bad_values = true;
     return shuf__fail(error, SHUF_INVALID,
                       "value %" PRIu64 ": ends after %zu byte%s: expected %u bytes of %s",
                       chunk->first + chunk->count, got % width, shuf__plural(got % width), width,
                       shuf__dtype_name(dtype));
 }
 
-static void generate(const struct work *work, struct desk *desk)
+static void generate(const struct run *run, struct thread_state *thread)
 {
-    const struct shuf__stream_origin *origin = work->task->origin;
-    const struct shuf__chunk *chunk = &desk->chunk;
+    const struct shuf__stream_origin *origin = run->options->origin;
+    const struct shuf__chunk *chunk = &thread->chunk;
     const size_t whole =
         (chunk->count + SHUF__SUPERBLOCK - 1) / SHUF__SUPERBLOCK * SHUF__SUPERBLOCK;
     origin->generator->fill(origin->seed, origin->stream, origin->dtype, chunk->first, whole,
-                            desk->value);
+                            thread->value);
     if (chunk->relation != SHUF__ALONE)
         origin->generator->fill(origin->seed + (chunk->relation == SHUF__NEXT_SEED),
                                 origin->stream + (chunk->relation == SHUF__NEXT_STREAM),
-                                origin->dtype, chunk->first, whole, desk->relative);
+                                origin->dtype, chunk->first, whole, thread->relative);
 }
 
 /* Standardises `count` values. Returns the index of the first value outside the law's range, or
@@ -122,201 +123,202 @@ static size_t standardise(const struct shuf__stream_law *law, const double *valu
 }
 
 /* Sorts values by block. The 32 values of a block are in pairs, 64 apart. */
-static void arrange(struct desk *desk)
+static void arrange(struct thread_state *thread)
 {
-    for (size_t i = 0; i + SHUF__SUPERBLOCK <= desk->chunk.count; i += SHUF__SUPERBLOCK)
+    for (size_t i = 0; i + SHUF__SUPERBLOCK <= thread->chunk.count; i += SHUF__SUPERBLOCK)
         for (unsigned r = 0; r < SHUF__SUPERBLOCK; r++) {
             const unsigned place = r / 64 * 2 + r % 2, block = r % 64 / 2;
-            desk->by_block[i + SHUF__BLOCK * block + place] = desk->spread[i + r];
-            desk->by_place[i + SHUF__BLOCK * place + block] = desk->z[i + r];
+            thread->by_block[i + SHUF__BLOCK * block + place] = thread->spread[i + r];
+            thread->by_place[i + SHUF__BLOCK * place + block] = thread->z[i + r];
         }
-    desk->chunk.blocks = desk->chunk.count / SHUF__SUPERBLOCK * SHUF__BLOCK;
+    thread->chunk.blocks = thread->chunk.count / SHUF__SUPERBLOCK * SHUF__BLOCK;
 }
 
-static shuf_status make_values(const struct work *work, struct desk *desk,
+static shuf_status make_values(const struct run *run, struct thread_state *thread,
                                struct shuf__error *error)
 {
-    const struct shuf__stream_origin *origin = work->task->origin;
-    struct shuf__chunk *chunk = &desk->chunk;
+    const struct shuf__stream_origin *origin = run->options->origin;
+    struct shuf__chunk *chunk = &thread->chunk;
     if (origin->generator)
-        generate(work, desk);
+        generate(run, thread);
     else
-        shuf__dtype_decode(origin->dtype, desk->raw, chunk->count, desk->value);
-    const size_t bad = standardise(chunk->law, desk->value, chunk->count, desk->z);
+        shuf__dtype_decode(origin->dtype, thread->raw, chunk->count, thread->value);
+    const size_t bad = standardise(chunk->law, thread->value, chunk->count, thread->z);
     if (bad < chunk->count)
         return shuf__fail(error, SHUF_INVALID, "value %" PRIu64 ": %g: expected a %s",
-                          chunk->first + bad, desk->value[bad],
+                          chunk->first + bad, thread->value[bad],
                           chunk->law->uniform ? "number from 0 to 1" : "finite number");
     if (chunk->relation != SHUF__ALONE)
-        standardise(chunk->law, desk->relative, chunk->count, desk->relative);
-    shuf__law_spread(chunk->law, desk->z, chunk->count, chunk->first, desk->spread);
-    arrange(desk);
+        standardise(chunk->law, thread->relative, chunk->count, thread->relative);
+    shuf__law_spread(chunk->law, thread->z, chunk->count, chunk->first, thread->spread);
+    arrange(thread);
     return SHUF_OK;
 }
 
 /* ---- Threads --------------------------------------------------------------------- */
 
-static enum shuf__stream_relation relation_of(const struct work *work, uint64_t index)
+static enum shuf__stream_relation relation_of(const struct run *run, uint64_t index)
 {
-    if (!work->relatives || index % 2 != 0)
+    if (!run->relatives || index % 2 != 0)
         return SHUF__ALONE;
     return index % 4 == 0 ? SHUF__NEXT_STREAM : SHUF__NEXT_SEED;
 }
 
 /* Takes the next chunk; false if there is none. One thread at a time calls it. */
-static bool take(struct work *work, struct desk *desk)
+static bool take(struct run *run, struct thread_state *thread)
 {
-    const uint64_t left = work->task->samples - work->next;
-    struct shuf__chunk *chunk = &desk->chunk;
+    const uint64_t left = run->options->samples - run->next;
+    struct shuf__chunk *chunk = &thread->chunk;
     struct shuf__error error;
-    if (shuf__run_interrupted() || work->stop || left == 0)
+    if (shuf__run_interrupted() || run->stop || left == 0)
         return false;
-    chunk->first = work->next;
+    chunk->first = run->next;
     chunk->count = left < SHUF__CHUNK ? (size_t)left : SHUF__CHUNK;
-    chunk->relation = relation_of(work, work->next / SHUF__CHUNK);
-    if (!work->task->origin->generator) {
-        const size_t asked = chunk->count;
-        const shuf_status status = read_raw(work, desk, &error);
+    chunk->relation = relation_of(run, run->next / SHUF__CHUNK);
+    if (!run->options->origin->generator) {
+        const size_t requested = chunk->count;
+        const shuf_status status = read_raw(run, thread, &error);
         if (status != SHUF_OK) {
-            fail(work, status, &error);
+            fail(run, status, &error);
             return false;
         }
-        work->stop = chunk->count < asked;
+        run->stop = chunk->count < requested;
     }
-    work->next += chunk->count;
-    shuf__quality_progress_show(&work->progress, work->next);
+    run->next += chunk->count;
+    shuf__quality_progress_show(&run->progress, run->next);
     return chunk->count > 0;
 }
 
-static void draw_histogram(struct desk *desk)
+static void draw_histogram(struct thread_state *thread)
 {
-    for (size_t i = 0; i < desk->chunk.count; i++) {
-        const double cell = (desk->z[i] - SHUF__HISTOGRAM_LOW) * (1 / SHUF__HISTOGRAM_WIDTH);
+    for (size_t i = 0; i < thread->chunk.count; i++) {
+        const double cell = (thread->z[i] - SHUF__HISTOGRAM_LOW) * (1 / SHUF__HISTOGRAM_WIDTH);
         if (cell >= 0 && cell < SHUF__HISTOGRAM_CELLS)
-            desk->histogram[(unsigned)cell]++;
+            thread->histogram[(unsigned)cell]++;
     }
 }
 
-static void count(const struct work *work, struct desk *desk)
+static void count(const struct run *run, struct thread_state *thread)
 {
-    uint64_t *counts = desk->count;
-    double *sums = desk->chunk_sum;
-    for (size_t i = 0; i < work->sums; i++)
+    uint64_t *counts = thread->count;
+    double *sums = thread->chunk_sum;
+    for (size_t i = 0; i < run->sums; i++)
         sums[i] = 0;
     for (int i = 0; shuf__stream_tests[i]; i++)
-        if (wanted(work, i)) {
-            shuf__stream_tests[i]->add(&desk->chunk, counts, sums);
+        if (is_selected(run, i)) {
+            shuf__stream_tests[i]->add(&thread->chunk, counts, sums);
             counts += shuf__stream_tests[i]->counts;
             sums += shuf__stream_tests[i]->sums;
         }
-    for (size_t i = 0; i < work->sums; i++)
-        desk->sum[i] += (fixed)(desk->chunk_sum[i] * FIXED_ONE);
-    draw_histogram(desk);
+    for (size_t i = 0; i < run->sums; i++)
+        thread->sum[i] += (fixed)(thread->chunk_sum[i] * FIXED_ONE);
+    draw_histogram(thread);
 }
 
-static void work_at(struct work *work, struct desk *desk)
+static void run_thread(struct run *run, struct thread_state *thread)
 {
     for (;;) {
         struct shuf__error error;
         bool more;
 #pragma omp critical(shuf_stream)
-        more = take(work, desk);
+        more = take(run, thread);
         if (!more)
             return;
-        const shuf_status status = make_values(work, desk, &error);
+        const shuf_status status = make_values(run, thread, &error);
         if (status == SHUF_OK)
-            count(work, desk);
+            count(run, thread);
 #pragma omp critical(shuf_stream)
         {
-            work->bad_values |= status == SHUF_INVALID;
+            run->bad_values |= status == SHUF_INVALID;
             if (status != SHUF_OK)
-                fail(work, status, &error);
+                fail(run, status, &error);
             else
-                work->done += desk->chunk.count;
+                run->done += thread->chunk.count;
         }
         if (status != SHUF_OK)
             return;
     }
 }
 
-static bool set_up(const struct work *work, struct desk *desk)
+static bool set_up(const struct run *run, struct thread_state *thread)
 {
-    double **const arrays[] = {&desk->value,    &desk->z,        &desk->spread, &desk->by_block,
-                               &desk->by_place, &desk->relative, &desk->scratch};
+    double **const arrays[] = {&thread->value,    &thread->z,        &thread->spread,
+                               &thread->by_block, &thread->by_place, &thread->relative,
+                               &thread->scratch};
     bool all = true;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = malloc(2 * SHUF__CHUNK * sizeof **arrays[i]);
         all &= *arrays[i] != NULL;
     }
-    desk->raw = malloc(SHUF__CHUNK * sizeof *desk->value);
-    desk->count = calloc(work->counts + 1, sizeof *desk->count);
-    desk->chunk_sum = calloc(work->sums + 1, sizeof *desk->chunk_sum);
-    desk->sum = calloc(work->sums + 1, sizeof *desk->sum);
-    desk->chunk = (struct shuf__chunk){.law = work->task->law,
-                                       .value = desk->value,
-                                       .z = desk->z,
-                                       .spread = desk->spread,
-                                       .by_block = desk->by_block,
-                                       .by_place = desk->by_place,
-                                       .relative = desk->relative,
-                                       .scratch = desk->scratch};
-    return all && desk->raw && desk->count && desk->chunk_sum && desk->sum;
+    thread->raw = malloc(SHUF__CHUNK * sizeof *thread->value);
+    thread->count = calloc(run->counts + 1, sizeof *thread->count);
+    thread->chunk_sum = calloc(run->sums + 1, sizeof *thread->chunk_sum);
+    thread->sum = calloc(run->sums + 1, sizeof *thread->sum);
+    thread->chunk = (struct shuf__chunk){.law = run->options->law,
+                                         .value = thread->value,
+                                         .z = thread->z,
+                                         .spread = thread->spread,
+                                         .by_block = thread->by_block,
+                                         .by_place = thread->by_place,
+                                         .relative = thread->relative,
+                                         .scratch = thread->scratch};
+    return all && thread->raw && thread->count && thread->chunk_sum && thread->sum;
 }
 
-static void clear(struct desk *desk)
+static void clear(struct thread_state *thread)
 {
-    void *const arrays[] = {desk->value,    desk->z,         desk->spread,  desk->by_block,
-                            desk->by_place, desk->relative,  desk->scratch, desk->raw,
-                            desk->count,    desk->chunk_sum, desk->sum,     desk};
+    void *const arrays[] = {thread->value,    thread->z,         thread->spread,  thread->by_block,
+                            thread->by_place, thread->relative,  thread->scratch, thread->raw,
+                            thread->count,    thread->chunk_sum, thread->sum,     thread};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
 
-static void add_up(struct work *work, const struct desk *desk)
+static void add_up(struct run *run, const struct thread_state *thread)
 {
-    for (size_t i = 0; i < work->counts; i++)
-        work->count[i] += desk->count[i];
-    for (size_t i = 0; i < work->sums; i++)
-        work->sum[i] += desk->sum[i];
+    for (size_t i = 0; i < run->counts; i++)
+        run->count[i] += thread->count[i];
+    for (size_t i = 0; i < run->sums; i++)
+        run->sum[i] += thread->sum[i];
     for (size_t i = 0; i < SHUF__HISTOGRAM_CELLS; i++)
-        work->histogram[i] += desk->histogram[i];
+        run->histogram[i] += thread->histogram[i];
 }
 
-static void work_by_all(struct work *work)
+static void run_threads(struct run *run)
 {
-#pragma omp parallel num_threads(work->task->threads)
+#pragma omp parallel num_threads(run->options->threads)
     {
-        struct desk *desk = calloc(1, sizeof *desk);
-        if (desk && set_up(work, desk)) {
-            work_at(work, desk);
+        struct thread_state *thread = calloc(1, sizeof *thread);
+        if (thread && set_up(run, thread)) {
+            run_thread(run, thread);
 #pragma omp critical(shuf_stream)
-            add_up(work, desk);
+            add_up(run, thread);
         } else {
             struct shuf__error error;
             shuf__fail(&error, SHUF_NO_MEMORY, "no memory");
 #pragma omp critical(shuf_stream)
-            fail(work, SHUF_NO_MEMORY, &error);
+            fail(run, SHUF_NO_MEMORY, &error);
         }
-        if (desk)
-            clear(desk);
+        if (thread)
+            clear(thread);
     }
 }
 
 /* ---- The verdict ----------------------------------------------------------------- */
 
-static shuf_status judge(const struct work *work, struct shuf__findings *findings)
+static shuf_status judge(const struct run *run, struct shuf__findings *findings)
 {
-    const uint64_t *counts = work->count;
-    double *sum = calloc(work->sums + 1, sizeof *sum), *sums = sum;
+    const uint64_t *counts = run->count;
+    double *sum = calloc(run->sums + 1, sizeof *sum), *sums = sum;
     if (!sum)
-        return shuf__fail(work->error, SHUF_NO_MEMORY, "no memory");
-    for (size_t i = 0; i < work->sums; i++)
-        sum[i] = (double)work->sum[i] / FIXED_ONE;
+        return shuf__fail(run->error, SHUF_NO_MEMORY, "no memory");
+    for (size_t i = 0; i < run->sums; i++)
+        sum[i] = (double)run->sum[i] / FIXED_ONE;
     for (int i = 0; shuf__stream_tests[i]; i++)
-        if (wanted(work, i)) {
+        if (is_selected(run, i)) {
             const struct shuf__stream_test *test = shuf__stream_tests[i];
             findings->test = test->name;
-            test->judge(work->task->law, work->done, counts, sums, findings);
+            test->judge(run->options->law, run->done, counts, sums, findings);
             counts += test->counts;
             sums += test->sums;
         }
@@ -324,44 +326,45 @@ static shuf_status judge(const struct work *work, struct shuf__findings *finding
     return SHUF_OK;
 }
 
-static shuf_status run(struct work *work, struct shuf__findings *findings,
-                       struct shuf__stream_outcome *outcome)
+static shuf_status run_all(struct run *run, struct shuf__findings *findings,
+                           struct shuf__stream_outcome *outcome)
 {
-    shuf__quality_progress_start(&work->progress);
-    work_by_all(work);
-    shuf__quality_progress_end(&work->progress);
-    if (work->status == SHUF_OK && work->done > 0)
-        work->status = judge(work, findings);
-    outcome->values = work->done;
-    outcome->bad_values = work->bad_values;
-    outcome->seconds = shuf__quality_progress_seconds(&work->progress);
-    outcome->interrupted = shuf__run_interrupted() && work->done < work->task->samples;
-    return work->status;
+    shuf__quality_progress_start(&run->progress);
+    run_threads(run);
+    shuf__quality_progress_end(&run->progress);
+    if (run->status == SHUF_OK && run->done > 0)
+        run->status = judge(run, findings);
+    outcome->values = run->done;
+    outcome->bad_values = run->bad_values;
+    outcome->seconds = shuf__quality_progress_seconds(&run->progress);
+    outcome->interrupted = shuf__run_interrupted() && run->done < run->options->samples;
+    return run->status;
 }
 
-shuf_status shuf__stream_run(const struct shuf__stream_task *task, struct shuf__findings *findings,
-                             struct shuf__stream_outcome *outcome, struct shuf__error *error)
+shuf_status shuf__stream_run(const struct shuf__stream_run_options *options,
+                             struct shuf__findings *findings, struct shuf__stream_outcome *outcome,
+                             struct shuf__error *error)
 {
-    struct work work = {
-        .task = task,
+    struct run run = {
+        .options = options,
         .error = error,
         .histogram = outcome->histogram,
-        .progress = {.enabled = task->progress, .all = task->samples, .unit = "values"},
+        .progress = {.enabled = options->progress, .all = options->samples, .unit = "values"},
     };
     shuf_status status = SHUF_OK;
     *outcome = (struct shuf__stream_outcome){0};
-    size_up(&work);
-    if (!task->origin->generator)
-        status = shuf__input_open(&work.input, task->origin->input, error);
+    sum_sizes(&run);
+    if (!options->origin->generator)
+        status = shuf__input_open(&run.input, options->origin->input, error);
     if (status != SHUF_OK)
         return status;
-    work.count = calloc(work.counts + 1, sizeof *work.count);
-    work.sum = calloc(work.sums + 1, sizeof *work.sum);
-    status = work.count && work.sum ? run(&work, findings, outcome)
-                                    : shuf__fail(error, SHUF_NO_MEMORY, "no memory");
-    if (!task->origin->generator)
-        shuf__input_close(&work.input);
-    free(work.count);
-    free(work.sum);
+    run.count = calloc(run.counts + 1, sizeof *run.count);
+    run.sum = calloc(run.sums + 1, sizeof *run.sum);
+    status = run.count && run.sum ? run_all(&run, findings, outcome)
+                                  : shuf__fail(error, SHUF_NO_MEMORY, "no memory");
+    if (!options->origin->generator)
+        shuf__input_close(&run.input);
+    free(run.count);
+    free(run.sum);
     return status;
 }

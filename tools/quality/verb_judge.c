@@ -15,7 +15,7 @@
 static int judge_size(struct shuf__report *report, uint32_t n)
 {
     const struct shuf__quality_options *o = report->options;
-    const struct shuf__task task = {
+    const struct shuf__run_options run = {
         .origin = &o->origin,
         .n = n,
         .samples = shuf__quality_samples(o, n),
@@ -27,9 +27,8 @@ static int judge_size(struct shuf__report *report, uint32_t n)
     struct shuf__error error;
     one->n = n;
     const shuf_status status =
-        o->backend
-            ? shuf__run_on_device(o->backend, &task, &report->findings, &one->outcome, &error)
-            : shuf__run(&task, &report->findings, &one->outcome, &error);
+        o->backend ? shuf__run_on_device(o->backend, &run, &report->findings, &one->outcome, &error)
+                   : shuf__run(&run, &report->findings, &one->outcome, &error);
     if (status != SHUF_OK)
         return shuf__quality_fail_error(&error, status, one->outcome.bad_rows);
     report->interrupted |= one->outcome.interrupted;

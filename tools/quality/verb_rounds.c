@@ -35,7 +35,7 @@ static uint32_t only_mmd(void)
 static int measure(const struct shuf__quality_options *o, struct point *point, bool *measured)
 {
     struct shuf__origin origin = o->origin;
-    const struct shuf__task task = {
+    const struct shuf__run_options run = {
         .origin = &origin,
         .n = point->n,
         .samples = shuf__quality_samples(o, point->n),
@@ -47,7 +47,7 @@ static int measure(const struct shuf__quality_options *o, struct point *point, b
     struct shuf__outcome outcome;
     struct shuf__error error;
     origin.rounds = point->rounds;
-    shuf_status status = shuf__run(&task, &findings, &outcome, &error);
+    shuf_status status = shuf__run(&run, &findings, &outcome, &error);
     *measured = findings.count > 0;
     if (*measured) {
         point->found = findings.finding[0];
@@ -57,8 +57,7 @@ static int measure(const struct shuf__quality_options *o, struct point *point, b
     if (status != SHUF_OK)
         return shuf__quality_fail_error(&error, status, outcome.bad_rows);
     if (!*measured && !outcome.interrupted)
-        return shuf__fail_with(EX_USAGE, "--samples %" PRIu64 ": expected 50 or more",
-                               task.samples);
+        return shuf__fail_with(EX_USAGE, "--samples %" PRIu64 ": expected 50 or more", run.samples);
     return EX_OK;
 }
 

@@ -199,7 +199,7 @@ static void parse(int argc, char **argv, struct options *o)
 
 /* ---- The verdict ----------------------------------------------------------------- */
 
-static int tell(struct shuf__stream_report *report, const struct options *o)
+static int report_verdict(struct shuf__stream_report *report, const struct options *o)
 {
     const uint64_t values = report->outcome.values;
     int code = EX_OK;
@@ -232,7 +232,7 @@ static bool is_judged(const struct options *o, const struct shuf__stream_law *la
     return false;
 }
 
-static int check_work(const struct options *o, const struct shuf__stream_law *law)
+static int check_options(const struct options *o, const struct shuf__stream_law *law)
 {
     if (!is_judged(o, law))
         return shuf__fail_with(EX_USAGE, "--tests: expected one that judges %s of the %s law%s",
@@ -245,7 +245,7 @@ static int check_work(const struct options *o, const struct shuf__stream_law *la
 static int judge(const struct options *o, const struct shuf__stream_law *law)
 {
     static struct shuf__stream_report report;
-    const struct shuf__stream_task task = {
+    const struct shuf__stream_run_options run = {
         .origin = &o->origin,
         .law = law,
         .samples = o->samples != 0       ? o->samples
@@ -256,7 +256,7 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
         .progress = isatty(STDERR_FILENO),
     };
     struct shuf__error error;
-    int code = check_work(o, law);
+    int code = check_options(o, law);
     if (code != EX_OK)
         return code;
     report.origin = &o->origin;
@@ -264,10 +264,10 @@ static int judge(const struct options *o, const struct shuf__stream_law *law)
     report.findings.alpha = o->judging.alpha;
     shuf__run_catch_signals();
     const shuf_status status =
-        o->backend ? shuf__stream_run_on_device(o->backend, &task, o->subsets, &report.findings,
+        o->backend ? shuf__stream_run_on_device(o->backend, &run, o->subsets, &report.findings,
                                                 &report.outcome, &error)
-                   : shuf__stream_run(&task, &report.findings, &report.outcome, &error);
-    code = status == SHUF_OK ? tell(&report, o)
+                   : shuf__stream_run(&run, &report.findings, &report.outcome, &error);
+    code = status == SHUF_OK ? report_verdict(&report, o)
                              : shuf__quality_fail_error(&error, status, report.outcome.bad_values);
     shuf__findings_free(&report.findings);
     return code;

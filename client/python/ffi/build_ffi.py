@@ -31,6 +31,8 @@ typedef int... shuf_dtype;
 #define SHUF_MEMFD ...
 #define SHUF_CUDA_FD ...
 #define SHUF_CUDA_IPC ...
+#define SHUF_OWN ...
+#define SHUF_ALL ...
 
 const char *shuf_status_name(shuf_status status);
 const char *shuf_version(void);
@@ -45,8 +47,9 @@ void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 typedef struct {
     const char *algorithm;
     uint64_t n, seed, epoch, epochs;
+    const char *key;
     int view;
-    uint64_t offset, count, stride, rank, world;
+    uint64_t offset, count, stride, rank, world, step;
     bool drop_last;
     int dtype;
     bool fingerprint;
@@ -66,12 +69,18 @@ typedef struct {
 typedef struct {
     int distribution;
     uint64_t seed, stream, offset, count;
+    const char *key;
     double mean, std;
     int dtype, method;
     ...;
 } shuf_numbers;
 
-typedef struct { const char *algorithm; uint64_t n, record, seed, epoch; bool inverse; ...; } shuf_records;
+typedef struct {
+    const char *algorithm, *key;
+    uint64_t n, record, seed, epoch;
+    bool inverse;
+    ...;
+} shuf_records;
 typedef struct { unsigned transports; bool event; ...; } shuf_lease_options;
 typedef struct {
     const void *data;
@@ -102,12 +111,37 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
 
 typedef struct {
     char version[32], backend[16], device[128], device_id[64];
-    uint64_t pid, uptime_ms, clients, memory_used, memory_limit, blocks, leases, hits, computed;
+    uint64_t pid, uptime_ms, clients, memory_used, memory_limit, host_used, host_limit;
+    uint64_t host_idle, device_idle, blocks, leases, hits, computed;
     ...;
 } shuf_daemon;
 shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
+typedef struct { uint64_t results, host_bytes, device_bytes; ...; } shuf_dropped;
+shuf_status shuf_drop(shuf *handle, int owner, uint32_t uid, shuf_dropped *dropped);
+
+typedef struct {
+    uint64_t id, pid;
+    uint32_t uid;
+    int transport;
+    bool prefetch, ready;
+    uint64_t age_ms, block_bytes, seed;
+    char key[32];
+    uint64_t rows, count;
+    char algorithm[32];
+    uint64_t n, epoch;
+    int distribution;
+    uint64_t stream, offset;
+    int dtype;
+    uint64_t record;
+    bool inverse, buffer;
+    ...;
+} shuf_lease_entry;
+typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
+shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
+
 extern "Python+C" void shufpy_dlpack_owner_free(void *owner);
+extern "Python" bool shufpy_visit_lease(void *context, const shuf_lease_entry *entry);
 """
 
 

@@ -21,9 +21,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 class Daemon:
     """A shufd that can be killed and started again on the same socket."""
 
-    def __init__(self, directory, *options):
+    def __init__(self, directory, *options, **environment):
         self.socket = str(directory / "shufd.sock")
         self.options = options
+        self.environment = environment
         self.log = directory / "log"
         self.process = None
 
@@ -32,7 +33,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [_programs.path_of("shufd"), "--socket", self.socket, *(self.options or ("--backend", "cpu"))],
             stderr=self.log.open("ab"),
-            env=environment,
+            env={**environment, **self.environment},
         )
         deadline = time.monotonic() + 60
         while True:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Requests and their results as arrays."""
 
+import gc
 import os
 import pickle
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufd
-from conftest import descriptors, leases, mappings, private_memory, settled
+from conftest import Daemon, descriptors, leases, mappings, private_memory, settled
 
 
 def test_first_example(client):
@@ -56,6 +58,69 @@ def test_result_is_shared_and_read_only(client):
 def test_empty_share(client):
     empty = client.permute(3, 7, rank=1, world=8, drop_last=True)
     assert empty.shape == (0,) and empty.dtype == np.uint32 and not empty.flags.writeable
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("n, world", [(1000, 3), (7, 8), (64, 4)])
+def test_resume_of_a_rank(client, n, world, drop_last):
+    for rank in range(world):
+        shard = {"rank": rank, "world": world, "drop_last": drop_last}
+        order = client.permute(n, 7, 3, **shard)
+        for step in {0, 1, len(order) // 2, len(order)} - {len(order) + 1}:
+            if step <= len(order):
+                assert (client.permute(n, 7, 3, step=step, **shard) == order[step:]).all()
+        if len(order) > 2:
+            assert client.permute(n, 7, 3, step=1, count=2, **shard).tolist() == order[1:3].tolist()
+            client.prefetch(n, 7, 3, step=2, count=1, **shard)
+            assert client.permute(n, 7, 3, step=2, count=1, **shard).tolist() == order[2:3].tolist()
+
+
+def test_named_key(tmp_path):
+    """A value of tests/vectors/named_keys.txt; each call takes a key instead of a seed."""
+    keys = tmp_path / "keys"
+    keys.mkdir(mode=0o700)
+    (keys / "training").write_text("000102030405060708090a0b0c0d0e0f")
+    (keys / "training").chmod(0o600)
+    daemon = Daemon(tmp_path, CREDENTIALS_DIRECTORY=str(keys)).start()
+    with shufd.connect(daemon.socket) as client:
+        assert client.fingerprint(1000, key="training", epoch=3) == 0x4E4CE8BB03277DFF
+        order = client.permute(1000, key="training", epoch=3)
+        assert (np.sort(order) == np.arange(1000)).all()
+        assert (order != client.permute(1000, 0, 3)).any()
+        assert client.index([4, 5], 1000, key="training", epoch=3).tolist() == order[4:6].tolist()
+        assert client.inverse_index(order[9], 1000, key="training", epoch=3) == 9
+        rows = np.arange(1000)
+        assert (client.shuffle(rows, key="training", epoch=3) == order).all()
+        assert (client.unshuffle(order, key="training", epoch=3) == rows).all()
+        assert (client.normal(size=9, key="training") != client.normal(size=9, seed=0)).all()
+        assert [lease["key"] for lease in client.leases()] == ["training"]
+    daemon.stop()
+
+
+def test_leases_and_drop(mortal):
+    with shufd.connect(mortal.socket) as client:
+        order = client.permute(1_000_000, 7, 3)
+        noise = client.uniform(size=1_000_000, seed=8, dtype="f32")
+        first, second = client.leases()
+        assert first["pid"] == second["pid"] == os.getpid() and first["id"] < second["id"]
+        assert (first["kind"], first["n"], first["seed"], first["epoch"]) == ("permute", 1_000_000, 7, 3)
+        assert first["algorithm"] == "primefold" and first["transport"] == "memfd" and first["ready"]
+        assert (second["kind"], second["seed"], second["dtype"]) == ("uniform", 8, "f32")
+        assert first["bytes"] >= 4_000_000 and first["age"] >= 0 and first["count"] == 1_000_000
+        del noise
+        gc.collect()
+        client.permute(3, 7)
+        while len(client.leases()) > 2:
+            time.sleep(0.01)
+        before = client.status()["host_idle"]
+        assert before >= 4_000_000
+        dropped = client.drop()
+        assert dropped["results"] >= 1 and dropped["device_bytes"] == 0
+        assert client.status()["host_idle"] < before
+        assert order[0] == client.index(0, 1_000_000, 7, 3)
+        client.drop(everybody=True)
+        buffer = client.shuffle(np.arange(10), 7)
+        assert {"shuffle"} <= {lease["kind"] for lease in client.leases()} and len(buffer) == 10
 
 
 def test_look_ups(client):
@@ -149,6 +214,13 @@ def test_bad_requests(client, daemon):
         "rank 4: expected less than world": lambda: client.permute(10, 7, rank=4, world=4),
         "rank: 1, world: None": lambda: client.permute(10, 7, rank=1),
         "rank, offset: expected": lambda: client.permute(10, 7, rank=1, world=2, offset=1),
+        "step 6: expected at most 5": lambda: client.permute(10, 7, rank=1, world=2, step=6),
+        "count: 0: expected 1": lambda: client.permute(10, 7, rank=1, world=2, step=1, count=0),
+        "drop_last: False, step: 1: expected rank": lambda: client.permute(10, 7, step=1),
+        "drop_last: True, step: None: expected rank": lambda: client.permute(10, 7, drop_last=True),
+        "seed: None, key: None: expected one": lambda: client.permute(10),
+        "seed: 7, key: 'k': expected one": lambda: client.index(1, 10, 7, key="k"),
+        "key: '': expected the name": lambda: client.permute(10, key=""),
         "dtype: 'float': expected one of u32, u64, i64": lambda: client.permute(10, 7, dtype="float"),
         "epochs: range": lambda: client.permute(10, 7, epochs=range(0, 9, 2)),
         'algorithm "x": expected': lambda: client.permute(10, 7, algorithm="x"),
@@ -160,7 +232,7 @@ def test_bad_requests(client, daemon):
         "transport cuda-fd": lambda: client.permute(10, 7, device="cuda"),
         "array: shape": lambda: client.shuffle(np.array([None]), 7),
         "n 0": lambda: client.shuffle(np.empty((0, 3)), 7),
-        "seed: None, generator: None": lambda: client.normal(size=3),
+        "seed: None, key: None, generator: None": lambda: client.normal(size=3),
         "method: 'x'": lambda: client.normal(size=3, seed=1, method="x"),
         "std": lambda: client.normal(0, -1, 3, seed=1),
         "low: 1": lambda: client.uniform(1, 2, 3, seed=1, dtype="u32"),
@@ -168,6 +240,8 @@ def test_bad_requests(client, daemon):
     for text, call in cases.items():
         with pytest.raises(shufd.Invalid, match=text):
             call()
+    with pytest.raises(shufd.Denied, match="key k: expected a key of the daemon"):
+        client.permute(10, key="k")
     with pytest.raises(shufd.OutOfMemory):
         client.permute(1 << 61, 7)
     with pytest.raises(MemoryError):

@@ -67,7 +67,7 @@ def array(client, monkeypatch):
     monkeypatch.setattr(_device, "_ordinal_of", lambda address: 3)
 
     def make():
-        request = shufd._request.whole(1000, 7, 0, "primefold")
+        request = shufd._request.whole(1000, 7, None, 0, "primefold")
         connection = client._connection()
         lease = Lease(connection, connection.take(shufd._lib.shuf_lease_take, request, shufd._request.HOST))
         return _device.DeviceArray(lease, lease.dtype, (10, 100), -1)

@@ -9,10 +9,10 @@
 # Each N is a size, or `small`; without any: all of them.
 quality=${1:?path of shuf-quality}
 shift
-wanted=$*
+selected=$*
 
 is_wanted() {
-	case " $wanted " in "  " | *" $1 "*) return 0 ;; esac
+	case " $selected " in "  " | *" $1 "*) return 0 ;; esac
 	return 1
 }
 

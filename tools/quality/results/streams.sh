@@ -13,7 +13,7 @@ shift
 report() {
     name=$1
     shift
-    case " $wanted " in
+    case " $selected " in
     "  " | *" $name "*)
         "$quality" stream "$@" --json --plot "stream-$name.svg" >"stream-$name.json"
         echo "$name: $?"
@@ -21,7 +21,7 @@ report() {
     esac
 }
 
-wanted=$*
+selected=$*
 report gauss-f64 --generator gauss --samples 1e8
 report gauss-f32 --generator gauss --dtype f32 --samples 5e7
 report gauss-f16 --generator gauss --dtype f16 --samples 2e7

@@ -51,8 +51,10 @@ _default_lock = threading.Lock()
 def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
     """Connects to the daemon on the socket `path`.
 
-    path       None: $SHUFD_SOCKET, else /run/shufd/shufd.sock as root, else
-               $XDG_RUNTIME_DIR/shufd.sock where it exists, else /run/shufd/shufd.sock
+    path       None: $SHUFD_SOCKET, else the socket of the daemon of this process's GPU (that of its
+               CUDA context or of $CUDA_VISIBLE_DEVICES) where there is one, else
+               /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where it exists, else
+               /run/shufd/shufd.sock
     reconnect  seconds that a call which loses its daemon waits for the next one
 
     Fails with NoDaemon, Denied, VersionMismatch, Busy, ProtocolError or Timeout.
@@ -69,32 +71,32 @@ def default_client() -> Client:
         return _default
 
 
-def permute(n: int, seed: int, epoch: int = 0, **options: Any) -> Any:
+def permute(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.permute(), with default_client()."""
     return default_client().permute(n, seed, epoch, **options)
 
 
-def prefetch(n: int, seed: int, epoch: int = 0, **options: Any) -> None:
+def prefetch(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> None:
     """As Client.prefetch(), with default_client()."""
     default_client().prefetch(n, seed, epoch, **options)
 
 
-def index(positions: Any, n: int, seed: int, epoch: int = 0, **options: Any) -> Any:
+def index(positions: Any, n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.index(), with default_client()."""
     return default_client().index(positions, n, seed, epoch, **options)
 
 
-def inverse_index(values: Any, n: int, seed: int, epoch: int = 0, **options: Any) -> Any:
+def inverse_index(values: Any, n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.inverse_index(), with default_client()."""
     return default_client().inverse_index(values, n, seed, epoch, **options)
 
 
-def shuffle(array: Any, seed: int, epoch: int = 0, **options: Any) -> Any:
+def shuffle(array: Any, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.shuffle(), with default_client()."""
     return default_client().shuffle(array, seed, epoch, **options)
 
 
-def unshuffle(array: Any, seed: int, epoch: int = 0, **options: Any) -> Any:
+def unshuffle(array: Any, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.unshuffle(), with default_client()."""
     return default_client().unshuffle(array, seed, epoch, **options)
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Sequence, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _dtype, _lifeline, _request, _wait
+from . import _daemon, _dtype, _lifeline, _request, _wait
 from ._connection import Connection
 from ._device import DeviceArray, device_of
 from ._errors import Closed, Invalid
@@ -105,13 +105,15 @@ class Client:
     def permute(
         self,
         n: int,
-        seed: int,
+        seed: int | None = None,
         epoch: int = 0,
         *,
+        key: str | None = None,
         epochs: range | None = None,
         rank: int | None = None,
         world: int | None = None,
         drop_last: bool = False,
+        step: int | None = None,
         offset: int | None = None,
         count: int | None = None,
         stride: int | None = None,
@@ -125,10 +127,13 @@ class Client:
         n         number of values, 1 to 2^62
         seed, epoch
                   0 to 2^64 - 1; each pair selects another permutation
+        key       the name of a key of the daemon instead of the seed
         epochs    a range with step 1: one row for each epoch, shape (len(epochs), count)
         rank, world, drop_last
                   only the values that torch's DistributedSampler gives to this rank: with drop_last
                   n // world, else ceil(n / world), padded from the beginning
+        step      only with rank: the rank's values from number `step` on, to resume in the middle of an
+                  epoch; `count` of them, by default all
         offset, count, stride
                   only the values at offset, offset + stride, ...; by default all from 0 on, step 1
         dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
@@ -142,7 +147,8 @@ class Client:
         ends. Errors: Invalid, OutOfMemory, Busy, NoDaemon, DaemonLost, DeviceError, Denied, Closed.
         """
         request = _request.permutation(
-            n, seed, epoch, epochs, (rank, world), drop_last, (offset, count, stride), dtype, algorithm
+            n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
+            dtype, algorithm,
         )
         where, options = (None, _request.HOST) if device is None else device_of(device)
         lease = self._take(
@@ -155,13 +161,15 @@ class Client:
     def prefetch(
         self,
         n: int,
-        seed: int,
+        seed: int | None = None,
         epoch: int = 0,
         *,
+        key: str | None = None,
         epochs: range | None = None,
         rank: int | None = None,
         world: int | None = None,
         drop_last: bool = False,
+        step: int | None = None,
         offset: int | None = None,
         count: int | None = None,
         stride: int | None = None,
@@ -172,15 +180,19 @@ class Client:
         """Starts the computation of a result for a later permute() with equal arguments in this
         thread, and returns without waiting. The daemon keeps four such results for a connection."""
         request = _request.permutation(
-            n, seed, epoch, epochs, (rank, world), drop_last, (offset, count, stride), dtype, algorithm
+            n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
+            dtype, algorithm,
         )
         options = _request.HOST if device is None else device_of(device)[1]
         self._connection().call(lib.shuf_prefetch, request, options)
 
-    def fingerprint(self, n: int, seed: int, epoch: int = 0, *, algorithm: str = "primefold") -> int:
+    def fingerprint(
+        self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
+        algorithm: str = "primefold",
+    ) -> int:
         """The 64-bit check of all values of a permutation and of their order. The daemon computes it;
         no values travel."""
-        request = _request.whole(n, seed, epoch, algorithm)
+        request = _request.whole(n, seed, key, epoch, algorithm)
         result = ffi.new("shuf_result *")
         connection = self._connection()
 
@@ -196,7 +208,8 @@ class Client:
     # ---- Look-ups ----------------------------------------------------------------------------
 
     def index(
-        self, positions: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, algorithm: str = "primefold"
+        self, positions: npt.ArrayLike, n: int, seed: int | None = None, epoch: int = 0, *,
+        key: str | None = None, algorithm: str = "primefold",
     ) -> Any:
         """The values at single positions of the permutation: permute(n, seed, epoch)[positions],
         without computing the others.
@@ -205,18 +218,20 @@ class Client:
         Returns a new uint64 array of the same shape; an int for a single position. Errors: Invalid for
         a position out of range, else as permute().
         """
-        return self._look_up(positions, 0, n, seed, epoch, algorithm)
+        return self._look_up(positions, 0, n, seed, key, epoch, algorithm)
 
     def inverse_index(
-        self, values: npt.ArrayLike, n: int, seed: int, epoch: int = 0, *, algorithm: str = "primefold"
+        self, values: npt.ArrayLike, n: int, seed: int | None = None, epoch: int = 0, *,
+        key: str | None = None, algorithm: str = "primefold",
     ) -> Any:
         """The positions of values in the permutation: the inverse of index(), with its errors."""
-        return self._look_up(values, 1, n, seed, epoch, algorithm)
+        return self._look_up(values, 1, n, seed, key, epoch, algorithm)
 
     def _look_up(
-        self, at: npt.ArrayLike, direction: int, n: int, seed: int, epoch: int, algorithm: str
+        self, at: npt.ArrayLike, direction: int, n: int, seed: int | None, key: str | None, epoch: int,
+        algorithm: str,
     ) -> Any:
-        request = _request.whole(n, seed, epoch, algorithm)
+        request = _request.whole(n, seed, key, epoch, algorithm)
         places = as_u64("values" if direction else "positions", at)
         out = np.empty(places.shape, np.uint64)
         self._connection().call(
@@ -232,31 +247,30 @@ class Client:
     # ---- Arrays ------------------------------------------------------------------------------
 
     def shuffle(
-        self, array: npt.ArrayLike, seed: int, epoch: int = 0, *, algorithm: str = "primefold",
-        progress: bool | None = None,
+        self, array: npt.ArrayLike, seed: int | None = None, epoch: int = 0, *,
+        key: str | None = None, algorithm: str = "primefold", progress: bool | None = None,
     ) -> Array:
         """Returns the rows of an array in the order of a permutation: array[permute(len(array), seed,
         epoch)].
 
-        array   of any shape with at least one dimension and of any type without Python objects; a row
-                has 1 to 65 536 bytes
+        array   of any shape with at least one dimension and of any type without Python objects
         Returns a read-only array of the same shape and type over the memory of the daemon. The daemon
         needs twice the bytes of the array meanwhile. Errors: Invalid, OutOfMemory, NoDaemon, and
         DaemonLost where the daemon ends in the middle.
         """
-        return self._shuffle(array, False, seed, epoch, algorithm, progress)
+        return self._shuffle(array, False, seed, key, epoch, algorithm, progress)
 
     def unshuffle(
-        self, array: npt.ArrayLike, seed: int, epoch: int = 0, *, algorithm: str = "primefold",
-        progress: bool | None = None,
+        self, array: npt.ArrayLike, seed: int | None = None, epoch: int = 0, *,
+        key: str | None = None, algorithm: str = "primefold", progress: bool | None = None,
     ) -> Array:
         """Undoes shuffle() with the same seed, epoch and algorithm. Arguments and errors are the
         same."""
-        return self._shuffle(array, True, seed, epoch, algorithm, progress)
+        return self._shuffle(array, True, seed, key, epoch, algorithm, progress)
 
     def _shuffle(
-        self, array: npt.ArrayLike, inverse: bool, seed: int, epoch: int, algorithm: str,
-        progress: bool | None,
+        self, array: npt.ArrayLike, inverse: bool, seed: int | None, key: str | None, epoch: int,
+        algorithm: str, progress: bool | None,
     ) -> Array:
         source = np.asarray(array)
         if source.ndim == 0 or source.dtype.hasobject:
@@ -267,7 +281,7 @@ class Client:
         if source.size == 0 and len(source):
             return source.copy()
         size = source.nbytes // max(1, len(source))
-        request = _request.records(len(source), size, seed, epoch, inverse, algorithm)
+        request = _request.records(len(source), size, seed, key, epoch, inverse, algorithm)
         connection = self._connection()
 
         def shuffle() -> Array:
@@ -287,6 +301,7 @@ class Client:
         size: Size = None,
         *,
         seed: int | None = None,
+        key: str | None = None,
         stream: int = 0,
         offset: int = 0,
         generator: Stream | None = None,
@@ -301,7 +316,8 @@ class Client:
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine
-        generator a shufd.Stream instead of these three; the call advances it
+        key       the name of a key of the daemon instead of the seed
+        generator a shufd.Stream instead of these; the call advances it
         dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
         method    "table", the fastest, or "box-muller", the exact law except for rounding
         device, progress
@@ -310,7 +326,7 @@ class Client:
         """
         number = _dtype.number_of(dtype, _dtype.GAUSS)
         return self._draw(
-            lib.SHUF_GAUSS, size, seed, stream, offset, generator, number, device, progress,
+            lib.SHUF_GAUSS, size, seed, key, stream, offset, generator, number, device, progress,
             mean=float(loc), std=float(scale), method=method,
         )
 
@@ -321,6 +337,7 @@ class Client:
         size: Size = None,
         *,
         seed: int | None = None,
+        key: str | None = None,
         stream: int = 0,
         offset: int = 0,
         generator: Stream | None = None,
@@ -339,23 +356,26 @@ class Client:
         if not plain and (device is not None or kind.kind == "u"):
             raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device or integers")
         values = self._draw(
-            lib.SHUF_UNIFORM, size, seed, stream, offset, generator, number, device, progress
+            lib.SHUF_UNIFORM, size, seed, key, stream, offset, generator, number, device, progress
         )
         if plain:
             return values
         return kind.type(low) + values * kind.type(high - low)
 
     def _draw(
-        self, distribution: int, size: Size, seed: int | None, stream: int, offset: int,
-        generator: Stream | None, dtype: int, device: Any, progress: bool | None, **law: Any,
+        self, distribution: int, size: Size, seed: int | None, key: str | None, stream: int,
+        offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
+        **law: Any,
     ) -> Any:
         shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-        if (seed is None) == (generator is None):
-            raise Invalid(f"seed: {seed}, generator: {generator}: expected one of the two")
+        if (seed, key, generator).count(None) != 2:
+            raise Invalid(
+                f"seed: {seed}, key: {key!r}, generator: {generator}: expected one of the three"
+            )
         if generator is not None:
             seed, stream, offset = generator.seed, generator.stream, generator.offset
         count = math.prod(int(k) for k in shape)
-        request = _request.numbers(distribution, seed or 0, stream, offset, count, dtype, **law)
+        request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
         where, options = (None, _request.HOST) if device is None else device_of(device)
         lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, options)
         if generator is not None:
@@ -366,15 +386,20 @@ class Client:
     # ---- The daemon --------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
-        """The state of the daemon: version, backend, device, pid, clients, leases, memory in bytes."""
-        daemon = ffi.new("shuf_daemon *")
-        self._connection().call(lib.shuf_daemon_status, daemon)
-        texts = ("version", "backend", "device", "device_id")
-        numbers = ("pid", "uptime_ms", "clients", "leases", "blocks", "memory_used", "memory_limit",
-                   "hits", "computed")  # fmt: skip
-        state: dict[str, Any] = {k: ffi.string(getattr(daemon, k)).decode() for k in texts}
-        state.update({k: int(getattr(daemon, k)) for k in numbers})
-        return state
+        """The state of the daemon: version, backend, device, pid, clients, leases, and memory in bytes,
+        of which host_idle and device_idle are results that nobody uses."""
+        return _daemon.status(self._connection())
+
+    def leases(self) -> list[dict[str, Any]]:
+        """The leases of this user, or for root of all users, ordered by id: a dict of id, pid, uid,
+        transport, age in seconds, bytes, and the request."""
+        return _daemon.leases(self._connection())
+
+    def drop(self, *, everybody: bool = False) -> dict[str, int]:
+        """Frees the results that nobody uses, which the daemon keeps for reuse: those of this user,
+        or for root with `everybody` of all users. Arrays stay valid. Returns the number of results
+        and the bytes of host and device memory that were freed. Errors: Denied."""
+        return _daemon.drop(self._connection(), everybody)
 
 
 def _reconnected(socket: str, reconnect: float) -> Client:

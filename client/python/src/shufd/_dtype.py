@@ -29,7 +29,7 @@ _TYPES: dict[str, Any] = {
     "f16": np.dtype(np.float16),
 }
 BY_NUMBER: dict[int, Any] = {NUMBERS[name]: dtype for name, dtype in _TYPES.items()}
-_ALIASES: dict[Any, int] = {"bf16": 7, "bfloat16": 7}
+_ALIASES: dict[Any, int] = {"bf16": 7, "bfloat16": 7, "fp64": 4, "fp32": 5, "fp16": 6}
 for _name, _dtype in _TYPES.items():
     for _alias in (_name, _dtype, _dtype.name, _dtype.type):
         _ALIASES[_alias] = NUMBERS[_name]

@@ -15,18 +15,19 @@ _PERMUTATION = ffi.typeof("shuf_permutation *")
 _NUMBERS = ffi.typeof("shuf_numbers *")
 _RECORDS = ffi.typeof("shuf_records *")
 _OPTIONS = ffi.typeof("shuf_lease_options *")
-_algorithms: dict[str, Any] = {}
+_names: dict[str, Any] = {}
 
 METHODS = {"table": 0, "box-muller": 1}
 
 
-def algorithm_of(name: str) -> Any:
-    """The name as a C string that lives as long as the process: there are few."""
-    text = _algorithms.get(name)
+def _text(field: str, name: str) -> Any:
+    """The name of an algorithm or a key as a C string, which lives as long as the process: there are
+    few."""
+    text = _names.get(name)
     if text is None:
-        if not isinstance(name, str) or len(name) > 31:
-            raise Invalid(f"algorithm: {name!r}: expected the name of an algorithm")
-        text = _algorithms[name] = ffi.new("char[]", name.encode())
+        if not isinstance(name, str) or not 0 < len(name) <= 31:
+            raise Invalid(f"{field}: {name!r}: expected the name of a {field}, 1 to 31 characters")
+        text = _names[name] = ffi.new("char[]", name.encode())
     return text
 
 
@@ -53,16 +54,25 @@ def u64(name: str, value: Any) -> int:
     return number
 
 
-def whole(n: int, seed: int, epoch: int, algorithm: str) -> Any:
+def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
+    if (seed is None) == (key is None):
+        raise Invalid(f"seed: {seed!r}, key: {key!r}: expected one of the two")
+    if key is not None:
+        request.key = _text("key", key)
+    else:
+        request.seed = u64("seed", seed)
+
+
+def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:
     """A request for a whole permutation."""
     request = ffi.new(_PERMUTATION)
-    request.algorithm = algorithm_of(algorithm)
+    request.algorithm = _text("algorithm", algorithm)
+    _set_seed(request, seed, key)
     try:
         request.n = n
-        request.seed = seed
         request.epoch = epoch
     except (OverflowError, TypeError):
-        _explain({"n": n, "seed": seed, "epoch": epoch})
+        _explain({"n": n, "epoch": epoch})
     return request
 
 
@@ -75,11 +85,18 @@ def _set_slice(request: Any, n: int, offset: int | None, count: int | None, stri
     request.offset, request.stride, request.count = first, step, u64("count", count)
 
 
-def _set_shard(request: Any, rank: int | None, world: int | None, drop_last: bool) -> None:
+def _set_shard(
+    request: Any, rank: int | None, world: int | None, drop_last: bool, step: int | None,
+    count: int | None,
+) -> None:
     if rank is None or world is None:
         raise Invalid(f"rank: {rank}, world: {world}: expected both or none")
+    if count is not None and count == 0:
+        raise Invalid("count: 0: expected 1 or more, or None for all values of the rank")
     request.view = lib.SHUF_VIEW_SHARD
     request.rank, request.world = u64("rank", rank), u64("world", world)
+    request.step = u64("step", 0 if step is None else step)
+    request.count = u64("count", 0 if count is None else count)
     request.drop_last = bool(drop_last)
 
 
@@ -91,23 +108,28 @@ def _set_epochs(request: Any, epochs: range) -> None:
 
 def permutation(
     n: int,
-    seed: int,
+    seed: int | None,
+    key: str | None,
     epoch: int,
     epochs: range | None,
-    shard: tuple[int | None, int | None],
-    drop_last: bool,
+    shard: tuple[int | None, int | None, bool, int | None],
     part: tuple[int | None, int | None, int | None],
     dtype: Any,
     algorithm: str,
 ) -> Any:
-    """A shuf_permutation. `shard` is rank and world; `part` is offset, count and stride."""
-    request = whole(n, seed, epoch, algorithm)
+    """A shuf_permutation. `shard` is rank, world, drop_last and step; `part` is offset, count and
+    stride. A count belongs to either."""
+    request = whole(n, seed, key, epoch, algorithm)
+    rank, world, drop_last, step = shard
+    offset, count, stride = part
     if epochs is not None:
         _set_epochs(request, epochs)
-    if shard != (None, None):
-        if part != (None, None, None):
-            raise Invalid("rank, offset: expected rank and world, or offset, count and stride")
-        _set_shard(request, *shard, drop_last)
+    if (rank, world) != (None, None):
+        if (offset, stride) != (None, None):
+            raise Invalid("rank, offset: expected rank, world and step, or offset and stride")
+        _set_shard(request, rank, world, drop_last, step, count)
+    elif drop_last or step is not None:
+        raise Invalid(f"drop_last: {drop_last}, step: {step}: expected rank and world, too")
     elif part != (None, None, None):
         _set_slice(request, n, *part)
     if dtype is not None:
@@ -117,7 +139,8 @@ def permutation(
 
 def numbers(
     distribution: int,
-    seed: int,
+    seed: int | None,
+    key: str | None,
     stream: int,
     offset: int,
     count: int,
@@ -131,7 +154,8 @@ def numbers(
         raise Invalid(f"method: {method!r}: expected one of {', '.join(METHODS)}")
     request = ffi.new(_NUMBERS)
     request.distribution = distribution
-    request.seed, request.stream = u64("seed", seed), u64("stream", stream)
+    _set_seed(request, seed, key)
+    request.stream = u64("stream", stream)
     request.offset, request.count = u64("offset", offset), u64("size", count)
     request.mean, request.std = mean, std
     request.dtype = dtype
@@ -139,12 +163,15 @@ def numbers(
     return request
 
 
-def records(n: int, size: int, seed: int, epoch: int, inverse: bool, algorithm: str) -> Any:
+def records(
+    n: int, size: int, seed: int | None, key: str | None, epoch: int, inverse: bool, algorithm: str
+) -> Any:
     """A shuf_records of n records of `size` bytes."""
     request = ffi.new(_RECORDS)
-    request.algorithm = algorithm_of(algorithm)
+    request.algorithm = _text("algorithm", algorithm)
     request.n, request.record, request.inverse = n, size, inverse
-    request.seed, request.epoch = u64("seed", seed), u64("epoch", epoch)
+    _set_seed(request, seed, key)
+    request.epoch = u64("epoch", epoch)
     return request
 
 

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# packaging/serve-gpus with programs that stand for nvidia-smi and for shufd on a GPU: a daemon a GPU,
+# their shares of memory, reload, a drain at SIGTERM, the end of all when one ends.
+#     tests/serve_gpus.sh BUILD SOURCE
+set -eu
+build=$1
+source=$2
+work=$(mktemp -d)
+export SHUFD_RUNTIME_DIR=$work PATH=$work/bin:$PATH
+shufctl=$build/client/shufctl/shufctl
+server=
+trap '[ -z "$server" ] || kill -TERM "$server" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+
+fail() {
+    echo "FAIL: $*"
+    cat "$work/log"
+    exit 1
+}
+
+mkdir "$work/bin"
+cat >"$work/bin/nvidia-smi" <<'PROGRAM'
+#!/bin/sh
+cat "$SHUFD_RUNTIME_DIR/gpus"
+PROGRAM
+cat >"$work/bin/shufd" <<PROGRAM
+#!/bin/bash
+exec "$build/daemon/shufd" "\${@/#cuda:*/cpu}"
+PROGRAM
+chmod +x "$work/bin/nvidia-smi" "$work/bin/shufd"
+
+# start UUID...
+start() {
+    printf '%s\n' "$@" >"$work/gpus"
+    printf 'host_memory = 25%%\nclients = 100\n' >"$work/shufd.conf"
+    "$source/packaging/serve-gpus" --config "$work/shufd.conf" >"$work/log" 2>&1 &
+    server=$!
+}
+
+# stop STATUS: it ends with this status
+stop() {
+    status=0
+    wait "$server" || status=$?
+    server=
+    [ $status = "$1" ] || fail "status $status, expected $1"
+    [ -z "$(find "$work" -name '*.sock')" ] || fail "sockets are left"
+}
+
+status_of() {
+    "$shufctl" status --socket "$work/$1.sock" --wait 60 --json
+}
+
+number_of() {
+    status_of "$1" | sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p"
+}
+
+start GPU-1 GPU-2 GPU-3 GPU-4 GPU-5 GPU-6 GPU-7 GPU-8
+for gpu in 1 2 3 4 5 6 7 8; do
+    pids+=" $(number_of GPU-$gpu pid)"
+done
+[ "$(tr ' ' '\n' <<<"$pids" | grep . | sort -u | wc -l)" = 8 ] || fail "daemons:$pids, expected 8"
+share=$(number_of GPU-8 host_limit)
+[ "$share" -le $(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) * 1024 / 32)) ] ||
+    fail "each daemon has $share bytes, expected an eighth of 25%"
+CUDA_VISIBLE_DEVICES=GPU-3 "$shufctl" permute --n 10 --seed 7 --out - --format raw >/dev/null ||
+    fail "the client of GPU-3 finds no daemon"
+
+sed -i 's/^clients.*/clients = 99/' "$work/shufd.conf"
+kill -HUP "$server"
+for try in $(seq 600); do
+    [ "$(grep -c 'reload: clients = 99' "$work/log")" = 8 ] && break
+    sleep 0.1
+done
+[ "$(grep -c 'reload: clients = 99' "$work/log")" = 8 ] || fail "not all daemons have reloaded"
+status_of GPU-1 >/dev/null || fail "none answers after a reload"
+
+kill -TERM "$server"
+stop 0
+start GPU-1 GPU-2
+kill -KILL "$(number_of GPU-2 pid)"
+rm -f "$work/GPU-2.sock" # a killed daemon leaves it
+stop 137
+
+start GPU-1
+status_of shufd >/dev/null || fail "no daemon of one GPU"
+kill -TERM "$server"
+stop 0

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Traces the daemons of some tests: the filter of the units admits each of their system calls.
+# systemd/list-syscalls without tests traces all, for systemd/syscalls.txt.
+#     tests/syscalls.sh BUILD SOURCE
+set -eu
+build=$1
+source=$2
+. "$source/tests/support/syscalls.sh"
+
+if ! strace -qq -o /dev/null true 2>/dev/null; then
+    echo "no strace, or no permission to trace"
+    exit 77
+fi
+made=$("$source/systemd/list-syscalls" "$build" activation lifecycle keys leases reload metrics_export \
+    shuffle_wire warm_daemon | grep -v '^#')
+[ "$(echo "$made" | wc -l)" -gt 50 ] || {
+    echo "FAIL: the daemons of the tests made only these calls:" $made
+    exit 1
+}
+admitted=$(calls_admitted $(sed -n 's/^driver: //; /^[a-z@]/p' "$source/systemd/syscall-filter.txt"))
+status=0
+for call in $made; do
+    echo "$admitted" | grep -qx "$call" || {
+        echo "FAIL: the filter refuses $call: correct shufd, or systemd/syscall-filter.txt and syscalls.txt"
+        status=1
+    }
+done
+exit $status
