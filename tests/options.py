@@ -129,6 +129,9 @@ def main():
     codes = set(re.findall(r"^ *(\d+)  ", output(shufctl, "help", "exit-status"), re.MULTILINE))
     compare("shufctl, exit status", codes,
             {term for term in terms(section(overview, "EXIT STATUS")) if term.isdigit()})
+    variable = r"\b(?:[A-Z]+_[A-Z_]+|TMPDIR)\b"
+    compare("shufctl, environment", set(re.findall(variable, output(shufctl, "help", "environment"))),
+            set(re.findall(variable, section(overview, "ENVIRONMENT"))))
     for text in wrong:
         print(text, file=sys.stderr)
     print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys compared")

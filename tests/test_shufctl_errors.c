@@ -200,6 +200,7 @@ static void help_is_no_mistake(void **state)
         {"help algorithms", "primefold"},
         {"help transports", "cuda-ipc"},
         {"help environment", "SHUFD_SOCKET"},
+        {"help exit-status", "neither a regular file nor a pipe"},
         {"help exit-status", "75  the daemon is busy"},
         {"--json --socket /tmp/none help status", "--wait"},
         {"permute --usage", "--epochs"},

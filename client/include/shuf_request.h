@@ -21,7 +21,8 @@ typedef enum shuf_view {
                           * rank's value number `step` on */
 } shuf_view;
 
-/* A request for a permutation. 0 is the default of every field except n. */
+/* A request for a permutation. 0 is the default of every field except n, and except the count and
+ * the stride of a SLICE. */
 typedef struct shuf_permutation {
     const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */

@@ -66,12 +66,14 @@ const struct shuf__topic shuf__topics[] = {
      "                        CUDA_DEVICE_ORDER=PCI_BUS_ID or if there is one GPU\n"
      "  XDG_RUNTIME_DIR       else $XDG_RUNTIME_DIR/shufd.sock if this exists and the user is not\n"
      "                        root, else /run/shufd/shufd.sock, else the only daemon of a GPU\n"
-     "  SHUFD_RUNTIME_DIR     a directory instead of /run/shufd\n"},
+     "  SHUFD_RUNTIME_DIR     a directory instead of /run/shufd\n"
+     "  TMPDIR                where shuffle makes temporary files; else /tmp\n"
+     "  NO_COLOR              if it is not empty, no key on a terminal is bold\n"},
     {"exit-status", "the meaning of each exit status",
      "   0  success\n"
      "  64  wrong verb, option or parameter\n"
      "  65  the array cannot be shuffled\n"
-     "  66  the array cannot be opened, or is not a regular file\n"
+     "  66  the array cannot be opened, or is neither a regular file nor a pipe\n"
      "  69  no daemon answers\n"
      "  70  a bug in shufd\n"
      "  71  the device failed, or the result does not fit in memory\n"
