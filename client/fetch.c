@@ -28,7 +28,16 @@ static shuf_status read_result(struct shuf__exchange *exchange, const Shuf__Repl
                       p->lease);
 }
 
-/* Without `memory` and `sink` in the exchange, the daemon sends no values. */
+/* Without `memory` and `sink` in the exchange, the daemon sends no values: false. */
+static bool expect_values(const struct shuf__request_message *m, struct shuf__exchange *exchange)
+{
+    if (!exchange->memory && !exchange->sink)
+        return false;
+    exchange->payload_bytes = m->shape.bytes;
+    exchange->width = m->shape.width;
+    return true;
+}
+
 static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
                                 struct shuf__exchange *exchange, shuf_result *result)
 {
@@ -39,12 +48,8 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     exchange->context = &fetch;
     exchange->generation = m->generation;
     *fetch.result = (shuf_result){.shape = m->shape};
-    if (exchange->memory || exchange->sink) {
-        exchange->payload_bytes = m->shape.bytes;
-        exchange->width = m->shape.width;
-        if (shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
-            return handle->error.status;
-    }
+    if (expect_values(m, exchange) && shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
+        return handle->error.status;
     return shuf__call_run(handle, exchange);
 }
 
@@ -57,10 +62,8 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
     shuf_result ignored;
     if (!result)
         result = &ignored;
-    if ((exchange->memory || exchange->sink) && shuf__parts_are_faster(handle, m)) {
-        exchange->payload_bytes = m->shape.bytes;
+    if (expect_values(m, exchange) && shuf__parts_are_faster(handle, m))
         return shuf__fetch_parts(handle, options, m, exchange, result);
-    }
     shuf_status status = fetch_result(handle, m, exchange, result);
     return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, exchange, result)
                                        : status;

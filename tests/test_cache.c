@@ -327,7 +327,7 @@ static void another_user_is_in_the_way(void **state)
     struct child other = child_start_as(CHILD_NOBODY, hold_as_another, &h);
     child_hear(other.channel);
     struct wire *w = wire_greet(&h);
-    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6.29 MB of 8.39 MB are in use by other ");
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6 MiB of 8 MiB are in use by other ");
     child_say(other.channel, 0);
     child_join(&other);
     wire_close(w);

@@ -486,7 +486,7 @@ static void prefetch_without_room(void **state)
     expect_ok(handle, shuf_lease_take(handle, &held, NULL, &lease));
     expect_ok(handle, shuf_prefetch(handle, &next, NULL));
     assert_int_equal(shuf_lease_take(handle, &next, NULL, &other), SHUF_BUSY);
-    assert_non_null(strstr(shuf_message(handle), "12.6 MB of 16.8 MB are held by this user's own "
+    assert_non_null(strstr(shuf_message(handle), "12 MiB of 16 MiB are held by this user's own "
                                                  "leases and requests (host_memory): release a "
                                                  "lease"));
     assert_null(strstr(shuf_message(handle), "try again"));
