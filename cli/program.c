@@ -49,9 +49,31 @@ static const struct shuf__verb *find_verb(const struct shuf__program *program, c
     return v->name ? v : NULL;
 }
 
+static const char *find_topic(const struct shuf__program *program, const char *name)
+{
+    for (const struct shuf__topic *t = program->topics; t && t->name; t++)
+        if (strcmp(t->name, name) == 0)
+            return t->text;
+    return NULL;
+}
+
+static const char *find_advice(const struct shuf__program *program, const char *name)
+{
+    for (const struct shuf__other_word *o = program->others; o && o->word; o++)
+        if (strcmp(o->word, name) == 0)
+            return o->advice;
+    return NULL;
+}
+
 static int refuse_verb(const struct shuf__program *program, const char *name)
 {
     char hint[SHUF__HINT];
+    const char *advice = find_advice(program, name);
+    if (advice)
+        return shuf__fail_with(EX_USAGE, "verb '%.64s': no such verb; %s", name, advice);
+    if (find_topic(program, name))
+        return shuf__fail_with(EX_USAGE, "verb '%s': no such verb; it is a topic: %s help %s", name,
+                               program->name, name);
     struct shuf__nearest nearest = {.text = name};
     for (const struct shuf__verb *v = program->verbs; v->name; v++)
         shuf__nearest_offer(&nearest, v->name);
@@ -68,14 +90,19 @@ static int run_verb(const struct shuf__program *program, const struct shuf__verb
 {
     static char title[64];
     snprintf(title, sizeof title, "%s %s", program->name, verb->name);
-    argv[0] = title; /* argp's messages begin with it */
+    argv[0] = title; /* argp's messages begin with it, and the others too */
+    shuf__program_name = title;
     return verb->run(argc, argv);
 }
 
 static int refuse_topic(const struct shuf__program *program, const char *name)
 {
     char hint[SHUF__HINT];
+    const char *advice = find_advice(program, name);
     struct shuf__nearest nearest = {.text = name};
+    if (advice)
+        return shuf__fail_with(EX_USAGE, "help '%.64s': expected a verb%s; %s", name,
+                               program->topics ? " or a topic" : "", advice);
     for (const struct shuf__verb *v = program->verbs; v->name; v++)
         shuf__nearest_offer(&nearest, v->name);
     for (const struct shuf__topic *t = program->topics; t && t->name; t++)
@@ -91,20 +118,31 @@ static bool is_help_option(const char *word)
            strcmp(word, "--usage") == 0;
 }
 
+static int print_help_of_help(const struct shuf__program *program)
+{
+    const bool topics = program->topics;
+    printf("Usage: %s help [VERB%s]\nPrints the help of a verb%s; without a word, the list of "
+           "them.\n",
+           program->name, topics ? "|TOPIC" : "", topics ? " or of a topic" : "");
+    return EX_OK;
+}
+
 static int help(const struct shuf__program *program, int argc, char **argv)
 {
     static char option[] = "--help";
     if (argc > 2)
         return shuf__fail_with(EX_USAGE, "help: expected at most one verb%s",
                                program->topics ? " or topic" : "");
-    const char *name = argc > 1 ? argv[1] : "help";
-    if (strcmp(name, "help") == 0 || is_help_option(name)) {
+    if (argc == 1) {
         print_overview(program, stdout);
         return EX_OK;
     }
-    for (const struct shuf__topic *t = program->topics; t && t->name; t++)
-        if (strcmp(t->name, name) == 0)
-            return fputs(t->text, stdout) < 0 ? EX_IOERR : EX_OK;
+    const char *name = argv[1];
+    if (strcmp(name, "help") == 0 || is_help_option(name))
+        return print_help_of_help(program);
+    const char *topic = find_topic(program, name);
+    if (topic)
+        return fputs(topic, stdout) < 0 ? EX_IOERR : EX_OK;
     const struct shuf__verb *verb = find_verb(program, name);
     char *forward[] = {argv[0], option, NULL};
     return verb ? run_verb(program, verb, 2, forward) : refuse_topic(program, name);
@@ -179,10 +217,8 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
         return EX_USAGE;
     }
     if (is_help_option(argv[verb]))
-        print_overview(program, stdout);
-    else if (argv[verb][0] == '-')
-        puts(version);
-    else
-        return run(program, verb, argc, argv);
-    return EX_OK;
+        return help(program, argc - verb, argv + verb); /* a word may follow */
+    if (argv[verb][0] == '-')
+        return puts(version) < 0 ? EX_IOERR : EX_OK;
+    return run(program, verb, argc, argv);
 }

@@ -17,11 +17,17 @@ struct shuf__topic {
     const char *name, *help, *text;
 };
 
+/* A word that people try where a verb or a topic stands, and what they want. */
+struct shuf__other_word {
+    const char *word, *advice;
+};
+
 struct shuf__program {
     const char *name, *summary, *version;
-    const struct shuf__verb *verbs;   /* the last has no name */
-    const struct shuf__topic *topics; /* the same, or NULL */
-    const struct argp *global;        /* options that may stand before the verb too, or NULL */
+    const struct shuf__verb *verbs;        /* the last has no name */
+    const struct shuf__topic *topics;      /* the same, or NULL */
+    const struct shuf__other_word *others; /* the last has no word; or NULL */
+    const struct argp *global;             /* options that may stand before the verb too, or NULL */
 };
 
 #endif

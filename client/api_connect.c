@@ -31,6 +31,11 @@ static shuf_status connect_to(shuf *h, const char *socket)
 
 shuf_status shuf_connect(shuf **handle, const char *socket)
 {
+    return shuf_connect_within(handle, socket, 0);
+}
+
+shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned milliseconds)
+{
     if (!handle)
         return shuf__fail(shuf__error_of(NULL), SHUF_INVALID,
                           "handle NULL: expected the address of a pointer");
@@ -41,12 +46,13 @@ shuf_status shuf_connect(shuf **handle, const char *socket)
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
     shuf__mappings_open(&h->mappings);
+    shuf__connection_set_timeout(&h->connection, milliseconds, &h->error);
     return connect_to(h, socket && *socket ? socket : NULL);
 }
 
 void shuf_close(shuf *handle)
 {
-    if (!handle)
+    if (!handle || handle->in_callback)
         return;
     const bool ours = shuf__handle_is_ours(handle);
     const bool had_device_memory = handle->mappings.gpus;

@@ -6,6 +6,7 @@
 #include "algorithm.h"
 #include "arguments.h"
 #include "call.h"
+#include "dtype.h"
 #include "parse.h"
 
 #include <inttypes.h>
@@ -31,6 +32,7 @@ static shuf_status refuse_view(const char *view, shuf_direction direction,
 static shuf_status check_unused_fields(const shuf_permutation *permutation,
                                        shuf_direction direction, struct shuf__error *error)
 {
+    char text[SHUF__DTYPE_TEXT];
     const struct {
         const char *field;
         uint64_t value, most;
@@ -43,7 +45,6 @@ static shuf_status check_unused_fields(const shuf_permutation *permutation,
         {"world", permutation->world, 0},
         {"step", permutation->step, 0},
         {"drop_last", permutation->drop_last, 0},
-        {"dtype", (uint64_t)permutation->dtype, 0},
         {"fingerprint", permutation->fingerprint, 0},
     };
     if ((unsigned)permutation->view > SHUF_VIEW_SHARD)
@@ -51,6 +52,9 @@ static shuf_status check_unused_fields(const shuf_permutation *permutation,
     if (permutation->view != SHUF_VIEW_ALL)
         return refuse_view(permutation->view == SHUF_VIEW_SLICE ? "SLICE" : "SHARD", direction,
                            error);
+    if (permutation->dtype != SHUF_AUTO)
+        return shuf__fail(error, SHUF_INVALID, "dtype %s: expected auto with index",
+                          shuf__dtype_label((int)permutation->dtype, text));
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].value > fields[i].most)
             return shuf__fail(error, SHUF_INVALID, "%s %" PRIu64 ": expected %s with index",

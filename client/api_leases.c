@@ -56,9 +56,10 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
 }
 
 /* Rejects ids that do not increase: the listing might never end. */
-static shuf_status visit_page(const Shuf__LeasesReply *page, uint64_t *after,
-                              shuf_lease_visitor visit, void *context, struct shuf__error *error)
+static shuf_status visit_page(shuf *handle, const Shuf__LeasesReply *page, uint64_t *after,
+                              shuf_lease_visitor visit, void *context)
 {
+    struct shuf__error *error = &handle->error;
     for (size_t i = 0; i < page->n_lease; i++) {
         shuf_lease_entry entry = read_entry(page->lease[i]);
         if (entry.id <= *after)
@@ -66,7 +67,10 @@ static shuf_status visit_page(const Shuf__LeasesReply *page, uint64_t *after,
                               "reply lease %" PRIu64 ": expected more than %" PRIu64, entry.id,
                               *after);
         *after = entry.id;
-        if (!visit(context, &entry))
+        const struct shuf__error before = shuf__handle_begin_callback(handle);
+        const bool continues = visit(context, &entry);
+        shuf__handle_end_callback(handle, &before);
+        if (!continues)
             return shuf__fail(error, SHUF_CANCELLED, "stopped by its visitor at lease %" PRIu64,
                               entry.id);
     }
@@ -86,7 +90,7 @@ shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
         struct shuf__exchange exchange = {
             .request = &request, .read_reply = read_page, .context = &page};
         if (shuf__call_run(handle, &exchange) ||
-            visit_page(page, &leases.after, visit, context, &handle->error))
+            visit_page(handle, page, &leases.after, visit, context))
             return handle->error.status;
     } while (page->more);
     return SHUF_OK;

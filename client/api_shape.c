@@ -13,13 +13,14 @@ static shuf_status compute_shape(const struct shuf__argument *pointers,
                                  char *message, size_t size)
 {
     struct shuf__request_message m;
-    struct shuf__error error = {0};
-    if (shuf__check_pointers(pointers, &error) == SHUF_OK &&
-        shuf__request_message_make(&m, options, &error) == SHUF_OK)
+    struct shuf__error *error = shuf__error_of(NULL);
+    *error = (struct shuf__error){0};
+    if (shuf__check_pointers(pointers, error) == SHUF_OK &&
+        shuf__request_message_make(&m, options, error) == SHUF_OK)
         *shape = m.shape;
     if (message && size > 0)
-        snprintf(message, size, "%s", error.text);
-    return error.status;
+        snprintf(message, size, "%s", error->text);
+    return error->status;
 }
 
 shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,

@@ -155,19 +155,23 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
 enum { SMALL = 64 << 20 }; /* bytes of a shuffle that is tried without asking for the room */
 
 /* The daemon needs the input and the output. */
-static bool has_room(shuf *handle, uint64_t bytes)
+static shuf_status check_room(shuf *handle, uint64_t bytes)
 {
     shuf_daemon daemon;
-    return bytes <= SMALL || shuf_daemon_status(handle, &daemon) != SHUF_OK ||
-           bytes <= daemon.host_limit / 2;
+    if (bytes <= SMALL)
+        return SHUF_OK;
+    if (shuf_daemon_status(handle, &daemon))
+        return handle->error.status;
+    return bytes <= daemon.host_limit / 2 ? SHUF_OK : SHUF_NO_MEMORY;
 }
 
 /* SHUF_IO means that a descriptor cannot be received or mapped; the socket still works. */
 static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
 {
-    if (!has_room(handle, c->bytes))
-        return SHUF_NO_MEMORY;
-    shuf_status status = shuffle_with_retry(handle, c, true);
+    shuf_status status = check_room(handle, c->bytes);
+    if (status != SHUF_OK)
+        return status;
+    status = shuffle_with_retry(handle, c, true);
     return status == SHUF_IO ? shuffle_with_retry(handle, c, false) : status;
 }
 

@@ -25,5 +25,9 @@ shuf_status shuf__begin_call(shuf *handle, const struct shuf__argument *argument
 {
     struct shuf__error *error = shuf__error_of(handle);
     *error = (struct shuf__error){0};
+    if (handle && handle->in_callback)
+        return shuf__fail(error, SHUF_INVALID,
+                          "handle: in use by the call that called this sink, observer or visitor; "
+                          "expected another handle, or the end of that call");
     return shuf__check_pointers(arguments, error);
 }

@@ -23,7 +23,7 @@ struct shuf__argument {
     }
 
 /* Clears the message of the handle. Fails with SHUF_INVALID, and the name of the argument in the
- * message, where the handle or one of the other pointers is NULL. */
+ * message, where the handle or one of the other pointers is NULL, or a callback uses the handle. */
 #define SHUF__BEGIN_CALL(handle, ...)                         \
     shuf__begin_call(handle, (const struct shuf__argument[]){ \
                                  SHUF__POINTER(handle), ##__VA_ARGS__, {NULL, false}})

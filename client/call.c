@@ -71,23 +71,51 @@ static shuf_status fail_lost_lease(shuf *h)
                       h->connection.address.sun_path);
 }
 
+/* Of the result, in which the payload may be a part. */
+static uint64_t done_bytes(const shuf *h, const struct shuf__exchange *exchange)
+{
+    return h->copied + exchange->delivered;
+}
+
+static uint64_t all_bytes(const shuf *h, const struct shuf__exchange *exchange)
+{
+    return h->copying > 0 ? h->copying : exchange->payload_bytes;
+}
+
+static void report_event(shuf *h, const struct shuf__exchange *exchange, shuf_event event)
+{
+    shuf__handle_observe(h, event, done_bytes(h, exchange), all_bytes(h, exchange));
+}
+
+/* Reports each step; the end of a part is reported when its reply is complete. */
+static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
+{
+    shuf *h = exchange->report_context;
+    const uint64_t done = done_bytes(h, exchange);
+    if (done / SHUF__REPORT_STEP != (done - bytes) / SHUF__REPORT_STEP &&
+        exchange->delivered < exchange->payload_bytes)
+        report_event(h, exchange, SHUF_EVENT_PART);
+}
+
 /* Tries at least once, and until a daemon answers or the handle's reconnect time is over. */
-static shuf_status reconnect(shuf *h)
+static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
 {
     struct shuf__wait wait = {0};
     shuf_status status;
-    shuf__handle_observe(h, SHUF_EVENT_LOST, 0, 0);
+    report_event(h, exchange, SHUF_EVENT_LOST);
     do
         status = shuf__connection_open(&h->connection, &h->error);
     while (status == SHUF_NO_DAEMON && shuf__wait_again(h, &wait));
     if (status == SHUF_OK)
-        shuf__handle_observe(h, SHUF_EVENT_FOUND, 0, 0);
+        report_event(h, exchange, SHUF_EVENT_FOUND);
     return status;
 }
 
 shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
 {
     bool was_connected = h->connection.fd >= 0, released_idle = false;
+    exchange->report = report_bytes;
+    exchange->report_context = h;
     if (shuf__handle_check(h))
         return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
@@ -95,7 +123,7 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
         if (lease_is_lost(h, exchange))
             return fail_lost_lease(h);
         if (h->connection.fd < 0) {
-            if (reconnect(h))
+            if (reconnect(h, exchange))
                 return was_connected && h->error.status == SHUF_NO_DAEMON ? fail_reconnect(h)
                                                                           : h->error.status;
             shuf__exchange_prepare_retry(exchange);
@@ -104,6 +132,8 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
         shuf_status status = shuf__exchange_run(&h->connection, exchange, &h->error);
         if (status == SHUF_BUSY && !released_idle &&
             (released_idle = shuf__release_idle_mappings(h))) {
+            if (h->error.status != SHUF_OK)
+                return h->error.status;
             shuf__exchange_prepare_retry(exchange);
             continue;
         }

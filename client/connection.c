@@ -51,6 +51,7 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
     const char *path = connection->address.sun_path;
     const uint64_t limit_ns =
         connection->deadline_ns ? handshake_ns(connection) : connection->timeout_ns;
+    const bool by_caller = limit_ns == connection->timeout_ns;
     shuf__connection_close(connection);
     switch (cause) {
     case EPIPE:
@@ -60,9 +61,9 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
     case EAGAIN:
         return shuf__fail(error, SHUF_TIMEOUT,
                           "socket %s: the daemon did nothing for %" PRIu64
-                          " ms while %s; it hangs, "
-                          "or needs a longer timeout",
-                          path, limit_ns / NS_PER_MS, doing);
+                          " ms while %s; it hangs, or %s",
+                          path, limit_ns / NS_PER_MS, doing,
+                          by_caller ? "needs a longer timeout" : "has not started yet");
     default:
         return shuf__fail(error, SHUF_IO, "socket %s: %s while %s", path, strerror(cause), doing);
     }

@@ -29,8 +29,8 @@ struct shuf__connection {
     uint64_t deadline_ns; /* of the handshake; 0: it is over */
     struct sockaddr_un address;
     struct shuf__inbox inbox;
-    struct shuf__arena arena; /* the last reply */
-    uint8_t buffer[SHUF__CONNECTION_BUFFER];
+    struct shuf__arena arena;                                   /* the last reply */
+    _Alignas(uint64_t) uint8_t buffer[SHUF__CONNECTION_BUFFER]; /* sinks read values there */
 };
 
 /* Connects to ->address and exchanges Hello. */

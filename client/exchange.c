@@ -6,17 +6,29 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static shuf_status skip_payload(struct shuf__connection *connection, uint64_t bytes,
                                 struct shuf__error *error)
 {
     size_t received;
     for (; bytes > 0; bytes -= received) {
-        size_t most = bytes < sizeof connection->buffer ? bytes : sizeof connection->buffer;
+        size_t most = least(bytes, sizeof connection->buffer);
         if (shuf__connection_receive(connection, connection->buffer, most, &received, error))
             return error->status;
     }
     return SHUF_OK;
+}
+
+static void report(struct shuf__exchange *exchange, uint64_t bytes)
+{
+    if (exchange->report)
+        exchange->report(exchange, bytes);
 }
 
 /* Receives into the caller's memory without a copy in between. */
@@ -24,30 +36,46 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
                                struct shuf__error *error)
 {
     while (exchange->delivered < exchange->payload_bytes) {
-        size_t received, most = exchange->payload_bytes - exchange->delivered;
+        size_t received,
+            most = least(exchange->payload_bytes - exchange->delivered, SHUF__REPORT_STEP);
         if (shuf__connection_receive(connection, exchange->memory + exchange->delivered, most,
                                      &received, error))
             return error->status;
         exchange->delivered += received;
+        report(exchange, received);
     }
     return SHUF_OK;
 }
 
+static shuf_status stop(struct shuf__connection *connection, const struct shuf__exchange *exchange,
+                        struct shuf__error *error)
+{
+    shuf__connection_close(connection); /* nobody reads the remaining payload */
+    return shuf__fail(error, SHUF_CANCELLED,
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
+                      exchange->delivered, exchange->payload_bytes);
+}
+
+/* The start of a value that has not come whole waits at the front of the buffer. */
 static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__exchange *exchange,
                              struct shuf__error *error)
 {
+    uint8_t *buffer = connection->buffer;
+    size_t held = 0;
     while (exchange->delivered < exchange->payload_bytes) {
-        uint64_t left = exchange->payload_bytes - exchange->delivered;
-        size_t received, most = left < sizeof connection->buffer ? left : sizeof connection->buffer;
-        if (shuf__connection_receive(connection, connection->buffer, most, &received, error))
+        const size_t most =
+            least(exchange->payload_bytes - exchange->delivered, sizeof connection->buffer);
+        size_t received;
+        if (shuf__connection_receive(connection, buffer + held, most - held, &received, error))
             return error->status;
-        exchange->delivered += received;
-        if (exchange->sink(exchange->sink_context, connection->buffer, received))
-            continue;
-        shuf__connection_close(connection); /* nobody reads the remaining payload */
-        return shuf__fail(error, SHUF_CANCELLED,
-                          "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
-                          exchange->delivered, exchange->payload_bytes);
+        held += received;
+        const size_t whole = held - held % exchange->width;
+        exchange->delivered += whole;
+        if (whole > 0 && !exchange->sink(exchange->sink_context, buffer, whole))
+            return stop(connection, exchange, error);
+        report(exchange, whole);
+        held -= whole;
+        memmove(buffer, buffer + whole, held);
     }
     return SHUF_OK;
 }

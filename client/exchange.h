@@ -10,6 +10,8 @@
 #include "connection.h"
 #include "shuf.h"
 
+enum { SHUF__REPORT_STEP = 64 << 20 }; /* bytes: no report is of more */
+
 struct shuf__exchange {
     Shuf__Request *request;
     /* Called before the request is sent again. Removes the fields that only the last connection
@@ -26,8 +28,12 @@ struct shuf__exchange {
     uint64_t payload_bytes;
     uint8_t *memory;
     shuf_sink sink;
+    uint64_t width; /* bytes of a value: the sink gets whole ones. Divides the buffer's size. */
     void *sink_context;
-    uint64_t delivered; /* bytes of the payload */
+    uint64_t delivered; /* bytes of the payload; to a sink, of whole values */
+    /* Called when `bytes` more bytes are delivered. May be NULL. */
+    void (*report)(struct shuf__exchange *exchange, uint64_t bytes);
+    void *report_context;
 };
 
 /* Requires an open connection. Fails with SHUF_NO_DAEMON when the connection is lost. */

@@ -28,7 +28,16 @@ static shuf_status read_result(struct shuf__exchange *exchange, const Shuf__Repl
                       p->lease);
 }
 
-/* Without `memory` and `sink` in the exchange, the daemon sends no values. */
+/* Without `memory` and `sink` in the exchange, the daemon sends no values: false. */
+static bool expect_values(const struct shuf__request_message *m, struct shuf__exchange *exchange)
+{
+    if (!exchange->memory && !exchange->sink)
+        return false;
+    exchange->payload_bytes = m->shape.bytes;
+    exchange->width = m->shape.width;
+    return true;
+}
+
 static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
                                 struct shuf__exchange *exchange, shuf_result *result)
 {
@@ -39,15 +48,13 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     exchange->context = &fetch;
     exchange->generation = m->generation;
     *fetch.result = (shuf_result){.shape = m->shape};
-    if (exchange->memory || exchange->sink) {
-        exchange->payload_bytes = m->shape.bytes;
-        if (shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
-            return handle->error.status;
-    }
+    if (expect_values(m, exchange) && shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
+        return handle->error.status;
     return shuf__call_run(handle, exchange);
 }
 
-/* The values of a result, or its summary, in parts if the daemon has no room for the whole. */
+/* The values of a result, or its summary, in parts if that is faster or if the daemon has no room
+ * for the whole. */
 static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
                                   struct shuf__request_message *m, struct shuf__exchange *exchange,
                                   shuf_result *result)
@@ -55,6 +62,8 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
     shuf_result ignored;
     if (!result)
         result = &ignored;
+    if (expect_values(m, exchange) && shuf__parts_are_faster(handle, m))
+        return shuf__fetch_parts(handle, options, m, exchange, result);
     shuf_status status = fetch_result(handle, m, exchange, result);
     return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, exchange, result)
                                        : status;
@@ -86,11 +95,28 @@ shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *option
     return fetch_dividing(handle, options, &m, &exchange, result);
 }
 
+/* A sink of the caller. */
+struct guarded_sink {
+    shuf *handle;
+    shuf_sink sink;
+    void *context;
+};
+
+static bool feed_guarded(void *context, const void *bytes, size_t size)
+{
+    const struct guarded_sink *g = context;
+    const struct shuf__error before = shuf__handle_begin_callback(g->handle);
+    const bool continues = g->sink(g->context, bytes, size);
+    shuf__handle_end_callback(g->handle, &before);
+    return continues;
+}
+
 shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *options,
                              shuf_sink sink, void *context, shuf_result *result)
 {
     struct shuf__request_message m;
-    struct shuf__exchange exchange = {.sink = sink, .sink_context = context};
+    struct guarded_sink guarded = {handle, sink, context};
+    struct shuf__exchange exchange = {.sink = sink ? feed_guarded : NULL, .sink_context = &guarded};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
     return sink ? fetch_dividing(handle, options, &m, &exchange, result)

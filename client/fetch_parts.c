@@ -43,11 +43,14 @@ struct fetch_parts {
     Shuf__Sums part_sums;
 };
 
+static bool divides(const struct shuf__request *request)
+{
+    return request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM;
+}
+
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status)
 {
-    const bool divides =
-        whole->request.kind == SHUF__PERMUTATION || whole->request.kind == SHUF__STREAM;
-    return divides && whole->shape.bytes > PART_LEAST &&
+    return divides(&whole->request) && whole->shape.bytes > PART_LEAST &&
            (status == SHUF_NO_MEMORY || status == SHUF_BUSY);
 }
 
@@ -58,6 +61,16 @@ static bool is_capped(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
     return !p || shuf_algorithm_has_random_access(p->algorithm);
+}
+
+bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole)
+{
+    shuf_daemon daemon;
+    if (!divides(&whole->request) || !is_capped(&whole->request) ||
+        whole->shape.bytes <= 2 * (uint64_t)PART_MOST || shuf_daemon_status(handle, &daemon))
+        return false;
+    return whole->shape.bytes >
+           (strcmp(daemon.backend, "cpu") == 0 ? daemon.host_idle_limit : daemon.device_idle_limit);
 }
 
 static shuf_status choose_part_size(struct fetch_parts *f)
@@ -174,7 +187,7 @@ static shuf_status read_prefetched(struct shuf__exchange *exchange, const Shuf__
 }
 
 /* Starts the next part. Where the daemon has no room for it now, the part is fetched later. */
-static void prefetch_part(struct fetch_parts *f, uint64_t first)
+static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
 {
     struct shuf__part part;
     struct part_call call = {.fetch = f};
@@ -182,24 +195,34 @@ static void prefetch_part(struct fetch_parts *f, uint64_t first)
         .request = &call.request.message, .read_reply = read_prefetched, .context = &call};
     f->ahead = (struct ahead){0};
     if (f->alone || first >= f->whole->shape.rows * f->whole->shape.count)
-        return;
+        return SHUF_OK;
     make_part(f, first, &part);
     if (shuf__request_message_make(&call.request, &part.options, &f->handle->error))
-        return;
+        return f->handle->error.status;
     shuf__request_message_set_prefetch(&call.request);
-    shuf__call_run(f->handle, &exchange);
+    const shuf_status status = shuf__call_run(f->handle, &exchange);
+    return shuf__parts_help(f->whole, status) ? SHUF_OK : status;
 }
 
-static void drop_ahead(shuf *handle, const struct ahead *ahead)
+static shuf_status drop_part(shuf *handle, struct ahead *ahead)
 {
     struct shuf__release_message release;
-    struct shuf__error kept = handle->error;
-    if (ahead->lease != 0 && handle->connection.fd >= 0 &&
-        ahead->generation == handle->connection.generation) {
-        shuf__release_message_init(&release, ahead->lease);
-        shuf__release_send(handle, &release.message, &handle->error);
-    }
-    handle->error = kept;
+    const uint64_t lease = ahead->lease;
+    const bool held = lease != 0 && handle->connection.fd >= 0 &&
+                      ahead->generation == handle->connection.generation;
+    *ahead = (struct ahead){0};
+    shuf__release_message_init(&release, lease);
+    return held ? shuf__release_send(handle, &release.message, &handle->error) : SHUF_OK;
+}
+
+/* The message of a failure stays, unless this fails too. */
+static shuf_status drop_both(struct fetch_parts *f, struct ahead *own)
+{
+    const struct shuf__error kept = f->handle->error;
+    if (drop_part(f->handle, own) || drop_part(f->handle, &f->ahead))
+        return f->handle->error.status;
+    f->handle->error = kept;
+    return SHUF_OK;
 }
 
 static void set_summary(const struct fetch_parts *f, struct shuf__request_message *part)
@@ -222,6 +245,7 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
     struct shuf__exchange exchange = *f->exchange;
     const uint64_t width = f->whole->shape.width;
     const uint64_t bytes = part->values * width;
+    f->handle->copied = f->values * width;
     if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
         return f->handle->error.status;
     set_summary(f, &call.request);
@@ -265,27 +289,31 @@ static bool can_retry(struct fetch_parts *f, shuf_status status)
 
 /* If the daemon has no room for the part, releases the part that was prefetched, and tries again.
  */
-static shuf_status fetch_next(struct fetch_parts *f)
+static shuf_status retry_alone(struct fetch_parts *f, struct ahead *own, shuf_status status)
 {
-    struct shuf__part part;
-    const struct ahead own = f->ahead;
-    make_part(f, f->values, &part);
-    prefetch_part(f, f->values + part.values);
-    shuf_status status = fetch_part(f, &part);
-    if (status == SHUF_OK) {
-        f->part.shared = own.shared;
-        finish_part(f, &part);
-        if (f->exchange->payload_bytes == 0) /* a summary leaves the part prefetched */
-            drop_ahead(f->handle, &own);
-        return SHUF_OK;
-    }
-    drop_ahead(f->handle, &own);
-    drop_ahead(f->handle, &f->ahead);
-    f->ahead = (struct ahead){0};
+    if (drop_both(f, own))
+        return f->handle->error.status;
     if (!can_retry(f, status))
         return status;
     f->alone = true;
     return SHUF_OK;
+}
+
+/* An expired wait ends the call, whatever the call waited for. */
+static shuf_status fetch_next(struct fetch_parts *f)
+{
+    struct shuf__part part;
+    struct ahead own = f->ahead;
+    make_part(f, f->values, &part);
+    if (prefetch_part(f, f->values + part.values))
+        return f->handle->error.status;
+    const shuf_status status = fetch_part(f, &part);
+    if (status != SHUF_OK)
+        return retry_alone(f, &own, status);
+    f->part.shared = own.shared;
+    finish_part(f, &part);
+    /* a summary leaves the part prefetched */
+    return f->exchange->payload_bytes == 0 ? drop_part(f->handle, &own) : SHUF_OK;
 }
 
 shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
@@ -299,12 +327,14 @@ shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *
                             .exchange = exchange,
                             .result = result,
                             .skipped = exchange->delivered};
+    handle->copying = whole->shape.bytes;
     shuf_status status = choose_part_size(&f);
     if (status == SHUF_OK)
-        prefetch_part(&f, 0);
+        status = prefetch_part(&f, 0);
     while (status == SHUF_OK && f.values < all)
         status = fetch_next(&f);
     if (status == SHUF_OK)
         finish_result(&f);
+    handle->copied = handle->copying = 0;
     return status;
 }

@@ -20,8 +20,23 @@ shuf_status shuf__handle_check(shuf *handle)
                       (int)handle->process);
 }
 
-void shuf__handle_observe(const shuf *handle, shuf_event event, uint64_t done, uint64_t all)
+struct shuf__error shuf__handle_begin_callback(shuf *handle)
 {
-    if (handle->observer)
-        handle->observer(handle->observer_context, event, done, all);
+    handle->in_callback = true;
+    return handle->error;
+}
+
+void shuf__handle_end_callback(shuf *handle, const struct shuf__error *before)
+{
+    handle->in_callback = false;
+    handle->error = *before;
+}
+
+void shuf__handle_observe(shuf *handle, shuf_event event, uint64_t done, uint64_t all)
+{
+    if (!handle->observer)
+        return;
+    const struct shuf__error before = shuf__handle_begin_callback(handle);
+    handle->observer(handle->observer_context, event, done, all);
+    shuf__handle_end_callback(handle, &before);
 }

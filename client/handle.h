@@ -22,6 +22,9 @@ struct shuf {
     unsigned reconnect_ms;
     shuf_observer observer; /* may be NULL */
     void *observer_context;
+    bool in_callback; /* a sink, an observer or a visitor runs: it must not use the handle */
+    uint64_t copied;  /* bytes of a result that complete parts have */
+    uint64_t copying; /* bytes of this result; 0: no result comes in parts */
     struct shuf__held_leases leases;
     struct shuf__mappings mappings;
     struct shuf__error error; /* of the last call; its text is empty after a success */
@@ -31,8 +34,13 @@ struct shuf {
 /* False in a child process of the one that connected. */
 bool shuf__handle_is_ours(const shuf *handle);
 
+/* Before and after a callback of the caller. The error of the handle is that of its own calls
+ * between them. */
+struct shuf__error shuf__handle_begin_callback(shuf *handle);
+void shuf__handle_end_callback(shuf *handle, const struct shuf__error *before);
+
 /* Reports an event to the observer, if there is one. */
-void shuf__handle_observe(const shuf *handle, shuf_event event, uint64_t done, uint64_t all);
+void shuf__handle_observe(shuf *handle, shuf_event event, uint64_t done, uint64_t all);
 
 /* Fails with SHUF_INVALID, and the message in the handle, where the handle is not ours. */
 shuf_status shuf__handle_check(shuf *handle);

@@ -26,7 +26,7 @@ void shuf__release_message_init(struct shuf__release_message *release, uint64_t 
 shuf_status shuf__release_send(shuf *handle, Shuf__Release *message, struct shuf__error *error);
 
 /* Unmaps all mappings without a lease and reports their blocks to the daemon, which may need the
- * memory. False when there is no such mapping, or the report failed. */
+ * memory. False when there is no such mapping. The message of a failure is in the handle. */
 bool shuf__release_idle_mappings(shuf *handle);
 
 /* Reports that this process has given back all leases and unmapped all blocks. Otherwise the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffle_local.h. The values of the permutation arrive in chunks, and a chunk may end inside a
- * value: a list collects them.
+ * See shuffle_local.h. A list collects the values of the permutation, which arrive in chunks of any
+ * size.
  */
 #include "shuffle_local.h"
 
@@ -19,6 +19,7 @@ enum {
 };
 
 struct local_shuffle {
+    shuf *handle;
     const shuf_records *records;
     const char *in;
     char *out;      /* all records or, with a sink, a chunk */
@@ -97,7 +98,10 @@ static bool feed(const struct local_shuffle *s, size_t count)
     for (size_t first = 0; first < count; first += most) {
         const size_t some = count - first < most ? count - first : most;
         move_records(s, first, some, s->out);
-        if (!s->sink(s->context, s->out, some * record))
+        const struct shuf__error before = shuf__handle_begin_callback(s->handle);
+        const bool continues = s->sink(s->context, s->out, some * record);
+        shuf__handle_end_callback(s->handle, &before);
+        if (!continues)
             return false;
     }
     return true;
@@ -194,6 +198,7 @@ static struct local_shuffle *make(shuf *handle, const shuf_records *records, con
         shuf__fail(&handle->error, SHUF_NO_MEMORY, "shuffle: out of memory");
         return NULL;
     }
+    s->handle = handle;
     s->records = records;
     s->in = in;
     return s;

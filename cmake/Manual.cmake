@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Compiles a manual page. A line "; include NAME", a comment for scdoc, stands for the text of
-# NAME.scd in PARTS or MADE.
-#     cmake -DSCDOC=scdoc -DPAGE=x.1.scd -DPARTS=... -DMADE=... -DOUT=x.1 -P Manual.cmake
+# NAME.scd in PARTS or MADE. A line "; type NAME" stands for the definition of the type in HEADERS.
+#     cmake -DSCDOC=scdoc -DPAGE=x.1.scd -DPARTS=... -DMADE=... "-DHEADERS=x.h;y.h" -DOUT=x.1
+#           -P Manual.cmake
 file(READ "${PAGE}" text)
 while(text MATCHES "\n(; include ([a-z-]+)\n)")
   set(line "${CMAKE_MATCH_1}")
@@ -10,6 +11,20 @@ while(text MATCHES "\n(; include ([a-z-]+)\n)")
                                                              NO_CACHE REQUIRED)
   file(READ "${part_${CMAKE_MATCH_2}}" content)
   string(REPLACE "${line}" "${content}" text "${text}")
+endwhile()
+set(headers "")
+foreach(header IN LISTS HEADERS)
+  file(READ "${header}" content)
+  string(APPEND headers "${content}")
+endforeach()
+while(text MATCHES "\n(; type ([a-z_]+)\n)")
+  set(line "${CMAKE_MATCH_1}")
+  set(name ${CMAKE_MATCH_2})
+  if(NOT headers MATCHES
+     "typedef [a-z]+ ((${name} )?{[^}]*} ${name};|[(][*]${name}[)][^;]*;)\n")
+    message(FATAL_ERROR "${PAGE}: no header has the type ${name}")
+  endif()
+  string(REPLACE "${line}" "```\n${CMAKE_MATCH_0}```\n\n" text "${text}")
 endwhile()
 file(WRITE "${OUT}.scd" "${text}")
 execute_process(COMMAND "${SCDOC}" INPUT_FILE "${OUT}.scd" OUTPUT_FILE "${OUT}"

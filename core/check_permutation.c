@@ -93,12 +93,13 @@ static shuf_status take_view(const struct shuf__view *view, struct shuf__permuta
 
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
 {
+    char text[SHUF__DTYPE_TEXT];
     const uint64_t n = request->permutation.n;
     if (request->dtype == SHUF_AUTO)
         request->dtype = n <= U32_VALUES ? SHUF_U32 : SHUF_U64;
     if (!shuf__dtype_is_allowed((int)request->dtype, SHUF_DISTRIBUTION_NONE))
-        return shuf__fail(error, SHUF_INVALID, "dtype %d: expected u32, u64 or i64",
-                          (int)request->dtype);
+        return shuf__fail(error, SHUF_INVALID, "dtype %s: expected u32, u64 or i64",
+                          shuf__dtype_label((int)request->dtype, text));
     if (request->dtype == SHUF_U32 && n > U32_VALUES)
         return shuf__fail(
             error, SHUF_INVALID,

@@ -72,8 +72,7 @@ static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *err
 static shuf_status refuse_dtype(int dtype, enum shuf__distribution distribution,
                                 struct shuf__error *error)
 {
-    char number[16], expected[64] = "";
-    const char *name = shuf__dtype_name(dtype);
+    char text[SHUF__DTYPE_TEXT], expected[64] = "";
     unsigned left = 0;
     for (int i = 0; i < SHUF__DTYPES; i++)
         left += shuf__dtype_is_allowed(i, distribution);
@@ -87,9 +86,9 @@ static shuf_status refuse_dtype(int dtype, enum shuf__distribution distribution,
                  : left == 1 ? " or "
                              : "");
     }
-    snprintf(number, sizeof number, "%d", dtype);
-    return shuf__fail(error, SHUF_INVALID, "dtype %s: expected %s with %s", name ? name : number,
-                      expected, shuf__distribution_is_normal(distribution) ? "gauss" : "uniform");
+    return shuf__fail(error, SHUF_INVALID, "dtype %s: expected %s with %s",
+                      shuf__dtype_label(dtype, text), expected,
+                      shuf__distribution_is_normal(distribution) ? "gauss" : "uniform");
 }
 
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)

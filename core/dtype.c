@@ -34,6 +34,13 @@ const char *shuf__dtype_name(int dtype)
     return traits ? traits->name : NULL;
 }
 
+const char *shuf__dtype_label(int dtype, char number[SHUF__DTYPE_TEXT])
+{
+    const char *name = shuf__dtype_name(dtype);
+    snprintf(number, SHUF__DTYPE_TEXT, "%d", dtype);
+    return name ? name : number;
+}
+
 unsigned shuf__dtype_bytes(int dtype)
 {
     const struct traits *traits = traits_of(dtype);
@@ -48,7 +55,6 @@ bool shuf__dtype_is_allowed(int dtype, enum shuf__distribution distribution)
 
 /* ---- Names ---- */
 
-/* NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So they need their "<". */
 static const struct {
     const char *name;
     shuf_dtype dtype;
@@ -58,10 +64,20 @@ static const struct {
     {"float64", SHUF_F64}, {"double", SHUF_F64},    {"f8", SHUF_F64},     {"<f8", SHUF_F64},
     {"float32", SHUF_F32}, {"float", SHUF_F32},     {"single", SHUF_F32}, {"f4", SHUF_F32},
     {"<f4", SHUF_F32},     {"float16", SHUF_F16},   {"half", SHUF_F16},   {"f2", SHUF_F16},
-    {"<f2", SHUF_F16},     {"bfloat16", SHUF_BF16},
+    {"<f2", SHUF_F16},     {"bfloat16", SHUF_BF16}, {"fp64", SHUF_F64},   {"fp32", SHUF_F32},
+    {"fp16", SHUF_F16},
 };
 
-enum { ALIASES = sizeof aliases / sizeof *aliases };
+/* NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So they need their "<". */
+static const struct {
+    const char *name;
+    shuf_dtype dtype;
+} ambiguous[] = {{"u8", SHUF_U64}, {"i8", SHUF_I64}};
+
+enum {
+    ALIASES = sizeof aliases / sizeof *aliases,
+    SHORTEST = 3, /* a name of fewer letters is near to every other one */
+};
 
 unsigned shuf__dtype_set(enum shuf__distribution distribution)
 {
@@ -105,11 +121,27 @@ static void offer_names(struct shuf__nearest *nearest, unsigned set)
             shuf__nearest_offer(nearest, aliases[i].name);
 }
 
+/* Advice for an unknown name. */
+static void set_hint(const char *text, unsigned set, char hint[SHUF__HINT])
+{
+    struct shuf__nearest nearest = {.text = text};
+    *hint = '\0';
+    for (size_t i = 0; i < sizeof ambiguous / sizeof *ambiguous; i++) {
+        const shuf_dtype dtype = ambiguous[i].dtype;
+        if (strcmp(ambiguous[i].name, text) == 0 && set >> dtype & 1)
+            snprintf(hint, SHUF__HINT, "; NumPy's %s (8 bytes) is %s or <%s here", text,
+                     table[dtype].name, text);
+    }
+    if (strlen(text) < SHORTEST || *hint)
+        return;
+    offer_names(&nearest, set);
+    shuf__nearest_hint(&nearest, hint);
+}
+
 shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set, shuf_dtype *dtype,
                               struct shuf__error *error)
 {
-    char names[64] = "", hint[SHUF__HINT];
-    struct shuf__nearest nearest = {.text = text};
+    char names[64] = "", hint[SHUF__HINT] = "";
     const shuf_dtype found = find_dtype(text);
     if (set >> found & 1) {
         *dtype = found;
@@ -117,7 +149,7 @@ shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set,
     }
     list_set(set, names, sizeof names);
     if (found == SHUF_AUTO) /* a known type of another kind of values is no typing error */
-        offer_names(&nearest, set);
+        set_hint(text, set, hint);
     return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s", field, *text ? text : "''",
-                      names, shuf__nearest_hint(&nearest, hint));
+                      names, hint);
 }

@@ -20,6 +20,10 @@ enum { SHUF__DTYPES = SHUF_BF16 + 1 };
 /* "u32", "bf16"; "auto" for SHUF_AUTO; NULL for an unknown number. Static storage. */
 const char *shuf__dtype_name(int dtype);
 
+/* The name, or the number of an unknown type. */
+enum { SHUF__DTYPE_TEXT = 12 };
+const char *shuf__dtype_label(int dtype, char number[SHUF__DTYPE_TEXT]);
+
 /* The set of types that values of that distribution can have, or a permutation for
  * SHUF_DISTRIBUTION_NONE: a bit a type. */
 unsigned shuf__dtype_set(enum shuf__distribution distribution);

@@ -7,16 +7,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Divides by 1000 until 1 to 999 remain before the point. */
-static double reduce(double value, const char *const prefixes[], int count, const char **prefix)
+/* Divides by `base` until 1 to base - 1 remain before the point. */
+static double reduce_by(double base, double value, const char *const prefixes[], int count,
+                        const char **prefix)
 {
     int i = 0;
-    while (i + 1 < count && value >= 999.5) {
-        value /= 1000;
+    while (i + 1 < count && value >= base - 0.5) {
+        value /= base;
         i++;
     }
     *prefix = prefixes[i];
     return value;
+}
+
+static double reduce(double value, const char *const prefixes[], int count, const char **prefix)
+{
+    return reduce_by(1000, value, prefixes, count, prefix);
 }
 
 static int decimals(double value, int digits)
@@ -55,6 +61,16 @@ const char *shuf__units_bytes(char text[SHUF__UNITS_TEXT], uint64_t bytes)
     const char *unit;
     double value = reduce((double)bytes, units, 7, &unit);
     snprintf(text, SHUF__UNITS_TEXT, "%.*f %s", bytes < 1000 ? 0 : decimals(value, 3), value, unit);
+    return text;
+}
+
+const char *shuf__units_memory(char text[SHUF__UNITS_TEXT], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    const char *unit;
+    const double value = reduce_by(1024, (double)bytes, units, 7, &unit);
+    const int digits = value == (double)(uint64_t)value ? 0 : decimals(value, 3);
+    snprintf(text, SHUF__UNITS_TEXT, "%.*f %s", digits, value, unit);
     return text;
 }
 

@@ -5,7 +5,6 @@
  */
 #include "check.h"
 
-#include "backend.h"
 #include "net/listener.h"
 
 #include <stdio.h>
@@ -19,7 +18,7 @@ int shuf__exit_of_socket(shuf_status status)
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status)
 {
     if (status == SHUF_INVALID)
-        return config->source.backend ? EX_USAGE : EX_CONFIG;
+        return config->source.value[SHUF__CONFIG_backend] ? EX_USAGE : EX_CONFIG;
     return status == SHUF_NO_MEMORY || status == SHUF_IO ? EX_OSERR : EX_UNAVAILABLE;
 }
 
@@ -27,6 +26,30 @@ static int fail_check(const struct shuf__log *log, int exit_code, const struct s
 {
     shuf__log(log, SHUF__LOG_ERROR, "%s", error->text);
     return exit_code;
+}
+
+/* On the side where the backend keeps no results by itself, 0 may be meant. */
+static void check_budget(struct shuf__backend *backend, enum shuf__memory kind, const char *key,
+                         struct shuf__amount amount, const struct shuf__log *log)
+{
+    char text[SHUF__NUMBER_TEXT];
+    struct shuf__error ignored;
+    uint64_t available, total;
+    if (!backend->ops->makes[kind] ||
+        backend->ops->memory(backend, kind, &available, &total, &ignored) ||
+        shuf__amount_bytes(amount, total) >= SHUF__BLOCK_UNIT)
+        return;
+    if (amount.number > 0 || backend->ops->own == kind)
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "%s %s: below 2 MiB no result fits; expected 2Mi or more, as in the default", key,
+                  shuf__amount_text(text, amount));
+}
+
+void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
+                         const struct shuf__log *log)
+{
+    check_budget(backend, SHUF__MEMORY_MEMFD, "host_memory", config->host_memory, log);
+    check_budget(backend, SHUF__MEMORY_CUDA_FD, "device_memory", config->device_memory, log);
 }
 
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
@@ -38,6 +61,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     if (shuf__backend_open(config->backend, (unsigned)config->threads, &backend, &error))
         return fail_check(log, shuf__exit_of_backend(config, error.status), &error);
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
+    shuf__check_budgets(backend, config, log);
     backend->ops->close(backend);
     return EX_OK;
 }

@@ -22,62 +22,87 @@
 
 SHUF_API const char *argp_program_version = SHUF__DAEMON; /* for libc to find */
 
-enum {
-    OPTION_CHECK = 256,
-    OPTION_PRINT_CONFIG,
-    OPTION_NO_CONFIG,
-    OPTION_HOST_MEMORY,
-    OPTION_DEVICE_MEMORY
-};
+enum { OPTION_CHECK = 256, OPTION_PRINT_CONFIG, OPTION_NO_CONFIG, OPTION_KEYS };
 
-static const struct argp_option options[] = {
+enum { NAME = 32, HELP = 256 };
+
+static const struct argp_option own_options[] = {
     {"config", 'c', "FILE", 0,
      "Read the configuration from FILE (default: /etc/shufd/shufd.conf, or etc/shufd/shufd.conf of "
      "the prefix of the installation, if it exists)",
-     0},
-    {"no-config", OPTION_NO_CONFIG, NULL, 0, "Read no configuration file", 0},
-    {"socket", 's', "PATH", 0, "Listen on PATH instead of the configured socket", 0},
-    {"backend", 'b', "SPEC", 0,
-     "Compute on SPEC: auto, cpu, cpu:scalar|avx2|avx512, cuda, cuda:UUID or cuda:ORDINAL", 0},
-    {"host-memory", OPTION_HOST_MEMORY, "SIZE", 0,
-     "Use at most SIZE of host memory for results, such as 8Gi or 25%", 0},
-    {"device-memory", OPTION_DEVICE_MEMORY, "SIZE", 0,
-     "Use at most SIZE of the GPU's memory for results, such as 8Gi or 10%", 0},
+     1},
+    {"no-config", OPTION_NO_CONFIG, NULL, 0, "Read no configuration file", 1},
     {"check", OPTION_CHECK, NULL, 0, "Check that the daemon could start, print its device and exit",
-     0},
+     1},
     {"print-config", OPTION_PRINT_CONFIG, NULL, 0,
-     "Print the configuration that applies, with an explanation of each key, and exit", 0},
+     "Print the configuration that applies, with an explanation of each key, and exit", 1},
     SHUF__OPTION_HELP,
-    {0},
+    {NULL, 0, NULL, 0, "Keys of the configuration:", 2},
 };
+
+enum { OWN_OPTIONS = sizeof own_options / sizeof *own_options };
 
 struct arguments {
     struct shuf__config_source source;
     bool check, print_config;
 };
 
-static error_t take_option(int key, char *value, struct argp_state *state)
+/* ---- An option for each key ------------------------------------------------------- */
+
+static int option_of(int key)
+{
+    return key == SHUF__CONFIG_socket ? 's' : key == SHUF__CONFIG_backend ? 'b' : OPTION_KEYS + key;
+}
+
+static int key_of(int option)
+{
+    int key = 0;
+    while (key < SHUF__CONFIG_KEYS && option_of(key) != option)
+        key++;
+    return key;
+}
+
+/* "host_cache" is --host-cache, with the first sentence of its help. */
+static struct argp_option option_for(int key)
+{
+    static char names[SHUF__CONFIG_KEYS][NAME], texts[SHUF__CONFIG_KEYS][HELP];
+    const struct shuf__config_help help = shuf__config_help((enum shuf__config_key)key);
+    const char *end = strpbrk(help.text, ".");
+    while (end && end[1] != ' ' && end[1] != '\n' && end[1] != '\0')
+        end = strpbrk(end + 1, ".");
+    snprintf(names[key], NAME, "%s", help.name);
+    snprintf(texts[key], HELP, "%.*s", end ? (int)(end - help.text) : HELP, help.text);
+    for (char *c = names[key]; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    for (char *c = texts[key]; *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
+    return (struct argp_option){names[key], option_of(key), help.value, 0, texts[key], 2};
+}
+
+static const struct argp_option *all_options(void)
+{
+    static struct argp_option options[OWN_OPTIONS + SHUF__CONFIG_KEYS + 1];
+    memcpy(options, own_options, sizeof own_options);
+    for (int key = 0; key < SHUF__CONFIG_KEYS; key++)
+        options[OWN_OPTIONS + key] = option_for(key);
+    return options;
+}
+
+static error_t take_option(int option, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
-    switch (key) {
+    const int key = key_of(option);
+    if (key < SHUF__CONFIG_KEYS) {
+        arguments->source.value[key] = value;
+        return 0;
+    }
+    switch (option) {
     case 'c':
         arguments->source.file = value;
         return 0;
     case OPTION_NO_CONFIG:
         arguments->source.file = NULL;
         arguments->source.no_file = true;
-        return 0;
-    case 's':
-        arguments->source.socket = value;
-        return 0;
-    case 'b':
-        arguments->source.backend = value;
-        return 0;
-    case OPTION_HOST_MEMORY:
-        arguments->source.host_memory = value;
-        return 0;
-    case OPTION_DEVICE_MEMORY:
-        arguments->source.device_memory = value;
         return 0;
     case OPTION_CHECK:
         arguments->check = true;
@@ -86,7 +111,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
         arguments->print_config = true;
         return 0;
     default:
-        return shuf__option_common(key, value, state);
+        return shuf__option_common(option, value, state);
     }
 }
 
@@ -115,8 +140,8 @@ static void forbid_spinning(char **argv)
 
 int main(int argc, char **argv)
 {
-    static const struct argp parser = {
-        .options = options,
+    const struct argp parser = {
+        .options = all_options(),
         .parser = take_option,
         .doc = "Computes permutations and random numbers on a GPU or CPU for the processes of this "
                "machine, which connect to its Unix socket. Runs in the foreground.",
@@ -138,6 +163,11 @@ int main(int argc, char **argv)
     if (arguments.print_config) {
         shuf__config_print(&config, stdout);
         return finish_output(&log);
+    }
+    /* Before the socket is taken: if another daemon has it, its message would hide this one. */
+    if (shuf__backend_check(config.backend, &error)) {
+        shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
+        return shuf__exit_of_backend(&config, error.status);
     }
     if (arguments.check) {
         code = shuf__check(&config, &log);

@@ -204,8 +204,7 @@ static void on_end_signal(uv_signal_t *handle, int number)
     drain(server, shuf__config_ms(server->config->drain_timeout));
 }
 
-/* Nothing that the device holds can be trusted, so the daemon ends and its service manager starts a
- * new one. */
+/* Nothing on the device can be trusted, so the daemon ends; its service manager starts another. */
 static void on_device_failed(void *context, const struct shuf__error *error)
 {
     struct shuf__server *server = context;
@@ -222,7 +221,8 @@ static void on_device_failed(void *context, const struct shuf__error *error)
 static void measure(struct shuf__server *server)
 {
     struct shuf__error error;
-    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    struct shuf__backend *backend = shuf__engine_backend(server->engine);
+    shuf__check_budgets(backend, server->config, server->log);
     for (int kind = 0; kind < SHUF__MEMORY_KINDS; kind++)
         if (backend->ops->makes[kind] && shuf__allocations_measure(&server->service.allocations,
                                                                    (enum shuf__memory)kind, &error))

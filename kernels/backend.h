@@ -105,6 +105,9 @@ struct shuf__backend_ops {
     /* Which computations are faster with a rank index; NULL: `launch` uses no index. */
     const struct shuf__rank_index_limits *rank_index_limits;
 
+    /* Whether `device` of the next function can name one: SHUF_INVALID, or SHUF_DEVICE. Touches no
+     * device. NULL: only `open` knows. */
+    shuf_status (*check_name)(const char *device, struct shuf__error *error);
     /* `device`: the text after the colon of `--backend cuda:1`, or NULL for the default device.
      * `threads`: CPU threads, 0 for all. */
     shuf_status (*open)(const char *device, unsigned threads, struct shuf__backend **backend,
@@ -193,6 +196,9 @@ extern const struct shuf__backend_ops shuf__cuda_ops; /* only with SHUF_HAVE_CUD
  * not in this build. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error);
+
+/* Whether the call above could succeed on some machine, as far as the text of `spec` says. */
+shuf_status shuf__backend_check(const char *spec, struct shuf__error *error);
 
 /* The compiled-in backends, best first; NULL past the end. */
 const struct shuf__backend_ops *shuf__backend_at(unsigned index);

@@ -2,7 +2,8 @@
 #
 # What is installed is enough to build on: other projects compile the example against the installed
 # headers with both libraries, by pkg-config or by find_package(), and it runs. Each header
-# compiles by itself, without a warning of the strictest kind.
+# compiles by itself, and all do together in each version of C and C++, without a warning of the
+# strictest kind.
 #     cmake -DBUILD=... -DEXAMPLE=epoch.c -DCC=... -DFLAGS="..." -DPKG_CONFIG=... -P install.cmake
 set(prefix ${BUILD}/install-test)
 file(REMOVE_RECURSE ${prefix})
@@ -59,8 +60,26 @@ list(LENGTH headers count)
 if(count LESS 10)
   message(FATAL_ERROR "only ${count} headers are installed: ${headers}")
 endif()
+set(strict -pedantic -Wall -Wextra -Werror ${cflags} -fsyntax-only)
 foreach(header IN LISTS headers)
   file(WRITE ${prefix}/header.c "#include <${header}>\ntypedef int not_empty;\n")
-  execute_process(COMMAND ${CC} -std=c11 -pedantic -Wall -Wextra -Werror ${cflags} -fsyntax-only
-                          ${prefix}/header.c COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CC} -std=c11 ${strict} ${prefix}/header.c COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+
+list(JOIN headers ">\n#include <" all)
+foreach(language c c++)
+  file(WRITE ${prefix}/all.${language} "#include <${all}>\ntypedef int not_empty;\n")
+endforeach()
+foreach(row "c;gcc;clang;c99;c11;c17" "c++;g++;clang++;c++11;c++14;c++17;c++20")
+  list(POP_FRONT row language gnu llvm)
+  foreach(name ${gnu} ${llvm})
+    unset(compiler CACHE)
+    find_program(compiler ${name})
+    foreach(standard IN LISTS row)
+      if(compiler)
+        execute_process(COMMAND ${compiler} -std=${standard} ${strict} ${prefix}/all.${language}
+                        COMMAND_ERROR_IS_FATAL ANY)
+      endif()
+    endforeach()
+  endforeach()
 endforeach()

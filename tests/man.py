@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks the manual pages: groff has no warning about any compiled page, SEE ALSO names pages that
 exist, and the pages of section 3 describe each public function once, with the type and the parameters
-that the header gives it.
+that the header gives it, each public type with its definition, and each status.
 
     man.py BUILD HEADER...
 """
@@ -62,6 +62,24 @@ def described(pages):
     return found, faults
 
 
+def types(text):
+    """Public types with a definition that a page can show: not of the rows of a table."""
+    return set(re.findall(r"^typedef \w+ (?:\w+ )?\{[^}#]*\} (\w+);", text, re.MULTILINE)) | set(
+        re.findall(r"^typedef \w+ \(\*(\w+)\)", text, re.MULTILINE)
+    )
+
+
+def undescribed(pages, text):
+    """Types that no page shows and names, and statuses that shuf(3) lacks."""
+    for name in sorted(types(text)):
+        shown = [p for p in pages if f"; type {name}\n" in section(p, "SYNOPSIS")]
+        if len(shown) != 1 or name not in re.findall(r"\w+", section(shown[0], "NAME")):
+            yield f"type {name}: expected one page with it in NAME and SYNOPSIS"
+    statuses = re.findall(r"^    X\((\w+), \d+, \"[^\"]+\"\)", text, re.MULTILINE)
+    listed = (MAN / "shuf.3.scd").read_text()
+    yield from (f"shuf.3.scd: lacks SHUF_{name}" for name in statuses if f"SHUF_{name}" not in listed)
+
+
 def main():
     build, *headers = sys.argv[1:]
     found, faults = described(sorted(MAN.glob("*.3.scd")))
@@ -69,6 +87,8 @@ def main():
     for name in sorted(set(expected) | set(found)):
         if expected.get(name) != found.get(name):
             faults.append(f"{name}: the pages have {found.get(name)}, the header {expected.get(name)}")
+    text = "".join(pathlib.Path(header).read_text() for header in headers)
+    faults += undescribed(sorted(MAN.glob("*.3.scd")), text)
     for page in sorted(MAN.glob("*.scd")):
         faults += broken_references(page)
     compiled = sorted(pathlib.Path(build, "docs").glob("*.[1-8]"))

@@ -93,9 +93,17 @@ def compare_names(program, text):
     compare("shuf-quality", used, manual_options(re.sub(r'"[^"]*"', "", own)))
 
 
+def keys_of(program):
+    return re.findall(r"^([a-z_]+) =[ ]?(.*)$", output(program, "--no-config", "--print-config"), re.MULTILINE)
+
+
+def key_options(program):
+    return {f"--{key.replace('_', '-')}" for key, value in keys_of(program)}
+
+
 def compare_keys(program, text):
     """The keys and their defaults."""
-    pairs = re.findall(r"^([a-z_]+) =[ ]?(.*)$", output(program, "--no-config", "--print-config"), re.MULTILINE)
+    pairs = keys_of(program)
     described = re.findall(r"^\*([a-z_]+)\* = (.*)$", section(text, "KEYS"), re.MULTILINE)
     compare("shufd.conf(5)", {f"{k} = {v or '(empty)'}" for k, v in pairs}, {" = ".join(one) for one in described})
     return pairs
@@ -106,7 +114,9 @@ def main():
     overview = page("shufctl.1")
     compare_verbs(shufctl)
     compare_names(quality, page("shuf-quality.1"))
-    compare("shufd(8)", options(output(shufd, "--help")), items(section(page("shufd.8"), "DESCRIPTION")))
+    printed, names = options(output(shufd, "--help")), key_options(shufd)
+    compare("shufd --help, keys", names, printed & names)
+    compare("shufd(8)", printed - names, items(section(page("shufd.8"), "DESCRIPTION")) - names)
     made = pathlib.Path(build, "docs/parts")
     keys = compare_keys(shufd, page("shufd.conf.5", made)) if made.exists() else []
 
@@ -119,6 +129,9 @@ def main():
     codes = set(re.findall(r"^ *(\d+)  ", output(shufctl, "help", "exit-status"), re.MULTILINE))
     compare("shufctl, exit status", codes,
             {term for term in terms(section(overview, "EXIT STATUS")) if term.isdigit()})
+    variable = r"\b(?:[A-Z]+_[A-Z_]+|TMPDIR)\b"
+    compare("shufctl, environment", set(re.findall(variable, output(shufctl, "help", "environment"))),
+            set(re.findall(variable, section(overview, "ENVIRONMENT"))))
     for text in wrong:
         print(text, file=sys.stderr)
     print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys compared")

@@ -70,6 +70,8 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
 #define ROWS(X)                                                                                   \
     X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                    \
     X(shuf_connect, socket, OK, connect_to(NULL))                                                 \
+    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                   \
+    X(shuf_connect_within, socket, OK, connect_to(NULL))                                          \
     X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                        \
     X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
     X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
@@ -227,6 +229,22 @@ static void null_in_every_place(void **state)
 
 /* ---- The headers ---------------------------------------------------------------- */
 
+/* The last call without a handle decides, also its success. */
+static void words_without_a_handle(void **state)
+{
+    (void)state;
+    shuf_permutation wrong = permutation;
+    shuf_numbers none = numbers;
+    wrong.dtype = SHUF_F32;
+    assert_int_equal(shuf_permutation_shape(&wrong, &shape, NULL, 0), SHUF_INVALID);
+    assert_string_equal(shuf_message(NULL), "dtype f32: expected u32, u64 or i64");
+    none.count = 0;
+    assert_int_equal(shuf_numbers_shape(&none, &shape, NULL, 0), SHUF_INVALID);
+    assert_non_null(strstr(shuf_message(NULL), "count 0"));
+    assert_int_equal(shuf_numbers_shape(&numbers, &shape, NULL, 0), SHUF_OK);
+    assert_string_equal(shuf_message(NULL), "");
+}
+
 static bool has_row(const char *function, const char *parameter)
 {
     for (size_t i = 0; i < N_ROWS; i++)
@@ -336,9 +354,8 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_in_every_place),
-        cmocka_unit_test(every_pointer_has_a_row),
-        cmocka_unit_test(a_released_lease_is_cleared),
+        cmocka_unit_test(null_in_every_place),       cmocka_unit_test(words_without_a_handle),
+        cmocka_unit_test(every_pointer_has_a_row),   cmocka_unit_test(a_released_lease_is_cleared),
         cmocka_unit_test(a_lease_of_another_handle),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

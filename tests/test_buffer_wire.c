@@ -235,14 +235,17 @@ static void budgets(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
     wire_send_allocate(w, 17 << 20, HOST);
-    wire_expect(w, SHUF_NO_MEMORY, "needs 18.9 MB of host memory, the limit is 16.8 MB");
+    wire_expect(w, SHUF_NO_MEMORY, "needs 18 MiB of host memory, the limit is 16 MiB");
     Shuf__ResultReply b = wire_allocate(w, 12 << 20, HOST);
     wire_send_allocate(other, 12 << 20, HOST);
-    wire_expect(other, SHUF_BUSY, "12.6 MB of 16.8 MB are in use by other results");
+    wire_expect(
+        other, SHUF_BUSY,
+        "needs 12 MiB of host memory, 12 MiB of 16 MiB are held by this user's own leases and "
+        "requests (host_memory): release a lease");
     Shuf__Shuffle s = wire_shuffle_of(b.lease, 12 << 20, 1, HOST);
     wire_send_shuffle(w, &s);
     wire_expect(w, SHUF_NO_MEMORY,
-                "needs 25.2 MB of host memory with its input and workspace, the limit is 16.8 MB");
+                "needs 24 MiB of host memory with its input and workspace, the limit is 16 MiB");
     s.n = 3 << 20;
     wire_shuffle(w, &s);
     assert_true(wire_status(*state).host_used <= 16 << 20);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -304,6 +305,35 @@ static void leased_ones_stay(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Holds three blocks of four until the parent has seen the refusal. */
+static void hold_as_another(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        wire_lease(w, BLOCK_N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_close(w);
+}
+
+static void another_user_is_in_the_way(void **state)
+{
+    (void)state;
+    struct harness h;
+    if (geteuid() != 0 || own != SHUF__TRANSPORT__TRANSPORT_MEMFD)
+        skip();
+    wire_start(&h, backend, "host_memory = 8Mi\nsocket_mode = 0666\n");
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    struct child other = child_start_as(CHILD_NOBODY, hold_as_another, &h);
+    child_hear(other.channel);
+    struct wire *w = wire_greet(&h);
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6 MiB of 8 MiB are in use by other ");
+    child_say(other.channel, 0);
+    child_join(&other);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void over_the_budget(void **state)
 {
     (void)state;
@@ -311,17 +341,18 @@ static void over_the_budget(void **state)
     uint64_t ids[4];
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
-    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10.5 MB of ");
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10 MiB of ");
     for (uint64_t i = 0; i < 4; i++)
         ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
-    expect_refused(w, BLOCK_N, 9, SHUF_BUSY, "memory, 8.39 MB of 8.39 MB are in use by ");
-    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "in use by other results (");
+    expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
+                   "memory, 8 MiB of 8 MiB are held by this user's own leases and ");
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "held by this user's own leases and requests (");
     assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
     wire_send_release(owner, ids, 1, NULL, 0);
     wire_expect(owner, SHUF_OK, "");
     assert_false(touch(w, BLOCK_N, 9)); /* in the owner's block, which it keeps mapped */
-    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "try again"); /* for which that cannot make room */
-    assert_true(touch(w, BLOCK_N, 9));                     /* and so is not given up in vain */
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* cannot make room */
+    assert_true(touch(w, BLOCK_N, 9)); /* and so is not given up in vain */
     wire_send_goodbye(owner);
     wire_expect(owner, SHUF_OK, "");
     wire_close(owner);
@@ -342,7 +373,7 @@ static void too_large_at_once(void **state)
     struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(blocker, &endless);
     wire_await_queued(&h, 1);
-    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "the limit is 8.39 MB");
+    expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "the limit is 8 MiB");
     assert_int_equal(wire_status(&h).queued, 1);
     wire_close(blocker);
     wire_close(w);
@@ -394,12 +425,19 @@ static void kept_for_a_while(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_ones_share),     cmocka_unit_test(unequal_ones_do_not),
-        cmocka_unit_test(summary_then_lease),   cmocka_unit_test(eight_processes_at_once),
-        cmocka_unit_test(eight_processes_wait), cmocka_unit_test(joined_is_served),
-        cmocka_unit_test(last_one_cancels),     cmocka_unit_test(least_recently_used_goes),
-        cmocka_unit_test(leased_ones_stay),     cmocka_unit_test(over_the_budget),
-        cmocka_unit_test(too_large_at_once),    cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(equal_ones_share),
+        cmocka_unit_test(unequal_ones_do_not),
+        cmocka_unit_test(summary_then_lease),
+        cmocka_unit_test(eight_processes_at_once),
+        cmocka_unit_test(eight_processes_wait),
+        cmocka_unit_test(joined_is_served),
+        cmocka_unit_test(last_one_cancels),
+        cmocka_unit_test(least_recently_used_goes),
+        cmocka_unit_test(leased_ones_stay),
+        cmocka_unit_test(over_the_budget),
+        cmocka_unit_test(another_user_is_in_the_way),
+        cmocka_unit_test(too_large_at_once),
+        cmocka_unit_test(nothing_is_kept),
         cmocka_unit_test(kept_for_a_while),
     };
     backend = harness_backend_or_skip(argc, argv);

@@ -112,6 +112,63 @@ static void test_command_line(void **state)
     shufd_expect_exit(check, EX_OK, harness_backend);
 }
 
+/* Every key is an option too. */
+static void test_key_options(void **state)
+{
+    (void)state;
+    const char *given[] = {"--no-config", "--host-cache",  "3Gi",   "--cache-time",
+                           "90",          "--socket-mode", "600",   "-b",
+                           "cpu",         "--log-level",   "debug", "--print-config",
+                           NULL};
+    const char *wrong[] = {"--queue", "0", "--print-config", NULL};
+    const char *help[] = {"--help", NULL};
+    shufd_expect_exit(given, EX_OK, "\nhost_cache = 3Gi\n");
+    shufd_expect_exit(given, EX_OK, "\ncache_time = 90s\n");
+    shufd_expect_exit(given, EX_OK, "\nsocket_mode = 0600\n");
+    shufd_expect_exit(given, EX_OK, "\nbackend = cpu\n");
+    shufd_expect_exit(given, EX_OK, "\nlog_level = debug\n");
+    shufd_expect_exit(wrong, EX_USAGE, "queue 0: expected 1 to 1000000");
+    shufd_expect_exit(help, EX_OK, "--device-cache=SIZE");
+}
+
+static bool start_warns(const char *memory)
+{
+    struct harness h;
+    char log[4096];
+    const char *options[] = {"--host-memory", memory, NULL};
+    assert_true(harness_start(&h, "cpu", options));
+    shufd_read(h.log, log, sizeof log);
+    assert_true(harness_stop(&h));
+    return strstr(log, ": below 2 MiB no result fits");
+}
+
+/* Less than a block is a mistake that would show only with the first request. */
+static void test_small_budget(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
+                           "--host-memory", "1Mi", "--check",  NULL};
+    shufd_expect_exit(check, EX_OK, "host_memory 1Mi: below 2 MiB no result fits");
+    assert_true(start_warns("1Mi"));
+    assert_true(start_warns("0%"));
+    assert_false(start_warns("2Mi"));
+}
+
+/* A wrong option is named before the socket of a running daemon is. */
+static void test_wrong_backend_beside(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_start(&h, "cpu", NULL));
+    const char *unknown[] = {"--socket", h.socket, "--backend", "gpu", NULL};
+    const char *level[] = {"--socket", h.socket, "--backend", "cpu:abacus", NULL};
+    const char *right[] = {"--socket", h.socket, "--backend", "cpu", NULL};
+    shufd_expect_exit(unknown, EX_USAGE, "backend gpu: expected auto, cpu or cuda");
+    shufd_expect_exit(level, EX_USAGE, "backend cpu:abacus: expected");
+    shufd_expect_exit(right, EX_CANTCREAT, "in use");
+    assert_true(harness_stop(&h));
+}
+
 /* With and without --check a bad value ends it the same way. */
 static void expect_bad_config(const char *path, const char *socket, int code, const char *text)
 {
@@ -178,7 +235,7 @@ static void test_memory_limit(void **state)
     struct wire *w = wire_greet(&h);
     Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
-    wire_expect(w, SHUF_NO_MEMORY, "_memory in shufd.conf or start shufd with --");
+    wire_expect(w, SHUF_NO_MEMORY, "/conf (then kill -HUP ");
     wire_check_alive(w); /* which leaves a block of 2 MiB behind */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
@@ -189,7 +246,7 @@ static void test_memory_limit(void **state)
     uint64_t bytes = wire_expect(w, SHUF_OK, "")->payload_bytes;
     permute.seed++;
     wire_send_permute(other, &permute);
-    wire_expect(other, SHUF_BUSY, "memory, 12.6 MB of 16.8 MB are in use by ");
+    wire_expect(other, SHUF_BUSY, "memory, 10 MiB of 16 MiB are held by this user's own ");
     wire_read_permutation(w, bytes, permute.n);
     wire_await_memory_free(&h);
     wire_send_permute(other, &permute);
@@ -245,15 +302,12 @@ static void test_debug_log(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_errors),
-        cmocka_unit_test(test_shipped_config),
-        cmocka_unit_test(test_print_config_in_force),
-        cmocka_unit_test(test_command_line),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_config_is_a_file),
-        cmocka_unit_test(test_full_output),
-        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_debug_log),
+        cmocka_unit_test(test_config_errors),         cmocka_unit_test(test_shipped_config),
+        cmocka_unit_test(test_print_config_in_force), cmocka_unit_test(test_command_line),
+        cmocka_unit_test(test_key_options),           cmocka_unit_test(test_small_budget),
+        cmocka_unit_test(test_wrong_backend_beside),  cmocka_unit_test(test_check),
+        cmocka_unit_test(test_config_is_a_file),      cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_memory_limit),          cmocka_unit_test(test_debug_log),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

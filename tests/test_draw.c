@@ -538,8 +538,8 @@ static void too_large_for_the_daemon(void **state)
     shuf_numbers request = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
-    expect(handle, shuf_draw_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY, "281 TB");
-    expect(handle, shuf_draw_lease(handle, &request, NULL, &lease), SHUF_NO_MEMORY, "281 TB");
+    expect(handle, shuf_draw_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY, "256 TiB");
+    expect(handle, shuf_draw_lease(handle, &request, NULL, &lease), SHUF_NO_MEMORY, "256 TiB");
     assert_null(lease);
     request.count = UINT64_C(1) << 60;
     expect(handle, shuf_draw_summary(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,

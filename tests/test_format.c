@@ -11,6 +11,7 @@
 #include "units.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,108 @@ static void single_values(void **state)
     }
 }
 
+/* ---- Fractions ---- */
+
+/* As the C library has it: the fewest digits that read back, at least 15 or 6 tried. */
+static void expect_fraction(double value, bool wide)
+{
+    char text[SHUF__VALUE_TEXT], expected[SHUF__VALUE_TEXT];
+    uint64_t bits = 0;
+    const float narrow = (float)value;
+    memcpy(&bits, wide ? (const void *)&value : (const void *)&narrow, wide ? 8 : 4);
+    for (int digits = wide ? 15 : 6;; digits++) {
+        snprintf(expected, sizeof expected, "%.*g", digits, wide ? value : (double)narrow);
+        const double again = wide ? strtod(expected, NULL) : (double)strtof(expected, NULL);
+        if (digits == (wide ? 17 : 9) || again == (wide ? value : (double)narrow))
+            break;
+    }
+    assert_int_equal(shuf__value_text(wide ? SHUF_F64 : SHUF_F32, bits, text), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static void expect_both(double value)
+{
+    expect_fraction(value, true);
+    expect_fraction(value, false);
+    expect_fraction(-value, true);
+}
+
+static double beside(double value, int steps)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits += (uint64_t)steps;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+/* Where the decimal exponent, the binary one or the way of the conversion changes. */
+static void fractions_at_edges(void **state)
+{
+    (void)state;
+    static const double rows[] = {0,
+                                  0.5,
+                                  1,
+                                  1.5,
+                                  2.5,
+                                  0.1,
+                                  0.3,
+                                  8388608.5,
+                                  16777216,
+                                  9.9999995,
+                                  99999.95,
+                                  999999.5,
+                                  0.00001,
+                                  0.0001,
+                                  0.00099999995,
+                                  123456,
+                                  1234567,
+                                  4503599627370497.5,
+                                  9007199254740993,
+                                  INFINITY,
+                                  NAN};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_both(rows[i]);
+    for (int exponent = -80; exponent <= 80; exponent++)
+        for (int steps = -3; steps <= 3; steps++) {
+            expect_both(beside(ldexp(1, exponent), steps));
+            expect_both(beside(pow(10, exponent / 4), steps));
+            expect_fraction((double)(float)ldexp(1, exponent) * (1 + steps * 0x1p-23), false);
+        }
+}
+
+static void random_fractions(void **state)
+{
+    (void)state;
+    random_start("random_fractions");
+    for (int i = 0; i < 300000; i++) {
+        const uint64_t bits = random_u64();
+        const double uniform = (double)(bits >> 11) * 0x1p-53;
+        double any;
+        memcpy(&any, &bits, sizeof any);
+        expect_both(uniform);
+        expect_both(ldexp(uniform, (int)random_below(140) - 70));
+        expect_both((double)random_size(UINT64_C(1) << 60) / (double)(1 << random_below(20)));
+        expect_fraction(any, true);
+    }
+}
+
+/* All of the small types. */
+static void small_fractions(void **state)
+{
+    (void)state;
+    char text[SHUF__VALUE_TEXT];
+    for (uint32_t bits = 0; bits < 1 << 16; bits++)
+        for (int dtype = SHUF_F16; dtype <= SHUF_BF16; dtype++) {
+            const float value = (float)shuf__value_of((shuf_dtype)dtype, bits);
+            shuf__value_text((shuf_dtype)dtype, bits, text);
+            if (isnan(value))
+                continue;
+            assert_true(strtof(text, NULL) == value);
+            expect_fraction((double)value, false);
+        }
+}
+
 static void times(void **state)
 {
     (void)state;
@@ -155,6 +258,27 @@ static void sizes(void **state)
         assert_string_equal(shuf__units_bytes(text, rows[i].bytes), rows[i].text);
 }
 
+static void memory_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0, "0 B"},
+        {1023, "1023 B"},
+        {2 << 20, "2 MiB"},
+        {UINT64_C(1) << 30, "1 GiB"},
+        {UINT64_C(3) << 29, "1.50 GiB"},
+        {1000000, "977 KiB"},
+        {UINT64_C(1023) << 20, "1023 MiB"},
+        {UINT64_MAX, "16 EiB"},
+    };
+    char text[SHUF__UNITS_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(shuf__units_memory(text, rows[i].bytes), rows[i].text);
+}
+
 static void rates(void **state)
 {
     (void)state;
@@ -172,6 +296,10 @@ int main(void)
         cmocka_unit_test(single_values),
         cmocka_unit_test(times),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(memory_sizes),
+        cmocka_unit_test(fractions_at_edges),
+        cmocka_unit_test(random_fractions),
+        cmocka_unit_test(small_fractions),
         cmocka_unit_test(rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,12 +131,12 @@ static void defaults(void **state)
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 29, HOST); /* 2 GiB */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
-                "needs 2.15 GB of host memory, the limit is 1.07 GB: raise host_memory in "
+                "needs 2 GiB of host memory, the limit is 1 GiB: raise host_memory in "
                 "shufd.conf or start shufd with --host-memory");
     permute = wire_permutation(104 * MI, DEVICE); /* a tenth of 4 GiB is less than 410 MiB */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
-                "needs 436 MB of device memory, the limit is 429 MB: raise device_memory in "
+                "needs 416 MiB of device memory, the limit is 410 MiB: raise device_memory in "
                 "shufd.conf or start shufd with --device-memory");
     stop();
 }

@@ -225,7 +225,7 @@ static void every_mistake(void **state)
         {{.n = 2000, .rank = 3}, 0, "rank 3: expected 0 with index"},
         {{.n = 2000, .world = 3}, 0, "world 3: expected 0 with index"},
         {{.n = 2000, .drop_last = true}, 0, "drop_last 1: expected 0 with index"},
-        {{.n = 2000, .dtype = SHUF_U64}, 0, "dtype 2: expected 0 with index"},
+        {{.n = 2000, .dtype = SHUF_U64}, 0, "dtype u64: expected auto with index"},
         {{.n = 2000, .fingerprint = true}, 0, "fingerprint 1: expected 0 with index"},
         {{.n = BIT(36) + 1, .algorithm = "philox24"},
          0,
@@ -415,14 +415,14 @@ static void no_room_for_a_table(void **state)
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
     expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
-           "2.10 MB of 2.10 MB are in use by other results (host_memory)");
+           "2 MiB of 2 MiB are held by this user's own leases and requests (host_memory)");
     shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, plain_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
     expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
-           "n 8589934593: for its rank index, the request needs 10.5 MB of host memory, the limit "
-           "is 2.10 MB: raise host_memory in shufd.conf");
+           "n 8589934593: for its rank index, the request needs 10 MiB of host memory, the limit "
+           "is 2 MiB: raise host_memory in ");
     shuf_close(handle);
     assert_true(harness_stop(&h));
 }

@@ -45,7 +45,7 @@ static void shares_of_the_group(void **state)
     struct wire *w = wire_greet(&h);
     Shuf__Permute permute = wire_permutation(128 * MI / 4, HOST);
     wire_send_permute(w, &permute);
-    wire_expect(w, SHUF_NO_MEMORY, "needs 134 MB of host memory, the limit is 105 MB: raise");
+    wire_expect(w, SHUF_NO_MEMORY, "needs 128 MiB of host memory, the limit is 100 MiB: raise");
     wire_close(w);
     assert_true(harness_stop(&h));
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
@@ -79,12 +80,15 @@ struct compared {
     const char *expected;
     uint64_t bytes; /* so far */
     uint64_t end;   /* false there */
+    uint64_t width; /* chunks have whole values; 0: of any size */
 };
 
 static bool compare_chunk(void *context, const void *bytes, size_t size)
 {
     struct compared *c = context;
     assert_memory_equal(bytes, c->expected + c->bytes, size);
+    if (c->width > 0)
+        assert_int_equal(size % c->width, 0);
     c->bytes += size;
     return c->bytes < c->end;
 }
@@ -131,6 +135,17 @@ static void check_result(const shuf_result *got, const shuf_result *reference)
     assert_true(got->moments.largest == reference->moments.largest);
 }
 
+/* A sink gets whole values. */
+static void check_sink(shuf *handle, const struct request *r, const char *expected)
+{
+    const shuf_shape shape = shape_of(r);
+    struct compared c = {expected, 0, UINT64_MAX, shape.width};
+    shuf_result result;
+    expect_ok(handle, feed(handle, r, &c, &result));
+    assert_int_equal(c.bytes, shape.bytes);
+    assert_int_equal(result.shape.bytes, shape.bytes);
+}
+
 /* Values and summaries of the narrow daemon are those of the other, by every call. */
 static void check_parts(const struct request *r)
 {
@@ -143,10 +158,8 @@ static void check_parts(const struct request *r)
     summarize(whole, r, &reference);
     copy_values(parts, r, got, bytes, NULL);
     assert_memory_equal(got, expected, bytes);
-    struct compared c = {expected, 0, UINT64_MAX};
-    expect_ok(parts, feed(parts, r, &c, &result));
-    assert_int_equal(c.bytes, bytes);
-    assert_int_equal(result.shape.bytes, bytes);
+    check_sink(parts, r, expected);
+    check_sink(whole, r, expected);
     summarize(parts, r, &result);
     check_result(&result, &reference);
     free(expected);
@@ -214,6 +227,28 @@ static void numbers(void **state)
         check_parts(&(struct request){.numbers = &cases[i]});
 }
 
+/* The bytes behind the frame of a reply, which the library reads with it, end inside a value. */
+static void whole_values_of_small_results(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle(&harness_shared);
+    static const shuf_dtype dtypes[] = {SHUF_F64, SHUF_F32, SHUF_BF16};
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        for (uint64_t count = 1; count < 200000; count = count * 3 + 1) {
+            const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
+                                          .std = 1,
+                                          .seed = 100000000 + count,
+                                          .count = count,
+                                          .dtype = dtypes[i]};
+            const struct request r = {.numbers = &numbers};
+            char *expected = malloc(shape_of(&r).bytes);
+            copy_values(handle, &r, expected, shape_of(&r).bytes, NULL);
+            check_sink(handle, &r, expected);
+            free(expected);
+        }
+    shuf_close(handle);
+}
+
 /* The fingerprint is computed beside the values too. */
 static void fingerprint_with_values(void **state)
 {
@@ -263,14 +298,14 @@ static void stopped_by_its_sink(void **state)
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    struct compared c = {expected, 0, 12 << 20};
+    struct compared c = {expected, 0, 12 << 20, 0};
     assert_int_equal(feed(parts, &r, &c, NULL), SHUF_CANCELLED);
     assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
     char message[80];
     snprintf(message, sizeof message, "stopped by its sink after %" PRIu64 " of 28000012 bytes",
              c.bytes);
     assert_string_equal(shuf_message(parts), message);
-    c = (struct compared){expected, 0, UINT64_MAX};
+    c = (struct compared){expected, 0, UINT64_MAX, 0};
     expect_ok(parts, feed(parts, &r, &c, NULL)); /* the handle still works */
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
@@ -306,7 +341,7 @@ static void beside_other_results(void **state)
                                         strcmp(harness_backend, "cpu") ? SHUF_CUDA_FD : SHUF_MEMFD};
     expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, 0};
     expect_ok(parts, feed(parts, &r, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     summarize(whole, &r, &reference);
@@ -375,7 +410,7 @@ static void check_records(const shuf_records *records)
     check_shape(&result.shape, &reference.shape);
     assert_string_equal(result.algorithm, reference.algorithm);
     assert_int_equal(result.n_first + result.n_last + result.fingerprint, 0);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, records->record};
     if (records->inverse) {
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
         assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
@@ -386,7 +421,7 @@ static void check_records(const shuf_records *records)
         expect_ok(parts, feed_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
         check_shape(&result.shape, &reference.shape);
-        c = (struct compared){expected, 0, bytes / 2};
+        c = (struct compared){expected, 0, bytes / 2, 0};
         assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
         assert_true(c.bytes < bytes);
     }
@@ -417,7 +452,7 @@ static void wrong_records(void **state)
     shuf *handle = open_handle(&narrow);
     const shuf_records r = {.n = 10, .record = 2};
     char in[20] = "";
-    struct compared c = {in, 0, UINT64_MAX};
+    struct compared c = {in, 0, UINT64_MAX, 0};
     assert_int_equal(shuf_shuffle_each(handle, &r, in, 19, compare_chunk, &c, NULL), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "bytes 19: expected at least 20"));
     assert_int_equal(shuf_shuffle_each(handle, &r, NULL, 20, compare_chunk, &c, NULL),
@@ -425,6 +460,38 @@ static void wrong_records(void **state)
     assert_non_null(strstr(shuf_message(handle), "in NULL"));
     assert_int_equal(shuf_shuffle_each(handle, &r, in, 20, NULL, &c, NULL), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "sink NULL"));
+    shuf_close(handle);
+}
+
+/* ---- the budget and the caller's own leases ------------------------------------------- */
+
+static void idle_limit_within_the_budget(void **state)
+{
+    (void)state;
+    shuf_daemon daemon;
+    shuf *handle = open_handle(&narrow);
+    expect_ok(handle, shuf_daemon_status(handle, &daemon));
+    assert_int_equal(daemon.host_limit, 16 << 20);
+    assert_int_equal(daemon.host_idle_limit, 16 << 20);
+    shuf_close(handle);
+}
+
+/* The daemon looks for memory when the computation begins, which may be after the release. */
+static void prefetch_without_room(void **state)
+{
+    (void)state;
+    const shuf_permutation held = {.n = 3 << 20, .seed = 71}, next = {.n = 3 << 20, .seed = 72};
+    shuf *handle = open_handle(&narrow);
+    shuf_lease *lease = NULL, *other = NULL;
+    expect_ok(handle, shuf_lease_take(handle, &held, NULL, &lease));
+    expect_ok(handle, shuf_prefetch(handle, &next, NULL));
+    assert_int_equal(shuf_lease_take(handle, &next, NULL, &other), SHUF_BUSY);
+    assert_non_null(strstr(shuf_message(handle), "12 MiB of 16 MiB are held by this user's own "
+                                                 "leases and requests (host_memory): release a "
+                                                 "lease"));
+    assert_null(strstr(shuf_message(handle), "try again"));
+    expect_ok(handle, shuf_lease_release(handle, &lease));
+    expect_ok(handle, shuf_lease_take(handle, &next, NULL, &other));
     shuf_close(handle);
 }
 
@@ -476,6 +543,47 @@ static void parts_are_observed(void **state)
     free(values);
 }
 
+/* ---- a daemon that hangs on the way ------------------------------------------------------ */
+
+enum { TIMEOUT_MS = 5000 }; /* far longer than a part takes */
+
+struct hanging {
+    unsigned parts, lost;
+};
+
+/* A lost daemon would mean that the call waits again. */
+static void hang_after_two_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    struct hanging *h = context;
+    int status;
+    (void)done;
+    (void)all;
+    h->lost += event == SHUF_EVENT_LOST;
+    if (event != SHUF_EVENT_PART || ++h->parts != 2)
+        return;
+    assert_int_equal(kill(narrow.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(narrow.pid, &status, WUNTRACED), narrow.pid);
+}
+
+static void one_timeout_ends_the_call(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 70};
+    const size_t bytes = p.n * sizeof(uint32_t);
+    void *values = malloc(bytes);
+    shuf *handle = open_handle(&narrow);
+    struct hanging hanging = {.parts = 0};
+    shuf_set_observer(handle, hang_after_two_parts, &hanging);
+    shuf_set_timeout(handle, TIMEOUT_MS);
+    assert_int_equal(shuf_permute(handle, &p, values, bytes, NULL), SHUF_TIMEOUT);
+    assert_non_null(strstr(shuf_message(handle), "did nothing for 5000 ms"));
+    assert_int_equal(hanging.parts, 2);
+    assert_int_equal(hanging.lost, 0);
+    assert_int_equal(kill(narrow.pid, SIGCONT), 0);
+    shuf_close(handle);
+    free(values);
+}
+
 /* ---- a daemon that dies on the way ------------------------------------------------------- */
 
 static bool kill_once(void *context, const void *bytes, size_t size)
@@ -498,7 +606,7 @@ static void daemon_lost(void **state)
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, sizeof(uint32_t)};
     expect_ok(parts, shuf_permute_each(parts, &p, kill_once, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
@@ -549,7 +657,7 @@ static void daemons_with_less_memory(void **state)
     shuf_result result, reference;
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
     summarize(whole, &r, &reference);
-    struct compared c = {expected, 0, UINT64_MAX};
+    struct compared c = {expected, 0, UINT64_MAX, 0};
     shuf_permutation with_summary = p;
     with_summary.fingerprint = true;
     expect_ok(parts, shuf_permute_each(parts, &with_summary, shrink, &c, &result));
@@ -564,8 +672,11 @@ static void daemons_with_less_memory(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_limit_within_the_budget),
+        cmocka_unit_test(prefetch_without_room),
         cmocka_unit_test(permutations),
         cmocka_unit_test(numbers),
+        cmocka_unit_test(whole_values_of_small_results),
         cmocka_unit_test(fingerprint_with_values),
         cmocka_unit_test(part_and_result),
         cmocka_unit_test(stopped_by_its_sink),
@@ -575,6 +686,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(records),
         cmocka_unit_test(wrong_records),
         cmocka_unit_test(parts_are_observed),
+        cmocka_unit_test(one_timeout_ends_the_call),
         cmocka_unit_test(daemon_lost),
         cmocka_unit_test(daemons_with_less_memory),
     };

@@ -181,7 +181,7 @@ static void beyond_the_budget(void **state)
     for (int i = 0; i < 2; i++) {
         large.prefetch = i == 0;
         wire_send_permute(w, &large);
-        wire_expect(w, SHUF_NO_MEMORY, "the limit is 4.19 MB: raise ");
+        wire_expect(w, SHUF_NO_MEMORY, "the limit is 4 MiB: raise ");
     }
     wire_check_alive(w);
     wire_close(w);

@@ -403,7 +403,8 @@ static void version_without_a_daemon(void **state)
     snprintf(expected, sizeof expected, "shufctl %s\n", shuf_version());
     assert_int_equal(shufctl_run(&c, 0, "version --socket /nonexistent/s"), 69);
     assert_string_equal(c.out.bytes, expected);
-    assert_non_null(strstr(c.err.bytes, "shufctl: socket /nonexistent/s: no daemon answers"));
+    assert_non_null(
+        strstr(c.err.bytes, "shufctl version: socket /nonexistent/s: no daemon answers"));
     command_free(&c);
     assert_int_equal(shufctl_run(&c, 0, "version --json --socket /nonexistent/s"), 69);
     json_t *o = json_parse(strdup(c.out.bytes));

@@ -458,7 +458,7 @@ static void every_mistake(void **state)
         {"gauss --count 10 --seed 7 --transport tcp", 64, "--transport tcp: expected inline"},
         {"gauss --n 10 --seed 7", 64, "unrecognized option '--n'"},
         {"gauss --count 35184372088832 --seed 7 --transport memfd", 71,
-         "needs 281 TB of host memory"},
+         "needs 256 TiB of host memory"},
         {"gauss --count 1152921504606846976 --seed 7", 71, "pass 2^63"},
         {"gauss --count 10 --seed 7 --socket /tmp/shuf-none", 69, "start one: shufd"},
         {"uniform --count 10 --seed 7 --std 1", 64,

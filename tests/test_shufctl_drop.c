@@ -92,7 +92,7 @@ static void prefetched_in_vain(void **state)
 {
     (void)state;
     shufctl_refuse(71,
-                   "--prefetch: the result has 1.20 GB, expected at most 1.07 GB, which the daemon "
+                   "--prefetch: the result has 1.12 GiB, expected at most 1 GiB, which the daemon "
                    "keeps: raise ",
                    "permute --n 3e8 --seed 7 --prefetch");
 }

@@ -34,6 +34,17 @@ static void every_mistake(void **state)
         {"help shufle", 64, "help 'shufle': expected a verb or a topic; did you mean shuffle?"},
         {"help unit", 64, "help 'unit': expected a verb or a topic; did you mean units?"},
         {"help sorting", 64, "help 'sorting': expected a verb or a topic\n"},
+        {"stop", 64, "verb 'stop': no such verb; kill -TERM PID or systemctl stop"},
+        {"start", 64, "a daemon is started by shufd"},
+        {"free", 64, "no such verb; drop frees"},
+        {"ls", 64, "no such verb; leases lists"},
+        {"normal", 64, "no such verb; gauss computes"},
+        {"randn", 64, "no such verb; gauss computes"},
+        {"lookup", 64, "no such verb; index looks up"},
+        {"permutation", 64, "no such verb; permute computes"},
+        {"units", 64, "verb 'units': no such verb; it is a topic: shufctl help units"},
+        {"help numbers", 64, "help 'numbers': expected a verb or a topic; see shufctl help units"},
+        {"help sizes", 64, "see shufctl help units"},
         {"permute --sede 7", 64, "unrecognized option '--sede'; did you mean --seed?"},
         {"permute --sede=7", 64, "unrecognized option '--sede=7'; did you mean --seed?"},
         {"permute -n 10 --seed 7", 64, "unrecognized option '-n'; did you mean --n?"},
@@ -91,6 +102,9 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --rank 0 --world 2 --step 6", 64,
          "step 6: expected at most 5, the length of a shard of n = 10 with world = 2"},
         {"permute --n 10 --seed 7 --dtype f32", 64, "--dtype f32: expected u32, u64 or i64"},
+        {"permute --n 10 --seed 7 --dtype u8", 64, "; NumPy's u8 (8 bytes) is u64 or <u8 here"},
+        {"gauss --count 10 --seed 7 --dtype i8", 64,
+         "--dtype i8: expected f64, f32, f16 or bf16\n"},
         {"permute --n 10 --seed 7 --dtype auto", 64, "--dtype auto: expected u32, u64 or i64"},
         {"permute --n 4294967297 --seed 7 --dtype u32", 64, "dtype u32: too small"},
         {"permute --n 10 --seed 7 --format xls --out x", 64,
@@ -113,12 +127,13 @@ static void every_mistake(void **state)
          "; without --transport the result is computed in parts\n"},
         {"permute --n 10 --seed 7 --out=", 64, "--out '': expected a file, or -"},
         {"permute --n 35184372088832 --seed 7 --prefetch", 71,
-         "--prefetch: the result has 281 TB, expected at most "},
+         "--prefetch: the result has 256 TiB, expected at most "},
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
         {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
         {"permute --n 10 --seed 7 --out /nonexistent/file.npy", 73,
          "/nonexistent/file.npy: cannot create"},
         {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
+        {"permute --n 35184372088832 --seed 7 --out /tmp/shuf-huge.npy", 74, ": it needs 281 TB, "},
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
         {"permute --n 10 --seed 7 --algorithm=", 64,
@@ -139,6 +154,28 @@ static void every_mistake(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+}
+
+/* A message begins with the program and the verb, whoever finds the mistake. */
+static void one_prefix(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"permute --bogus", "shufctl permute: "},
+        {"permute --n 10", "shufctl permute: --seed: "},
+        {"permute --n 10 --seed 7 --offset 10", "shufctl permute: offset 10: "},
+        {"permute --n 10 --seed 7 --out /tmp", "shufctl permute: --out /tmp: "},
+        {"shuffle --in /nonexistent --seed 7 --out -", "shufctl shuffle: --in /nonexistent: "},
+        {"shuffle --in /proc/self/exe --seed 7 --out -", "shufctl shuffle: --record: "},
+        {"status --socket /tmp/shuf-none", "shufctl status: socket /tmp/shuf-none: "},
+        {"sort", "shufctl: verb 'sort': "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct command c;
+        shufctl_run(&c, 0, "%s", rows[i][0]);
+        assert_memory_equal(c.err.bytes, rows[i][1], strlen(rows[i][1]));
+        command_free(&c);
+    }
 }
 
 static void help_is_no_mistake(void **state)
@@ -163,11 +200,13 @@ static void help_is_no_mistake(void **state)
         {"help algorithms", "primefold"},
         {"help transports", "cuda-ipc"},
         {"help environment", "SHUFD_SOCKET"},
+        {"help exit-status", "neither a regular file nor a pipe"},
         {"help exit-status", "75  the daemon is busy"},
         {"--json --socket /tmp/none help status", "--wait"},
         {"permute --usage", "--epochs"},
         {"-h", "permute   "},
-        {"help --help", "permute   "},
+        {"help --help", "Usage: shufctl help [VERB|TOPIC]"},
+        {"--help units", "64Ki"},
         {"permute -h", "--drop-last"},
         {"status -h", "--wait"},
         {"version --help", "--wait"},
@@ -345,7 +384,7 @@ static void progress_of_waiting(void **state)
     const char *status = "status --socket /tmp/shuf-none --wait 2";
     assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", status), 69);
     assert_non_null(strstr(c.err.bytes, "\rwaiting for the daemon: 1 s\033[K"));
-    assert_non_null(strstr(c.err.bytes, "\r\033[Kshufctl: socket /tmp/shuf-none"));
+    assert_non_null(strstr(c.err.bytes, "\r\033[Kshufctl status: socket /tmp/shuf-none"));
     command_free(&c);
     assert_int_equal(shufctl_run(&c, 0, "%s", status), 69);
     assert_null(strstr(c.err.bytes, "waiting"));
@@ -604,6 +643,7 @@ int main(int argc, char **argv)
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mistake),
+        cmocka_unit_test(one_prefix),
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(full_standard_output),
         cmocka_unit_test(closed_standard_streams),

@@ -93,6 +93,7 @@ static void summary_for_people(void **state)
         assert_non_null(strstr(text, "\ntransport   memfd\nblock       "));
         assert_non_null(strstr(text, " (2.10 MB)\n"));
         assert_non_null(strstr(text, cached[i]));
+        assert_int_equal(strstr(text, " (earlier), ") != NULL, i);
         assert_non_null(strstr(text, "\nfingerprint 0x"));
         free(text);
     }

@@ -242,6 +242,9 @@ static void wrong_files(void **state)
     refuse_file(65, "header: longer than 1 MiB, expected a shorter", "");
     write_file("bad", "", 0, bytes, 12);
     refuse_file(64, "--record: missing", "");
+    write_file("bad", "PK\3\4", 4, bytes, 12);
+    refuse_file(65, "a zip archive, as an .npz with several arrays is; expected one .npy", "");
+    write_file("bad", "", 0, bytes, 12);
     refuse_file(65, "12 bytes, expected a multiple of --record 5", "--record 5");
     write_file("bad", "", 0, "", 0);
     refuse_file(65, "no records in it", "--record 5");

@@ -128,6 +128,38 @@ static void bounded_memory(void **state)
     command_free(&c);
 }
 
+/* ---- larger than the cache -------------------------------------------------------------- */
+
+static json_int_t computed_by(const char *socket)
+{
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json --socket %s", socket));
+    const json_int_t computed = json_integer_value(json_member(o, "computed"));
+    json_decref(o);
+    return computed;
+}
+
+/* A daemon that would not keep the whole computes parts of it, so that the first come soon. */
+static void sent_while_computed(void **state)
+{
+    (void)state;
+    static const char *const extra[] = {"--host-cache", "1Mi", "--device-cache", "1Mi", NULL};
+    static const char *const request = "permute --n 42000000 --seed 7 --format raw";
+    struct harness forgetful;
+    struct command c;
+    assert_true(harness_start(&forgetful, shufctl_backend, extra));
+    const json_int_t before = computed_by(shufctl_daemon.socket);
+    assert_int_equal(shufctl_script(&c,
+                                    "set -e; cd %s; \"$0\" %s --out whole.bin; \"$0\" %s --out - "
+                                    "--socket %s | cmp whole.bin -",
+                                    shufctl_directory, request, request, forgetful.socket),
+                     0);
+    command_free(&c);
+    assert_int_equal(computed_by(shufctl_daemon.socket), before + 1);
+    assert_int_equal(computed_by(forgetful.socket), 3);
+    shufctl_remove("whole.bin");
+    assert_true(harness_stop(&forgetful));
+}
+
 /* ---- cached ---------------------------------------------------------------------------- */
 
 static void cached_results(void **state)
@@ -181,7 +213,7 @@ static void full_disk(void **state)
                                         "--socket %s --out %s",
                                         shufctl_directory, requests[0], narrow.socket, files[i]),
                          74);
-        assert_non_null(strstr(c.err.bytes, ": File too large\n"));
+        assert_non_null(strstr(c.err.bytes, ": File too large"));
         assert_int_equal(shufctl_files(), 0);
         command_free(&c);
     }
@@ -266,6 +298,7 @@ static void progress_of_parts(void **state)
     assert_non_null(strstr(c.err.bytes, "\rcomputing: "));
     assert_non_null(strstr(c.err.bytes, " of 8.00 TB, "));
     assert_non_null(strstr(c.err.bytes, " left\033[K"));
+    assert_string_equal(c.err.bytes + c.err.size - 4, "\r\033[K"); /* the line is gone */
     command_free(&c);
 }
 
@@ -274,8 +307,8 @@ static void lost_daemon(void **state)
 {
     (void)state;
     static const char *const notes[] = {
-        "shufctl: the connection to the daemon is lost; trying to connect again\r\n",
-        "shufctl: connected again\r\n"};
+        "shufctl permute: the connection to the daemon is lost; trying to connect again\r\n",
+        "shufctl permute: connected again\r\n"};
     size_t size;
     char *whole = shufctl_succeed(&size, "%s --out - --format raw", requests[0]);
     for (int terminal = 0; terminal < 2; terminal++) {
@@ -325,7 +358,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(full_disk),         cmocka_unit_test(closed_pipe),
         cmocka_unit_test(interrupted),       cmocka_unit_test(values_on_a_terminal),
         cmocka_unit_test(progress_of_parts), cmocka_unit_test(lost_daemon),
-        cmocka_unit_test(no_other_daemon),
+        cmocka_unit_test(no_other_daemon),   cmocka_unit_test(sent_while_computed),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

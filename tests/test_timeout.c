@@ -132,6 +132,51 @@ static void a_daemon_that_hangs_amid_the_values(void **state)
     shuf_close(handle);
 }
 
+static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)done;
+    (void)all;
+    *(unsigned *)context += event == SHUF_EVENT_LOST;
+}
+
+/* The call first asks the daemon for its room. */
+static void a_large_shuffle_does_not_try_again(void **state)
+{
+    (void)state;
+    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    static const shuf_records records = {.n = 65, .record = 1 << 20};
+    const size_t bytes = records.n * records.record;
+    char *in = calloc(2, bytes);
+    unsigned lost = 0;
+    assert_non_null(in);
+    shuf_set_observer(handle, count_lost, &lost);
+    hang();
+    client_expect(handle, shuf_shuffle(handle, &records, in, in + bytes, bytes, NULL), SHUF_TIMEOUT,
+                  "did nothing");
+    assert_int_equal(lost, 0);
+    go_on();
+    free(in);
+    shuf_close(handle);
+}
+
+static void connecting_to_a_hung_daemon(void **state)
+{
+    (void)state;
+    shuf *handle;
+    hang();
+    const uint64_t begin = now_ms();
+    const shuf_status status = shuf_connect_within(&handle, harness_shared.socket, TIMEOUT_MS);
+    client_expect(handle, status, SHUF_TIMEOUT, "for 300 ms while a reply was expected; it hangs");
+    assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
+    client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
+                  "for 300 ms"); /* the timeout stays */
+    shuf_close(handle);
+    go_on();
+    assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, 60000), SHUF_OK);
+    assert_true(client_check(handle, &small));
+    shuf_close(handle);
+}
+
 static void a_shuffle_does_not_try_again(void **state)
 {
     (void)state;
@@ -210,7 +255,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_hung_daemon_is_an_error),
         cmocka_unit_test(release_to_a_hung_daemon),
         cmocka_unit_test(a_daemon_that_hangs_amid_the_values),
+        cmocka_unit_test(connecting_to_a_hung_daemon),
         cmocka_unit_test(a_shuffle_does_not_try_again),
+        cmocka_unit_test(a_large_shuffle_does_not_try_again),
         cmocka_unit_test(signals_do_not_prolong_a_wait),
         cmocka_unit_test(none_by_default),
         cmocka_unit_test(a_lost_daemon),

@@ -183,7 +183,7 @@ static void never_fits(void **state)
     start();
     send(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
-                "needs 18.9 MB of host memory with its input and workspace, the limit is 16.8 MB");
+                "needs 18 MiB of host memory with its input and workspace, the limit is 16 MiB");
     assert_int_equal(seen->launches, 0);
     expect_used(0, 0);
     stop();
@@ -206,7 +206,7 @@ static void of_another_memory(void **state)
     faults->least = faults->best = 7 * MI;
     send(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
-                "to compute in, the request needs 8.39 MB of device memory, the limit is 6.29 MB: "
+                "to compute in, the request needs 8 MiB of device memory, the limit is 6 MiB: "
                 "raise device_memory in shufd.conf or start shufd with --device-memory");
     assert_int_equal(seen->launches, 2);
     stop();
@@ -223,8 +223,8 @@ static void others_are_in_its_way(void **state)
     expect_used(14 * MI, 2);
     send(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
-                "with its workspace, the request needs 10.5 MB of host memory, 14.7 MB of 16.8 MB "
-                "are in use by other results (host_memory); try again");
+                "with its workspace, the request needs 10 MiB of host memory, 8 MiB of 16 MiB "
+                "are held by this user's own leases and requests (host_memory): release a lease");
     expect_used(14 * MI, 2); /* nothing was given up in vain */
     assert_int_equal(seen->launches, 1);
     wire_release(owner, lease, block);

@@ -3,7 +3,7 @@
  * Requests one worker's part of a stream of normally distributed numbers, with its moments. Then it
  * computes the first value again by the inline C functions:
  *
- *     cc noise.c $(pkg-config --cflags --libs libshuf) -lm -o noise && ./noise 3
+ *     cc noise.c $(pkg-config --cflags --libs libshuf) -o noise && ./noise 3
  */
 #include <shuf.h>
 #include <shuf/gauss.h>

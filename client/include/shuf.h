@@ -21,8 +21,13 @@
  * the same time. No function here starts a thread, installs a signal handler or raises SIGPIPE.
  *
  * Processes: only the process that connected a handle may use it. After fork() the child connects
- * again. A call with the parent's handle fails there with SHUF_INVALID, except shuf_close() and
- * shuf_lease_release(): they free the child's memory and leave the parent's connection and leases.
+ * again. Calls with the parent's handle fail there with SHUF_INVALID, except shuf_message(),
+ * shuf_socket() and shuf_set_*(). shuf_close() and shuf_lease_release() free the child's memory and
+ * leave the parent's connection and leases.
+ *
+ * Callbacks: a sink, an observer or a visitor must not use the handle of the call that called it. A
+ * call with this handle fails there with SHUF_INVALID, and shuf_close() does nothing. The outer
+ * call goes on.
  *
  * Errors: a function returns a status (shuf_status.h); SHUF_OK is 0. shuf_message() returns one
  * line that names the field, its value and the expected value. A pointer that must not be NULL, and
@@ -32,7 +37,7 @@
 #define SHUF_H
 
 #include "shuf_daemon.h"
-#include "shuf_observer.h"
+#include "shuf_handle.h"
 #include "shuf_request.h"
 #include "shuf_status.h"
 
@@ -45,9 +50,6 @@ extern "C" {
 #endif
 
 /* ---- Connection ------------------------------------------------------- */
-
-/* A connection to one daemon. */
-typedef struct shuf shuf;
 
 /* Connects to the daemon at `socket`. NULL or "" means the first of these that exists:
  *
@@ -66,11 +68,16 @@ typedef struct shuf shuf;
  * SHUF_TIMEOUT (no reply to the handshake in 10 s) or SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
-/* Disconnects and frees the handle. All its leases end. NULL is allowed. */
+/* As shuf_connect(), with the timeout of shuf_set_timeout() from the start: a daemon that hangs is
+ * an error after `milliseconds`, at most 10 s. 0: no timeout. */
+SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned milliseconds);
+
+/* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
- * call with the handle. NULL: the last failure of this thread in a call without a handle. */
+ * call with the handle. NULL: the same of this thread's last call without a handle, such as
+ * shuf_permutation_shape() or a call whose handle is NULL. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
 /* The path of the socket; "" when it was too long, or for NULL. Valid until shuf_close(). */
@@ -85,15 +92,16 @@ SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 /* Sets how long a call waits for a daemon that takes and sends nothing, before it fails with
  * SHUF_TIMEOUT: in milliseconds; 0, the default: no limit, since a computation may take long. It
  * holds for each wait of a call: to connect, to send, for the reply, for the next bytes of the
- * values, for the next daemon. The failed call closes the connection, so its leases end as with a
- * lost daemon; the next call connects again. Without a timeout only the handshake has a limit. */
+ * values, for the next daemon. The failed call closes the connection, and the next call connects
+ * again. The leases end as with a lost daemon: their values stay mapped and readable until
+ * shuf_lease_release() or shuf_close(). Without a timeout only the handshake has a limit. */
 SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
 
 /* Computes the shape of the result. Uses no daemon and no handle; thread-safe. On failure it writes
- * the message to `message` (may be NULL), truncated to `size` bytes. Fails with SHUF_INVALID, or
- * with SHUF_NO_MEMORY for 2^63 bytes or more. */
+ * the message to `message` (may be NULL), truncated to `size` bytes; shuf_message(NULL) has it too.
+ * Fails with SHUF_INVALID, or with SHUF_NO_MEMORY for 2^63 bytes or more. */
 SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,
                                             char *message, size_t size);
 
@@ -104,13 +112,15 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
-/* Receives the next `size` bytes of a result, in order, each byte once. `bytes` is valid during the
- * call. Return false to stop the transfer. */
+/* Receives the next `size` bytes of a result, in order, each byte once. They are whole values (or
+ * records, of shuf_shuffle_each()), aligned for their type. `bytes` is valid during the call.
+ * Return false to stop the transfer. */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
-/* As shuf_permute(), but passes the values to `sink` in chunks of at most 256 KiB. The sink must
- * not use the handle. Fails also with SHUF_CANCELLED when the sink returned false. `sink` NULL: the
- * daemon only computes the values and keeps them in its cache for the next request. */
+/* As shuf_permute(), but passes the values to `sink` in chunks of whole values, at most 256 KiB.
+ * Fails also with SHUF_CANCELLED when the sink returned false.
+ * `sink` NULL: the daemon only computes the values and keeps them in its cache for the next
+ * request. */
 SHUF_API shuf_status shuf_permute_each(shuf *handle, const shuf_permutation *permutation,
                                        shuf_sink sink, void *context, shuf_result *result);
 
@@ -213,14 +223,14 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
  * fork() may read host memory by `data` while its parent holds the lease, but not device memory. */
 typedef struct shuf_lease {
     const void *data;
-    shuf_result result; /* first and last only with a fingerprint or moments */
+    shuf_result result; /* of a mapped result, first and last only with fingerprint or moments */
     shuf_transport transport;
     char device_id[64]; /* "GPU-<uuid>", or "" for host memory */
     bool shared;        /* cached, or computed for another request too */
     void *event;        /* a CUevent: wait for it before reading; NULL: the values are ready */
-    uint64_t id;        /* as in shuf_leases(); 0 with INLINE, where the daemon holds no lease */
-    uint64_t block, block_bytes; /* the memory that holds the values; 0 with INLINE. Leases with
-                                  * equal block share one copy, in all processes. */
+    uint64_t id;        /* as in shuf_leases(); 0 for a result by INLINE: a copy, not leased */
+    uint64_t block, block_bytes; /* the memory that holds the values; 0 for a result by INLINE.
+                                  * Leases with equal block share one copy, in all processes. */
     void *buffer;                /* a buffer: `data`, writable; else NULL */
 } shuf_lease;
 
@@ -232,31 +242,37 @@ typedef struct shuf_lease_options {
     bool event;
 } shuf_lease_options;
 
-/* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: zeros. *lease
- * must be NULL or a lease of this handle: the call gives this old lease back in the same round
- * trip, also when it fails. On failure *lease is NULL; it stays only where an argument is NULL or
- * another handle holds it. The
- * first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with SHUF_INVALID
- * (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is forbidden for
- * this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda, the GPU is not
- * visible to this process, or an error of CUDA). */
+/* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: all fields 0.
+ *
+ * *lease must be NULL or a lease of this handle: the call gives this old lease back in the same
+ * round trip, also when it fails. On failure *lease is NULL; it stays only where an argument is
+ * NULL or another handle holds it.
+ *
+ * The first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with
+ * SHUF_INVALID (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is
+ * forbidden for this process: CUDA_IPC across users or PID namespaces) or SHUF_DEVICE (no libcuda,
+ * the GPU is not visible to this process, or an error of CUDA). */
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
 /* Unmaps the values, gives the lease back, frees it and sets *lease to NULL, also where the daemon
  * reports a failure: it does not know the lease, or a timeout is over. `lease` and *lease may be
- * NULL. The loss of the daemon is no failure. */
+ * NULL. The loss of the daemon is no failure. A copy of the pointer is invalid afterwards: a second
+ * release through it is a double free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
- * device memory, to `out`. Fails with SHUF_INVALID (outside the values, or a buffer that is not
- * mapped) or SHUF_DEVICE. */
+ * device memory, to `out`. Fails with SHUF_INVALID (outside the values, or a buffer by SHUF_INLINE,
+ * which this process cannot read) or SHUF_DEVICE. */
 SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                      size_t bytes, void *out);
 
 /* Starts the computation of a result for a later shuf_lease_take() with the same request and
  * options, and returns without waiting. The daemon keeps the result until this handle takes the
- * lease, prefetches SHUF_PREFETCHES others, or closes. Fails as shuf_lease_take(). */
+ * lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), or closes. A prefetch is
+ * best effort: the daemon looks for memory when the computation begins, and by then leases that
+ * fill the memory now may be gone. Without memory the prefetch has no effect, and shuf_lease_take()
+ * computes the result, or fails. Fails as shuf_lease_take(). */
 enum { SHUF_PREFETCHES = 4 };
 SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
                                    const shuf_lease_options *options);
@@ -281,8 +297,9 @@ SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
                                       const shuf_lease_options *options, shuf_lease **lease);
 
 /* Copies `bytes` bytes to [offset, offset + bytes) of a buffer, in host or device memory. Fails
- * with SHUF_INVALID (no buffer, or outside it), SHUF_DEVICE, or as shuf_permute(). The loss of the
- * buffer's daemon is always SHUF_NO_DAEMON. */
+ * with SHUF_INVALID (no buffer, or outside it), SHUF_DEVICE, or as shuf_permute(). After the loss
+ * of its daemon a mapped buffer can still be written; a buffer by SHUF_INLINE fails with
+ * SHUF_NO_DAEMON. */
 SHUF_API shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                       size_t bytes, const void *in);
 
@@ -323,8 +340,8 @@ typedef struct shuf_lease_entry {
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease of this user, or of all users for root and the daemon's user,
- * ordered by id. `entry` is valid during the call. `visit` must not use the handle; false stops the
- * listing, which fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
+ * ordered by id. `entry` is valid during the call. `visit` returns false to stop the listing, which
+ * fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 

@@ -7,6 +7,7 @@
 #ifndef SHUF_DAEMON_H
 #define SHUF_DAEMON_H
 
+#include "shuf_handle.h"
 #include "shuf_status.h"
 
 #include <stdint.h>
@@ -14,8 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct shuf shuf;
 
 /* The use of a daemon by one user. */
 typedef struct shuf_user {

@@ -21,7 +21,8 @@ typedef enum shuf_view {
                           * rank's value number `step` on */
 } shuf_view;
 
-/* A request for a permutation. 0 is the default of every field except n. */
+/* A request for a permutation. 0 is the default of every field except n, and except the count and
+ * the stride of a SLICE. */
 typedef struct shuf_permutation {
     const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
@@ -40,7 +41,7 @@ typedef struct shuf_permutation {
     uint64_t rank, world, step;
     bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
-    bool fingerprint; /* also compute fingerprint, first and last; shuf_summarize() always does */
+    bool fingerprint; /* also compute the fingerprint; shuf_summarize() always does */
 } shuf_permutation;
 
 /* ---- Results ---------------------------------------------------------- */
@@ -87,7 +88,8 @@ typedef struct shuf_result {
     uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
     bool shared;                    /* cached, or computed for another request too */
     unsigned n_first, n_last;       /* lengths of first and last */
-    /* First and last values of the whole result; of F64 to BF16 the bits. */
+    /* First and last values of the whole result; of F64 to BF16 the bits. Results that are copied
+     * and summaries have them; mapped ones only with fingerprint or moments, records none. */
     uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
     shuf_moments moments; /* of numbers; 0 unless requested */
 } shuf_result;
@@ -108,8 +110,8 @@ typedef struct shuf_numbers {
      * 0. With an std far below the dtype's spacing at the mean, all values are equal. */
     double std;
     shuf_dtype dtype;
-    bool fingerprint;   /* also compute fingerprint, first, last; shuf_draw_summary() always does */
-    bool moments;       /* also compute moments, first and last */
+    bool fingerprint;   /* also compute the fingerprint; shuf_draw_summary() always does */
+    bool moments;       /* also compute the moments */
     shuf_method method; /* GAUSS; else 0 */
 } shuf_numbers;
 

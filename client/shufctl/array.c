@@ -116,6 +116,13 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     return check_records(a);
 }
 
+/* An .npz, or another zip archive. Its records would be mixed up with the directory of the
+ * archive. */
+static bool is_archive(const uint8_t *front, size_t size)
+{
+    return size >= 4 && memcmp(front, "PK\3\4", 4) == 0;
+}
+
 /* ---- Pipes ---------------------------------------------------------------------- */
 
 /* A pipe, a socket, or standard input that another process has read a part of. */
@@ -185,6 +192,9 @@ static int read_size(struct shuf__array *a, uint64_t given)
     ssize_t got = read_at(a->fd, 0, sizeof front, front);
     if (got < 0)
         return cannot_read(a, strerror(errno));
+    if (is_archive(front, (size_t)got) && given == 0)
+        return malformed(a, "a zip archive, as an .npz with several arrays is; expected one .npy: "
+                            "numpy.save writes it");
     if (!shuf__npy_begins(front, (size_t)got, &npy, why))
         return set_raw_size(a, (uint64_t)status.st_size, given);
     return npy.header ? set_npy_size(a, &npy, (uint64_t)status.st_size, given) : malformed(a, why);

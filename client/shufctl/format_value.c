@@ -5,10 +5,11 @@
  */
 #include "format_value.h"
 
+#include "fraction_text.h"
+
 #include "shuf/half.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool shuf__value_is_fraction(shuf_dtype dtype)
@@ -35,18 +36,6 @@ double shuf__value_of(shuf_dtype dtype, uint64_t bits)
     }
 }
 
-/* Tries 15 digits (float: 6) first; 17 (float: 9) always read back exactly. */
-static size_t write_fraction(double value, bool wide, char text[SHUF__VALUE_TEXT])
-{
-    const int most = wide ? 17 : 9;
-    int digits = wide ? 15 : 6, length;
-    do {
-        length = snprintf(text, SHUF__VALUE_TEXT, "%.*g", digits, value);
-    } while (digits++ < most &&
-             (wide ? strtod(text, NULL) != value : (double)strtof(text, NULL) != value));
-    return (size_t)length;
-}
-
 static size_t write_whole(uint64_t value, char text[SHUF__VALUE_TEXT])
 {
     char digits[SHUF__VALUE_TEXT];
@@ -64,13 +53,13 @@ size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_T
 {
     if (!shuf__value_is_fraction(dtype))
         return write_whole(bits, text);
-    return write_fraction(shuf__value_of(dtype, bits), dtype == SHUF_F64, text);
+    return shuf__fraction_text(shuf__value_of(dtype, bits), dtype == SHUF_F64, text);
 }
 
 size_t shuf__value_text_of(shuf_dtype dtype, double value, char text[SHUF__VALUE_TEXT])
 {
     if (shuf__value_is_fraction(dtype))
-        return write_fraction(value, dtype == SHUF_F64, text);
+        return shuf__fraction_text(value, dtype == SHUF_F64, text);
     if (value >= 0 && value < 0x1p53)
         return write_whole((uint64_t)value, text);
     return (size_t)snprintf(text, SHUF__VALUE_TEXT, "about %.16g", value);

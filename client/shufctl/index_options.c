@@ -153,10 +153,12 @@ static void refuse_other(struct argp_state *state, const struct parse *parse)
         argp_failure(state, EX_USAGE, 0, "--dtype: expected none, index gives u64");
     if (parse->other == KEY_SLICE && parse->options->direction == SHUF_INVERSE)
         argp_failure(state, EX_USAGE, 0,
-                     "the inverse of a slice is not defined: expected the whole permutation");
+                     "the inverse of a slice is not defined: expected the whole permutation; rank "
+                     "p %% WORLD has position p, at step p / WORLD");
     if (parse->other == KEY_SLICE)
         argp_failure(state, EX_USAGE, 0,
-                     "positions are those of the whole permutation: expected no slice or shard");
+                     "positions are those of the whole permutation: expected no slice or shard; "
+                     "rank R of WORLD has position R + K * WORLD at step K");
 }
 
 static void check_index_given(struct argp_state *state, const struct parse *parse)

@@ -25,6 +25,36 @@ static const struct shuf__verb verbs[] = {
     {0},
 };
 
+/* Words of other programs, of NumPy and of the manual. */
+static const struct shuf__other_word others[] = {
+    {"start", "a daemon is started by shufd, or systemctl start shufd.socket"},
+    {"stop", "kill -TERM PID or systemctl stop shufd.socket shufd ends the daemon; shufctl status "
+             "has its PID"},
+    {"restart", "systemctl restart shufd, or kill -TERM PID and shufd; shufctl status has the PID"},
+    {"reload", "kill -HUP PID or systemctl reload shufd reads the configuration again; shufctl "
+               "status has the PID"},
+    {"free", "drop frees the memory of unused results"},
+    {"clear", "drop frees the memory of unused results"},
+    {"ls", "leases lists the leases of results"},
+    {"list", "leases lists the leases of results"},
+    {"ps", "leases lists the leases of results, top the users"},
+    {"permutation", "permute computes a permutation"},
+    {"randperm", "permute computes a permutation"},
+    {"normal", "gauss computes normally distributed numbers"},
+    {"randn", "gauss computes normally distributed numbers"},
+    {"rand", "uniform computes uniformly distributed numbers"},
+    {"random", "uniform and gauss compute random numbers"},
+    {"lookup", "index looks up single positions or values"},
+    {"get", "index looks up single positions or values"},
+    {"numbers", "see shufctl help units"},
+    {"sizes", "see shufctl help units"},
+    {"durations", "see shufctl help units"},
+    {"dtypes", "see shufctl help types"},
+    {"dtype", "see shufctl help types"},
+    {"formats", "see shufctl help permute, --format"},
+    {0},
+};
+
 int main(int argc, char **argv)
 {
     const struct shuf__program program = {
@@ -33,6 +63,7 @@ int main(int argc, char **argv)
         .version = shuf_version(),
         .verbs = verbs,
         .topics = shuf__topics,
+        .others = others,
         .global = &shuf__daemon_argp,
     };
     return shuf__program_run(&program, argc, argv);

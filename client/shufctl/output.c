@@ -4,24 +4,23 @@
  */
 #include "output.h"
 
+#include "end_by_signal.h"
 #include "exit.h"
 #include "output_path.h"
 #include "resolve_path.h"
+#include "units.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
 
 enum {
     NAMES_MAX = 100, /* attempts to find a free name */
@@ -36,38 +35,6 @@ void shuf__output_remove_temporary(void)
 {
     if (*temporary)
         unlink(temporary);
-}
-
-static void remove_and_die(int number)
-{
-    shuf__output_remove_temporary();
-    raise(number); /* reset by SA_RESETHAND, delivered when this handler returns */
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = remove_and_die, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    for (int i = 0; i < ENDING_SIGNALS; i++) {
-        struct sigaction old;
-        sigaction(ending_signals[i], NULL, &old);
-        if (old.sa_handler != SIG_IGN) /* nohup asked for it */
-            sigaction(ending_signals[i], &action, NULL);
-    }
-}
-
-static void block_signals(sigset_t *old)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (int i = 0; i < ENDING_SIGNALS; i++)
-        sigaddset(&set, ending_signals[i]);
-    sigprocmask(SIG_BLOCK, &set, old);
-}
-
-static void unblock_signals(const sigset_t *old)
-{
-    sigprocmask(SIG_SETMASK, old, NULL);
 }
 
 static const char *self_path(char text[SELF_MAX], int fd)
@@ -120,7 +87,7 @@ static int with_new_name(struct shuf__output *output, bool (*make)(struct shuf__
 {
     sigset_t old;
     int cause = EEXIST;
-    block_signals(&old);
+    shuf__block_signals(&old);
     for (int tries = 0; cause == EEXIST && tries < NAMES_MAX; tries++)
         if (!name_temporary(output->path))
             cause = ENAMETOOLONG;
@@ -128,7 +95,7 @@ static int with_new_name(struct shuf__output *output, bool (*make)(struct shuf__
             cause = make(output) ? 0 : errno;
     if (cause != 0)
         *temporary = '\0';
-    unblock_signals(&old);
+    shuf__unblock_signals(&old);
     return cause;
 }
 
@@ -190,7 +157,7 @@ static int open_path(struct shuf__output *output, const char *path)
     }
     if (!output->path)
         return cannot_create(path, cause);
-    catch_signals();
+    shuf__before_signal(shuf__output_remove_temporary);
     return create_temporary(output, exists ? &old : NULL);
 }
 
@@ -212,6 +179,22 @@ int shuf__output_open(struct shuf__output *output, const char *path, bool binary
     return code;
 }
 
+/* ENOSPC or EFBIG of a file whose size is known. */
+static int no_room(const struct shuf__output *output, uint64_t bytes, int cause)
+{
+    struct statvfs fs;
+    char needed[SHUF__UNITS_TEXT], room[SHUF__UNITS_TEXT];
+    shuf__units_bytes(needed, bytes);
+    if (cause == EFBIG || fstatvfs(output->fd, &fs) != 0)
+        return shuf__fail_with(EX_IOERR,
+                               "--out %s: %s: it needs %s, more than the file system or ulimit -f "
+                               "allows a file",
+                               output->name, strerror(cause), needed);
+    return shuf__fail_with(EX_IOERR, "--out %s: %s: it needs %s, and %s are free there",
+                           output->name, strerror(cause), needed,
+                           shuf__units_bytes(room, (uint64_t)fs.f_bavail * fs.f_frsize));
+}
+
 int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
     if (!output->path || bytes == 0)
@@ -224,7 +207,8 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
     if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
         return EX_OK;
     output->cause = errno;
-    return shuf__output_failed(output);
+    return errno == ENOSPC || errno == EFBIG ? no_room(output, bytes, errno)
+                                             : shuf__output_failed(output);
 }
 
 bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t size)
@@ -254,11 +238,11 @@ int shuf__output_failed(const struct shuf__output *output)
 static int rename_temporary(struct shuf__output *output)
 {
     sigset_t old;
-    block_signals(&old);
+    shuf__block_signals(&old);
     int cause = rename(temporary, output->path) == 0 ? 0 : errno;
     if (cause == 0)
         *temporary = '\0';
-    unblock_signals(&old);
+    shuf__unblock_signals(&old);
     return cause == 0 ? EX_OK : cannot_create(output->name, cause);
 }
 
@@ -277,11 +261,11 @@ int shuf__output_commit(struct shuf__output *output)
 void shuf__output_close(struct shuf__output *output)
 {
     sigset_t old;
-    block_signals(&old);
+    shuf__block_signals(&old);
     if (*temporary)
         unlink(temporary);
     *temporary = '\0';
-    unblock_signals(&old);
+    shuf__unblock_signals(&old);
     if (output->fd >= 0)
         close(output->fd);
     free(output->path);

@@ -5,6 +5,7 @@
 #include "progress.h"
 
 #include "clock.h"
+#include "end_by_signal.h"
 #include "exit.h"
 #include "terminal.h"
 #include "units.h"
@@ -18,18 +19,19 @@
 
 static const uint64_t second_ns = 1000000000, interval_ns = 100000000;
 
-/* All under the lock, except quiet and thread, which belong to the main thread. */
+/* All under the lock, except quiet and thread, which belong to the main thread, and dying. */
 static struct {
     bool quiet;
     bool running; /* the thread */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the end */
-    bool ends, hidden, drawn;
+    bool ends, hidden;
     bool counts; /* the phase counts its bytes */
     const char *phase;
-    uint64_t done, total;        /* bytes of the phase */
-    uint64_t start_ns, phase_ns; /* the start of the command, and of its phase */
+    uint64_t done, total;               /* bytes of the phase */
+    uint64_t start_ns, phase_ns;        /* the start of the command, and of its phase */
+    volatile sig_atomic_t drawn, dying; /* a signal handler reads and writes them */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- The line ------------------------------------------------------------------- */
@@ -93,9 +95,20 @@ static void draw_line(uint64_t now)
         add_rate(&line, (double)elapsed_ns / 1e9);
     if (progress.done > 0 && progress.total > 0)
         add_left(&line, (double)elapsed_ns / 1e9);
+    if (progress.dying)
+        return;
+    progress.drawn = true;
     fprintf(stderr, "\r%.*s\033[K", (int)shuf__terminal_columns(STDERR_FILENO) - 1, line.text);
     fflush(stderr);
-    progress.drawn = true;
+}
+
+/* The terminal has perhaps echoed a ^C on the line. */
+static void clear_before_signal(void)
+{
+    static const char clear[] = "\r\033[K";
+    progress.dying = true;
+    if (progress.drawn && write(STDERR_FILENO, clear, sizeof clear - 1) < 0)
+        return;
 }
 
 static void clear_line(void)
@@ -167,8 +180,10 @@ void shuf__progress_phase(const char *name, uint64_t total)
     progress.phase_ns = shuf__clock_ns();
     pthread_mutex_unlock(&progress.lock);
     shuf__before_failure = shuf__progress_end;
-    if (!progress.running && !progress.quiet && isatty(STDERR_FILENO))
+    if (!progress.running && !progress.quiet && isatty(STDERR_FILENO)) {
+        shuf__before_signal(clear_before_signal);
         progress.running = start_thread();
+    }
 }
 
 void shuf__progress_add(uint64_t bytes)

@@ -185,11 +185,12 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
     const uint64_t limit = host ? now.host_idle_limit : now.device_idle_limit;
     if (o->shape.bytes <= limit)
         return EX_OK;
-    return shuf__fail_with(EX_OSERR,
-                           "--prefetch: the result has %s, expected at most %s, which the daemon "
-                           "keeps: raise %s in shufd.conf",
-                           shuf__units_bytes(bytes, o->shape.bytes), shuf__units_bytes(most, limit),
-                           host ? "host_cache" : "device_cache");
+    return shuf__fail_with(
+        EX_OSERR,
+        "--prefetch: the result has %s, expected at most %s, which the daemon "
+        "keeps: raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
+        shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit),
+        host ? "host_cache" : "device_cache", now.pid, host ? "--host-cache" : "--device-cache");
 }
 
 /* The daemon computes the result and keeps it in memory that fits the transport. */

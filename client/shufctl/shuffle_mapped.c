@@ -25,7 +25,7 @@ enum { PART = 4 << 20 };
 static void end_cut_off(int number)
 {
     static const char text[] =
-        "shufctl: a mapped file was cut off meanwhile, or its disk is full\n";
+        "shufctl shuffle: a mapped file was cut off meanwhile, or its disk is full\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)number;
     (void)ignored;

@@ -63,12 +63,12 @@ static const char *plural(uint64_t count)
 
 static void print_times(const struct shuf__summary *s, FILE *to)
 {
-    char text[SHUF__UNITS_TEXT];
+    char text[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT];
     const shuf_result *r = s->result;
-    shuf__print_line(to, "compute", "%s", shuf__units_time(text, r->device_ns));
+    shuf__print_line(to, "compute", "%s%s, %s", shuf__units_time(text, r->device_ns),
+                     r->shared ? " (earlier)" : "",
+                     shuf__units_rate(rate, count_values(&r->shape), r->device_ns));
     shuf__print_line(to, "total", "%s", shuf__units_time(text, s->seen_ns));
-    shuf__print_line(to, "rate", "%s",
-                     shuf__units_rate(text, count_values(&r->shape), r->device_ns));
     shuf__print_line(to, "cached", "%s", r->shared ? "yes" : "no");
 }
 

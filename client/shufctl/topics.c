@@ -27,15 +27,18 @@ const struct shuf__topic shuf__topics[] = {
      "  u32   uint32, u4, <u4             whole numbers of 0 to 2^32 - 1\n"
      "  u64   uint64, <u8                 whole numbers of 0 to 2^64 - 1\n"
      "  i64   int64, long, <i8            whole numbers of 0 to 2^63 - 1; torch indexes with it\n"
-     "  f64   float64, double, f8, <f8    IEEE 754, 64 bits\n"
-     "  f32   float32, float, single, f4, <f4\n"
+     "  f64   float64, double, fp64, f8, <f8\n"
+     "                                    IEEE 754, 64 bits\n"
+     "  f32   float32, float, single, fp32, f4, <f4\n"
      "                                    IEEE 754, 32 bits\n"
-     "  f16   float16, half, f2, <f2      IEEE 754, 16 bits\n"
+     "  f16   float16, half, fp16, f2, <f2\n"
+     "                                    IEEE 754, 16 bits\n"
      "  bf16  bfloat16                    the upper half of an f32\n"
      "\n"
      "permute takes u32, u64 and i64; gauss f64, f32, f16 and bf16; uniform u32, u64, f64 and "
      "f32.\n"
-     "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So they need the <.\n"},
+     "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So write u64 or <u8, and\n"
+     "i64 or <i8.\n"},
     {"algorithms", "the permutations, for --algorithm",
      "  primefold   the default: any part of a permutation, at a cost in proportion to the part\n"
      "  philox24    a position depends on all positions before it, so a late part costs more\n"
@@ -63,12 +66,14 @@ const struct shuf__topic shuf__topics[] = {
      "                        CUDA_DEVICE_ORDER=PCI_BUS_ID or if there is one GPU\n"
      "  XDG_RUNTIME_DIR       else $XDG_RUNTIME_DIR/shufd.sock if this exists and the user is not\n"
      "                        root, else /run/shufd/shufd.sock, else the only daemon of a GPU\n"
-     "  SHUFD_RUNTIME_DIR     a directory instead of /run/shufd\n"},
+     "  SHUFD_RUNTIME_DIR     a directory instead of /run/shufd\n"
+     "  TMPDIR                where shuffle makes temporary files; else /tmp\n"
+     "  NO_COLOR              if it is not empty, no key on a terminal is bold\n"},
     {"exit-status", "the meaning of each exit status",
      "   0  success\n"
      "  64  wrong verb, option or parameter\n"
      "  65  the array cannot be shuffled\n"
-     "  66  the array cannot be opened, or is not a regular file\n"
+     "  66  the array cannot be opened, or is neither a regular file nor a pipe\n"
      "  69  no daemon answers\n"
      "  70  a bug in shufd\n"
      "  71  the device failed, or the result does not fit in memory\n"

@@ -47,7 +47,7 @@ static const char *format_name(const struct shuf__shuffle_run *run)
 static void print_shuffle(const struct shuffle *s)
 {
     const struct shuf__shuffle_run *run = &s->run;
-    char text[SHUF__UNITS_TEXT];
+    char text[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT] = "-";
     const shuf_result *r = &run->result;
     const shuf_records *records = &run->options->records;
     const uint64_t ns = r->device_ns;
@@ -61,11 +61,11 @@ static void print_shuffle(const struct shuffle *s)
                      run->array.records, run->array.record, run->array.record == 1 ? "" : "s",
                      shuf__units_bytes(text, run->array.bytes));
     shuf__print_line(stdout, "shuffled by", "%s", s->mapped ? "shufctl" : "the daemon");
-    shuf__print_line(stdout, "compute", "%s", shuf__units_time(text, ns));
-    shuf__print_line(stdout, "total", "%s", shuf__units_time(text, s->seen_ns));
     if (ns > 0)
-        shuf__units_bytes(text, (uint64_t)((double)run->array.bytes * 1e9 / (double)ns));
-    shuf__print_line(stdout, "rate", "%s%s", ns > 0 ? text : "-", ns > 0 ? "/s" : "");
+        shuf__units_bytes(rate, (uint64_t)((double)run->array.bytes * 1e9 / (double)ns));
+    shuf__print_line(stdout, "compute", "%s, %s%s", shuf__units_time(text, ns), rate,
+                     ns > 0 ? "/s" : "");
+    shuf__print_line(stdout, "total", "%s", shuf__units_time(text, s->seen_ns));
 }
 
 static void print_shuffle_json(const struct shuffle *s, FILE *to)

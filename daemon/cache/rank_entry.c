@@ -4,6 +4,8 @@
  */
 #include "rank_entry.h"
 
+#include "memory/refusal.h"
+
 #include <inttypes.h>
 
 static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request)
@@ -29,7 +31,7 @@ static shuf_status check_size(const struct shuf__cache *cache, uint64_t n, uint6
                               struct shuf__error *error)
 {
     struct shuf__error why;
-    if (shuf__allocations_check_fit(cache->pool->allocations, SHUF__MEMORY_MEMFD, bytes, 0, &why))
+    if (shuf__refusal_check_fit(cache->pool->allocations, SHUF__MEMORY_MEMFD, bytes, 0, &why))
         return shuf__fail(error, why.status, "n %" PRIu64 ": for its rank index, %s", n, why.text);
     return SHUF_OK;
 }

@@ -13,7 +13,7 @@
 
 /* On the loop's thread, when a job starts: the user's rank index of the request's permutation, with
  * memory; it may be empty. One job at a time has it, since the engine runs one job at a time. NULL
- * if the budget has no room, as shuf__allocations_refuse() says, or the job's n is too large. */
+ * if the budget has no room, as shuf__refuse_allocation() says, or the job's n is too large. */
 struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, uint32_t uid,
                                                    const struct shuf__request *request,
                                                    struct shuf__error *error);

@@ -45,7 +45,7 @@ static const struct param {
 #undef SHUF__PARAM
 };
 
-enum { PARAMS = sizeof params / sizeof params[0] };
+enum { PARAMS = SHUF__CONFIG_KEYS };
 
 static void *field_of(struct shuf__config *config, const struct param *param)
 {
@@ -135,6 +135,16 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
         return set_level(param, value, field, error);
     }
     return SHUF_OK;
+}
+
+struct shuf__config_help shuf__config_help(enum shuf__config_key key)
+{
+    static const char *const values[] = {
+        [TEXT] = "TEXT",     [ENDPOINT] = "ADDRESS", [NUMBER] = "NUMBER", [AMOUNT] = "SIZE",
+        [DURATION] = "TIME", [MODE] = "MODE",        [LEVEL] = "LEVEL",
+    };
+    const struct param *param = &params[key];
+    return (struct shuf__config_help){param->key, values[param->kind], param->help};
 }
 
 void shuf__config_init(struct shuf__config *config)

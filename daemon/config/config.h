@@ -25,11 +25,18 @@ typedef uint64_t shuf__config_LEVEL;             /* enum shuf__log_level */
 
 enum { SHUF__CONFIG_PATH = 4096 };
 
+enum shuf__config_key {
+#define SHUF__PARAM(key, kind, standard, least, most, when, help) SHUF__CONFIG_##key,
+#include "params.def"
+#undef SHUF__PARAM
+    SHUF__CONFIG_KEYS
+};
+
 /* The options of the command line. NULL: as configured. */
 struct shuf__config_source {
     const char *file; /* NULL: the default file, if it exists */
     bool no_file;     /* read none */
-    const char *socket, *backend, *host_memory, *device_memory;
+    const char *value[SHUF__CONFIG_KEYS];
 };
 
 struct shuf__config {
@@ -76,6 +83,14 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
 
 /* Copies the keys that can change while the daemon runs. */
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from);
+
+/* What --help says about a key. */
+struct shuf__config_help {
+    const char *name, *value; /* the key, and a word for its value, as SIZE */
+    const char *text;         /* lines */
+};
+
+struct shuf__config_help shuf__config_help(enum shuf__config_key key);
 
 /* For timers: a duration that is not 0 is at least 1 ms. */
 static inline uint64_t shuf__config_ms(shuf__config_DURATION nanoseconds)

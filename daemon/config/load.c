@@ -58,16 +58,10 @@ static bool find_default(char path[SHUF__CONFIG_PATH])
 static shuf_status set_options(struct shuf__config *config,
                                const struct shuf__config_source *source, struct shuf__error *error)
 {
-    const struct {
-        const char *key, *value;
-    } given[] = {
-        {"socket", source->socket},
-        {"backend", source->backend},
-        {"host_memory", source->host_memory},
-        {"device_memory", source->device_memory},
-    };
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (given[i].value && shuf__config_set(config, given[i].key, given[i].value, error))
+    for (int key = 0; key < SHUF__CONFIG_KEYS; key++)
+        if (source->value[key] &&
+            shuf__config_set(config, shuf__config_help((enum shuf__config_key)key).name,
+                             source->value[key], error))
             return error->status;
     return SHUF_OK;
 }

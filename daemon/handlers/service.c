@@ -125,6 +125,7 @@ void shuf__service_configure(struct shuf__service *service)
     const struct shuf__config *config = service->config;
     struct shuf__budget *host = &service->allocations.budgets[SHUF__SIDE_HOST],
                         *device = &service->allocations.budgets[SHUF__SIDE_DEVICE];
+    service->allocations.config_file = config->file;
     host->configured = config->host_memory;
     host->configured_idle = config->host_cache;
     host->configured_pool = config->host_pool;

@@ -4,6 +4,8 @@
  */
 #include "acquire.h"
 
+#include "refusal.h"
+
 /* A size class with more idle allocations than this is full: the next request overwrites its least
  * recently used result instead of allocating. A full class has 64 results or 128 MiB, but at least
  * one. Small results are cheap to compute again, and clients have these few blocks mapped. Fresh
@@ -146,10 +148,12 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
-shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind, uint64_t bytes,
+shuf_status shuf__pool_check_room(struct shuf__pool *pool,
+                                  const struct shuf__memory_request *request,
                                   struct shuf__error *error)
 {
-    const uint64_t size = shuf__allocations_least_size(bytes);
+    const enum shuf__memory kind = request->kind;
+    const uint64_t size = shuf__allocations_least_size(request->bytes);
     if (shuf__allocations_measure(pool->allocations, kind, error))
         return error->status;
     if (shuf__allocations_fit(pool->allocations, kind, size))
@@ -158,7 +162,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kin
     give_up_warm(pool, kind, size);
     return could_evict(pool, kind, size, true)
                ? SHUF_OK
-               : shuf__allocations_refuse(pool->allocations, kind, size, error);
+               : shuf__refuse_allocation(pool->allocations, request->uid, kind, size, error);
 }
 
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)
@@ -211,7 +215,7 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
         return NULL;
     if (!find_room(pool, request, all, &size, &allocation)) {
         if (all)
-            shuf__allocations_refuse(pool->allocations, request->kind, size, error);
+            shuf__refuse_allocation(pool->allocations, request->uid, request->kind, size, error);
         return NULL;
     }
     if (!allocation)

@@ -26,15 +26,15 @@ enum shuf__acquire_policy {
 };
 
 /* An allocation for the request, or NULL. Only SHUF__ACQUIRE_REQUIRED sets *error then, as
- * shuf__allocations_refuse() does; `error` may be NULL for the others. */
+ * shuf__refuse_allocation() does; `error` may be NULL for the others. */
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request,
                                             enum shuf__acquire_policy policy,
                                             struct shuf__error *error);
 
-/* Whether SHUF__ACQUIRE_REQUIRED could allocate `bytes` bytes. Fails as shuf__allocations_refuse().
- */
-shuf_status shuf__pool_check_room(struct shuf__pool *pool, enum shuf__memory kind, uint64_t bytes,
+/* Whether SHUF__ACQUIRE_REQUIRED could allocate. Fails as shuf__refuse_allocation(). */
+shuf_status shuf__pool_check_room(struct shuf__pool *pool,
+                                  const struct shuf__memory_request *request,
                                   struct shuf__error *error);
 
 /* The device had no memory for the allocation: drops it, and evicts idle allocations of its size.

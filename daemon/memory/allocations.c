@@ -4,14 +4,11 @@
  */
 #include "allocations.h"
 
-#include "units.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
@@ -75,12 +72,12 @@ static uint64_t bytes_of(const struct shuf__budget *budget, struct shuf__amount 
     return shuf__amount_bytes(amount, total / budget->sharers);
 }
 
-/* Whole units, and no more than results may have. */
-static uint64_t warm_size(const struct shuf__budget *budget, uint64_t total)
+/* No more than results may have. */
+static uint64_t limited_bytes_of(const struct shuf__budget *budget, struct shuf__amount amount,
+                                 uint64_t total)
 {
-    const uint64_t bytes = bytes_of(budget, budget->configured_pool, total);
-    return (bytes < budget->max_limit ? bytes : budget->max_limit) / SHUF__BLOCK_UNIT *
-           SHUF__BLOCK_UNIT;
+    const uint64_t bytes = bytes_of(budget, amount, total);
+    return bytes < budget->max_limit ? bytes : budget->max_limit;
 }
 
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
@@ -98,8 +95,9 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
              reserve = total / RESERVE,
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
     budget->max_limit = bytes_of(budget, budget->configured, total);
-    budget->idle_limit = bytes_of(budget, budget->configured_idle, total);
-    budget->warm_size = warm_size(budget, total);
+    budget->idle_limit = limited_bytes_of(budget, budget->configured_idle, total);
+    budget->warm_size = limited_bytes_of(budget, budget->configured_pool, total) /
+                        SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
     budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;
 }
@@ -127,87 +125,6 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
     const struct shuf__budget *budget = budget_of(allocations, kind);
     return allocations->count < allocations->max_count && size <= budget->limit &&
            budget->used <= budget->limit - size;
-}
-
-/* ---- refusals ---- */
-
-/* How the messages name the two sides. */
-static const struct side_words {
-    const char *memory, *key, *option;
-} words[SHUF__SIDES] = {
-    [SHUF__SIDE_HOST] = {"host memory", "host_memory", "--host-memory"},
-    [SHUF__SIDE_DEVICE] = {"device memory", "device_memory", "--device-memory"},
-};
-
-/* Two quantities that differ are written so that they look different. */
-struct two_texts {
-    char a[SHUF__UNITS_TEXT], b[SHUF__UNITS_TEXT];
-};
-
-static struct two_texts texts_of(uint64_t a, uint64_t b)
-{
-    struct two_texts texts;
-    shuf__units_bytes(texts.a, a);
-    shuf__units_bytes(texts.b, b);
-    if (a != b && strcmp(texts.a, texts.b) == 0) {
-        snprintf(texts.a, sizeof texts.a, "%" PRIu64 " bytes", a);
-        snprintf(texts.b, sizeof texts.b, "%" PRIu64 " bytes", b);
-    }
-    return texts;
-}
-
-static shuf_status too_large(uint64_t size, const char *with, uint64_t limit,
-                             enum shuf__memory kind, struct shuf__error *error)
-{
-    const struct side_words *w = &words[shuf__side_of(kind)];
-    const struct two_texts texts = texts_of(size, limit);
-    return shuf__fail(error, SHUF_NO_MEMORY,
-                      "the request needs %s of %s%s, the limit is %s: raise %s in shufd.conf or "
-                      "start shufd with %s",
-                      texts.a, w->memory, with, texts.b, w->key, w->option);
-}
-
-shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocations,
-                                        enum shuf__memory kind, uint64_t bytes, uint64_t beside,
-                                        struct shuf__error *error)
-{
-    const uint64_t size = shuf__allocations_least_size(bytes);
-    const uint64_t limit = budget_of(allocations, kind)->max_limit;
-    const uint64_t taken = shuf__allocations_least_size(beside);
-    if (size > limit)
-        return too_large(size, "", limit, kind, error);
-    if (taken <= limit - size)
-        return SHUF_OK;
-    return too_large(size + taken, " with its input and workspace", limit, kind, error);
-}
-
-/* With SHUF_BUSY the client tries again: the allocation fits when other results are gone, or other
- * programs use less. */
-shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
-                                     enum shuf__memory kind, uint64_t size,
-                                     struct shuf__error *error)
-{
-    const struct shuf__budget *budget = budget_of(allocations, kind);
-    const struct side_words *w = &words[shuf__side_of(kind)];
-    if (size > budget->max_limit)
-        return too_large(size, "", budget->max_limit, kind, error);
-    if (allocations->count >= allocations->max_count)
-        return shuf__fail(error, SHUF_BUSY,
-                          "blocks %" PRIu64 ": the most that the limit of open files allows; try "
-                          "again",
-                          allocations->count);
-    char needed[SHUF__UNITS_TEXT];
-    const struct two_texts texts = texts_of(budget->used, budget->limit);
-    shuf__units_bytes(needed, size);
-    if (budget->limit < budget->max_limit)
-        return shuf__fail(error, SHUF_BUSY,
-                          "the request needs %s of %s, other programs leave %s to results, and %s "
-                          "are in use by other results; try again",
-                          needed, w->memory, texts.b, texts.a);
-    return shuf__fail(error, SHUF_BUSY,
-                      "the request needs %s of %s, %s of %s are in use by other results (%s); try "
-                      "again",
-                      needed, w->memory, texts.a, texts.b, w->key);
 }
 
 /* ---- one allocation ---- */

@@ -77,8 +77,9 @@ struct shuf__allocations {
     uv_loop_t *loop;
     uv_timer_t sweep; /* of these */
     uint64_t last_id, count, pending_free_count;
-    uint64_t buffers;   /* of `count` */
-    uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    uint64_t buffers;        /* of `count` */
+    uint64_t max_count;      /* limit of `count`: each may need a descriptor */
+    const char *config_file; /* for messages; NULL or "": none */
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;
     void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */
@@ -105,18 +106,6 @@ uint64_t shuf__allocations_least_size(uint64_t bytes);
 /* Whether one more of that size is within the budget and the limit of their number. */
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
                            uint64_t size);
-
-/* Fails with SHUF_NO_MEMORY if `bytes` bytes could not fit even with nothing but `beside` bytes in
- * use. */
-shuf_status shuf__allocations_check_fit(const struct shuf__allocations *allocations,
-                                        enum shuf__memory kind, uint64_t bytes, uint64_t beside,
-                                        struct shuf__error *error);
-
-/* Says why that size does not fit: SHUF_NO_MEMORY if it is above the largest limit, SHUF_BUSY if
- * other allocations or other programs use the memory. Both name the bytes requested and allowed. */
-shuf_status shuf__allocations_refuse(const struct shuf__allocations *allocations,
-                                     enum shuf__memory kind, uint64_t size,
-                                     struct shuf__error *error);
 
 /* Charges the budget. block.memory is NULL until a job allocates it. NULL when out of memory. */
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,

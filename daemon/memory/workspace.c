@@ -4,6 +4,8 @@
  */
 #include "workspace.h"
 
+#include "refusal.h"
+
 static shuf_status refuse_workspace(const struct shuf__error *why, struct shuf__error *error)
 {
     return shuf__fail(error, why->status, "to compute in, %s", why->text);
@@ -23,20 +25,23 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
     uint64_t beside = memory->input ? memory->input->bytes : 0;
     if (on_one_side(memory))
         beside += needs->least;
-    else if (shuf__allocations_check_fit(pool->allocations, needs->kind, needs->least, 0, &why))
+    else if (shuf__refusal_check_fit(pool->allocations, needs->kind, needs->least, 0, &why))
         return refuse_workspace(&why, error);
-    return shuf__allocations_check_fit(pool->allocations, memory->result.kind, memory->result.bytes,
-                                       beside, error);
+    return shuf__refusal_check_fit(pool->allocations, memory->result.kind, memory->result.bytes,
+                                   beside, error);
 }
 
 /* Of the least workspace, and of the result if it needs room on the same side. */
 static shuf_status check_sum(struct shuf__pool *pool, const struct shuf__job_memory *memory,
                              bool with_result, struct shuf__error *error)
 {
-    uint64_t bytes = shuf__allocations_least_size(memory->workspace.least);
+    struct shuf__memory_request request = {
+        .uid = memory->result.uid,
+        .kind = memory->workspace.kind,
+        .bytes = shuf__allocations_least_size(memory->workspace.least)};
     if (with_result)
-        bytes += shuf__allocations_least_size(memory->result.bytes);
-    return shuf__pool_check_room(pool, memory->workspace.kind, bytes, error);
+        request.bytes += shuf__allocations_least_size(memory->result.bytes);
+    return shuf__pool_check_room(pool, &request, error);
 }
 
 /* Dropping an idle block that its client has mapped frees nothing, but the block can be reused. */

@@ -24,7 +24,7 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
 
 /* When the job starts: checks that there is room for the result, if *result is NULL, and for the
  * least workspace. Sets *result to an idle allocation if both fit only then. Fails as
- * shuf__allocations_refuse(). */
+ * shuf__refuse_allocation(). */
 shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
                                        const struct shuf__job_memory *memory,
                                        struct shuf__allocation **result, struct shuf__error *error);
@@ -36,7 +36,7 @@ struct shuf__held_workspace {
 
 /* Then, when the result has its allocation: acquires the workspace. The best size is optional, and
  * not tried if `sparing`; the least size is required. Without an allocation on success the job
- * needs none. Fails as shuf__allocations_refuse(). */
+ * needs none. Fails as shuf__refuse_allocation(). */
 shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__job_memory *memory,
                                     bool sparing, struct shuf__held_workspace *workspace,
                                     struct shuf__error *error);

@@ -50,6 +50,12 @@ static void read_model(char *name, size_t size)
         fclose(file);
 }
 
+static shuf_status cpu_check_name(const char *device, struct shuf__error *error)
+{
+    const struct shuf__simd_ops *ignored;
+    return shuf__simd_choose(device, &ignored, error);
+}
+
 static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__backend **backend,
                             struct shuf__error *error)
 {
@@ -213,6 +219,7 @@ const struct shuf__backend_ops shuf__cpu_ops = {
     .own = SHUF__MEMORY_MEMFD,
     .quick = 4096,
     .rank_index_limits = &rank_index_limits,
+    .check_name = cpu_check_name,
     .open = cpu_open,
     .close = cpu_close,
     .memory = cpu_memory,

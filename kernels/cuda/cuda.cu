@@ -281,6 +281,7 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .own = SHUF__MEMORY_CUDA_FD,
     .quick = shuf::tuning::tile,
     .rank_index_limits = &rank_index_limits,
+    .check_name = nullptr,
     .open = shuf::cuda_open,
     .close = shuf::cuda_close,
     .memory = shuf::cuda_memory,

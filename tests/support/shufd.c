@@ -37,7 +37,7 @@ void shufd_expect_code(int status, int code)
 
 void shufd_expect_exit(const char *const *arguments, int code, const char *text)
 {
-    char output[4096];
+    char output[16384]; /* holds --help and --print-config */
     int status = harness_run(arguments, output, sizeof output);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != code || !strstr(output, text))
         fail_msg("expected exit %d with \"%s\", got wait status 0x%x with \"%s\"", code, text,

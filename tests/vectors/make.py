@@ -397,11 +397,11 @@ class BoxMuller:
     @staticmethod
     def parameters():
         text = (HERE / "../../kernels/inline/shuf/box_muller_table.h").read_text()
-        number = r"-?0x[0-9a-f]+(?:\.[0-9a-f]+)?p[+-]?[0-9]+"
-        lists = re.findall(rf"#define SHUF_BOX_MULLER_(\w+)((?:[ ,f\\\n]+{number})+)", text)
+        number = r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+        lists = re.findall(rf"#define SHUF_BOX_MULLER_(\w+_(F\d\d))((?:[ ,f\\\n]+{number})+)", text)
         return {
-            name: [fractions.Fraction(float.fromhex(v)) for v in re.findall(number, values)]
-            for name, values in lists
+            name: [rounded(fractions.Fraction(v), format.lower()) for v in re.findall(number, values)]
+            for name, format, values in lists
         }
 
     def rn(self, x):

@@ -86,9 +86,10 @@ SHARE = {"F32": {"SIN": 1 - mpf("1.1e-8"), "COS": 1 - mpf("1.1e-8")}, "F64": {}}
 DEGREES = {"F32": (24, {"LOG": 9, "SIN": 3, "COS": 3}), "F64": (53, {"LOG": 21, "SIN": 6, "COS": 7})}
 
 
-def hexadecimal(x, bits):
-    text = re.sub(r"\.?0*p", "p", float(x).hex())
-    return text + ("f" if bits == 24 else "")
+def decimal(x, bits):
+    """With so many digits that a compiler rounds it to x: C++ before C++17 reads no hexadecimal ones."""
+    text = f"{float(x):.9g}f" if bits == 24 else repr(float(x))
+    return text if re.search(r"[.e]", text) else text.replace("f", ".0f")
 
 
 HEAD = """/* SPDX-License-Identifier: MIT
@@ -109,7 +110,7 @@ def main():
     print(HEAD)
     for number, (bits, degrees) in DEGREES.items():
         octave = rounded(2 * log(mpf(2)), bits)
-        print(f"/* 2 ln 2 */\n#define SHUF_BOX_MULLER_OCTAVE_{number} {hexadecimal(octave, bits)}\n")
+        print(f"/* 2 ln 2 */\n#define SHUF_BOX_MULLER_OCTAVE_{number} {decimal(octave, bits)}\n")
         for name, degree in degrees.items():
             f, fixed, high = FUNCTIONS[name]
             if name == "SIN":
@@ -122,7 +123,7 @@ def main():
                 for x in linspace(mpf(high) / 4096, high, 4096)
             )
             print(f"/* Relative error at most 2^{float(log(error, 2)):.2f}. */")
-            values = [hexadecimal(c, bits) for _, c in terms]
+            values = [decimal(c, bits) for _, c in terms]
             values = textwrap.wrap(", ".join(values), 88)
             print(f"#define SHUF_BOX_MULLER_{name}_{number}" + "".join(" \\\n    " + v for v in values))
             print()

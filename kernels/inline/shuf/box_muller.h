@@ -75,7 +75,8 @@ SHUF_FUNCTION uint64_t shuf__double_bits(double x)
 SHUF_FUNCTION double shuf__double_of(uint64_t x)
 {
     const double high = __hiloint2double(0x45300000, (int)(x >> 32));
-    return __dadd_rn(__dadd_rn(high, -(0x1p84 + 0x1p52)), __hiloint2double(0x43300000, (int)x));
+    return __dadd_rn(__dadd_rn(high, -19342813118337666422669312.0),
+                     __hiloint2double(0x43300000, (int)x));
 }
 
 /* The fast path of sqrt.rn, without its branch for very small and very large numbers. */
@@ -103,7 +104,7 @@ SHUF_FUNCTION double shuf__sqrt_f64(double x)
 /* k < 2^31. */
 SHUF_FUNCTION double shuf__double_of_int(int k)
 {
-    return __dadd_rn(__hiloint2double(0x43300000, k), -0x1p52);
+    return __dadd_rn(__hiloint2double(0x43300000, k), -4503599627370496.0);
 }
 
 #else
@@ -146,17 +147,18 @@ SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
     const int near_1 = word[0] >> 31;
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
     const float low = (float)(int32_t)((word[1] & 0x7fffffff) | 1);
-    const float x = fmaf(low, 0x1p-31f, high); /* p 2^32 */
+    const float x = fmaf(low, SHUF__2_MINUS_F32(31), high); /* p 2^32 */
     /* u = 2^-k (1 - a), 0 < a <= 1/2; k in units of the exponent's lowest bit */
     const uint32_t exponent = shuf__float_bits(x) & 0x7f800000;
     const uint32_t k = near_1 ? 0 : (UINT32_C(158) << 23) - exponent;
     float a = fmaf(-x, shuf__float_of_bits((UINT32_C(253) << 23) - exponent), 1.0f);
     if (near_1)
-        a = x * 0x1p-32f;
+        a = x * SHUF__2_MINUS_F32(32);
     float w = c[9];
     for (int i = 8; i >= 0; i--)
         w = fmaf(a, w, c[i]);
-    return shuf__sqrt_f32(fmaf(a, w, (float)(int32_t)k * (SHUF_BOX_MULLER_OCTAVE_F32 * 0x1p-23f)));
+    return shuf__sqrt_f32(
+        fmaf(a, w, (float)(int32_t)k * (SHUF_BOX_MULLER_OCTAVE_F32 * SHUF__2_MINUS_F32(23))));
 }
 
 /* The cosine and the sine, swapped if the top bit of `swap` is set. */
@@ -165,7 +167,8 @@ SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], uint32_t sw
     const float s[] = {SHUF_BOX_MULLER_SIN_F32}, c[] = {SHUF_BOX_MULLER_COS_F32};
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
     const float low = (float)(int32_t)(word[1] & 0x7fffffff);
-    const float y = fmaf(low, 0x1p-62f, high * 0x1p-31f), z = y * y; /* of an octant */
+    const float y = fmaf(low, SHUF__2_MINUS_F32(62), high * SHUF__2_MINUS_F32(31)),
+                z = y * y; /* of an octant */
     float sine = s[3], cosine = c[3];
     for (int i = 2; i >= 0; i--) {
         sine = fmaf(z, sine, s[i]);
@@ -221,7 +224,7 @@ SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *ter
     const int near_1 = (int)(word[0] >> 63);
     const double high = shuf__double_of(word[0] & mask);
     const double low = shuf__double_of((word[1] & mask) | 1);
-    const double x = fma(low, 0x1p-63, high); /* p 2^64 */
+    const double x = fma(low, SHUF__2_MINUS(63), high); /* p 2^64 */
     const int k = near_1 ? 0 : 1086 - (int)(shuf__double_bits(x) >> 52);
     const uint64_t sign = ~word[0] >> 63 << 63;
     const double scale = shuf__double_of_bits((uint64_t)(k + 959) << 52 | sign);
@@ -242,7 +245,7 @@ SHUF_FUNCTION void shuf_box_muller_angle_f64(const shuf_box_muller_terms *terms,
     const double *const s = terms->sine, *const c = terms->cosine;
     const uint64_t mask = UINT64_MAX >> 1;
     const double high = shuf__double_of(word[0] & mask), low = shuf__double_of(word[1] & mask);
-    const double y = fma(low, 0x1p-126, high * 0x1p-63), z = y * y;
+    const double y = fma(low, SHUF__2_MINUS(126), high * SHUF__2_MINUS(63)), z = y * y;
     double sine = s[6], cosine = c[7];
     for (int i = 5; i >= 0; i--)
         sine = fma(z, sine, s[i]);

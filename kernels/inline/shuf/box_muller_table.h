@@ -11,40 +11,40 @@
 #define SHUF_BOX_MULLER_TABLE_H
 
 /* 2 ln 2 */
-#define SHUF_BOX_MULLER_OCTAVE_F32 0x1.62e43p+0f
+#define SHUF_BOX_MULLER_OCTAVE_F32 1.38629436f
 
 /* Relative error at most 2^-26.09. */
-#define SHUF_BOX_MULLER_LOG_F32                                                             \
-    0x1p+1f, 0x1.00001ep+0f, 0x1.5542f6p-1f, 0x1.01e9dap-1f, 0x1.6830e6p-2f, 0x1.5c3afp-1f, \
-        -0x1.2f3e16p+0f, 0x1.f8b718p+1f, -0x1.3d54e8p+2f, 0x1.bf1566p+1f
+#define SHUF_BOX_MULLER_LOG_F32                                                              \
+    2.0f, 1.00000179f, 0.666526496f, 0.503737271f, 0.351749033f, 0.680137157f, -1.18454111f, \
+        3.94308758f, -4.95830727f, 3.49284053f
 
 /* Relative error at most 2^-24.26. */
-#define SHUF_BOX_MULLER_SIN_F32 0x1.921fb6p-1f, -0x1.4abc4cp-4f, 0x1.468dcep-9f, -0x1.3544d8p-15f
+#define SHUF_BOX_MULLER_SIN_F32 0.785398185f, -0.0807459801f, 0.00249140873f, -3.68677283e-05f
 
 /* Relative error at most 2^-24.19. */
-#define SHUF_BOX_MULLER_COS_F32 0x1p+0f, -0x1.3bd3a4p-2f, 0x1.03b18ap-6f, -0x1.4ea92ep-12f
+#define SHUF_BOX_MULLER_COS_F32 1.0f, -0.308424532f, 0.0158504341f, -0.000319157465f
 
 /* 2 ln 2 */
-#define SHUF_BOX_MULLER_OCTAVE_F64 0x1.62e42fefa39efp+0
+#define SHUF_BOX_MULLER_OCTAVE_F64 1.3862943611198906
 
 /* Relative error at most 2^-56.80. */
-#define SHUF_BOX_MULLER_LOG_F64                                                                   \
-    0x1p+1, 0x1.000000000000cp+0, 0x1.55555555530f7p-1, 0x1.0000000136c2fp-1,                     \
-        0x1.999998f031478p-2, 0x1.55557122dfe59p-2, 0x1.248f444e3f0a9p-2, 0x1.003af68336fa3p-2,   \
-        0x1.c0868d7580631p-3, 0x1.e08456720da92p-3, -0x1.ad40986aeb7dfp-4, 0x1.0201178b6adap+1,   \
-        -0x1.272f15dfc09b3p+3, 0x1.2d9a318df2e6bp+5, -0x1.da5732c6f0521p+6, 0x1.26ca72f05bfdap+8, \
-        -0x1.1bdda72103bc2p+9, 0x1.a0984dfbac40ep+9, -0x1.c2271f689c869p+9, 0x1.52d2db2a910a4p+9, \
-        -0x1.3e39e88db6c5bp+8, 0x1.1bf92e8b34ffap+6
+#define SHUF_BOX_MULLER_LOG_F64                                                           \
+    2.0, 1.0000000000000027, 0.666666666665633, 0.500000000141318, 0.3999999901391855,    \
+        0.3333337476287617, 0.28570276954247703, 0.2502249257647639, 0.2190066386684051,  \
+        0.2346274140888523, -0.10479793108126455, 2.0156583243130655, -9.224497735039085, \
+        37.700289830184225, -118.5851546367817, 294.79081632848613, -567.7316628711926,   \
+        833.189879855259, -900.3056460155759, 677.6473134239391, -318.2262047358724,      \
+        70.99334161292055
 
 /* Relative error at most 2^-54.49. */
-#define SHUF_BOX_MULLER_SIN_F64                                                                \
-    0x1.921fb54442d18p-1, -0x1.4abbce625bdaep-4, 0x1.466bc6774afcep-9, -0x1.32d2ccd46a297p-15, \
-        0x1.507821d4b47p-22, -0x1.e2f3f0c7981aap-30, 0x1.dfc5b06c8c20dp-38
+#define SHUF_BOX_MULLER_SIN_F64                                                             \
+    0.7853981633974483, -0.0807455121882785, 0.002490394570164845, -3.6576204056009195e-05, \
+        3.133614232933476e-07, -1.7569723886703788e-09, 6.817973361233993e-12
 
 /* Relative error at most 2^-61.46. */
 #define SHUF_BOX_MULLER_COS_F64                                                  \
-    0x1p+0, -0x1.3bd3cc9be45dep-2, 0x1.03c1f081b5a52p-6, -0x1.55d3c7e3bfe56p-12, \
-        0x1.e1f50675b20c3p-19, -0x1.a6d1e238f124fp-26, 0x1.f9c4adc48c6bfp-34,    \
-        -0x1.b0345fee4420bp-42
+    1.0, -0.30842513753404244, 0.015854344243815106, -0.0003259918869247027,     \
+        3.5908604399705883e-06, -2.4611354929530877e-08, 1.1499839194714528e-10, \
+        -3.838747886557391e-13
 
 #endif

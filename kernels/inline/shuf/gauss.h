@@ -28,7 +28,7 @@ enum {
 };
 
 /* Up to this magnitude, a float needs more bits of dither than its word has. */
-#define SHUF_GAUSS_SMALL 0x1p-12
+#define SHUF_GAUSS_SMALL SHUF__2_MINUS(12)
 
 typedef struct shuf_gauss {
     shuf_stream words;
@@ -129,8 +129,10 @@ SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_bl
     const shuf_stream_draw tail = shuf_stream_draw_make(
         &g->words, SHUF_GAUSS_DRAWS * b->number + SHUF_GAUSS_DRAWS / 2 + p / 4);
     const double dither = shuf__gauss_dither(b->word[p]);
-    const double high = fma(dither, 0x1p-37, fma(b->s[p], 0x1p-19, -0x1p-15));
-    const double low = fma(tail.word[p % 4], 0x1p-69, (tail.early[p % 4] + 0.5) * 0x1p-101);
+    const double high =
+        fma(dither, SHUF__2_MINUS(37), fma(b->s[p], SHUF__2_MINUS(19), -SHUF__2_MINUS(15)));
+    const double low =
+        fma(tail.word[p % 4], SHUF__2_MINUS(69), (tail.early[p % 4] + 0.5) * SHUF__2_MINUS(101));
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 
@@ -143,13 +145,14 @@ SHUF_FUNCTION float shuf__gauss_dither_f32(const shuf_gauss_block *b, unsigned p
 
 SHUF_FUNCTION float shuf__gauss_sum_f32(const shuf_gauss_block *b, unsigned p)
 {
-    return (float)(b->s[p] - 48) * 0x1p-19f;
+    return (float)(b->s[p] - 48) * SHUF__2_MINUS_F32(19);
 }
 
 /* The number as a float. */
 SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    const float z = fmaf(shuf__gauss_dither_f32(b, p), 0x1p-37f, shuf__gauss_sum_f32(b, p));
+    const float z =
+        fmaf(shuf__gauss_dither_f32(b, p), SHUF__2_MINUS_F32(37), shuf__gauss_sum_f32(b, p));
     if (fabsf(z) <= (float)SHUF_GAUSS_SMALL)
         return (float)shuf__gauss_double(g, b, p);
     return b->word[p] >> 31 ? -z : z;
@@ -172,10 +175,10 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
 SHUF_FUNCTION float shuf__gauss_sticky(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const float dither = shuf__gauss_dither_f32(b, p), s = shuf__gauss_sum_f32(b, p);
-    float z = fmaf(dither, 0x1p-37f, s);
+    float z = fmaf(dither, SHUF__2_MINUS_F32(37), s);
     if (fabsf(z) <= (float)SHUF_GAUSS_SMALL)
         return shuf__float_sticky_of(shuf__gauss_double(g, b, p));
-    z = shuf__float_sticky(z, fmaf(dither, 0x1p-37f, s - z));
+    z = shuf__float_sticky(z, fmaf(dither, SHUF__2_MINUS_F32(37), s - z));
     return b->word[p] >> 31 ? -z : z;
 }
 

@@ -78,7 +78,7 @@ SHUF_FUNCTION float shuf_of_f16(uint16_t x)
     uint32_t bits;
     float value;
     if (magnitude < 0x400) { /* subnormal: a multiple of 2^-24 */
-        value = (float)magnitude * 0x1p-24f;
+        value = (float)magnitude * SHUF__2_MINUS_F32(24);
         bits = shuf__float_bits(value) | sign;
     } else {
         const uint32_t bias = magnitude >= 0x7c00 ? 255 - 31 : 127 - 15;

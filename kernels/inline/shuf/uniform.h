@@ -34,12 +34,12 @@ SHUF_FUNCTION uint64_t shuf_uniform_u64(const shuf_stream *s, uint64_t i)
 /* The upper 24 or 53 bits, scaled to [0, 1). All multiples of 2^-24 or 2^-53 are equally likely. */
 SHUF_FUNCTION float shuf_uniform_f32_of(uint32_t word)
 {
-    return (float)(word >> 8) * 0x1p-24f;
+    return (float)(word >> 8) * SHUF__2_MINUS_F32(24);
 }
 
 SHUF_FUNCTION double shuf_uniform_f64_of(uint64_t word)
 {
-    return (double)(word >> 11) * 0x1p-53;
+    return (double)(word >> 11) * SHUF__2_MINUS(53);
 }
 
 SHUF_FUNCTION float shuf_uniform_f32(const shuf_stream *s, uint64_t i)

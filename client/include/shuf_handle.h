@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events of long calls, for a program that shows progress. Included by shuf.h.
+ * The type of a handle, and the events of its long calls, for a program that shows progress.
+ * Included by shuf.h.
  */
-#ifndef SHUF_OBSERVER_H
-#define SHUF_OBSERVER_H
+#ifndef SHUF_HANDLE_H
+#define SHUF_HANDLE_H
 
 #include "shuf_status.h"
 
@@ -13,15 +14,18 @@
 extern "C" {
 #endif
 
+/* A connection to one daemon. */
 typedef struct shuf shuf;
 
 typedef enum shuf_event {
     SHUF_EVENT_LOST = 1, /* no daemon: the call tries to reach the next one */
     SHUF_EVENT_FOUND,    /* the call has reached a daemon again */
-    SHUF_EVENT_PART,     /* a part of a result is complete: `done` of `all` bytes */
+    SHUF_EVENT_PART,     /* a part of a result is complete, or another 64 MiB of it have come */
 } shuf_event;
 
-/* Called by the thread of the call, during the call. Must not use the handle. */
+/* Called by the thread of the call, during the call. This process has `done` of the `all` bytes of
+ * the result; both are 0 in a call that copies no result. A call that moves records itself counts
+ * the bytes of their permutation. The calls of the handle fail here with SHUF_INVALID. */
 typedef void (*shuf_observer)(void *context, shuf_event event, uint64_t done, uint64_t all);
 
 /* Reports the events of later calls with this handle to `observer`; NULL ends the reports. */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See refusal.h.
+ */
+#include "refusal.h"
+
+#include "units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct shuf__budget *budget_of(const struct shuf__allocations *allocations,
+                                            enum shuf__memory kind)
+{
+    return &allocations->budgets[shuf__side_of(kind)];
+}
+
+/* How the messages name the two sides. */
+static const struct side_words {
+    const char *memory, *key, *option;
+} words[SHUF__SIDES] = {
+    [SHUF__SIDE_HOST] = {"host memory", "host_memory", "--host-memory"},
+    [SHUF__SIDE_DEVICE] = {"device memory", "device_memory", "--device-memory"},
+};
+
+/* Two quantities that differ are written so that they look different. */
+struct two_texts {
+    char a[SHUF__UNITS_TEXT], b[SHUF__UNITS_TEXT];
+};
+
+static struct two_texts texts_of(uint64_t a, uint64_t b)
+{
+    struct two_texts texts;
+    shuf__units_memory(texts.a, a);
+    shuf__units_memory(texts.b, b);
+    if (a != b && strcmp(texts.a, texts.b) == 0) {
+        snprintf(texts.a, sizeof texts.a, "%" PRIu64 " bytes", a);
+        snprintf(texts.b, sizeof texts.b, "%" PRIu64 " bytes", b);
+    }
+    return texts;
+}
+
+static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,
+                             const char *with, uint64_t limit, enum shuf__memory kind,
+                             struct shuf__error *error)
+{
+    const struct side_words *w = &words[shuf__side_of(kind)];
+    const struct two_texts texts = texts_of(size, limit);
+    const char *file = allocations->config_file;
+    char reload[48] = "";
+    if (file && *file)
+        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "the request needs %s of %s%s, the limit is %s: raise %s in %.64s%s or start "
+                      "shufd with %s",
+                      texts.a, w->memory, with, texts.b, w->key,
+                      file && *file ? file : "shufd.conf", reload, w->option);
+}
+
+shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
+                                    enum shuf__memory kind, uint64_t bytes, uint64_t beside,
+                                    struct shuf__error *error)
+{
+    const uint64_t size = shuf__allocations_least_size(bytes);
+    const uint64_t limit = budget_of(allocations, kind)->max_limit;
+    const uint64_t taken = shuf__allocations_least_size(beside);
+    if (size > limit)
+        return too_large(allocations, size, "", limit, kind, error);
+    if (taken <= limit - size)
+        return SHUF_OK;
+    return too_large(allocations, size + taken, " with its input and workspace", limit, kind,
+                     error);
+}
+
+/* Without the idle bytes, and those that its processes only have mapped. */
+static uint64_t held_by(const struct shuf__allocations *allocations, uint32_t uid,
+                        enum shuf__memory kind)
+{
+    uint64_t bytes = 0;
+    const struct shuf__allocation *allocation;
+    LIST_FOREACH (allocation, &allocations->list, link)
+        if (allocation->uid == uid && shuf__side_of(allocation->kind) == shuf__side_of(kind) &&
+            !allocation->size_class && !allocation->pending_free)
+            bytes += allocation->bytes;
+    return bytes;
+}
+
+static shuf_status refuse_holder(const struct shuf__budget *budget, const struct side_words *w,
+                                 const char *needed, uint64_t held, struct shuf__error *error)
+{
+    const struct two_texts texts = texts_of(held, budget->max_limit);
+    return shuf__fail(error, SHUF_BUSY,
+                      "the request needs %s of %s, %s of %s are held by this user's own leases and "
+                      "requests (%s): release a lease, or wait for a request to end",
+                      needed, w->memory, texts.a, texts.b, w->key);
+}
+
+/* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
+ * client can wait for its own leases. */
+shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
+                                    enum shuf__memory kind, uint64_t size,
+                                    struct shuf__error *error)
+{
+    const struct shuf__budget *budget = budget_of(allocations, kind);
+    const struct side_words *w = &words[shuf__side_of(kind)];
+    if (size > budget->max_limit)
+        return too_large(allocations, size, "", budget->max_limit, kind, error);
+    if (allocations->count >= allocations->max_count)
+        return shuf__fail(error, SHUF_BUSY,
+                          "blocks %" PRIu64 ": the most that the limit of open files allows; try "
+                          "again",
+                          allocations->count);
+    char needed[SHUF__UNITS_TEXT];
+    const struct two_texts texts = texts_of(budget->used, budget->limit);
+    shuf__units_memory(needed, size);
+    const uint64_t held = held_by(allocations, uid, kind);
+    if (held > budget->max_limit - size)
+        return refuse_holder(budget, w, needed, held, error);
+    if (budget->limit < budget->max_limit)
+        return shuf__fail(error, SHUF_BUSY,
+                          "the request needs %s of %s, other programs leave %s to results, and %s "
+                          "are in use by other results; try again",
+                          needed, w->memory, texts.b, texts.a);
+    return shuf__fail(error, SHUF_BUSY,
+                      "the request needs %s of %s, %s of %s are in use by other results (%s); try "
+                      "again",
+                      needed, w->memory, texts.a, texts.b, w->key);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Tests the messages of ./dev while it builds and installs, with a cmake that only says what it would do:
+#     dev.sh SOURCE BUILD
+set -eu
+directory=$2/dev-test
+rm -rf "$directory"
+mkdir -p "$directory/bin" "$directory/build/release"
+cp "$1/dev" "$directory"
+cat >"$directory/bin/cmake" <<'END'
+#!/bin/sh
+echo "$@" >>build/commands
+case $* in
+--preset*) echo "$CACHE" >build/release/CMakeCache.txt ;;
+--build*)
+    echo "[17/629] Building C object x.o"
+    sleep 3
+    [ -z "${BREAK-}" ] || { echo "x.c:1: error: broken"; exit 1; }
+    ;;
+esac
+END
+printf '#!/bin/sh\necho "ii "\n' >"$directory/bin/dpkg-query"
+chmod +x "$directory"/bin/*
+export PATH="$directory/bin:$PATH" CACHE="CMAKE_INSTALL_LIBDIR:PATH=lib64" DEV_REPORT_SECONDS=1
+cd "$directory"
+
+# expect TEXT: of the last run
+expect() {
+    grep -qF -- "$1" output || {
+        echo "expected '$1' in:" >&2
+        cat output >&2
+        exit 1
+    }
+}
+
+# refuse TEXT: the same
+refuse() {
+    if grep -qF -- "$1" output; then
+        echo "expected no '$1' in:" >&2
+        cat output >&2
+        exit 1
+    fi
+}
+
+PREFIX=$directory/prefix ./dev install >output 2>&1
+expect "dev: [17/629] Building C object x.o"
+expect "export PATH=$directory/prefix/bin:\$PATH"
+expect "export LD_LIBRARY_PATH=$directory/prefix/lib64"
+expect "export PKG_CONFIG_PATH=$directory/prefix/lib64/pkgconfig"
+refuse nvcc
+grep -q -- "--preset release -DSHUF_CUDA=ON" build/commands
+
+cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
+CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
+expect "nvcc found: building the CUDA backend too"
+
+SHUF_CUDA=OFF CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
+refuse nvcc
+grep -q -- "--preset release -DSHUF_CUDA=OFF" build/commands
+
+if BREAK=1 PREFIX=$directory/prefix ./dev install >output 2>&1; then
+    echo "a build that fails: expected a failure" >&2
+    exit 1
+fi
+expect "x.c:1: error: broken"
+expect "dev: failed with status 1: cmake --build --preset release"
+
+# The steps themselves on a terminal.
+if command -v script >/dev/null; then
+    PREFIX=$directory/prefix script -qec "./dev install" output >/dev/null
+    expect "[17/629]"
+    refuse "dev: [17/629]"
+fi

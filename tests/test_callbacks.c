@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Callbacks of a call: its events with the bytes that have come, and the calls of its handle, which
+ * a sink, an observer or a visitor must not make. They fail there, and the outer call goes on.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+#include "support/expected.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MI = 1 << 20, STEP = 64 * MI, LARGE_N = 18400003, LARGE_BYTES = LARGE_N * 4 };
+static const shuf_permutation small = {.n = 1000, .seed = 7};
+static const shuf_permutation large = {.n = LARGE_N, .seed = 7};
+
+/* ---- events ---------------------------------------------------------------------- */
+
+struct events {
+    unsigned count[SHUF_EVENT_PART + 1];
+    uint64_t done[SHUF_EVENT_PART + 1];
+    bool kills;
+    uint64_t bytes; /* that the sink has */
+};
+
+static void note(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    struct events *e = context;
+    assert_int_equal(all, LARGE_BYTES);
+    e->count[event]++;
+    e->done[event] = done;
+}
+
+static bool count_bytes(void *context, const void *bytes, size_t size)
+{
+    struct events *e = context;
+    (void)bytes;
+    e->bytes += size;
+    if (e->kills && e->bytes > STEP) {
+        e->kills = false;
+        harness_kill(&harness_shared, SIGKILL);
+        assert_true(harness_restart(&harness_shared));
+    }
+    return true;
+}
+
+static void expect_one_step(const struct events *e)
+{
+    assert_int_equal(e->count[SHUF_EVENT_PART], 1);
+    assert_in_range(e->done[SHUF_EVENT_PART], STEP, STEP + MI);
+}
+
+static void bytes_are_observed(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    shuf_lease *lease = NULL;
+    const shuf_lease_options copy = {.transports = SHUF_INLINE};
+    void *out = malloc(LARGE_BYTES);
+    struct events to_memory = {.bytes = 0}, to_sink = {.bytes = 0}, leased = {.bytes = 0};
+    shuf_set_observer(handle, note, &to_memory);
+    client_expect(handle, shuf_permute(handle, &large, out, LARGE_BYTES, NULL), SHUF_OK, "");
+    expect_one_step(&to_memory);
+    shuf_set_observer(handle, note, &to_sink);
+    client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &to_sink, NULL), SHUF_OK,
+                  "");
+    expect_one_step(&to_sink);
+    shuf_set_observer(handle, note, &leased);
+    client_expect(handle, shuf_lease_take(handle, &large, &copy, &lease), SHUF_OK, "");
+    expect_one_step(&leased);
+    shuf_close(handle);
+    free(out);
+}
+
+static void a_loss_has_its_bytes(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    struct events e = {.kills = true};
+    shuf_set_observer(handle, note, &e);
+    client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &e, NULL), SHUF_OK, "");
+    assert_int_equal(e.bytes, LARGE_BYTES);
+    assert_int_equal(e.count[SHUF_EVENT_LOST], 1);
+    assert_int_equal(e.count[SHUF_EVENT_FOUND], 1);
+    assert_in_range(e.done[SHUF_EVENT_LOST], STEP, LARGE_BYTES - 1);
+    assert_int_equal(e.done[SHUF_EVENT_FOUND], e.done[SHUF_EVENT_LOST]);
+    shuf_close(handle);
+}
+
+/* ---- calls of the handle ----------------------------------------------------------- */
+
+struct user {
+    shuf *handle;
+    shuf_lease *lease;
+    unsigned calls;
+    size_t bytes;
+    uint32_t values[1000];
+};
+
+static void use_handle(struct user *u)
+{
+    static const char words[] = "in use by the call that called this sink, observer or visitor";
+    uint32_t out[1000];
+    shuf_daemon daemon;
+    shuf_lease *other = NULL;
+    shuf *h = u->handle;
+    client_expect(h, shuf_permute(h, &small, out, sizeof out, NULL), SHUF_INVALID, words);
+    client_expect(h, shuf_daemon_status(h, &daemon), SHUF_INVALID, words);
+    client_expect(h, shuf_lease_take(h, &small, NULL, &other), SHUF_INVALID, words);
+    client_expect(h, shuf_lease_release(h, &u->lease), SHUF_INVALID, words);
+    client_expect(h, shuf_set_timeout(h, 1), SHUF_INVALID, words);
+    shuf_close(h);
+    assert_non_null(u->lease);
+    u->calls++;
+}
+
+static bool use_in_sink(void *context, const void *bytes, size_t size)
+{
+    struct user *u = context;
+    memcpy((char *)u->values + u->bytes, bytes, size);
+    u->bytes += size;
+    use_handle(u);
+    return true;
+}
+
+static bool use_in_visitor(void *context, const shuf_lease_entry *entry)
+{
+    (void)entry;
+    use_handle(context);
+    return true;
+}
+
+static void use_in_observer(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)event;
+    (void)done;
+    (void)all;
+    use_handle(context);
+}
+
+static void expect_unharmed(struct user *u, shuf_status got)
+{
+    client_expect(u->handle, got, SHUF_OK, "");
+    assert_string_equal(shuf_message(u->handle), "");
+    assert_true(u->calls > 0);
+    u->calls = 0;
+}
+
+static void calls_in_callbacks(void **state)
+{
+    (void)state;
+    static const shuf_records records = {.n = 1000, .record = 4, .seed = 7};
+    uint32_t in[1000];
+    struct user u = {.handle = client_open()};
+    uint64_t *values = expected_values(&small, NULL);
+    void *out = malloc(LARGE_BYTES);
+    for (uint32_t i = 0; i < small.n; i++)
+        in[i] = i;
+    client_expect(u.handle, shuf_lease_take(u.handle, &small, NULL, &u.lease), SHUF_OK, "");
+    expect_unharmed(&u, shuf_permute_each(u.handle, &small, use_in_sink, &u, NULL));
+    assert_true(expected_equal(values, u.values, 4, small.n));
+    u.bytes = 0;
+    expect_unharmed(&u,
+                    shuf_shuffle_each(u.handle, &records, in, sizeof in, use_in_sink, &u, NULL));
+    assert_true(expected_equal(values, u.values, 4, small.n));
+    expect_unharmed(&u, shuf_leases(u.handle, use_in_visitor, &u));
+    shuf_set_observer(u.handle, use_in_observer, &u);
+    expect_unharmed(&u, shuf_permute(u.handle, &large, out, LARGE_BYTES, NULL));
+    assert_true(expected_equal(values, u.lease->data, 4, small.n)); /* the handle is still open */
+    assert_true(client_check(u.handle, &small));
+    free(values);
+    free(out);
+    shuf_close(u.handle);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_observed),
+        cmocka_unit_test(a_loss_has_its_bytes),
+        cmocka_unit_test(calls_in_callbacks),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
+}
