@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    HOGS = 5,      /* users, each with more jobs than may run */
-    HOG_JOBS = 6,  /* connections of each */
+    HOGS = 5,     /* users, each with more jobs than may run */
+    HOG_JOBS = 6, /* connections of each */
     HOG_UID = 61000,
-    N = 3000000,   /* takes milliseconds, but not on the loop's thread */
+    N = 3000000, /* takes milliseconds, but not on the loop's thread */
     TIMEOUT_MS = 60000,
 };
 
@@ -40,8 +40,9 @@ static int start(void **state)
     (void)state;
     if (geteuid() != 0) /* only root can be several users */
         exit(HARNESS_SKIP);
-    wire_start(&h, harness_backend, "socket_mode = 0666\nqueue = 4\nhost_memory = 256Mi\n"
-                                    "device_memory = 256Mi\n");
+    wire_start(&h, harness_backend,
+               "socket_mode = 0666\nqueue = 4\nhost_memory = 256Mi\n"
+               "device_memory = 256Mi\n");
     return chmod(h.directory, 0755);
 }
 

@@ -27,8 +27,8 @@ enum shuf__loop_result {
 /* Embedded in the struct that the job works on. Must not move until `done` is called. */
 struct shuf__engine_job {
     uint32_t uid; /* whose turn it is; the caller sets it */
-    /* On the loop's thread, when it is the job's turn: takes the daemon's memory that the job needs.
-     * False ends the job. May be NULL. */
+    /* On the loop's thread, when it is the job's turn: takes the daemon's memory that the job
+     * needs. False ends the job. May be NULL. */
     bool (*begin)(struct shuf__engine_job *job);
     /* On the loop's thread, after `begin`: runs the job if that takes less time than waking another
      * thread. May be NULL. */
