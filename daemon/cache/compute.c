@@ -67,12 +67,12 @@ static void finish_job(struct shuf__engine_job *engine_job)
         shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
     if (job->state == SHUF__JOB_FAILED && shuf__entry_job_retry(job))
         return;
-    shuf__entry_job_release(job);
     shuf__entry_note_memory(job->entry);
     if (job->state == SHUF__JOB_EVENT_READY) {
         send_event(job);
         return;
     }
+    shuf__entry_job_release(job);
     if (job->state == SHUF__JOB_COMPLETE)
         keep_result(job);
     shuf__entry_note_memory(job->entry);
