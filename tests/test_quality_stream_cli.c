@@ -221,7 +221,7 @@ static void table_and_picture(void **state)
         expect("$Q stream --generator polar --samples $N", 0, "\npassed: 0 of ");
     }
     expect("$Q stream --generator polar --samples 999 2>&1 >/dev/null", 0,
-           "shuf-quality: warning: 999 values: few to judge by; expected 1000 or more\n");
+           "shuf-quality stream: warning: 999 values: few to judge by; expected 1000 or more\n");
     expect("test -z \"$($Q stream --generator polar --samples 1000 2>&1 >/dev/null)\"", 0, "");
     expect("PATH=/nonexistent $Q stream --generator polar --samples 5e4 --plot $D/x.svg", 73,
            "\npassed: 0 of ");
