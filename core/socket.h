@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the daemon's socket is when nobody says so: the one rule that daemon
- * and clients share.
+ * The default places of the daemon's socket, which daemon and clients share.
  */
 #ifndef SHUF__SOCKET_H
 #define SHUF__SOCKET_H

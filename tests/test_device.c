@@ -40,8 +40,7 @@ static void expect_exit(struct harness *h, int signal, int code, const char *tex
 
 /* ---- tests ---- */
 
-/* Reads n values and holds them against the fingerprint, which was made from the
- * device's memory and not from the chunks. */
+/* Compares n received values with the fingerprint, which comes from the device's memory. */
 static void check_values(struct wire *w, uint64_t n)
 {
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
@@ -312,6 +311,7 @@ static void test_result_in_other_memory(void **state)
     assert_int_equal(seen->launches, 1);
     check_values(w, N);
     assert_int_equal(seen->launches, 1);
+    wire_close(w);
     assert_true(harness_stop(&h));
 }
 

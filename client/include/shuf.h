@@ -27,7 +27,8 @@
  *
  * Callbacks: a sink, an observer or a visitor must not use the handle of the call that called it. A
  * call with this handle fails there with SHUF_INVALID, and shuf_close() does nothing. The outer
- * call goes on.
+ * call goes on. A callback must return: a C++ exception or longjmp() out of it leaves the handle
+ * unusable.
  *
  * Errors: a function returns a status (shuf_status.h); SHUF_OK is 0. shuf_message() returns one
  * line that names the field, its value and the expected value. A pointer that must not be NULL, and
@@ -255,8 +256,10 @@ typedef struct shuf_lease_options {
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
-/* Unmaps the values, gives the lease back, frees it and sets *lease to NULL, also where the daemon
- * reports a failure: it does not know the lease, or a timeout is over. `lease` and *lease may be
+/* Gives the lease back, frees it and sets *lease to NULL, also where the daemon reports a failure:
+ * it does not know the lease, or a timeout is over. The values must not be read any more: the
+ * library unmaps them, or keeps up to 128 mappings of at most 4 MiB for later leases until the
+ * handle is closed, and the daemon may overwrite them. `lease` and *lease may be
  * NULL. The loss of the daemon is no failure. A copy of the pointer is invalid afterwards: a second
  * release through it is a double free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);

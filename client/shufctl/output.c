@@ -179,26 +179,41 @@ int shuf__output_open(struct shuf__output *output, const char *path, bool binary
     return code;
 }
 
-/* ENOSPC or EFBIG of a file whose size is known. */
-static int no_room(const struct shuf__output *output, uint64_t bytes, int cause)
+/* Bytes of the file and of the free space of its file system; UINT64_MAX: unknown. */
+static uint64_t room_of(int fd)
 {
     struct statvfs fs;
+    struct stat file;
+    if (fstatvfs(fd, &fs) != 0 || fstat(fd, &file) != 0)
+        return UINT64_MAX;
+    return (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)file.st_blocks * 512;
+}
+
+/* ENOSPC or EFBIG of a file whose size is known. */
+static int no_room(const struct shuf__output *output, uint64_t bytes, uint64_t room_left, int cause)
+{
     char needed[SHUF__UNITS_TEXT], room[SHUF__UNITS_TEXT];
     shuf__units_bytes(needed, bytes);
-    if (cause == EFBIG || fstatvfs(output->fd, &fs) != 0)
+    if (cause == EFBIG || room_left == UINT64_MAX)
         return shuf__fail_with(EX_IOERR,
                                "--out %s: %s: it needs %s, more than the file system or ulimit -f "
                                "allows a file",
                                output->name, strerror(cause), needed);
     return shuf__fail_with(EX_IOERR, "--out %s: %s: it needs %s, and %s are free there",
                            output->name, strerror(cause), needed,
-                           shuf__units_bytes(room, (uint64_t)fs.f_bavail * fs.f_frsize));
+                           shuf__units_bytes(room, room_left));
 }
 
 int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
     if (!output->path || bytes == 0)
         return EX_OK;
+    /* First, because some file systems give a file all space that is left before they fail. */
+    const uint64_t left = room_of(output->fd);
+    if (left < bytes) {
+        output->cause = ENOSPC;
+        return no_room(output, bytes, left, ENOSPC);
+    }
     /* Not posix_fallocate(): it writes every block where the file system cannot reserve. */
     int result;
     do
@@ -207,7 +222,7 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
     if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
         return EX_OK;
     output->cause = errno;
-    return errno == ENOSPC || errno == EFBIG ? no_room(output, bytes, errno)
+    return errno == ENOSPC || errno == EFBIG ? no_room(output, bytes, left, errno)
                                              : shuf__output_failed(output);
 }
 

@@ -183,6 +183,11 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
         return shuf__fail_call(daemon, status, &o->daemon);
     const bool host = o->transport == SHUF_MEMFD || strcmp(now.backend, "cpu") == 0;
     const uint64_t limit = host ? now.host_idle_limit : now.device_idle_limit;
+    const bool by_memory = limit == (host ? now.host_limit : now.memory_limit);
+    static const char *const keys[2][2] = {{"device_cache", "device_memory"},
+                                           {"host_cache", "host_memory"}};
+    static const char *const flags[2][2] = {{"--device-cache", "--device-memory"},
+                                            {"--host-cache", "--host-memory"}};
     if (o->shape.bytes <= limit)
         return EX_OK;
     return shuf__fail_with(
@@ -190,7 +195,7 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
         "--prefetch: the result has %s, expected at most %s, which the daemon "
         "keeps: raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
         shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit),
-        host ? "host_cache" : "device_cache", now.pid, host ? "--host-cache" : "--device-cache");
+        keys[host][by_memory], now.pid, flags[host][by_memory]);
 }
 
 /* The daemon computes the result and keeps it in memory that fits the transport. */

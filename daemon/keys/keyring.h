@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 struct shuf__keyring {
-    pthread_mutex_t lock; /* of `set`: the engine's thread reads it. A leaf: see engine.h */
+    pthread_mutex_t lock; /* for `set`, which the engine's thread reads; no other is taken inside */
     struct shuf__key_set set;
     uint64_t generations;
 };

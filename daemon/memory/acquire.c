@@ -8,7 +8,7 @@
 
 /* A size class with more idle allocations than this is full: the next request overwrites its least
  * recently used result instead of allocating. A full class has 64 results or 128 MiB, but at least
- * one. Small results are cheap to compute again, and clients have these few blocks mapped. Fresh
+ * two. Small results are cheap to compute again, and clients have these few blocks mapped. Fresh
  * memory costs more than computing a large result. */
 enum { KEEP_MOST = 64 };
 static const uint64_t keep_bytes = UINT64_C(128) << 20;

@@ -104,7 +104,7 @@ static void end_mapping(struct shuf__process_mapping *mapping)
     shuf__allocation_free_if_unmapped(allocation);
 }
 
-/* The memory of a watched process stays until the loop has run. */
+/* The struct of a watched process is freed by a callback of libuv, so this loop may read it. */
 static void end_mappings(struct shuf__client_process *process)
 {
     struct shuf__process_mapping *mapping;

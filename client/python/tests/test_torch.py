@@ -435,6 +435,40 @@ def test_one_rank_without_a_launcher(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     sampler = shufd.torch.DistributedSampler(Numbers(10))
     assert (sampler.rank, sampler.num_replicas) == (0, 1)
+    assert shufd.torch.DistributedSampler(Numbers(10), 1).num_replicas == 1
+    for arguments in ({"num_replicas": 4}, {"rank": 0}, {"rank": 3}):
+        with pytest.raises(shufd.Invalid, match="expected both"):
+            shufd.torch.DistributedSampler(Numbers(10), **arguments)
+
+
+def test_launcher_with_other_ranks(monkeypatch):
+    monkeypatch.setenv("RANK", "2")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert shufd.torch.DistributedSampler(Numbers(10), 4).rank == 2
+    assert shufd.torch.DistributedSampler(Numbers(10), rank=1).num_replicas == 4
+    with pytest.raises(shufd.Invalid, match="num_replicas: 8: expected 4"):
+        shufd.torch.DistributedSampler(Numbers(10), 8)
+    with pytest.raises(shufd.Invalid, match="rank: 4: expected 0 to num_replicas - 1"):
+        shufd.torch.DistributedSampler(Numbers(10), rank=4)
+
+
+def test_wrong_states(daemon):
+    sampler = shufd.torch.DistributedSampler(Numbers(1001), 4, 1, seed=7)
+    with pytest.raises(shufd.Invalid, match="used: 1: expected 0 to 0"):
+        sampler.state_dict(used=1)
+    assert sampler.state_dict(used=0)["position"] == 0
+    drawn = list(itertools.islice(sampler, 5))
+    assert len(drawn) == 5 and sampler.state_dict(used=5)["position"] == 20
+    for used in (-1, 6, 10**6, 1.5, "x"):
+        with pytest.raises(shufd.Invalid, match="used: "):
+            sampler.state_dict(used=used)
+    state = sampler.state_dict()
+    for name, value in (("position", -1), ("position", 1002), ("position", 3.5), ("position", "x"),
+                        ("position", None), ("epoch", -1), ("epoch", 2**64), ("epoch", 0.5)):  # fmt: skip
+        with pytest.raises(shufd.Invalid, match="state: "):
+            sampler.load_state_dict({**state, name: value})
+    sampler.load_state_dict({**state, "position": 1001})
+    assert list(sampler) == []
 
 
 def rank_main(rank, world, port, socket, seed, out):

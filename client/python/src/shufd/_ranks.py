@@ -15,9 +15,9 @@ _VARIABLES = (
 )
 
 
-def rank_and_world() -> tuple[int, int]:
+def _of_launcher() -> tuple[int, int] | None:
     """From torch.distributed if it is initialised, else from the first pair of variables of torchrun,
-    Slurm or Open MPI that is set; else (0, 1)."""
+    Slurm or Open MPI that is set."""
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
@@ -29,4 +29,27 @@ def rank_and_world() -> tuple[int, int]:
                 raise Invalid(
                     f"${rank}, ${world}: {os.environ[rank]!r}, {os.environ[world]!r}: expected integers"
                 ) from None
-    return 0, 1
+    return None
+
+
+def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
+    """The rank of this process and the number of ranks. What is not given comes from the launcher.
+    Without a launcher and without arguments, there is one rank. Fails with Invalid where one of the two
+    is unknown, or the launcher has another number of ranks: two ranks would draw the same indices."""
+    if rank is None or world is None:
+        found = _of_launcher()
+        if rank is None and world in (None, 1) and found is None:
+            return 0, 1
+        if found is None:
+            raise Invalid(
+                f"rank: {rank}, num_replicas: {world}: expected both, or ranks of torch.distributed or of "
+                "the variables RANK and WORLD_SIZE"
+            )
+        if world is not None and world != found[1]:
+            raise Invalid(
+                f"num_replicas: {world}: expected {found[1]}, the number of ranks of the launcher, or a rank, too"
+            )
+        rank, world = found[0] if rank is None else rank, found[1]
+    if not 0 <= rank < world:
+        raise Invalid(f"rank: {rank}: expected 0 to num_replicas - 1, which is {world - 1}")
+    return rank, world

@@ -151,6 +151,13 @@ class Cursor:
         return self._chunk
 
 
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _errors.Invalid(f"{name}: {value!r}: expected an integer") from None
+
+
 class Resumable:
     """What the samplers have in common: an iteration that begins where load_state_dict() says, or at
     the beginning. An iteration begins with its first index, so that unused iterators cost nothing."""
@@ -192,14 +199,22 @@ class Resumable:
 
         used  the indices of this rank that the job has used since the iteration began. By default
               all that were drawn: more than used, where a DataLoader's workers draw ahead.
+
+        Fails with Invalid where `used` is more than were drawn.
         """
-        if self._cursor is None:
-            position = self._resume
-        elif used is None:
-            position = self._cursor.position
+        if used is not None:
+            position = self._position_of(_integer("used", used))
         else:
-            position = self._cursor.share.position(used)
+            position = self._resume if self._cursor is None else self._cursor.position
         return {**self._description(), "position": position}
+
+    def _position_of(self, used: int) -> int:
+        most = 0 if self._cursor is None else self._cursor.step
+        if not 0 <= used <= most:
+            raise _errors.Invalid(
+                f"used: {used}: expected 0 to {most}, the indices drawn since the iteration began"
+            )
+        return self._resume if self._cursor is None else self._cursor.share.position(used)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, whatever the number of ranks was.
@@ -210,9 +225,13 @@ class Resumable:
                 raise _errors.Invalid(
                     f"state: {name} {state_dict.get(name)!r}: expected {expected[name]!r} as in this sampler"
                 )
-        epoch, position = (operator.index(state_dict.get(k, -1)) for k in ("epoch", "position"))
-        if epoch < 0 or position < 0:
-            raise _errors.Invalid(f"state: epoch {epoch}, position {position}: expected 0 or more")
+        epoch, position = (_integer(f"state: {k}", state_dict.get(k)) for k in ("epoch", "position"))
+        most = expected.get("num_samples", expected["n"])
+        if not 0 <= epoch < 2**64 or not 0 <= position <= most:
+            raise _errors.Invalid(
+                f"state: epoch {epoch}, position {position}: expected an epoch of 0 or more, and a position "
+                f"of 0 to {most}"
+            )
         self._move(epoch, position)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     dataset        its length is n
     num_replicas, rank
                    by default those of torch.distributed, else of $RANK and $WORLD_SIZE, of Slurm, of
-                   Open MPI, else one rank
+                   Open MPI; without any of these one rank, if neither is given
     shuffle        False: the indices in order
     seed           0 to 2^64 - 1; independent of the epoch, which set_epoch() sets
     drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
@@ -62,11 +62,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         client: _client.Client | None = None,
         algorithm: str = "primefold",
     ) -> None:
-        found = rank_and_world() if num_replicas is None or rank is None else (0, 1)
-        world = found[1] if num_replicas is None else num_replicas
-        own = found[0] if rank is None else rank
-        if not 0 <= own < world:
-            raise _errors.Invalid(f"rank: {own}: expected 0 to num_replicas - 1, which is {world - 1}")
+        own, world = rank_and_world(rank, num_replicas)
         _sampling.Resumable.__init__(self)
         torch.utils.data.distributed.DistributedSampler.__init__(
             self, dataset, world, own, shuffle, seed, drop_last
