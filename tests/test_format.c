@@ -172,7 +172,7 @@ static void fractions_at_edges(void **state)
                                   123456,
                                   1234567,
                                   4503599627370497.5,
-                                  9007199254740993,
+                                  0x1p53 + 2,
                                   INFINITY,
                                   NAN};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
