@@ -404,17 +404,15 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
     struct shuf__engine *engine = make_engine(options, loop, error);
     if (!engine)
         return error->status;
-    if (shuf__backend_open(options->backend, options->threads, &engine->backend, error))
-        failed = *error;
-    else
-        open_lanes(engine, &failed);
-    if (failed.status) {
+    shuf_status status =
+        shuf__backend_open(options->backend, options->threads, &engine->backend, error);
+    if (status == SHUF_OK && (status = open_lanes(engine, &failed)) != SHUF_OK)
         *error = failed;
+    if (status == SHUF_OK)
+        *out = engine;
+    else
         close_everything(engine);
-        return error->status;
-    }
-    *out = engine;
-    return SHUF_OK;
+    return status;
 }
 
 void shuf__engine_stop(struct shuf__engine *engine)

@@ -32,7 +32,7 @@ static void finish(struct shuf__lanes *lanes, struct shuf__engine_job *job)
 static bool open_backend(struct shuf__lane *lane)
 {
     struct shuf__lanes *lanes = lane->lanes;
-    struct shuf__error error;
+    struct shuf__error error = {0};
     const shuf_status status =
         shuf__backend_open(lanes->backend, lanes->threads, &lane->backend, &error);
     uv_mutex_lock(&lanes->lock);
@@ -128,7 +128,8 @@ shuf_status shuf__lane_await(struct shuf__lane *lane, struct shuf__error *error)
     uv_mutex_lock(&lane->lanes->lock);
     while (lane->state == SHUF__LANE_OPENING)
         uv_cond_wait(&lane->changed, &lane->lanes->lock);
-    *error = lane->error;
+    if (lane->state == SHUF__LANE_FAILED)
+        *error = lane->error;
     uv_mutex_unlock(&lane->lanes->lock);
     return lane->state == SHUF__LANE_OPEN ? SHUF_OK : error->status;
 }
