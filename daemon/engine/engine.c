@@ -5,6 +5,7 @@
 #include "engine.h"
 
 #include "lane.h"
+#include "trace/ranges.h"
 #include "turns.h"
 
 #include <assert.h>
@@ -354,6 +355,7 @@ static void close_everything(struct shuf__engine *engine)
 static shuf_status open_lanes(struct shuf__engine *engine, struct shuf__error *error)
 {
     const char *spec = engine->options.backend;
+    SHUF__RANGES_INIT();
     engine->lanes.backend = strcmp(spec, "auto") == 0 ? engine->backend->ops->name : spec;
     if (!(engine->urgent = shuf__lane_start(&engine->lanes, error)) ||
         shuf__lane_await(engine->urgent, error))
