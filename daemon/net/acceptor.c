@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    ACCEPTS_PER_TURN = 64,
+    ACCEPTS_PER_TURN = 8,
     ACCEPT_AGAIN_MS = 100,
     READ = 4096,
 };
