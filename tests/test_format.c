@@ -188,7 +188,7 @@ static void random_fractions(void **state)
     }
 }
 
-/* All of the small types. */
+/* Every value of the 16-bit types. */
 static void small_fractions(void **state)
 {
     (void)state;
