@@ -151,7 +151,7 @@ template <unsigned VALUES> __device__ void transform(double (&x)[VALUES])
             }
 }
 
-/* As add_cube() in stream_signs.c. */
+/* See add_cube() in stream_signs.c. */
 template <unsigned MASK, unsigned VALUES, typename T>
 __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells &cells,
                          unsigned *tally)
