@@ -338,7 +338,7 @@ Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
     Shuf__Permute permute = SHUF__PERMUTE__INIT;
     permute.n = n;
     permute.seed = 7;
-    /* The last one is unknown. */
+    /* The last element is an unknown transport. */
     static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 2];
     size_t place = transport <= SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
                        ? (size_t)transport

@@ -21,7 +21,7 @@
 
 enum {
     PART_BYTES = 1 << 20,  /* records that a thread takes at a time, if a tile has more */
-    LISTED_MOST = 1 << 20, /* values in a list: so few tiles would leave threads without work */
+    LISTED_MOST = 1 << 20, /* values in a list; with fewer tiles, some threads would have no work */
 };
 
 /* The state of one computation, which its threads share. */

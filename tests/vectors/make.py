@@ -281,7 +281,7 @@ def philox4x32(counter, key, rounds):
 
 
 def stream_words(seed, stream, block, index, rounds):
-    """Four words of a stream: number 4 * index and following. Normal ones have blocks 0 and 2."""
+    """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams; 0 and 2 for normal ones."""
     k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
     low, high = index & M32, index >> 32
     counter = (low, high, k2, k3) if block == 1 else (low, k2, high, k3)
@@ -584,7 +584,7 @@ def permute_table():
 
 
 def weak_epochs(n):
-    """The first epochs with more weak multipliers than one, and where one follows another."""
+    """The first epochs with several weak multipliers, and those in which a tripled multiplier is weak again."""
     p, weak = primefold_key(n, 7, 0)[0], weak_multipliers(primefold_key(n, 7, 0)[0])
 
     def steps(epoch):
