@@ -273,7 +273,7 @@ static void tripling_ends(void **state)
     for (unsigned k = 16; k <= 62; k++)
         for (uint64_t n = BIT(k) - 3; n <= BIT(k) + 3 && n <= BIT(62); n += 3)
             assert_in_range(most_triples(shuf_primefold_shape_of(n).p), 1, 3);
-    const uint64_t p = BIT(62) + 135; /* the triple exceeds 64 bits */
+    const uint64_t p = BIT(62) + 135; /* the largest p */
     assert_int_equal(shuf__primefold_tripled(p - 1, p), p - 3);
     assert_int_equal(shuf__primefold_tripled(p / 2, p), shuf__multiply_mod(3, p / 2, p));
 }

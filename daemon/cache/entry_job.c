@@ -383,7 +383,8 @@ struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
     job->state = SHUF__JOB_QUEUED;
     job->entry = shuf__cache_entry_ref(entry);
     job->summary = entry->summary;
-    shuf__fail(&job->error, SHUF_CANCELLED, "result: cancelled"); /* if it never runs */
+    shuf__fail(&job->error, SHUF_CANCELLED,
+               "result: cancelled"); /* the error of a job that never runs */
     TAILQ_INIT(&job->waiters);
     entry->job = job;
     return job;

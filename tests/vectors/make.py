@@ -418,7 +418,7 @@ class BoxMuller:
         scaled = (x.numerator << shift) // x.denominator
         below = math.isqrt(scaled)
         exact = below * below == scaled and scaled * x.denominator == x.numerator << shift
-        # A bit beyond those of the integer stands for what is left out: it decides no tie.
+        # One more bit is set if the root is not exact, so that no tie occurs.
         return self.rn(fractions.Fraction(2 * below + (0 if exact else 1), 2 << shift // 2))
 
     def polynomial(self, x, coefficients):
