@@ -317,7 +317,7 @@ static void greedy_clients(void **state)
     survive(run_greedy_clients);
 }
 
-/* The daemon closes a connection at its deadline, although it sends all the time. */
+/* The daemon closes a connection at its deadline, although the client sends all the time. */
 static void deadline(void **state)
 {
     (void)state;
