@@ -142,7 +142,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     if (p.count == 0)
         return cudaSuccess;
     if (shuf_algorithm_has_random_access(
-            p.algorithm)) { /* a short launch: no check for cancelling */
+            p.algorithm)) { /* the launch is short: a single check for cancelling, before it */
         *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
         return *cancelled ? cudaSuccess
                           : primefold_async(p, width_of(computation), out, nullptr, stream);
