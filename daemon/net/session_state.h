@@ -43,7 +43,7 @@ struct shuf__sessions {
     void (*closed)(struct shuf__sessions *sessions); /* after a session has left the list */
 };
 
-/* The work of a request, for which its session waits; embedded in the work. */
+/* The work for which a session waits before it replies. It is a member of the work's own struct. */
 struct shuf__pending {
     void (*cancel)(struct shuf__pending *pending); /* the session closes before the reply */
 };
