@@ -270,7 +270,7 @@ static void share_descriptors(struct shuf__server *server)
     uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
     uint64_t limit = configured < most ? configured : most > 1 ? most : 1;
     uint64_t theirs = DESCRIPTORS_PER_CLIENT * limit;
-    server->acceptor.limit = limit;
+    shuf__acceptor_set_limits(&server->acceptor, limit, server->config->user_clients);
     server->service.allocations.max_count = room > theirs ? room - theirs : 1;
     if (limit < configured)
         shuf__log(server->log, SHUF__LOG_WARNING,

@@ -30,13 +30,24 @@ enum {
 
 static struct harness h;
 
-static int start(void **state)
+static int start(const char *config)
 {
-    (void)state;
     if (geteuid() != 0) /* only root can be several users */
         exit(HARNESS_SKIP);
-    wire_start(&h, harness_backend, "socket_mode = 0666\nclients = 110\n");
+    wire_start(&h, harness_backend, config);
     return chmod(h.directory, 0755);
+}
+
+static int start_for_floods(void **state)
+{
+    (void)state;
+    return start("socket_mode = 0666\nclients = 128\nuser_clients = 100\n");
+}
+
+static int start_small(void **state)
+{
+    (void)state;
+    return start("socket_mode = 0666\nclients = 32\nuser_clients = 25%\n");
 }
 
 static int stop(void **state)
@@ -103,8 +114,7 @@ typedef void add_request(struct wire *w, struct flood *flood);
 static void send_and_discard(struct wire *w, const struct flood *flood, size_t *at)
 {
     uint8_t replies[65536];
-    ssize_t sent =
-        send(w->fd, flood->bytes + *at, flood->size - *at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t sent = send(w->fd, flood->bytes + *at, flood->size - *at, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0)
         *at = (*at + (size_t)sent) % flood->size;
     while (recv(w->fd, replies, sizeof replies, MSG_DONTWAIT) > 0)
@@ -204,11 +214,77 @@ static void beside_floods(void **state)
     expect_served_beside("permute", add_permute);
 }
 
+/* ---- connections of a user ---- */
+
+/* The kernel tells the daemon the effective user of the connecting process. */
+static struct wire *open_as(uid_t uid)
+{
+    assert_int_equal(seteuid(uid), 0);
+    struct wire *w = wire_open(&h);
+    assert_int_equal(seteuid(0), 0);
+    return w;
+}
+
+/* The daemon may have closed a refused connection before the greeting is sent. */
+static const Shuf__Reply *greet(struct wire *w)
+{
+    struct pollfd answer = {.fd = w->fd, .events = POLLIN};
+    Shuf__Hello hello = SHUF__HELLO__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    hello.version = SHUF__PROTOCOL_VERSION;
+    request.body_case = SHUF__REQUEST__BODY_HELLO;
+    request.hello = &hello;
+    const size_t size = wire_pack(w, &request, w->frame, sizeof w->frame);
+    if (send(w->fd, w->frame, size, MSG_NOSIGNAL) < 0)
+        assert_int_equal(poll(&answer, 1, 0), 1);
+    return wire_receive(w);
+}
+
+/* Opens connections until one is refused with that text; their number. */
+static unsigned open_all(uid_t uid, struct wire **w, const char *text)
+{
+    for (unsigned count = 0;; count++) {
+        w[count] = open_as(uid);
+        const Shuf__Reply *reply = greet(w[count]);
+        if (reply->status == SHUF_OK)
+            continue;
+        assert_int_equal(reply->status, SHUF_BUSY);
+        assert_non_null(strstr(reply->message, text));
+        wire_close(w[count]);
+        return count;
+    }
+}
+
+static void connections_of_a_user(void **state)
+{
+    enum { CLIENTS = 32 };
+    static const char own[] = "user_clients 8: the most connections of one user";
+    struct wire *w[CLIENTS + 1];
+    unsigned count = 0;
+    (void)state;
+    for (uid_t user = 0; user < 3; user++) {
+        const unsigned before = count;
+        count += open_all(HOSTILE_UID + user, w + count, own);
+        assert_int_equal(count - before, 8);
+    }
+    count += open_all(HOSTILE_UID + 3, w + count, "clients 32: the most that may be connected");
+    assert_int_equal(count, CLIENTS - 2);
+    count += open_all(0, w + count, "clients 32: the most that may be connected");
+    assert_int_equal(count, CLIENTS);
+    wire_close(w[0]); /* now there is room for another */
+    for (unsigned waited = 0; greet(w[0] = open_as(0))->status != SHUF_OK;
+         wire_wait(&waited, "room for another connection"))
+        wire_close(w[0]);
+    for (unsigned i = 0; i < count; i++)
+        wire_close(w[i]);
+}
+
 int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(beside_floods, start, stop),
+        cmocka_unit_test_setup_teardown(beside_floods, start_for_floods, stop),
+        cmocka_unit_test_setup_teardown(connections_of_a_user, start_small, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
