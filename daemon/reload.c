@@ -60,8 +60,7 @@ static unsigned log_overridden(const struct shuf__config *file, const struct shu
 static void take_over(struct shuf__config *config, const struct shuf__config *file,
                       const struct shuf__config *fresh, struct shuf__log *log)
 {
-    const unsigned count =
-        log_changes(config, fresh, log) + log_overridden(file, fresh, log);
+    const unsigned count = log_changes(config, fresh, log) + log_overridden(file, fresh, log);
     if (count == 0)
         shuf__log(log, SHUF__LOG_INFO, "reload: %s: nothing has changed", fresh->file);
     shuf__config_update(config, fresh);

@@ -257,6 +257,23 @@ static void test_memory_limit(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* A program that starts a daemon has arguments for its limits. */
+static void test_limit_of_the_starter(void **state)
+{
+    (void)state;
+    struct harness h;
+    setenv("SHUFD_STARTER", "shufd.serve()", 1);
+    wire_start(&h, harness_backend, "host_memory = 16Mi\ndevice_memory = 16Mi\n");
+    unsetenv("SHUFD_STARTER");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "the limit is 16 MiB: pass a larger host_memory to shufd.serve(), which started");
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void send_gauss(struct wire *w)
 {
     Shuf__Stream stream = SHUF__STREAM__INIT;
@@ -302,12 +319,19 @@ static void test_debug_log(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_errors),         cmocka_unit_test(test_shipped_config),
-        cmocka_unit_test(test_print_config_in_force), cmocka_unit_test(test_command_line),
-        cmocka_unit_test(test_key_options),           cmocka_unit_test(test_small_budget),
-        cmocka_unit_test(test_wrong_backend_beside),  cmocka_unit_test(test_check),
-        cmocka_unit_test(test_config_is_a_file),      cmocka_unit_test(test_full_output),
-        cmocka_unit_test(test_memory_limit),          cmocka_unit_test(test_debug_log),
+        cmocka_unit_test(test_config_errors),
+        cmocka_unit_test(test_shipped_config),
+        cmocka_unit_test(test_print_config_in_force),
+        cmocka_unit_test(test_command_line),
+        cmocka_unit_test(test_key_options),
+        cmocka_unit_test(test_small_budget),
+        cmocka_unit_test(test_wrong_backend_beside),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_config_is_a_file),
+        cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_limit_of_the_starter),
+        cmocka_unit_test(test_debug_log),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

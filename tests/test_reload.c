@@ -182,22 +182,44 @@ static void uninstall(const char *directory)
     assert_int_equal(system(command), 0);
 }
 
+/* Of a lease of 20 MiB of host memory. */
+static void expect_refusal(const struct harness *h, const char *words)
+{
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY, words);
+    wire_close(w);
+}
+
 /* A key of the file that an option overrides is named, with its line and the option. */
 static void options_override_the_file(void **state)
 {
     (void)state;
     struct command c;
     struct harness h;
-    char directory[] = "/tmp/shuf-reload-XXXXXX", conf[HARNESS_PATH], socket[HARNESS_PATH];
+    char directory[] = "/tmp/shuf-reload-XXXXXX", conf[HARNESS_PATH];
     assert_non_null(mkdtemp(directory));
     snprintf(conf, sizeof conf, "%s/conf", directory);
-    snprintf(socket, sizeof socket, "%s/s", directory);
+    snprintf(h.socket, sizeof h.socket, "%s/s", directory);
     snprintf(h.log, sizeof h.log, "%s/log", directory);
-    const char *const argv[] = {"sh",       "-c",          "exec \"$@\" 2>\"$0\"",
-                                h.log,      SHUFD_PATH,    "--socket",
-                                socket,     "--backend",   harness_backend,
-                                "--config", conf,          "--clients",
-                                "7",        "--host-cache", "16Mi",
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec \"$@\" 2>\"$0\"",
+                                h.log,
+                                SHUFD_PATH,
+                                "--socket",
+                                h.socket,
+                                "--backend",
+                                harness_backend,
+                                "--config",
+                                conf,
+                                "--clients",
+                                "7",
+                                "--host-cache",
+                                "16Mi",
+                                "--host-memory",
+                                "16Mi",
                                 NULL};
     shufd_write(conf, "queue = 8\nclients = 7\n");
     shufd_write(h.log, "");
@@ -211,6 +233,7 @@ static void options_override_the_file(void **state)
     await_log(&h, "conf:3: host_cache = 1Gi is not used: the option --host-cache 16Mi of ");
     await_log(&h, "reload: cache_time = 5min, before 10min\n");
     assert_false(log_has(&h, "clients = 9, before"));
+    expect_refusal(&h, "host memory, the limit is 16 MiB: start shufd with a larger --host-memory");
     kill(c.pid, SIGTERM);
     command_finish(&c);
     assert_int_equal(c.status, 0);

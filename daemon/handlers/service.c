@@ -126,6 +126,11 @@ void shuf__service_configure(struct shuf__service *service)
     struct shuf__budget *host = &service->allocations.budgets[SHUF__SIDE_HOST],
                         *device = &service->allocations.budgets[SHUF__SIDE_DEVICE];
     service->allocations.config_file = config->file;
+    service->allocations.starter = getenv("SHUFD_STARTER");
+    service->allocations.has_option[SHUF__SIDE_HOST] =
+        config->source.value[SHUF__CONFIG_host_memory] != NULL;
+    service->allocations.has_option[SHUF__SIDE_DEVICE] =
+        config->source.value[SHUF__CONFIG_device_memory] != NULL;
     host->configured = config->host_memory;
     host->configured_idle = config->host_cache;
     host->configured_pool = config->host_pool;
