@@ -307,7 +307,7 @@ static void lost_daemon(void **state)
 {
     (void)state;
     static const char *const notes[] = {
-        "shufctl permute: the connection to the daemon is lost; trying to connect again\r\n",
+        "shufctl permute: the connection to the daemon is lost; waiting up to 10 s for it to come back\r\n",
         "shufctl permute: connected again\r\n"};
     size_t size;
     char *whole = shufctl_succeed(&size, "%s --out - --format raw", requests[0]);
@@ -342,7 +342,7 @@ static void no_other_daemon(void **state)
     harness_kill(&narrow, SIGKILL);
     command_finish(&c);
     assert_int_equal(c.status, 69);
-    const char *lost = strstr(c.err.bytes, "is lost; trying to connect again");
+    const char *lost = strstr(c.err.bytes, "is lost; waiting up to 10 s for it to come back");
     const char *later = strstr(c.err.bytes, "the daemon was lost, and no other came within 10.000");
     assert_true(lost && later && lost < later);
     command_free(&c);
