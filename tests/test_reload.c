@@ -224,7 +224,7 @@ static void options_override_the_file(void **state)
     shufd_write(conf, "queue = 8\nclients = 7\n");
     shufd_write(h.log, "");
     command_start(&c, 0, argv);
-    await_log(&h, "listening on ");
+    await_log(&h, "/s (set by --socket)\n");
     kill(c.pid, SIGHUP); /* both have the same value */
     await_log(&h, "conf: nothing has changed\n");
     shufd_write(conf, "queue = 8\nclients = 9\nhost_cache = 1Gi\ncache_time = 5min\n");

@@ -254,6 +254,28 @@ static void closed_standard_streams(void **state)
     command_free(&c);
 }
 
+/* Which paths were tried, in order, and the variables that set them. */
+static void places_are_named(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_script(&c, "unset SHUFD_SOCKET XDG_RUNTIME_DIR CUDA_VISIBLE_DEVICES\n"
+                                        "SHUFD_RUNTIME_DIR=/nowhere exec $0 status"),
+                     69);
+    assert_non_null(strstr(c.err.bytes, "socket /nowhere/shufd.sock: no daemon answers (No such "
+                                        "file or directory); tried in this order: $SHUFD_SOCKET "
+                                        "(not set), CUDA context (none), CUDA_VISIBLE_DEVICES (not "
+                                        "set), $XDG_RUNTIME_DIR (not "));
+    assert_non_null(strstr(c.err.bytes, "), /nowhere/shufd.sock, /nowhere/GPU-*.sock (none)"));
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status"), 69);
+    assert_non_null(strstr(c.err.bytes, "; $SHUFD_SOCKET sets this path"));
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status --socket /no"), 69);
+    assert_null(strstr(c.err.bytes, "SHUFD_SOCKET"));
+    command_free(&c);
+}
+
 /* A daemon that comes while it is waited for; and none. */
 static void waiting_for_a_daemon(void **state)
 {
@@ -647,6 +669,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(full_standard_output),
         cmocka_unit_test(closed_standard_streams),
+        cmocka_unit_test(places_are_named),
         cmocka_unit_test(waiting_for_a_daemon),
         cmocka_unit_test(busy_daemon),
         cmocka_unit_test(denied),
