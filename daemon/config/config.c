@@ -240,12 +240,14 @@ static shuf_status open_regular(const char *path, FILE **file, struct shuf__erro
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
         close(fd);
-        return shuf__fail(error, SHUF_IO, "%.128s: not a regular file, expected one", path);
+        return shuf__fail(error, SHUF_IO, "configuration %.128s: not a regular file, expected one",
+                          path);
     }
     *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (*file)
         return SHUF_OK;
-    shuf__fail(error, SHUF_IO, "%.128s: %s", path, strerror(errno));
+    shuf__fail(error, SHUF_IO, "configuration %.128s: %s; expected a file that uid %u may read",
+               *path ? path : "''", strerror(errno), (unsigned)geteuid());
     if (fd >= 0)
         close(fd);
     return error->status;
