@@ -106,8 +106,7 @@ int shuf__option_refuse_unknown(const struct argp *argp, const char *program, co
     return EX_USAGE;
 }
 
-/* The word that stands for the value in the help. */
-static int refuse_missing_value(const struct argp *argp, const char *program, const char *option)
+int shuf__option_refuse_valueless(const struct argp *argp, const char *program, const char *option)
 {
     struct search s = search_of(option);
     every_option(argp, match, &s);
@@ -138,7 +137,7 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
         if (words == 0)
             exit(shuf__option_refuse_unknown(argp, program, argv[i]));
         if (i + words > argc)
-            exit(refuse_missing_value(argp, program, argv[i]));
+            exit(shuf__option_refuse_valueless(argp, program, argv[i]));
     }
     argp_parse(argp, argc, argv, 0, NULL, input);
 }

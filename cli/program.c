@@ -162,6 +162,8 @@ static int skip_global(const struct shuf__program *program, int argc, char **arg
         if (words == 0)
             exit(shuf__option_refuse_unknown(global, program->name, option));
         verb += words;
+        if (verb > argc)
+            exit(shuf__option_refuse_valueless(global, program->name, option));
     }
     return verb;
 }
@@ -184,13 +186,18 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
     shuf__program_name = program->name;
     argp_program_version = version;
     shuf__streams_prepare();
-    if (argc == 3 && strcmp(argv[1], "--completion") == 0)
-        return shuf__completion_print(program, argv[2]);
+    if (argc > 1 && strcmp(argv[1], "--completion") == 0)
+        return argc == 3 ? shuf__completion_print(program, argv[2])
+                         : shuf__fail_with(EX_USAGE, "--completion: expected one shell behind it: "
+                                                     "bash, zsh or fish");
     const int verb = skip_global(program, argc, argv);
-    if (verb >= argc) {
+    if (argc < 2) {
         print_overview(program, stderr);
         return EX_USAGE;
     }
+    if (verb >= argc)
+        return shuf__fail_with(EX_USAGE, "verb: missing behind %s; %s help lists the verbs",
+                               argv[argc - 1], program->name);
     if (is_help_option(argv[verb]))
         return help(program, argc - verb, argv + verb); /* a word may follow */
     if (argv[verb][0] == '-')
