@@ -53,7 +53,6 @@ static void every_mistake(void **state)
         {"permute --out --bogus --sede 7", 64, "unrecognized option '--sede'"},
         {"--sokcet /tmp/s status", 64, "unrecognized option '--sokcet'; did you mean --socket?"},
         {"--json", 64, "verb: missing behind --json"},
-        {"--socket", 64, "Usage: shufctl VERB"},
         {"shuffle", 64,
          "--in, --seed, --out: missing; expected them, as in --in rows.npy --seed 7 --out "
          "shuffled.npy"},
