@@ -24,6 +24,8 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
         .blocks = from->blocks,
         .bytes = from->bytes,
         .idle = from->idle,
+        .mapped = from->mapped,
+        .mapped_pid = from->mapped_pid,
     };
     to->users = place + moved + 1;
 }

@@ -111,12 +111,23 @@ static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
     return status;
 }
 
+/* As the last reply has asked for. That reply may have named an idle block, so this waits for the
+ * next call. */
+static shuf_status unmap_idle(shuf *h)
+{
+    if (!h->connection.unmap)
+        return SHUF_OK;
+    h->connection.unmap = false;
+    shuf__release_idle_mappings(h);
+    return h->error.status;
+}
+
 shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
 {
     bool was_connected = h->connection.fd >= 0, released_idle = false;
     exchange->report = report_bytes;
     exchange->report_context = h;
-    if (shuf__handle_check(h))
+    if (shuf__handle_check(h) || unmap_idle(h))
         return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = exchange->delivered;
