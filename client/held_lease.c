@@ -55,7 +55,8 @@ shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease)
 shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease)
 {
     struct shuf__release_message release;
-    if (SHUF__BEGIN_CALL(handle))
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
         return SHUF_INVALID;
     if (!lease || !*lease)
         return SHUF_OK;

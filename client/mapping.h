@@ -17,9 +17,9 @@
 #include <sys/queue.h>
 
 enum {
-    SHUF__IDLE_BYTES = 16 << 20,   /* of mappings kept without a lease, at most */
-    SHUF__IDLE_MAPPINGS = 8,       /* blocks of 2 MiB or more in these */
-    SHUF__MAPPING_SMALL = 4 << 20, /* bytes; larger mappings are not kept */
+    SHUF__IDLE_BYTES = 16 << 20,                  /* of mappings kept without a lease, at most */
+    SHUF__IDLE_MAPPINGS = 8,                      /* blocks of 2 MiB or more in these */
+    SHUF__MAPPING_SMALL = 4 << 20,                /* bytes; larger mappings are not kept */
     SHUF__UNMAPPED_MAX = SHUF__IDLE_MAPPINGS + 1, /* blocks that one call here unmaps */
     SHUF__MAPPING_BUCKETS = 256,
 };

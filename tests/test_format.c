@@ -154,27 +154,13 @@ static double beside(double value, int steps)
 static void fractions_at_edges(void **state)
 {
     (void)state;
-    static const double rows[] = {0,
-                                  0.5,
-                                  1,
-                                  1.5,
-                                  2.5,
-                                  0.1,
-                                  0.3,
-                                  8388608.5,
-                                  16777216,
-                                  9.9999995,
-                                  99999.95,
-                                  999999.5,
-                                  0.00001,
-                                  0.0001,
-                                  0.00099999995,
-                                  123456,
-                                  1234567,
-                                  4503599627370497.5,
-                                  0x1p53 + 2,
-                                  INFINITY,
-                                  NAN};
+    static const double rows[] = {0,          0.5,       1,
+                                  1.5,        2.5,       0.1,
+                                  0.3,        8388608.5, 16777216,
+                                  9.9999995,  99999.95,  999999.5,
+                                  0.00001,    0.0001,    0.00099999995,
+                                  123456,     1234567,   4503599627370497.5,
+                                  0x1p53 + 2, INFINITY,  NAN};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_both(rows[i]);
     for (int exponent = -80; exponent <= 80; exponent++)

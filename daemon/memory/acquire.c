@@ -168,9 +168,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    return could_evict(pool, kind, size, true)
-               ? SHUF_OK
-               : refuse(pool, request, size, error);
+    return could_evict(pool, kind, size, true) ? SHUF_OK : refuse(pool, request, size, error);
 }
 
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)

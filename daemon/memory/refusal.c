@@ -109,10 +109,11 @@ static void write_mapped(const struct shuf__allocations *allocations, uint32_t u
     char bytes[SHUF__UNITS_TEXT];
     text[0] = '\0';
     if (mapped.pid > 0)
-        snprintf(text, MAPPED_TEXT,
-                 "; %s of these have no lease but are still mapped, most of them by process %d: its "
-                 "next call or its end frees them",
-                 shuf__units_memory(bytes, mapped.own), (int)mapped.pid);
+        snprintf(
+            text, MAPPED_TEXT,
+            "; %s of these have no lease but are still mapped, most of them by process %d: its "
+            "next call or its end frees them",
+            shuf__units_memory(bytes, mapped.own), (int)mapped.pid);
     else if (mapped.all > 0)
         snprintf(text, MAPPED_TEXT,
                  "; %s of these have no lease but are still mapped by processes: their next calls "
