@@ -84,8 +84,8 @@ static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool
     return status;
 }
 
-/* The buffer is lost with its daemon, so each try writes a new one, until no other daemon comes. The
- * caller knows nothing of the buffer, so the message is of the daemon. */
+/* The buffer is lost with its daemon, so each try writes a new one, until no other daemon comes.
+ * The caller knows nothing of the buffer, so the message is of the daemon. */
 static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c, bool mapped)
 {
     for (int losses = 0; losses < LOSSES_MAX; losses++) {

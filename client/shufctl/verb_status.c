@@ -56,7 +56,7 @@ static void print_mapped(const shuf_user *u)
     printf("            %s of it mapped without a lease", shuf__units_bytes(bytes, u->mapped));
     if (u->mapped_pid > 0)
         printf(", most by process %" PRIu64, u->mapped_pid);
-    printf(": free after the next call of the process, or its end\n");
+    printf(": free after its next call or its end\n");
 }
 
 static void print_users(const shuf_daemon *d)
