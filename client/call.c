@@ -75,7 +75,7 @@ static shuf_status fail_lost_lease(shuf *h)
                       h->connection.address.sun_path);
 }
 
-/* Of the result, in which the payload may be a part. */
+/* The delivered bytes of the whole result. The payload may be a part of it. */
 static uint64_t done_bytes(const shuf *h, const struct shuf__exchange *exchange)
 {
     return h->copied + exchange->delivered;

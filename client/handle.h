@@ -46,11 +46,11 @@ struct shuf {
 bool shuf__handle_enter(shuf *handle, const void *thread);
 void shuf__handle_leave(shuf *handle);
 
-/* False in a child process of the one that connected. */
+/* Whether this process has opened the connection. False in its child after fork(). */
 bool shuf__handle_is_ours(const shuf *handle);
 
-/* Before and after a callback of the caller. The error of the handle is that of its own calls
- * between them. */
+/* Call these before and after a callback of the caller. They keep the handle's error from calls
+ * inside the callback. */
 struct shuf__error shuf__handle_begin_callback(shuf *handle);
 void shuf__handle_end_callback(shuf *handle, const struct shuf__error *before);
 

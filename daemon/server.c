@@ -217,7 +217,7 @@ static void on_device_failed(void *context, const struct shuf__error *error)
 
 /* ---- the start ---- */
 
-/* So that Status can report limits to the first client. */
+/* Measures the memory at the start, so that Status has limits for the first client. */
 static void measure(struct shuf__server *server)
 {
     struct shuf__error error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shufd's configuration and command line may say, which mistakes end it and in what
- * words, and what some keys do.
+ * The syntax of shufd's configuration and command line, the error of every mistake, and the effect
+ * of some keys.
  */
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
@@ -142,7 +142,7 @@ static bool start_warns(const char *memory)
     return strstr(log, ": below 2 MiB no result fits");
 }
 
-/* Less than a block is a mistake that would show only with the first request. */
+/* A limit below one block would fail with the first request, so shufd warns at its start. */
 static void test_small_budget(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void test_small_budget(void **state)
     assert_false(start_warns("2Mi"));
 }
 
-/* A wrong option is named before the socket of a running daemon is. */
+/* A wrong option is reported although the socket is in use by a running daemon. */
 static void test_wrong_backend_beside(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void test_wrong_backend_beside(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* With and without --check a bad value ends it the same way. */
+/* A bad value has the same error with and without --check. */
 static void expect_bad_config(const char *path, const char *socket, int code, const char *text)
 {
     const char *check[] = {"--config", path, "--socket", socket, "--check", NULL};
@@ -197,7 +197,7 @@ static void test_check(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A pipe may never come, and a device may never end. */
+/* A read from a pipe could wait forever, and a read from a device could never end. */
 static void test_config_is_a_file(void **state)
 {
     (void)state;
@@ -236,10 +236,10 @@ static void test_memory_limit(void **state)
     Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "/conf (then kill -HUP ");
-    wire_check_alive(w); /* which leaves a block of 2 MiB behind */
+    wire_check_alive(w); /* leaves an idle block of 2 MiB */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
-    /* More than half of it, twice: the second fits when the first is read. */
+    /* Two results of more than half of the memory: the second fits after the first was read. */
     struct wire *other = wire_greet(&h);
     permute.n = 10 * MI / 4;
     wire_send_permute(w, &permute);
@@ -251,7 +251,8 @@ static void test_memory_limit(void **state)
     wire_await_memory_free(&h);
     wire_send_permute(other, &permute);
     wire_expect(other, SHUF_OK, "");
-    assert_int_equal(wire_status(&h).memory_used, 12 * MI); /* in its block */
+    /* The second result reuses the block of the first. */
+    assert_int_equal(wire_status(&h).memory_used, 12 * MI);
     wire_close(other);
     wire_close(w);
     assert_true(harness_stop(&h));

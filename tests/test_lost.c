@@ -44,7 +44,8 @@ static void reap(pid_t child)
     harness_kill(&harness_shared, 0);
 }
 
-/* A daemon that is stopped accepts a request, so the loss comes while the call waits for a reply. */
+/* A daemon that is stopped accepts a request, so the loss comes while the call waits for a reply.
+ */
 static void stop_daemon(void)
 {
     int status;

@@ -86,9 +86,9 @@ static void the_next_call_unmaps(void **state)
         if (with_lease)
             assert_int_equal(shuf_lease_take(idle_client, &request, NULL, &lease), SHUF_OK);
         else
-            assert_int_equal(shuf_index(idle_client, &request, SHUF_FORWARD, &(uint64_t){1}, 1,
-                                        &(uint64_t){0}),
-                             SHUF_OK);
+            assert_int_equal(
+                shuf_index(idle_client, &request, SHUF_FORWARD, &(uint64_t){1}, 1, &(uint64_t){0}),
+                SHUF_OK);
         assert_int_equal(own_use().mapped, 0);
         if (with_lease) {
             uint32_t values[1000];

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of two sizes; each in a block of 2 or 4 MiB. */
+/* Computes two results of different sizes, in blocks of 2 and 4 MiB. */
 static void compute_two(void)
 {
     free(shufctl_succeed(NULL, "permute --n 100000 --seed 7"));
@@ -41,7 +41,8 @@ static uint64_t drop(const char *options, uint64_t *results)
     return bytes;
 }
 
-/* What the status says is what is freed, and no more is left. */
+/* Each option drops all idle results and reports their number and bytes, which agree with the
+ * status. */
 static void whoever_is_named(void **state)
 {
     (void)state;
@@ -87,7 +88,7 @@ static void mistakes(void **state)
     shufctl_refuse(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }
 
-/* A result that would not be kept is not computed. */
+/* A prefetch above host_cache fails, because the daemon would not keep its result. */
 static void prefetched_in_vain(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void prefetched_in_vain(void **state)
                    "permute --n 3e8 --seed 7 --prefetch");
 }
 
-/* A lease holds its result. */
+/* The result of a lease is not dropped. */
 static void in_the_library(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How shufctl fails: the exit code and the words of every mistake, and files
- * that are whole or not there, whatever the disk, the terminal or a signal does.
+ * The failures of shufctl: the exit status and the message of every mistake. A file is complete or
+ * does not exist, after a full disk, a closed terminal or a signal.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -156,7 +156,7 @@ static void every_mistake(void **state)
         shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
-/* A message begins with the program and the verb, whoever finds the mistake. */
+/* Every message begins with the program and the verb, whichever function finds the mistake. */
 static void one_prefix(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void help_is_no_mistake(void **state)
     }
 }
 
-/* Standard output that takes nothing is an error for every verb. */
+/* If standard output is full, every verb fails. */
 static void full_standard_output(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void full_standard_output(void **state)
     }
 }
 
-/* What is meant for a closed stream goes nowhere else: not to the file, not to the daemon. */
+/* If a standard stream is closed, its output does not go to a file or to the daemon instead. */
 static void closed_standard_streams(void **state)
 {
     (void)state;
@@ -254,7 +254,7 @@ static void closed_standard_streams(void **state)
     command_free(&c);
 }
 
-/* A daemon that comes while it is waited for; and none. */
+/* shufctl waits for a daemon that starts later, and gives up if none starts. */
 static void waiting_for_a_daemon(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void waiting_for_a_daemon(void **state)
     command_free(&c);
 }
 
-/* Both verbs that need the daemon, and `version`, which says why it has none. */
+/* Two verbs that need the daemon fail, and `version` prints its version and the reason. */
 static void expect_refused(unsigned flags, const char *socket, int code, const char *words)
 {
     static const char *const verbs[] = {"status", "permute --n 10 --seed 7"};
@@ -296,7 +296,7 @@ static void busy_daemon(void **state)
     fputs("clients = 1\n", file);
     fclose(file);
     assert_true(harness_start(&h, shufctl_backend, extra));
-    int fd = harness_connect(h.socket); /* the one */
+    int fd = harness_connect(h.socket); /* the only client that the daemon accepts */
     assert_true(fd >= 0);
     expect_refused(0, h.socket, 75, "clients");
     close(fd);
@@ -304,7 +304,7 @@ static void busy_daemon(void **state)
     shufctl_remove("conf");
 }
 
-/* The harness's directory is for its owner only. */
+/* Only the owner may access the harness's directory. */
 static void denied(void **state)
 {
     (void)state;
@@ -313,7 +313,7 @@ static void denied(void **state)
     expect_refused(COMMAND_AS_NOBODY, shufctl_daemon.socket, 77, "closed to uid 65534");
 }
 
-/* A reader that has seen enough, with SIGPIPE as usual and ignored. */
+/* The reader closes the pipe early, with the default action of SIGPIPE and with SIGPIPE ignored. */
 static void reader_that_leaves(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void terminals(void **state)
     command_free(&c);
 }
 
-/* Long enough for the line on any machine: text of it takes seconds. */
+/* Writing so much text takes seconds on any machine, so the progress line appears. */
 static void progress_line(void **state)
 {
     (void)state;
@@ -395,7 +395,7 @@ static void progress_of_waiting(void **state)
     command_free(&c);
 }
 
-/* The columns of the widest line on standard error, but for the last one. */
+/* The width of the widest line on standard error, without its last column. */
 static size_t widest_line(const char *text)
 {
     size_t widest = 0;
@@ -404,7 +404,7 @@ static size_t widest_line(const char *text)
     return widest;
 }
 
-/* A line that wraps would be followed by another one, not replaced. */
+/* A line wider than the terminal would wrap, and the next one would not replace it. */
 static void narrow_terminals(void **state)
 {
     (void)state;
@@ -423,7 +423,7 @@ static void narrow_terminals(void **state)
     }
 }
 
-/* The values that fit, and "..." for the others. */
+/* A line shows the values that fit, and "..." for the others. */
 static void values_in_a_line(void **state)
 {
     (void)state;
@@ -475,9 +475,10 @@ static void file_modes_and_links(void **state)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, 80);
     assert_int_equal(shufctl_files(), 2);
-    assert_int_equal(status.st_mode & 0777, 0600); /* that of the file before */
+    assert_int_equal(status.st_mode & 0777, 0600); /* the mode of the old file */
     shufctl_remove("values.bin");
-    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link)); /* points nowhere */
+    /* The link points to no file. */
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link));
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_size, 40);
     assert_int_equal(shufctl_files(), 2);
@@ -485,7 +486,7 @@ static void file_modes_and_links(void **state)
     shufctl_remove("values.bin");
 }
 
-/* Where everybody may create files, a link of another user may lead anywhere. */
+/* In a folder where everybody may create files, shufctl does not follow a link of another user. */
 static void links_of_others(void **state)
 {
     (void)state;
@@ -494,7 +495,7 @@ static void links_of_others(void **state)
     char arguments[128];
     snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", link);
     if (geteuid() != 0)
-        skip(); /* only root makes links of other users */
+        skip(); /* only root can make the links */
     assert_int_equal(mkdir(shared, 0700), 0);
     assert_int_equal(symlink(victim, link), 0);
     for (int exists = 0; exists < 2; exists++) {
@@ -502,7 +503,8 @@ static void links_of_others(void **state)
         assert_int_equal(lchown(link, 65534, 65534), 0);
         shufctl_refuse(EX_NOPERM, "symbolic link of another user", arguments);
         assert_int_equal(access(victim, F_OK) == 0, exists);
-        assert_int_equal(chmod(shared, 0777), 0); /* not sticky: its users trust each other */
+        /* Without the sticky bit, all users of the folder may replace the files. */
+        assert_int_equal(chmod(shared, 0777), 0);
         free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
         assert_int_equal(chmod(shared, 01777), 0);
         assert_int_equal(lchown(link, 0, 0), 0);
@@ -513,8 +515,8 @@ static void links_of_others(void **state)
     assert_int_equal(rmdir(shufctl_path("shared")), 0);
 }
 
-/* A file behind a descriptor is written to where it stands, and not replaced; what shufctl opened
- * itself cannot be named. */
+/* The name of a descriptor, such as /dev/stdout, writes to the open file at its position, and does
+ * not replace it. A descriptor that shufctl opened itself has no valid name. */
 static void descriptors_by_name(void **state)
 {
     (void)state;
@@ -557,7 +559,7 @@ static void pipes_are_written_to(void **state)
     shufctl_remove("p");
 }
 
-/* Whether the process has a file of the directory open, with a name or without. */
+/* Whether the process has an open file in the directory, with or without a name. */
 static bool writes_there(pid_t pid)
 {
     char path[64], target[256];
@@ -577,7 +579,7 @@ static bool wait_for_output(pid_t pid)
     return writes_there(pid);
 }
 
-/* Where files have no name until they are whole, not even SIGKILL leaves one. */
+/* Whether the file system has unnamed files. There, not even SIGKILL leaves a partial file. */
 static bool unnamed_files(void)
 {
     int fd = open(shufctl_directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -586,7 +588,7 @@ static bool unnamed_files(void)
     return fd >= 0;
 }
 
-/* What stood in the target before is what stands there after. */
+/* A signal does not change the old file, and leaves no other file. */
 static void signals_leave_nothing(void **state)
 {
     (void)state;
@@ -609,7 +611,7 @@ static void signals_leave_nothing(void **state)
     shufctl_remove("values.bin");
 }
 
-/* A limit on the size of files stands for a disk that fills. */
+/* A limit on the size of files stands for a full disk. */
 static void full_disk(void **state)
 {
     (void)state;
@@ -631,7 +633,7 @@ static void unwritable_directory(void **state)
 {
     (void)state;
     if (geteuid() == 0)
-        skip(); /* root writes anywhere */
+        skip(); /* root may write anywhere */
     struct command c;
     assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out /usr/x"), 77);
     assert_non_null(strstr(c.err.bytes, "/usr/x: cannot create: Permission denied"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle` when its daemon dies with the array that it was given, and no other comes.
+ * `shufctl shuffle` when its daemon dies while it has the array, and no other daemon starts.
  */
 #include "shufctl.h"
 
@@ -16,13 +16,14 @@
 
 enum { TRIES = 20 };
 
-/* Stops it while the daemon has the buffer, as it does until the shuffled array is shufctl's. */
+/* Stops shufctl while the daemon has its buffer. The buffer ends when shufctl has received the
+ * shuffled array. Returns false if that was earlier. */
 static bool stop_with_buffer(shuf *handle, pid_t pid)
 {
     shuf_daemon status = {.buffers = 0};
     for (int waited = 0; status.buffers == 0; waited++) {
         if (waited == 1000)
-            return false; /* it has come and gone */
+            return false; /* the buffer has ended already */
         usleep(1000);
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
     }
@@ -66,11 +67,11 @@ static void no_other_comes(void **state)
     assert_int_equal(c.status, 69);
     assert_non_null(strstr(c.err.bytes, "the daemon was lost; "));
     command_free(&c);
-    assert_in_range((uint64_t)time(NULL) - begin, 9, 60); /* it waits for 10 s */
+    assert_in_range((uint64_t)time(NULL) - begin, 9, 60); /* shufctl waits 10 s for a daemon */
     assert_true(harness_restart(&shufctl_daemon));
     shufctl_remove("in");
     assert_int_equal(shufctl_files(), access(shufctl_path("out"), F_OK) == 0);
-    if (shufctl_files() > 0) /* of a try before */
+    if (shufctl_files() > 0) /* from an earlier try */
         shufctl_remove("out");
 }
 

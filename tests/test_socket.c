@@ -21,7 +21,7 @@ static char runtime[] = "/tmp/shuf-socket-XXXXXX"; /* with a file shufd.sock in 
 
 struct row {
     const char *path, *shufd_socket, *service, *xdg; /* NULL: not set */
-    uid_t uid;                                       /* 0: root; otherwise any other user */
+    uid_t uid;                                       /* 0: root; any other number: another user */
     enum shuf__socket_side side;
     const char *expected; /* the path, or words of the error */
     shuf_status status;
@@ -82,7 +82,8 @@ static void every_case(void **state)
         {"", "/b", "/c", runtime, 0, SERVE, "/b", SHUF_OK},
         {NULL, "/b", NULL, runtime, NOBODY, CONNECT, "/b", SHUF_OK},
         {NULL, "", "/c", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
-        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* a client is no service */
+        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* the variable of a service
+                                                                     * does not affect a client */
         {NULL, NULL, NULL, runtime, 0, SERVE, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, runtime, 0, CONNECT, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, runtime, NOBODY, SERVE, own, SHUF_OK},
@@ -93,7 +94,7 @@ static void every_case(void **state)
         {too_long, NULL, NULL, NULL, 0, SERVE, "199 bytes, expected at most 107", SHUF_INVALID},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (geteuid() == 0 || rows[i].uid != 0) /* the rows of root need root */
+        if (geteuid() == 0 || rows[i].uid != 0) /* only root can run the rows of root */
             assert_int_equal(in_child(&rows[i]), 0);
 }
 

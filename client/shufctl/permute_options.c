@@ -4,6 +4,7 @@
  */
 #include "permute_options.h"
 
+#include "algorithm_option.h"
 #include "exit.h"
 #include "number.h"
 #include "option_parse.h"
@@ -45,7 +46,7 @@ static const struct argp_option option_table[] = {
      1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
      1},
-    {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0, "The algorithm (default primefold)",
+    {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
      1},
     {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
     {"count", KEY_COUNT, "C", 0, "Give C values, also of a rank (default: up to the end)", 2},
@@ -187,9 +188,7 @@ static error_t parse_permute_word(int key, char *text, struct argp_state *state,
         read_epochs(state, text, permutation);
         return 0;
     case KEY_ALGORITHM:
-        if (!*text) /* for the default, the option is omitted */
-            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        permutation->algorithm = text;
+        permutation->algorithm = shuf__algorithm_option(state, text);
         return 0;
     case KEY_DROP_LAST:
         permutation->drop_last = true;

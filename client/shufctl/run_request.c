@@ -173,7 +173,7 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
     return to_stdout ? check_error_stream() : EX_OK;
 }
 
-/* A result that the daemon does not keep would be computed in vain. */
+/* Rejects a result that the daemon would not keep: its computation would be useless. */
 static int check_kept(shuf *daemon, const struct shuf__output_options *o)
 {
     shuf_daemon now;

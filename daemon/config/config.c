@@ -280,7 +280,7 @@ static void print_help(const char *help, bool needs_restart, FILE *out)
     }
 }
 
-/* The value as the file has it; `text` for those that are numbers. */
+/* The value in the syntax of the file; numbers are written to `text`. */
 static const char *value_text(const struct param *param, const struct shuf__config *config,
                               char text[SHUF__NUMBER_TEXT])
 {

@@ -84,7 +84,7 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
 /* Copies the keys that can change while the daemon runs. */
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from);
 
-/* What --help says about a key. */
+/* The help of a key, for --help. */
 struct shuf__config_help {
     const char *name, *value; /* the key, and a word for its value, as SIZE */
     const char *text;         /* lines */

@@ -195,8 +195,8 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
 
 /* ---- acquire ---- */
 
-/* A size for which there is room, rounded up if possible; false if there is none. Sets *reused
- * instead if an idle allocation of that size serves. */
+/* Returns whether there is room, and sets *size, rounded up if possible. If an idle allocation of
+ * that size serves, sets *reused instead. */
 static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request *request, bool all,
                       uint64_t *size, struct shuf__allocation **reused)
 {

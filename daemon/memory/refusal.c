@@ -75,7 +75,7 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                      error);
 }
 
-/* Without the idle bytes, and those that its processes only have mapped. */
+/* The user's bytes that are neither idle nor only mapped by its processes. */
 static uint64_t held_by(const struct shuf__allocations *allocations, uint32_t uid,
                         enum shuf__memory kind)
 {

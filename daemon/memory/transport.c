@@ -109,8 +109,8 @@ static bool is_made(const struct shuf__backend *backend, const struct shuf__allo
            (!input || shuf__side_of(kind) == shuf__side_of(input->kind));
 }
 
-/* For transports that need no certain kind: the input's, or the one that the backend computes in.
- */
+/* The kind of memory for transports that accept any kind: that of the input, else the backend's
+ * own. */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
                                   const struct shuf__allocation *input)
 {

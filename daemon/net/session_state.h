@@ -42,7 +42,7 @@ struct shuf__sessions {
     void (*closed)(struct shuf__sessions *sessions); /* after a session has left the list */
 };
 
-/* The work of a request, for which its session waits; embedded in the work. */
+/* The work for which a session waits before it replies. It is a member of the work's own struct. */
 struct shuf__pending {
     void (*cancel)(struct shuf__pending *pending); /* the session closes before the reply */
 };
@@ -75,7 +75,7 @@ struct shuf__session {
     struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */
 
-    bool is_replying; /* in the list of those that reply next */
+    bool is_replying; /* in the list of sessions that reply next */
     TAILQ_ENTRY(shuf__session) reply_link;
     struct shuf__outbox outbox;
     struct shuf__inbox inbox;
