@@ -246,6 +246,7 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
         shuf__fail(error, SHUF_PROTOCOL, "frame of %zu bytes: not a reply", length);
         return close_with_error(connection, error);
     }
+    connection->unmap |= (*reply)->unmap;
     if (!id_fits(connection, *reply)) {
         shuf__fail(error, SHUF_PROTOCOL, "reply id %" PRIu64 ": expected %" PRIu64, (*reply)->id,
                    connection->last_id);

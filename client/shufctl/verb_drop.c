@@ -66,7 +66,7 @@ static void print_dropped(const shuf_dropped *d)
            d->results == 1 ? "" : "s", shuf__units_bytes(host, d->host_bytes),
            shuf__units_bytes(device, d->device_bytes));
     if (d->mapped_bytes > 0)
-        printf("later       %s, when no process has them mapped\n",
+        printf("later       %s, when no process has them mapped (see shufctl status)\n",
                shuf__units_bytes(mapped, d->mapped_bytes));
 }
 

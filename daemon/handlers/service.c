@@ -22,6 +22,7 @@ static void init_sessions(struct shuf__service *service)
     sessions->log = service->log;
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
+    sessions->allocations = &service->allocations;
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;

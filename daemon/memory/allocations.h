@@ -79,6 +79,7 @@ struct shuf__allocations {
     uv_timer_t sweep; /* of these */
     uint64_t last_id, count, pending_free_count;
     uint64_t buffers;   /* of `count` */
+    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
     uint64_t max_count; /* limit of `count`: each may need a descriptor */
     /* For messages: the configuration file, and the program that started this one, or NULL or "";
      * the sides whose limit is an option of the command line. */

@@ -4,6 +4,7 @@
  */
 #include "refusal.h"
 
+#include "client_process.h"
 #include "units.h"
 
 #include <inttypes.h>
@@ -114,6 +115,29 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
                       needed, w->memory, texts.a, texts.b, w->key);
 }
 
+enum { MAPPED_TEXT = 160 };
+
+/* Memory that processes only have mapped, and what frees it; "" without such memory. */
+static void write_mapped(const struct shuf__allocations *allocations, uint32_t uid,
+                         enum shuf__memory kind, char text[MAPPED_TEXT])
+{
+    const struct shuf__mapped_bytes mapped =
+        shuf__mapped_bytes_count(allocations, shuf__side_of(kind), uid);
+    char bytes[SHUF__UNITS_TEXT];
+    text[0] = '\0';
+    if (mapped.pid > 0)
+        snprintf(
+            text, MAPPED_TEXT,
+            "; %s of these have no lease but are still mapped, most of them by process %d: its "
+            "next call or its end frees them",
+            shuf__units_memory(bytes, mapped.own), (int)mapped.pid);
+    else if (mapped.all > 0)
+        snprintf(text, MAPPED_TEXT,
+                 "; %s of these have no lease but are still mapped by processes: their next calls "
+                 "or their ends free them",
+                 shuf__units_memory(bytes, mapped.all));
+}
+
 /* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
  * client can wait for its own leases. */
 shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
@@ -129,19 +153,20 @@ shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
                           "again",
                           allocations->count);
-    char needed[SHUF__UNITS_TEXT];
+    char needed[SHUF__UNITS_TEXT], mapped[MAPPED_TEXT];
     const struct two_texts texts = texts_of(budget->used, budget->limit);
     shuf__units_memory(needed, size);
     const uint64_t held = held_by(allocations, uid, kind);
     if (held > budget->max_limit - size)
         return refuse_holder(budget, w, needed, held, error);
+    write_mapped(allocations, uid, kind, mapped);
     if (budget->limit < budget->max_limit)
         return shuf__fail(error, SHUF_BUSY,
                           "the request needs %s of %s, other programs leave %s to results, and %s "
-                          "are in use by other results; try again",
-                          needed, w->memory, texts.b, texts.a);
+                          "are in use by other results%s; try again",
+                          needed, w->memory, texts.b, texts.a, mapped);
     return shuf__fail(error, SHUF_BUSY,
-                      "the request needs %s of %s, %s of %s are in use by other results (%s); try "
-                      "again",
-                      needed, w->memory, texts.a, texts.b, w->key);
+                      "the request needs %s of %s, %s of %s are in use by other results (%s)%s; "
+                      "try again",
+                      needed, w->memory, texts.a, texts.b, w->key, mapped);
 }
