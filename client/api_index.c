@@ -130,7 +130,8 @@ static Shuf__Index make_index(const shuf_permutation *permutation, shuf_directio
 shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_direction direction,
                        const uint64_t *at, size_t count, uint64_t *out)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation));
+    if (!call)
         return SHUF_INVALID;
     Shuf__Index index = make_index(permutation, direction);
     Shuf__Request request = SHUF__REQUEST__INIT;

@@ -68,6 +68,8 @@ static void reply_status(int fd, uint64_t id)
         users[i].leases = 3;
         users[i].blocks = 4;
         users[i].bytes = (uint64_t)i * 7 % 101;
+        users[i].mapped = 5;
+        users[i].mapped_pid = 6;
     }
     status.n_users = (size_t)part.users;
     status.users = list;
@@ -203,7 +205,8 @@ static void check_users(unsigned users)
     for (unsigned i = 0; i < daemon.users; i++) {
         const shuf_user *u = &daemon.user[i];
         assert_int_equal(u->bytes, u->uid * 7 % 101);
-        assert_true(u->clients == 2 && u->leases == 3 && u->blocks == 4);
+        assert_true(u->clients == 2 && u->leases == 3 && u->blocks == 4 && u->mapped == 5 &&
+                    u->mapped_pid == 6);
         if (i > 0)
             assert_true(u->bytes < daemon.user[i - 1].bytes);
         if (users == 101) /* the 101 users have all numbers from 0 to 100 bytes */

@@ -121,6 +121,43 @@ static void in_the_library(void **state)
     shuf_close(handle);
 }
 
+static void expect_mapped(const char *text, long pid)
+{
+    char *status = shufctl_succeed(NULL, "status");
+    assert_non_null(strstr(status, text));
+    free(status);
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
+    json_t *user = json_array_get(json_object_get(o, "users"), 0);
+    assert_int_equal(json_member_integer(user, "mapped_bytes"), 2 << 20);
+    assert_int_equal(json_integer_value(json_object_get(user, "mapped_pid")), pid);
+    assert_int_equal(json_is_null(json_object_get(user, "mapped_pid")), pid == 0);
+    json_decref(o);
+}
+
+/* The status names the process that has memory mapped without a lease, to its own user. */
+static void mapped_without_a_lease(void **state)
+{
+    (void)state;
+    char text[160];
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    const shuf_permutation request = {.n = 1000, .seed = 9};
+    assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    snprintf(
+        text, sizeof text,
+        "2.10 MB of it mapped without a lease, most by process %d: free after its next call or "
+        "its end\n",
+        (int)getpid());
+    expect_mapped(text, (long)getpid());
+    char *dropped = shufctl_succeed(NULL, "drop");
+    assert_non_null(strstr(dropped, "\nlater       2.10 MB, when no process has them mapped (see "
+                                    "shufctl status)\n"));
+    free(dropped);
+    shuf_close(handle);
+}
+
 static void refused_for_others(void **state)
 {
     (void)state;
@@ -140,9 +177,10 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_is_named),   cmocka_unit_test(in_words),
-        cmocka_unit_test(prefetched_in_vain), cmocka_unit_test(mistakes),
-        cmocka_unit_test(in_the_library),     cmocka_unit_test(refused_for_others),
+        cmocka_unit_test(whoever_is_named),       cmocka_unit_test(in_words),
+        cmocka_unit_test(prefetched_in_vain),     cmocka_unit_test(mistakes),
+        cmocka_unit_test(in_the_library),         cmocka_unit_test(refused_for_others),
+        cmocka_unit_test(mapped_without_a_lease),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

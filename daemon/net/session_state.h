@@ -30,6 +30,7 @@ struct shuf__sessions {
     struct shuf__engine *engine;
     struct shuf__client_processes *processes;
     struct shuf__leases *leases;
+    const struct shuf__allocations *allocations;
     struct shuf__spin *spin;
     struct shuf__stats *stats;
     uint64_t slow_ns; /* a request that takes longer is logged; 0: none */
@@ -72,6 +73,7 @@ struct shuf__session {
     uint64_t id;                        /* of the request that is handled */
     uint64_t number;                    /* of the connection; never used again */
     struct shuf__request_record record; /* of the request that is handled */
+    uint64_t shortages;                 /* of the allocations, that the client knows about */
     struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */
 
