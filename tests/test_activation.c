@@ -71,7 +71,7 @@ static void stop(struct harness *h)
 static void test_serves_the_passed_socket(void **state)
 {
     struct harness h;
-    char lock[HARNESS_PATH + 8], line[HARNESS_PATH + 32];
+    char lock[HARNESS_PATH + 8], line[HARNESS_PATH + 64];
     (void)state;
     listen_as(&h, "shufd");
     const struct stat before = file_of(&h);
@@ -79,7 +79,7 @@ static void test_serves_the_passed_socket(void **state)
     struct wire *w = wire_greet(&h);
     expect_values(w);
     wire_close(w);
-    snprintf(line, sizeof line, "listening on %s\n", h.socket);
+    snprintf(line, sizeof line, "listening on %s (passed by the service manager)\n", h.socket);
     expect_log(&h, line);
     snprintf(lock, sizeof lock, "%s.lock", h.socket);
     assert_int_equal(access(lock, F_OK), -1);

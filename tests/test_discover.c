@@ -199,14 +199,14 @@ static void without_a_default(void **state)
                          .visible = "1",
                          .hidden = HIDE_SYSTEM,
                          .expected = NONE,
-                         .words = "looked at: CUDA context: none; CUDA_VISIBLE_DEVICES: index 1, "
-                                  "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID; "});
+                         .words = "not set), CUDA context (none), CUDA_VISIBLE_DEVICES (index 1, "
+                                  "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID), "});
     try((struct attempt){.device = NO_CUDA,
                          .hidden = HIDE_SYSTEM,
                          .expected = NONE,
-                         .words = "/GPU-*.sock: several"});
+                         .words = "/GPU-*.sock (several)"});
     try((struct attempt){
-        .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock: none"});
+        .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock (none)"});
 }
 
 /* ---- shufctl ---- */

@@ -174,6 +174,72 @@ static void hangups_never_end_it(void **state)
     assert_true(harness_stop(&h));
 }
 
+static void uninstall(const char *directory)
+{
+    char command[512];
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+/* Of a lease of 20 MiB of host memory. */
+static void expect_refusal(const struct harness *h, const char *words)
+{
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY, words);
+    wire_close(w);
+}
+
+/* A key of the file that an option overrides is named, with its line and the option. */
+static void options_override_the_file(void **state)
+{
+    (void)state;
+    struct command c;
+    struct harness h;
+    char directory[] = "/tmp/shuf-reload-XXXXXX", conf[HARNESS_PATH];
+    assert_non_null(mkdtemp(directory));
+    snprintf(conf, sizeof conf, "%s/conf", directory);
+    snprintf(h.socket, sizeof h.socket, "%s/s", directory);
+    snprintf(h.log, sizeof h.log, "%s/log", directory);
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec \"$@\" 2>\"$0\"",
+                                h.log,
+                                SHUFD_PATH,
+                                "--socket",
+                                h.socket,
+                                "--backend",
+                                harness_backend,
+                                "--config",
+                                conf,
+                                "--clients",
+                                "7",
+                                "--host-cache",
+                                "16Mi",
+                                "--host-memory",
+                                "16Mi",
+                                NULL};
+    shufd_write(conf, "queue = 8\nclients = 7\n");
+    shufd_write(h.log, "");
+    command_start(&c, 0, argv);
+    await_log(&h, "/s (set by --socket)\n");
+    kill(c.pid, SIGHUP); /* both have the same value */
+    await_log(&h, "conf: nothing has changed\n");
+    shufd_write(conf, "queue = 8\nclients = 9\nhost_cache = 1Gi\ncache_time = 5min\n");
+    kill(c.pid, SIGHUP);
+    await_log(&h, "conf:2: clients = 9 is not used: the option --clients 7 of the command line");
+    await_log(&h, "conf:3: host_cache = 1Gi is not used: the option --host-cache 16Mi of ");
+    await_log(&h, "reload: cache_time = 5min, before 10min\n");
+    assert_false(log_has(&h, "clients = 9, before"));
+    expect_refusal(&h, "host memory, the limit is 16 MiB: start shufd with a larger --host-memory");
+    kill(c.pid, SIGTERM);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    command_free(&c);
+    uninstall(directory);
+}
+
 /* ---- The file ---- */
 
 static void path_of_the_prefix(void **state)
@@ -226,13 +292,6 @@ static void install(char *directory, char path[HARNESS_PATH])
     snprintf(command, sizeof command, "cp %s %s/bin/shufd", SHUFD_PATH, directory);
     assert_int_equal(system(command), 0);
     snprintf(path, HARNESS_PATH, "%s/etc/shufd/shufd.conf", directory);
-}
-
-static void uninstall(const char *directory)
-{
-    char command[512];
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    assert_int_equal(system(command), 0);
 }
 
 static void file_of_the_installation(void **state)
@@ -340,6 +399,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(log_level_changes),
         cmocka_unit_test(without_a_file),
         cmocka_unit_test(hangups_never_end_it),
+        cmocka_unit_test(options_override_the_file),
         cmocka_unit_test(path_of_the_prefix),
         cmocka_unit_test(file_of_the_installation),
         cmocka_unit_test(file_that_is_gone),

@@ -160,6 +160,7 @@ static void with_a_daemon(void **state)
     assert_int_equal(status == 69, strstr(c.out.bytes, "FAULT") != NULL);
     assert_non_null(strstr(c.out.bytes, "ok     kernel      Linux "));
     assert_non_null(strstr(c.out.bytes, "ok     socket      shufd "));
+    assert_non_null(strstr(c.out.bytes, "/s (set by $SHUFD_SOCKET)\n"));
     assert_non_null(strstr(c.out.bytes, "ok     version     libshuf and daemon are both "));
     assert_non_null(strstr(c.out.bytes, " sandbox "));
     command_free(&c);

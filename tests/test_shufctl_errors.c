@@ -52,8 +52,7 @@ static void every_mistake(void **state)
         {"permute -x", 64, "unrecognized option '-x'; shufctl permute --help lists the options"},
         {"permute --out --bogus --sede 7", 64, "unrecognized option '--sede'"},
         {"--sokcet /tmp/s status", 64, "unrecognized option '--sokcet'; did you mean --socket?"},
-        {"--json", 64, "Usage: shufctl VERB"},
-        {"--socket", 64, "Usage: shufctl VERB"},
+        {"--json", 64, "verb: missing behind --json"},
         {"shuffle", 64,
          "--in, --seed, --out: missing; expected them, as in --in rows.npy --seed 7 --out "
          "shuffled.npy"},
@@ -65,6 +64,13 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --transport mem", 64, "did you mean memfd?"},
         {"permute --n 10 --seed 7 --dtype int32", 64,
          "--dtype int32: expected u32, u64 or i64; did you mean uint32?"},
+        {"permute --n 10 --seed 7 --out", 64,
+         "option '--out' requires an argument; expected --out FILE\n"},
+        {"status --wait", 64, "option '--wait' requires an argument; expected --wait TIME\n"},
+        {"--socket", 64, "option '--socket' requires an argument; expected --socket PATH\n"},
+        {"-q", 64, "shufctl: verb: missing behind -q; shufctl help lists the verbs\n"},
+        {"--wait status", 64, "verb: missing behind status"},
+        {"--completion", 64, "--completion: expected one shell behind it: bash, zsh or fish\n"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
         {"permute 10", 64, "argument '10'"},
         {"permute --seed 7", 64, "--n: missing"},
@@ -94,8 +100,9 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --rank 0", 64, "--world: missing"},
         {"permute --n 10 --seed 7 --world 2", 64, "--rank: missing"},
         {"permute --n 10 --seed 7 --drop-last", 64, "--drop-last: expected --rank and --world"},
-        {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64, "excludes --offset"},
-        {"permute --n 10 --seed 7 --rank 0 --world 2 --stride 1", 64, "excludes --offset"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64,
+         "--rank: excludes --offset; expected only one of the two\n"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --stride 1", 64, "excludes --stride"},
         {"permute --n 10 --seed 7 --step 1", 64, "--step: expected --rank and --world"},
         {"permute --n 10 --seed 7 --step 1 --offset 1", 64, "excludes --offset"},
         {"permute --n 10 --seed 7 --rank 0 --world 2 --count 0", 64, "count 0"},
@@ -131,8 +138,10 @@ static void every_mistake(void **state)
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
         {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
         {"permute --n 10 --seed 7 --out /nonexistent/file.npy", 73,
-         "/nonexistent/file.npy: cannot create"},
-        {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
+         "/nonexistent/file.npy: cannot create: No such file or directory; expected a path whose "
+         "directory exists\n"},
+        {"permute --n 10 --seed 7 --out /tmp", 73,
+         "/tmp: cannot create: Is a directory; expected the path of a file\n"},
         {"permute --n 35184372088832 --seed 7 --out /tmp/shuf-huge.npy", 74, ": it needs 281 TB, "},
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
@@ -143,7 +152,7 @@ static void every_mistake(void **state)
          "start one: shufd --socket /tmp/shuf-none\n"},
         {"status --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
         {"status --socket /nonexistent/s", 69, "no daemon answers (No such file or directory)\n"},
-        {"status --socket /tmp", 69, "no daemon answers (Connection refused)\n"},
+        {"status --socket /tmp", 69, "socket /tmp: another kind of file, expected the socket"},
         {"status --socket=", 64, "--socket '': expected the path of a socket"},
         {"status --wait 5m", 64, "--wait 5m: expected a duration such as 10min, 5s or 50us"},
         {"status --wait 1e18", 64, "--wait 1e18: expected 0 to 1000000h"},
@@ -243,7 +252,8 @@ static void closed_standard_streams(void **state)
                                     "exec \"$0\" permute --n 10 --seed 7 --out %s/v.bin <&- >&-",
                                     shufctl_directory),
                      74);
-    assert_non_null(strstr(c.err.bytes, "standard output: Bad file descriptor"));
+    assert_non_null(
+        strstr(c.err.bytes, "standard output: Bad file descriptor: it is closed; expected "));
     command_free(&c);
     free(shufctl_read(shufctl_path("v.bin"), &size));
     assert_int_equal(size, 40);
@@ -251,6 +261,47 @@ static void closed_standard_streams(void **state)
     assert_int_equal(
         shufctl_script(&c, "exec \"$0\" permute --n 10 --seed 7 --out - --format raw <&- >&-"), 74);
     assert_non_null(strstr(c.err.bytes, "--out -: Bad file descriptor"));
+    command_free(&c);
+}
+
+/* A file above ulimit -f is an error with a message, not the end by a signal, and leaves nothing.
+ */
+static void file_above_the_limit(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"v.npy", "v.txt"};
+    struct command c;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(shufctl_script(&c,
+                                        "ulimit -f 10; exec $0 permute --n 1e6 --seed 7 --out %s",
+                                        shufctl_path(names[i])),
+                         74);
+        assert_non_null(strstr(c.err.bytes, "File too large"));
+        assert_non_null(strstr(c.err.bytes, "ulimit -f"));
+        command_free(&c);
+    }
+    assert_int_equal(shufctl_files(), 0);
+}
+
+/* Which paths were tried, in order, and the variables that set them. */
+static void places_are_named(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_script(&c, "unset SHUFD_SOCKET XDG_RUNTIME_DIR CUDA_VISIBLE_DEVICES\n"
+                                        "SHUFD_RUNTIME_DIR=/nowhere exec $0 status"),
+                     69);
+    assert_non_null(strstr(c.err.bytes, "socket /nowhere/shufd.sock: no daemon answers (No such "
+                                        "file or directory); tried in this order: $SHUFD_SOCKET "
+                                        "(not set), CUDA context (none), CUDA_VISIBLE_DEVICES (not "
+                                        "set), $XDG_RUNTIME_DIR (not "));
+    assert_non_null(strstr(c.err.bytes, "), /nowhere/shufd.sock, /nowhere/GPU-*.sock (none)"));
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status"), 69);
+    assert_non_null(strstr(c.err.bytes, "; $SHUFD_SOCKET sets this path"));
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status --socket /no"), 69);
+    assert_null(strstr(c.err.bytes, "SHUFD_SOCKET"));
     command_free(&c);
 }
 
@@ -649,6 +700,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(full_standard_output),
         cmocka_unit_test(closed_standard_streams),
+        cmocka_unit_test(places_are_named),
+        cmocka_unit_test(file_above_the_limit),
         cmocka_unit_test(waiting_for_a_daemon),
         cmocka_unit_test(busy_daemon),
         cmocka_unit_test(denied),

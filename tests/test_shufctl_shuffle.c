@@ -184,6 +184,13 @@ static void refuse_file(int status, const char *words, const char *more)
     refuse(status, words, options);
 }
 
+static void refuse_in(int status, const char *words, const char *path)
+{
+    char options[256];
+    snprintf(options, sizeof options, "--in %s --seed 7 --out %s", path, shufctl_path("out"));
+    refuse(status, words, options);
+}
+
 static void wrong_options(void **state)
 {
     (void)state;
@@ -242,6 +249,12 @@ static void wrong_files(void **state)
     refuse_file(65, "header: longer than 1 MiB, expected a shorter", "");
     write_file("bad", "", 0, bytes, 12);
     refuse_file(64, "--record: missing", "");
+    write_file("bad.npy", "", 0, bytes, 12);
+    refuse_in(65, "bad.npy: no header of an .npy file; expected a file that numpy.save writes",
+              shufctl_path("bad.npy"));
+    shufctl_remove("bad.npy");
+    refuse_in(66, "No such device or address; expected a regular file or a pipe",
+              shufctl_daemon.socket);
     write_file("bad", "PK\3\4", 4, bytes, 12);
     refuse_file(65, "a zip archive, as an .npz with several arrays is; expected one .npy", "");
     write_file("bad", "", 0, bytes, 12);

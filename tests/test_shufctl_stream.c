@@ -303,13 +303,47 @@ static void progress_of_parts(void **state)
     command_free(&c);
 }
 
+/* -q: only errors and the requested output. */
+static void quiet(void **state)
+{
+    (void)state;
+    static const char *const silent[] = {"permute --n 10 --seed 7 --out $D/q.npy",
+                                         "gauss --count 10 --seed 7 --out $D/q.npy",
+                                         "permute --n 1e6 --seed 7 --prefetch", "drop",
+                                         "shuffle --in $D/q.npy --seed 7 --out $D/q.npy"};
+    static const char *const loud[] = {"permute --n 10 --seed 7",
+                                       "permute --n 10 --seed 7 --out - --format text",
+                                       "permute --n 10 --seed 7 --out $D/q.npy --json",
+                                       "uniform --count 10 --seed 7 --out $D/q.npy --summary",
+                                       "index --n 10 --seed 7 --at 0",
+                                       "status",
+                                       "drop --json"};
+    struct command c;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        for (int is_quiet = 0; is_quiet < 2; is_quiet++) {
+            assert_int_equal(shufctl_script(&c, "D=%s; $0 %s %s", shufctl_directory, silent[i],
+                                            is_quiet ? "-q" : ""),
+                             0);
+            assert_int_equal(c.out.size == 0, is_quiet);
+            assert_int_equal(c.err.size, 0);
+            command_free(&c);
+        }
+    for (size_t i = 0; i < sizeof loud / sizeof *loud; i++) {
+        assert_int_equal(shufctl_script(&c, "D=%s; $0 %s -q", shufctl_directory, loud[i]), 0);
+        assert_true(c.out.size > 0);
+        command_free(&c);
+    }
+    shufctl_refuse(64, "--out x.xyz: ", "permute --n 10 --seed 7 -q --out x.xyz");
+    shufctl_remove("q.npy");
+}
+
 /* The values continue with the next daemon. shufctl waits for its reader while the daemon dies. */
 static void lost_daemon(void **state)
 {
     (void)state;
-    static const char *const notes[] = {
-        "shufctl permute: the connection to the daemon is lost; trying to connect again\r\n",
-        "shufctl permute: connected again\r\n"};
+    static const char *const notes[] = {"shufctl permute: the connection to the daemon is lost; "
+                                        "waiting up to 10 s for it to come back\r\n",
+                                        "shufctl permute: connected again\r\n"};
     size_t size;
     char *whole = shufctl_succeed(&size, "%s --out - --format raw", requests[0]);
     for (int terminal = 0; terminal < 2; terminal++) {
@@ -343,7 +377,7 @@ static void no_other_daemon(void **state)
     harness_kill(&narrow, SIGKILL);
     command_finish(&c);
     assert_int_equal(c.status, 69);
-    const char *lost = strstr(c.err.bytes, "is lost; trying to connect again");
+    const char *lost = strstr(c.err.bytes, "is lost; waiting up to 10 s for it to come back");
     const char *later = strstr(c.err.bytes, "the daemon was lost, and no other came within 10.000");
     assert_true(lost && later && lost < later);
     command_free(&c);
@@ -353,13 +387,21 @@ static void no_other_daemon(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_values),      cmocka_unit_test(equal_summaries),
-        cmocka_unit_test(leases_need_room),  cmocka_unit_test(bounded_memory),
-        cmocka_unit_test(cached_results),    cmocka_unit_test(csv_files),
-        cmocka_unit_test(full_disk),         cmocka_unit_test(closed_pipe),
-        cmocka_unit_test(interrupted),       cmocka_unit_test(values_on_a_terminal),
-        cmocka_unit_test(progress_of_parts), cmocka_unit_test(lost_daemon),
-        cmocka_unit_test(no_other_daemon),   cmocka_unit_test(sent_while_computed),
+        cmocka_unit_test(equal_values),
+        cmocka_unit_test(equal_summaries),
+        cmocka_unit_test(leases_need_room),
+        cmocka_unit_test(bounded_memory),
+        cmocka_unit_test(cached_results),
+        cmocka_unit_test(csv_files),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(closed_pipe),
+        cmocka_unit_test(interrupted),
+        cmocka_unit_test(values_on_a_terminal),
+        cmocka_unit_test(progress_of_parts),
+        cmocka_unit_test(lost_daemon),
+        cmocka_unit_test(quiet),
+        cmocka_unit_test(no_other_daemon),
+        cmocka_unit_test(sent_while_computed),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -98,6 +98,47 @@ static void every_case(void **state)
             assert_int_equal(in_child(&rows[i]), 0);
 }
 
+/* In a process of its own too. */
+static int try_origins(void)
+{
+    static const char named[] = "/run/user/7/shufd.sock", system[] = SYSTEM;
+    const char *origin;
+    int wrong = 0;
+#define EXPECT(path, side, text)              \
+    origin = shuf__socket_origin(path, side); \
+    wrong += !origin || strcmp(origin, text) != 0;
+    set("RUNTIME_DIRECTORY", "/run/user/7");
+    set("XDG_RUNTIME_DIR", "/run/user/7");
+    set("SHUFD_SOCKET", named);
+    EXPECT(named, CONNECT, "$SHUFD_SOCKET")
+    wrong += shuf__socket_origin(system, CONNECT) != NULL;
+    set("SHUFD_SOCKET", NULL);
+    EXPECT(named, SERVE, "$RUNTIME_DIRECTORY")
+    if (geteuid() == 0) {
+        EXPECT(system, SERVE, "the default of root")
+        wrong += shuf__socket_origin(named, CONNECT) != NULL || seteuid(NOBODY) != 0;
+    }
+    EXPECT(named, CONNECT, "$XDG_RUNTIME_DIR")
+    EXPECT(system, CONNECT, "the default of the machine")
+    wrong += shuf__socket_origin("/run/user/7/x.sock", CONNECT) != NULL;
+    set("SHUFD_RUNTIME_DIR", "/srv");
+    EXPECT("/srv/shufd.sock", CONNECT, "$SHUFD_RUNTIME_DIR")
+#undef EXPECT
+    return wrong;
+}
+
+static void every_origin(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(try_origins());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int make_runtime(void **state)
 {
     (void)state;
@@ -119,6 +160,7 @@ static int remove_runtime(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case),
+                                       cmocka_unit_test(every_origin)};
     return cmocka_run_group_tests(tests, make_runtime, remove_runtime) != 0;
 }

@@ -220,7 +220,7 @@ static void refused_by_name(void **state)
         char text[96];
         shuf_lease *lease = NULL;
         const shuf_lease_options options = {.transports = transports[i]};
-        snprintf(text, sizeof text, "transport %s: the backend %s has memfd, inline",
+        snprintf(text, sizeof text, "transport %s: expected memfd, inline of the backend %s",
                  shuf_transport_name(transports[i]), backend);
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_INVALID);
         assert_string_equal(shuf_message(handle), text);

@@ -89,6 +89,21 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
     permutation->epochs = end - permutation->epoch;
 }
 
+/* The first of the options that select positions. */
+static const char *name_given(unsigned given)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {{BIT(KEY_RANK), "--rank"},     {BIT(KEY_WORLD), "--world"},
+                 {BIT(KEY_STEP), "--step"},     {BIT(KEY_DROP_LAST), "--drop-last"},
+                 {BIT(KEY_OFFSET), "--offset"}, {BIT(KEY_STRIDE), "--stride"}};
+    size_t i = 0;
+    while (i + 1 < sizeof names / sizeof *names && !(given & names[i].bit))
+        i++;
+    return names[i].name;
+}
+
 static void check_permute_given(struct argp_state *state, const shuf_permutation *permutation,
                                 unsigned given)
 {
@@ -101,8 +116,8 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
         shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
-        shuf__option_refuse_both(state, "--rank, --world, --step, --drop-last",
-                                 "--offset, --stride");
+        shuf__option_refuse_both(state, name_given(given & SHARD_OPTIONS),
+                                 name_given(given & SLICE_OPTIONS));
     if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
         argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world beside it",
                      given & BIT(KEY_STEP) ? "--step" : "--drop-last");

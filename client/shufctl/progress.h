@@ -27,7 +27,8 @@ void shuf__progress_hide(void);
 /* Clears the line. A later phase begins anew. */
 void shuf__progress_end(void);
 
-/* Shows the events of calls with this handle. */
-void shuf__progress_observe(shuf *handle);
+/* Shows the events of calls with this handle, which waits so long for a lost daemon. A loss is one
+ * line on stderr without a terminal too, but not with --quiet. */
+void shuf__progress_observe(shuf *handle, unsigned reconnect_ms);
 
 #endif

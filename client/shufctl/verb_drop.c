@@ -86,7 +86,10 @@ static int drop(shuf *handle, const struct drop_options *options)
     shuf_status status = shuf_drop(handle, options->owner, options->uid, &dropped);
     if (status != SHUF_OK)
         return shuf__fail_call(handle, status, &options->daemon);
-    (options->daemon.json ? print_dropped_json : print_dropped)(&dropped);
+    if (options->daemon.json)
+        print_dropped_json(&dropped);
+    else if (!options->daemon.quiet)
+        print_dropped(&dropped);
     return EX_OK;
 }
 

@@ -44,6 +44,7 @@ struct shuf__config {
 #include "params.def"
 #undef SHUF__PARAM
     char file[SHUF__CONFIG_PATH]; /* that was read; "": none */
+    int line[SHUF__CONFIG_KEYS];  /* of the file, with this key; 0: none */
     char root[108];               /* a prefix of paths in /proc and /sys: "", but for tests */
     struct shuf__config_source source;
 };
@@ -54,6 +55,14 @@ void shuf__config_init(struct shuf__config *config);
 /* The defaults, then the file, then the command line. Returns the exit code, EX_OK on success. */
 int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
                       struct shuf__error *error);
+
+/* The same without the command line. */
+shuf_status shuf__config_load_file(struct shuf__config *config,
+                                   const struct shuf__config_source *source,
+                                   struct shuf__error *error);
+
+/* Then sets the values of the command line. */
+shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__error *error);
 
 /* The path of shufd.conf that belongs to the program at `program`: /etc/shufd/shufd.conf for
  * /usr/bin/shufd, PREFIX/etc/shufd/shufd.conf for PREFIX/bin/shufd. `sysconfdir`: the directory of
@@ -73,6 +82,7 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
 
 struct shuf__config_change {
     const char *key;
+    enum shuf__config_key number;
     bool needs_restart;
     char from[128], to[128]; /* the values as text */
 };

@@ -78,10 +78,13 @@ struct shuf__allocations {
     uv_loop_t *loop;
     uv_timer_t sweep; /* of these */
     uint64_t last_id, count, pending_free_count;
-    uint64_t buffers;        /* of `count` */
-    uint64_t shortages;      /* the times that memory was short: clients unmap what they can */
-    uint64_t max_count;      /* limit of `count`: each may need a descriptor */
-    const char *config_file; /* for messages; NULL or "": none */
+    uint64_t buffers;   /* of `count` */
+    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
+    uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    /* For messages: the configuration file, and the program that started this one, or NULL or "";
+     * the sides whose limit is an option of the command line. */
+    const char *config_file, *starter;
+    bool has_option[SHUF__SIDES];
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;
     void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { ADVICE = 192 };
+
 static const struct shuf__budget *budget_of(const struct shuf__allocations *allocations,
                                             enum shuf__memory kind)
 {
@@ -43,21 +45,36 @@ static struct two_texts texts_of(uint64_t a, uint64_t b)
     return texts;
 }
 
+/* An option of the command line overrides the file. */
+static void advise(const struct shuf__allocations *allocations, enum shuf__side side,
+                   char text[ADVICE])
+{
+    const struct side_words *w = &words[side];
+    const char *file = allocations->config_file;
+    const bool has_file = file && *file;
+    char reload[48] = "";
+    if (has_file)
+        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
+    if (allocations->starter && *allocations->starter)
+        snprintf(text, ADVICE, "pass a larger %s to %.64s, which started this daemon", w->key,
+                 allocations->starter);
+    else if (allocations->has_option[side])
+        snprintf(text, ADVICE, "start shufd with a larger %s", w->option);
+    else
+        snprintf(text, ADVICE, "raise %s in %.64s%s or start shufd with %s", w->key,
+                 has_file ? file : "shufd.conf", reload, w->option);
+}
+
 static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,
                              const char *with, uint64_t limit, enum shuf__memory kind,
                              struct shuf__error *error)
 {
-    const struct side_words *w = &words[shuf__side_of(kind)];
+    const enum shuf__side side = shuf__side_of(kind);
     const struct two_texts texts = texts_of(size, limit);
-    const char *file = allocations->config_file;
-    char reload[48] = "";
-    if (file && *file)
-        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
-    return shuf__fail(error, SHUF_NO_MEMORY,
-                      "the request needs %s of %s%s, the limit is %s: raise %s in %.64s%s or start "
-                      "shufd with %s",
-                      texts.a, w->memory, with, texts.b, w->key,
-                      file && *file ? file : "shufd.conf", reload, w->option);
+    char advice[ADVICE];
+    advise(allocations, side, advice);
+    return shuf__fail(error, SHUF_NO_MEMORY, "the request needs %s of %s%s, the limit is %s: %s",
+                      texts.a, words[side].memory, with, texts.b, advice);
 }
 
 shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,

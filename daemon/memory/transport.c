@@ -137,8 +137,8 @@ static shuf_status none_of_them(const struct shuf__backend *backend,
                           "transport %s: the input is in %s memory, expected %s",
                           *accepted_names ? accepted_names : "(unknown)",
                           shuf__side_of(input->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
-    return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
-                      *accepted_names ? accepted_names : "(unknown)", backend->ops->name, has);
+    return shuf__fail(error, SHUF_INVALID, "transport %s: expected %s of the backend %s",
+                      *accepted_names ? accepted_names : "(unknown)", has, backend->ops->name);
 }
 
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
