@@ -131,6 +131,7 @@ static void on_shutdown_timeout(uv_timer_t *timer)
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
     shuf__listener_unlock(&server->listener); /* nobody else will remove it */
     shuf__keyring_close(&server->service.keyring);
+    shuf__log_stop(server->log);
     _exit(EX_SOFTWARE);
 }
 
@@ -421,16 +422,8 @@ static void log_end(const struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_ERROR, "terminated abnormally: %s", server->cause);
 }
 
-int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
+static int run(struct shuf__server *server)
 {
-    struct shuf__server *server = calloc(1, sizeof *server);
-    if (!server || uv_loop_init(&server->loop) != 0) {
-        shuf__log(log, SHUF__LOG_ERROR, "no memory or descriptors to start with");
-        free(server);
-        return EX_OSERR;
-    }
-    server->config = config;
-    server->log = log;
     int code = start(server);
     if (code != EX_OK)
         uv_walk(&server->loop, close_every_handle, NULL);
@@ -445,6 +438,21 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
         code = server->exit_code;
         log_end(server);
     }
+    return code;
+}
+
+int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
+{
+    int code = EX_OSERR;
+    struct shuf__server *server = calloc(1, sizeof *server);
+    if (server && uv_loop_init(&server->loop) == 0 && shuf__log_start(log)) {
+        server->config = config;
+        server->log = log;
+        code = run(server);
+    } else {
+        shuf__log(log, SHUF__LOG_ERROR, "no memory, threads or descriptors to start with");
+    }
+    shuf__log_stop(log);
     free(server);
     return code;
 }

@@ -91,7 +91,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.served = service->served;
     describe_memory(service, backend, &status);
     describe_users(service, &users, &status);
-    shuf__log(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
+    shuf__log_client(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
               (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
