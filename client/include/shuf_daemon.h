@@ -50,6 +50,7 @@ typedef struct shuf_daemon {
     uint64_t joined;   /* requests that joined a running computation */
     uint64_t computed; /* results computed */
     uint64_t evicted;  /* results evicted for others */
+    uint64_t log_dropped; /* lines of its log that nobody read in time */
     unsigned users;    /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;

@@ -89,6 +89,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.queued = shuf__engine_queued(service->engine);
     status.queue_limit = service->config->queue;
     status.served = service->served;
+    status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_memory(service, backend, &status);
     describe_users(service, &users, &status);
     shuf__log_client(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
