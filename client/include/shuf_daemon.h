@@ -55,7 +55,8 @@ typedef struct shuf_daemon {
     shuf_user user[SHUF_USERS];
 } shuf_daemon;
 
-/* Reads the state of the daemon. Fails as shuf_connect(). */
+/* Reads the state of the daemon. Users other than root and the daemon's user read only their own row
+ * of users. Fails as shuf_connect(). */
 SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
 /* Whose unused results shuf_drop() frees. */

@@ -243,7 +243,8 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     x.now_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     x.now_ns = uv_hrtime();
     shuf__allocations_measure(&service->allocations, SHUF__MEMORY_MEMFD, &ignored);
-    shuf__usages_count(service, &view.usages);
+    shuf__usages_count(
+        service, reader.sees == SHUF__METRICS_ONE_USER ? reader.uid : SHUF__NO_USER, &view.usages);
     write_all(&x, service, &view);
     const bool failed = ferror(x.out);
     if (fclose(x.out) == 0 && !failed)

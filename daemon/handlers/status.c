@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Status: the daemon, its load, and its users. It reads counters only, so it answers at once
- * while the device is busy.
+ * while the device is busy. Users see their own row and the totals; root and the daemon's user see
+ * all rows.
  */
 #include "handlers.h"
 #include "service.h"
@@ -22,11 +23,13 @@ static int compare_users(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
-static void describe_users(const struct shuf__service *service, struct users *users,
+static void describe_users(const struct shuf__session *session, struct users *users,
                            Shuf__StatusReply *status)
 {
     struct shuf__usages usages;
-    shuf__usages_count(service, &usages);
+    shuf__usages_count(shuf__service_of(session),
+                       shuf__session_is_privileged(session) ? SHUF__NO_USER : session->client.uid,
+                       &usages);
     for (size_t i = 0; i < usages.count; i++) {
         const struct shuf__usage *from = &usages.user[i];
         users->user[i] = (Shuf__User)SHUF__USER__INIT;
@@ -91,7 +94,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.served = service->served;
     status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_memory(service, backend, &status);
-    describe_users(service, &users, &status);
+    describe_users(session, &users, &status);
     shuf__log_client(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
               (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
